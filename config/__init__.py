@@ -1,0 +1,1 @@
+"""Settings, environment variables, GPU data sheets and errors; imports nothing of kopt."""

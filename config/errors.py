@@ -1,0 +1,26 @@
+"""The whole exception tree of kopt.
+
+KoptError
+├── ToolError    the caller gave something wrong: an unknown id, a bad argument
+├── SetupError   this machine lacks something: a compiler, a device, a writable folder
+└── InfraError   the machine failed under a request: a worker died; unknown whether it ran
+
+A candidate's failure is never an exception: it is a `Status` in a record. Anything else that is
+raised is a bug and keeps its own type.
+"""
+
+
+class KoptError(Exception):
+    """Every error that kopt raises on purpose; the message says what to do next."""
+
+
+class ToolError(KoptError):
+    """The caller can mend this: the message has the value seen and what is allowed."""
+
+
+class SetupError(KoptError):
+    """The machine lacks something: the message names it and how to get it."""
+
+
+class InfraError(KoptError):
+    """The machine failed, not the candidate; the work may be tried again."""

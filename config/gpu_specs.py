@@ -1,0 +1,63 @@
+"""GPU data sheets: the limits and peaks of each GPU that kopt knows, from config/gpus/*.yaml."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+from .errors import ToolError
+
+
+@dataclass(frozen=True)
+class GpuSpec:
+    """Data-sheet values of one GPU; `config/gpus/<name>.yaml` names their sources."""
+
+    name: str
+    arch: str
+    """Compiler target, e.g. sm_100a."""
+    compute_capability: tuple[int, int]
+    sm_count: int
+    clock_mhz: int
+    """Boost clock."""
+    dram_bandwidth_gb_s: float
+    """Peak, 1e9 bytes per second."""
+    l2_bytes: int
+    fp32_tflop_s: float
+    max_threads_per_sm: int
+    max_blocks_per_sm: int
+    registers_per_sm: int
+    smem_per_sm_bytes: int
+    smem_per_block_optin_bytes: int
+    """The most dynamic plus static shared memory that a block can opt in to."""
+    reserved_smem_per_block_bytes: int
+    null_kernel_us: float
+    """Time of one empty kernel in a CUDA graph: the floor of a launch."""
+
+
+@lru_cache
+def load_gpus() -> dict[str, GpuSpec]:
+    """Return every data sheet, by upper-case name."""
+    import yaml
+
+    gpus: dict[str, GpuSpec] = {}
+    for entry in sorted(files("kopt.config").joinpath("gpus").iterdir(), key=lambda e: e.name):
+        if entry.name.endswith(".yaml"):
+            fields = yaml.safe_load(entry.read_text("utf-8"))
+            fields["compute_capability"] = tuple(fields["compute_capability"])
+            spec = GpuSpec(**fields)
+            gpus[spec.name] = spec
+    return gpus
+
+
+def gpu_for_arch(arch: str) -> GpuSpec:
+    """Return the data sheet whose limits stand for `arch`: B200 for sm_100a, H100 for sm_90a.
+
+    Raises:
+        ToolError: No data sheet has this architecture.
+    """
+    wanted = arch.rstrip("af")
+    for name in ("B200", "H100", "A100", *load_gpus()):
+        gpu = load_gpus()[name]
+        if gpu.arch.rstrip("af") == wanted:
+            return gpu
+    known = ", ".join(sorted({gpu.arch for gpu in load_gpus().values()}))
+    raise ToolError(f"no GPU data sheet for {arch}; known: {known} (config/gpus/)")

@@ -1,0 +1,100 @@
+"""Settings of one process: where state lies and how much work runs at once.
+
+All environment variables that kopt reads are read here, and nowhere else. The command line
+resolves `Settings` once and passes it down.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import SetupError, ToolError
+
+DEFAULT_ARCH = "sm_100a"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that the environment decides."""
+
+    home: Path
+    """KOPT_HOME, default ~/.kopt: runs, store, caches."""
+    problems: Path | None = None
+    """KOPT_PROBLEMS: a folder of the user's own problems, beside the packaged ones."""
+    nvcc: Path | None = None
+    """KOPT_NVCC: this nvcc and no other."""
+    cuda_home: Path | None = None
+    """CUDA_HOME (or CUDA_PATH): a system toolkit."""
+    gxx: str = "g++"
+    """KOPT_CXX: the host compiler of the simulator and of nvcc."""
+    jobs: int = 1
+    """KOPT_JOBS: processes at once, default the number of usable cores."""
+    sandbox: str = "auto"
+    """KOPT_SANDBOX: auto, bubblewrap, landlock or plain; anything but auto must be available."""
+
+    @property
+    def cubin_cache(self) -> Path:
+        """Folder of the compile cache."""
+        return self.home / "cache" / "cubin"
+
+    @property
+    def oracle_cache(self) -> Path:
+        """Folder of cached inputs and oracle outputs."""
+        return self.home / "cache" / "oracle"
+
+    @property
+    def sim_cache(self) -> Path:
+        """Folder of the simulator's compiled runtime and of candidates' CPU objects."""
+        return self.home / "cache" / "sim"
+
+    @property
+    def runs(self) -> Path:
+        """Folder of the run stores."""
+        return self.home / "runs"
+
+
+def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
+    """Return the settings that the environment asks for.
+
+    Raises:
+        ToolError: A variable has a value that cannot be used; the message names it.
+    """
+    jobs_text = environment.get("KOPT_JOBS", "")
+    if jobs_text and not (jobs_text.isdigit() and int(jobs_text) > 0):
+        raise ToolError(f"KOPT_JOBS is {jobs_text!r}; it must be a positive whole number")
+    sandbox = environment.get("KOPT_SANDBOX", "auto")
+    if sandbox not in ("auto", "bubblewrap", "landlock", "plain"):
+        raise ToolError(f"KOPT_SANDBOX is {sandbox!r}; allowed: auto, bubblewrap, landlock, plain")
+    cuda_home = environment.get("CUDA_HOME") or environment.get("CUDA_PATH")
+    home = environment.get("KOPT_HOME")
+    return Settings(
+        home=Path(home).expanduser() if home else Path.home() / ".kopt",
+        problems=_optional_path(environment.get("KOPT_PROBLEMS")),
+        nvcc=_optional_path(environment.get("KOPT_NVCC")),
+        cuda_home=_optional_path(cuda_home),
+        gxx=environment.get("KOPT_CXX", "g++"),
+        jobs=int(jobs_text) if jobs_text else len(os.sched_getaffinity(0)),
+        sandbox=sandbox,
+    )
+
+
+def ensure_folder(path: Path) -> Path:
+    """Create `path` (mode 0700) with its parents and return it.
+
+    Raises:
+        SetupError: It cannot be created or written; the message names KOPT_HOME.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise SetupError(
+            f"cannot create {path}: {error.strerror}; set KOPT_HOME to a folder you can write"
+        ) from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise SetupError(f"cannot write to {path}; set KOPT_HOME to a folder you can write")
+    return path
+
+
+def _optional_path(text: str | None) -> Path | None:
+    return Path(text).expanduser() if text else None

@@ -1,0 +1,1 @@
+"""What is optimised: problems, candidates, launch plans, records and shared CUDA headers."""

@@ -1,0 +1,89 @@
+"""What the correctness stage found: per workload, and the first mismatch in words."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from .compile_result import CompileResult
+from .counters import ExecutionCounters
+from .record import Diagnostic, Record
+from .status import Status
+
+CheckLevel = Literal["quick", "full"]
+
+
+class Mismatch(Record):
+    """Where an output is wrong first, said so that an author can mend it."""
+
+    workload: str
+    tensor: str
+    gate: str
+    """The gate that refused: scale, code, ulp, row_l2, total_l2, exact, finite, untouched."""
+    index: tuple[int, ...]
+    """Logical index of the first wrong element."""
+    row: int
+    column: int
+    expected: str
+    got: str
+    wrong_elements: int
+    total_elements: int
+    pattern: str
+    """The shape of the error in words: "whole rows 3, 7", "every 16th element", "tail only"."""
+    seed: int | None
+    """None for a hidden seed."""
+    regime: str
+
+
+class TensorAccuracy(Record):
+    """How close one output came, worst over all seeds; information beside the gates."""
+
+    tensor: str
+    mismatch_fraction: float
+    """Share of storage elements that differ from the correctly rounded result."""
+    max_abs: float
+    """Largest absolute difference to the oracle on dequantised values."""
+    max_rel: float
+    """Largest relative difference on dequantised values, where the expected value is not 0."""
+    within_mission_numbers: bool
+    """Whether max_abs < 1e-2 and max_rel < 1e-3: the mission's literal numbers, information only
+    (docs/correctness.md says why they cannot judge 4-bit output)."""
+    l2_ratio: float | None
+    """Relative L2 error divided by that of correct rounding; bf16 outputs only."""
+
+
+class WorkloadCheck(Record):
+    """What was run for one workload."""
+
+    workload: str
+    status: Status
+    visible_seeds: int
+    hidden_seeds: int
+    poisons: int
+    schedules: int
+    executions: int
+    elapsed_s: float
+
+
+class CheckResult(Record):
+    """The result of the correctness stage."""
+
+    schema_: Literal["kopt.check/1"] = Field(default="kopt.check/1", alias="schema")
+    status: Status
+    kernel: str
+    candidate: str
+    device: str
+    level: CheckLevel
+    tune: dict[str, int] = Field(default_factory=dict[str, int])
+    """The tune values that were checked."""
+    workloads: tuple[WorkloadCheck, ...] = ()
+    mismatch: Mismatch | None = None
+    accuracy: tuple[TensorAccuracy, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    counters: ExecutionCounters | None = None
+    """Of the named workload, first execution."""
+    compiled: CompileResult
+    sandbox: str | None = None
+    """Level under which the candidate ran; None if it did not get that far."""
+    cpu_bodies: tuple[str, ...] = ()
+    """kopt wrappers whose CPU body stood in for device instructions (sim only)."""
+    elapsed_s: float

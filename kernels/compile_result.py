@@ -1,0 +1,108 @@
+"""What compiling a candidate told: resources, instruction mix, occupancy, diagnostics."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from .record import Diagnostic, Record
+from .status import Status
+
+
+class Toolchain(Record):
+    """The compiler that made a cubin; part of the cache key."""
+
+    compiler: Literal["nvcc", "nvrtc"]
+    version: str
+    """Release and build, e.g. 13.2.86."""
+    path: str
+    origin: Literal["setting", "pip", "cuda_home", "path"]
+
+
+class KernelParameter(Record):
+    """One parameter of a kernel, from the cubin's EIATTR_KPARAM_INFO."""
+
+    ordinal: int
+    offset_bytes: int
+    size_bytes: int
+
+
+class KernelResources(Record):
+    """Static facts of one kernel in a cubin."""
+
+    name: str
+    registers_per_thread: int
+    spill_store_bytes: int
+    spill_load_bytes: int
+    stack_bytes: int
+    static_smem_bytes: int
+    """As ptxas reports it: without the 1,024 bytes that the system reserves."""
+    constant_bytes: int
+    barriers: int
+    max_threads_per_block: int | None
+    """From __launch_bounds__; None if the kernel has none."""
+    parameters: tuple[KernelParameter, ...]
+    instructions: int | None
+    """SASS instructions without trailing padding; None where nvdisasm is not installed."""
+    instruction_mix: dict[str, int] = Field(default_factory=dict[str, int])
+    """Counts by class: ldg_128, ldg_64, ldg_32, ldg_16, ldg_8, stg_..., lds, sts, ldl, stl, f2fp,
+    mufu, bar, shfl, mma, atom. Empty where nvdisasm is not installed."""
+
+
+class Occupancy(Record):
+    """Theoretical occupancy of one launch on one GPU (computed, not achieved)."""
+
+    kernel: str
+    gpu: str
+    blocks_per_sm: int
+    warps_per_sm: int
+    theoretical_occupancy: float
+    """Resident warps / warp slots of an SM, 0 to 1."""
+    limiters: tuple[Literal["warps", "blocks", "registers", "shared_memory"], ...]
+    """What binds; several when they tie."""
+    grid_blocks: int
+    waves: float
+    """Blocks of the grid / (blocks_per_sm * SMs)."""
+
+
+class Build(Record):
+    """One cubin: one architecture, one set of defines."""
+
+    arch: str
+    defines: dict[str, int]
+    workloads: tuple[str, ...]
+    """The workloads of the candidate's domain that this cubin serves."""
+    cubin_sha256: str
+    cubin_path: str
+    """Under KOPT_HOME/cache/cubin."""
+    module_global_bytes: int
+    kernels: tuple[KernelResources, ...]
+    toolchain: Toolchain
+    compile_s: float
+    """Seconds of the compiler when the cubin was made, from cache or not."""
+    cached: bool
+
+
+class CompileResult(Record):
+    """The result of the compile stage for all architectures and builds asked for."""
+
+    schema_: Literal["kopt.compile/1"] = Field(default="kopt.compile/1", alias="schema")
+    status: Status
+    """passed, plan_error, compile_error, refused or timeout."""
+    kernel: str
+    """Kernel id."""
+    candidate: str
+    builds: tuple[Build, ...] = ()
+    occupancy: tuple[Occupancy, ...] = ()
+    """One entry per architecture and launch of the named workload."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    flagged: tuple[str, ...] = ()
+    """What raises scrutiny without refusing: clock reads and the like."""
+    log_path: str | None = None
+    """The whole compiler output."""
+    sandbox: Literal["bubblewrap", "landlock", "plain"] | None = None
+    """Level under which the compiler ran; None when everything came from the cache."""
+
+    @property
+    def binary_id(self) -> str:
+        """Identity of the binary: equal for two candidates that compile to the same cubins."""
+        return "+".join(sorted({f"{build.arch}:{build.cubin_sha256}" for build in self.builds}))

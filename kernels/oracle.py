@@ -1,0 +1,89 @@
+"""Running a problem's oracle: the fp64 result that decides correctness.
+
+An `oracle.py` beside problem.yaml is trusted code of two functions:
+
+    make_inputs(workload, rng, regime) -> {name: array}     every `in` and `inout` tensor
+    expected(inputs, scalars) -> {name: Expected}           every `out` and `inout` tensor
+
+Arrays have the tensor's storage shape and numpy dtype (`dtypes.numpy_dtype`).
+"""
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from kopt.config.errors import ToolError
+
+from .problem import Problem, Workload
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+REGIMES = ("normal", "outliers", "zero_blocks", "tiny", "huge", "mixed")
+"""Input distributions that every problem provides; magnitudes stay within 2^-50 to 2^50."""
+
+
+@dataclass(frozen=True)
+class ScaledBy:
+    """Names the output tensor whose own values divide `Expected.exact` before rounding to codes."""
+
+    tensor: str
+    block: int
+    """Consecutive elements of the last axis of the codes that share one scale."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What one output tensor must hold."""
+
+    exact: npt.NDArray[np.float64]
+    """The exact value before any rounding of this tensor, in LOGICAL elements: packed e2m1 has two
+    per byte, even element in the low nibble. For codes with `scaled_by` this is the value before
+    the division by the block's scale: code = round(exact / candidate's scale)."""
+    rounded: npt.NDArray[Any]
+    """The correctly rounded result in storage shape and dtype."""
+    written: npt.NDArray[np.bool_]
+    """Storage elements that must be written; all others must keep the bytes they had."""
+    scaled_by: ScaledBy | None = None
+    logical_offsets: npt.NDArray[np.int64] | None = None
+    """For tensors whose storage is permuted (sf_128x4): where each logical element of `exact` lies
+    in the flat storage. None: storage order is logical order."""
+
+
+class Oracle(Protocol):
+    """The two functions of an oracle.py."""
+
+    def make_inputs(
+        self, workload: Workload, rng: np.random.Generator, regime: str
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Return every `in` and `inout` tensor for one of `REGIMES`."""
+        ...
+
+    def expected(self, inputs: Arrays, scalars: Mapping[str, float | int]) -> dict[str, Expected]:
+        """Return every `out` and `inout` tensor."""
+        ...
+
+
+def load_oracle(problem: Problem) -> Oracle:
+    """Return the oracle module of `problem`, loaded by path.
+
+    Raises:
+        ToolError: oracle.py is missing, fails to load, or lacks one of the two functions.
+    """
+    path = problem.folder / "oracle.py"
+    spec = importlib.util.spec_from_file_location(f"kopt_oracle_{problem.name}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ToolError(f"{path} is missing: every problem needs its oracle")
+    module: ModuleType = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # the user's own file: whatever it raises is theirs to mend
+        raise ToolError(f"{path} fails to load: {type(error).__name__}: {error}") from error
+    for name in ("make_inputs", "expected"):
+        if not callable(getattr(module, name, None)):
+            raise ToolError(f"{path} defines no function {name}()")
+    return cast(Oracle, module)

@@ -1,0 +1,29 @@
+"""The base of every record that crosses a process, the wire or the disk, and the diagnostic."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Record(BaseModel):
+    """Frozen, closed to unknown fields; the string under a field becomes its schema text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Diagnostic(Record):
+    """One thing that a stage found in a candidate, made to be read by the candidate's author."""
+
+    severity: Literal["error", "warning", "note"] = "error"
+    message: str
+    """One sentence: what is wrong, with the value seen and the value expected."""
+    line: int | None = None
+    """1-based line of the candidate's own file."""
+    column: int | None = None
+    """1-based column of that line."""
+    file: str | None = None
+    """Set only when the place is not in the candidate's own file, e.g. a kopt header."""
+    excerpt: str | None = None
+    """The source line and a caret line below it."""
+    hint: str | None = None
+    """What to do about it."""

@@ -1,0 +1,1 @@
+"""What to try next: proposers, the beam loop and the run store."""

@@ -1,0 +1,1 @@
+"""Correctness: oracle outputs, gates and the check stage."""

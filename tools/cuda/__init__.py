@@ -1,0 +1,1 @@
+"""CUDA toolchain: discovery, compiling to cubins, and what a cubin tells."""

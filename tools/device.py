@@ -1,0 +1,79 @@
+"""The seam between the check stage and what runs a candidate: the simulator now, a GPU worker too.
+
+A device runs one launch plan over one set of inputs and gives the outputs back, with everything
+that went wrong on the way. It never sees expected outputs.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.counters import ExecutionCounters
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.problem import Problem
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Status
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is executed: a candidate resolved for one workload of one problem."""
+
+    candidate: Candidate
+    problem: Problem
+    plan: LaunchPlan
+
+
+@dataclass(frozen=True)
+class ExecutionRequest:
+    """One execution of a program."""
+
+    program: Program
+    inputs: Arrays
+    """Every `in` and `inout` tensor, in storage shape and dtype."""
+    poison: int
+    """Byte (0 to 255) that fills outputs, scratch, guards and shared memory beforehand."""
+    schedule_seed: int = 0
+    """Order in which the simulator runs blocks, warps and threads; 0 is the natural order."""
+    timeout_s: float = 30.0
+
+
+@dataclass(frozen=True)
+class ExecutionOutcome:
+    """How one execution ended."""
+
+    status: Status
+    """PASSED means that it ran to the end without a fault, not that the values are right."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    outputs: Arrays = field(default_factory=dict[str, npt.NDArray[Any]])
+    """Every `out` and `inout` tensor, in storage shape and dtype; empty unless PASSED."""
+    counters: ExecutionCounters | None = None
+    sandbox: str | None = None
+    cpu_bodies: tuple[str, ...] = ()
+    """Names of the kopt wrappers whose CPU body stood in for the device's instructions."""
+    elapsed_s: float = 0.0
+
+
+class Device(Protocol):
+    """Something that can execute candidates."""
+
+    @property
+    def name(self) -> str:
+        """`sim`, or `cuda:0`."""
+        ...
+
+    def prepare(self, program: Program) -> ExecutionOutcome | None:
+        """Build what execution needs, ahead of time; None if that went well.
+
+        Safe to call from another thread while nvcc compiles the same source. The result is kept,
+        so that a later `execute` of the same program does not build again.
+        """
+        ...
+
+    def execute(self, request: ExecutionRequest) -> ExecutionOutcome:
+        """Run the plan once; a candidate's failure comes back as a status, never raised."""
+        ...

@@ -1,0 +1,1 @@
+"""The sandbox ladder: bubblewrap, then Landlock, then plain; seccomp at every level."""

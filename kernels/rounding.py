@@ -1,0 +1,146 @@
+"""Correct rounding into bfloat16, e4m3 and e2m1: nearest, ties to even, in one step from float64.
+
+The oracles round with these functions and nothing else. ml_dtypes is only the storage type here:
+it rounds from float64 through float32, which moves values next to a midpoint, and turns e4m3
+overflow into NaN where the hardware saturates. Quantisation rules (block scales, global scales)
+are not here; `nvfp4.py` has them.
+
+Source: IEEE 754-2019 section 4.3.1 (roundTiesToEven); OCP 8-bit Floating Point Specification 1.0
+(e4m3: no infinities, largest 448); OCP Microscaling Formats 1.0 (e2m1: no NaN, largest 6); PTX ISA,
+`cvt` with `.satfinite`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .dtypes import numpy_dtype
+
+E4M3_MAX = 448.0
+E2M1_MAX = 6.0
+
+_EXPONENT_SHIFT = np.int64(52)
+_EXPONENT_MASK = np.int64(0x7FF << 52)
+_EXPONENT_BIAS = 1023
+_CHUNK = 1 << 13  # elements; 64 KiB temporaries stay below malloc's mmap threshold and in L2
+
+
+@dataclass(frozen=True)
+class _Format:
+    """A binary format with subnormals whose codes ascend with the magnitude."""
+
+    mantissa_bits: int
+    min_exponent: int
+    """Exponent of the smallest normal number, which the subnormals share."""
+    limit: float
+    """Magnitudes above it become `limit`: the largest number, or for bfloat16 infinity's 2^128."""
+    nan_code: int
+    sign_shift: int
+    storage: npt.DTypeLike
+
+
+_BF16 = _Format(
+    mantissa_bits=7,
+    min_exponent=-126,
+    limit=2.0**128,
+    nan_code=0x7FC0,
+    sign_shift=15,
+    storage=np.uint16,
+)
+_E4M3 = _Format(
+    mantissa_bits=3,
+    min_exponent=-6,
+    limit=E4M3_MAX,
+    nan_code=0x7F,
+    sign_shift=7,
+    storage=np.uint8,
+)
+_E2M1 = _Format(
+    mantissa_bits=1,
+    min_exponent=0,
+    limit=E2M1_MAX,
+    nan_code=0x7,
+    sign_shift=3,
+    storage=np.uint8,
+)
+
+_E2M1_VALUES = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+def round_to_bf16(x: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return `x` as ml_dtypes bfloat16; magnitudes past the last midpoint become infinity."""
+    codes = _encode(x, _BF16)
+    return codes.view(numpy_dtype("bfloat16"))
+
+
+def round_to_e4m3(x: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return `x` as ml_dtypes float8_e4m3fn, saturating to +-448; NaN stays NaN."""
+    return _encode(x, _E4M3).view(numpy_dtype("float8_e4m3fn"))
+
+
+def round_to_e2m1(x: npt.ArrayLike) -> npt.NDArray[np.uint8]:
+    """Return the e2m1 codes 0 to 15 of `x`, one per byte, saturating to +-6.
+
+    Bit 3 is the sign, also of zero: -0.1 has code 8. NaN gets code 7, as `cvt` gives it.
+    """
+    return _encode(x, _E2M1)
+
+
+def pack_e2m1(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return (..., n) codes as (..., n / 2) bytes, the even element in the low nibble."""
+    packed: npt.NDArray[np.uint8] = codes[..., 0::2] | (codes[..., 1::2] << np.uint8(4))
+    return packed
+
+
+def unpack_e2m1(packed: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return (..., n) bytes as (..., 2 n) codes, the low nibble first."""
+    codes = np.empty((*packed.shape[:-1], 2 * packed.shape[-1]), dtype=np.uint8)
+    codes[..., 0::2] = packed & np.uint8(0xF)
+    codes[..., 1::2] = packed >> np.uint8(4)
+    return codes
+
+
+def decode_e2m1(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+    """Return the values of e2m1 codes 0 to 15."""
+    values: npt.NDArray[np.float64] = _E2M1_VALUES[codes]
+    return values
+
+
+def decode(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the values of a bfloat16, fp8, float16, float32 or integer array; exact."""
+    return array.astype(np.float64)
+
+
+def _encode(x: npt.ArrayLike, target: _Format) -> npt.NDArray[Any]:
+    """Return the codes of `x` in `target`, one per element in the shape of `x`."""
+    values = np.asarray(x, dtype=np.float64)
+    flat = np.ascontiguousarray(values).reshape(-1)
+    codes = np.empty(flat.shape, dtype=target.storage)
+    for start in range(0, flat.size, _CHUNK):
+        codes[start : start + _CHUNK] = _encode_chunk(flat[start : start + _CHUNK], target)
+    return codes.reshape(values.shape)
+
+
+def _encode_chunk(x: npt.NDArray[np.float64], target: _Format) -> npt.NDArray[np.int64]:
+    """Return the codes of `x` as int64.
+
+    With e = max(exponent, min_exponent) and step = 2^(e - mantissa_bits), the rounded magnitude is
+    rint(|x| / step) steps, and its code is that count plus (e - min_exponent) * 2^mantissa_bits: a
+    count that rounds up to the next power of two carries into the exponent by itself. The division
+    by a power of two is exact, so rint (ties to even) is the only rounding.
+    """
+    magnitude = np.minimum(np.abs(x), target.limit)
+    is_nan = np.isnan(magnitude)
+    magnitude[is_nan] = 0.0
+    floor = np.int64(target.min_exponent + _EXPONENT_BIAS) << _EXPONENT_SHIFT
+    exponent = np.maximum(magnitude.view(np.int64) & _EXPONENT_MASK, floor)
+    step = (exponent - (np.int64(target.mantissa_bits) << _EXPONENT_SHIFT)).view(np.float64)
+    count = np.rint(magnitude / step).astype(np.int64)
+    code: npt.NDArray[np.int64] = count + (
+        (exponent - floor) >> np.int64(52 - target.mantissa_bits)
+    )
+    code |= np.signbit(x).astype(np.int64) << np.int64(target.sign_shift)
+    code[is_nan] = target.nan_code
+    return code

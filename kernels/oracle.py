@@ -52,6 +52,16 @@ class Expected:
     logical_offsets: npt.NDArray[np.int64] | None = None
     """For tensors whose storage is permuted (sf_128x4): where each logical element of `exact` lies
     in the flat storage. None: storage order is logical order."""
+    bit_exact: bool = False
+    """True where the result is one rounding of a sum that fp32 holds exactly, such as the residual
+    of add_rmsnorm: every honest order of operations then gives the same bits."""
+    slack: npt.NDArray[np.float64] | None = None
+    """Absolute error, in units of `exact`, that fp32 arithmetic may leave before the last rounding
+    where terms cancel: about 2^-20 times the sum of the terms' magnitudes. Shape of `exact`; None
+    where nothing cancels, for then errors are relative and the gates' own windows cover them."""
+    unit: npt.NDArray[np.float64] | float = 1.0
+    """Real value of one unit of `exact`, for the reported accuracy only: 1 / global_scale for nvfp4
+    codes. An array broadcasts to the shape of `exact`."""
 
 
 class Oracle(Protocol):

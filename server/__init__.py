@@ -1,1 +1,1 @@
-"""The command line and, later, the MCP server: wiring of everything else."""
+"""How people and programs reach kopt: the command line. Wiring only, no stage of its own."""

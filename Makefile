@@ -1,0 +1,69 @@
+# Everything runs from .venv, which the first target that needs it creates; nothing is activated and
+# nothing outside this folder is changed but KOPT_HOME (default ~/.kopt). Repeating a target is cheap:
+# the stamps in .venv are older than pyproject.toml only when something has to be installed again.
+
+KERNEL ?= add_rmsnorm_fp4quant_b128xh2048
+RUN_FLAGS ?= --device sim
+PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11,\
+	$(shell $(name) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))))
+
+venv := .venv
+pip := $(venv)/bin/python -m pip --disable-pip-version-check
+# A virtual environment holds absolute paths: if ours was moved with the folder, it is made anew.
+# One that was made by other means is kept and added to.
+made_in := $(shell cat $(venv)/.stamp-place 2>/dev/null)
+ifneq ($(made_in),$(CURDIR))
+$(venv)/.stamp-place: .FORCE
+endif
+
+.PHONY: run test lint types install clean help g++ .FORCE
+
+run: $(venv)/.stamp-toolkit | g++ ## search for a faster kernel on the CPU simulator: the main job
+	@echo "make run: searching $(KERNEL) on the simulator"
+	@$(venv)/bin/kopt run --kernel $(KERNEL) $(RUN_FLAGS)
+
+test: $(venv)/.stamp-test | g++ ## run the tests
+	@echo "make test: running the tests"
+	@$(venv)/bin/pytest -q -n auto
+
+lint: $(venv)/.stamp-lint ## ruff: rules and format
+	@echo "make lint: ruff"
+	@$(venv)/bin/ruff check .
+	@$(venv)/bin/ruff format --check .
+
+types: $(venv)/.stamp-lint $(venv)/.stamp-test ## mypy and pyright, both strict
+	@echo "make types: mypy and pyright"
+	@$(venv)/bin/mypy -p kopt
+	@$(venv)/bin/mypy tests
+	@$(venv)/bin/pyright
+
+install: $(venv)/.stamp-toolkit ## install kopt and the CUDA compiler into .venv
+
+clean: ## remove .venv and the caches of the tools
+	rm -rf $(venv) .mypy_cache .pytest_cache .ruff_cache
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(venv)/.stamp-place:
+	@test -n "$(PYTHON)" || { echo "kopt needs Python 3.11 or later; found: $$(python3 --version 2>&1)." \
+		"Install one, or name it: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 3; }
+	@echo "make: creating $(venv) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(if $(made_in),--clear) $(venv) || { echo "This Python cannot create a virtual environment;" \
+		"on Debian and Ubuntu: apt install python3-venv" >&2; exit 3; }
+	@$(pip) install --quiet --upgrade 'pip>=25.1' # the first with --group
+	@printf '%s\n' "$(CURDIR)" > $@
+
+$(venv)/.stamp-toolkit: pyproject.toml $(venv)/.stamp-place
+	@echo "make: installing kopt and the CUDA compiler from pip into $(venv) (250 MB the first time)"
+	@$(pip) install --quiet -e '.[toolkit]'
+	@touch $@
+
+$(venv)/.stamp-test $(venv)/.stamp-lint: $(venv)/.stamp-%: pyproject.toml $(venv)/.stamp-toolkit
+	@echo "make: installing the $* tools into $(venv)"
+	@$(pip) install --quiet --group $*
+	@touch $@
+
+g++:
+	@command -v $${KOPT_CXX:-g++} >/dev/null || { echo "kopt needs g++ for the simulator;" \
+		"on Debian and Ubuntu: apt install g++" >&2; exit 3; }

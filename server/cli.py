@@ -1,0 +1,102 @@
+"""The `kopt` command: its sub-commands, and how every ending becomes an exit code.
+
+The outermost frame of the command line. It imports no stage: sub-commands are loaded when called.
+"""
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from kopt import __version__
+
+from .exits import ExitCode, Failure, failure_of
+from .lazy_group import LazyCommand, LazyGroup
+
+COMMANDS = {
+    "list": LazyCommand(
+        "kopt.server.commands.list_kernels", "The kernels that kopt knows, with their time floors."
+    ),
+    "show": LazyCommand(
+        "kopt.server.commands.show_kernel",
+        "One kernel: what it computes, its bytes, how to write one.",
+    ),
+    "compile": LazyCommand(
+        "kopt.server.commands.compile_files", "Compile candidates; compare their resources."
+    ),
+    "check": LazyCommand(
+        "kopt.server.commands.check_file", "Check a candidate against the fp64 oracle."
+    ),
+    "profile": LazyCommand(
+        "kopt.server.commands.profile_file", "What limits a candidate: static facts and roofline."
+    ),
+    "run": LazyCommand("kopt.server.commands.run_kernel", "Search for a faster kernel."),
+    "runs": LazyCommand("kopt.server.commands.runs", "Earlier runs: show, report, export."),
+    "doctor": LazyCommand(
+        "kopt.server.commands.doctor", "What this machine has, and what it lacks."
+    ),
+}
+
+EPILOG = """\b
+Examples:
+  kopt list
+  kopt show add_rmsnorm_fp4quant_b128xh2048
+  kopt compile mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048 --arch sm_100a,sm_90a
+  kopt check mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048 --device sim
+  kopt run --kernel add_rmsnorm_fp4quant_b128xh2048
+
+\b
+Exit codes: 0 passed, 1 the candidate fell short, 2 wrong usage, 3 this machine
+lacks something, 70 a bug in kopt, 130 interrupted.
+Every command takes --json: one JSON document on stdout, nothing else.
+State lives under KOPT_HOME (default ~/.kopt)."""
+
+group = click.version_option(__version__, message="kopt %(version)s")(
+    LazyGroup(
+        COMMANDS,
+        name="kopt",
+        help="Make CUDA kernels faster and prove it: compile for sm_100a, check against an fp64 "
+        "oracle, search. Needs no GPU.",
+        epilog=EPILOG,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `kopt` with `arguments` (default: the process's) and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = group.main(words, prog_name="kopt", standalone_mode=False)
+        sys.stdout.flush()
+        return int(code or 0)
+    except BrokenPipeError:
+        _discard_stdout()
+        return ExitCode.BROKEN_PIPE
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return ExitCode.USAGE
+    except (Exception, KeyboardInterrupt) as error:  # the outermost frame of the command line
+        failure = failure_of(error)
+        if failure.code is ExitCode.BUG:
+            traceback.print_exc()
+        _report(failure, as_json="--json" in words)
+        return failure.code
+
+
+def _report(failure: Failure, as_json: bool) -> None:
+    """Write the failure: one line on stderr, or with --json one document on stdout."""
+    if as_json:
+        click.echo(json.dumps(failure.document()))
+        return
+    click.echo(f"kopt: {failure.message}", err=True)
+    if failure.hint:
+        click.echo(failure.hint, err=True)
+
+
+def _discard_stdout() -> None:
+    """Point stdout at /dev/null, so that the interpreter's last flush does not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,39 @@
+"""Writing to stdout: a record as JSON, or views as text. Nothing else writes there."""
+
+import json
+import shutil
+import sys
+from collections.abc import Mapping
+
+import click
+from rich.console import Console, RenderableType
+
+from kopt.kernels.record import Record
+
+PIPE_WIDTH = 160  # wide enough that tables keep whole lines for grep
+
+
+def print_record(record: Record) -> None:
+    """Print `record` as one JSON document."""
+    click.echo(record.model_dump_json(by_alias=True))
+
+
+def print_document(document: Mapping[str, object]) -> None:
+    """Print `document` as one JSON document."""
+    click.echo(json.dumps(document))
+
+
+def print_views(*views: RenderableType) -> None:
+    """Print `views` one below the other: coloured on a terminal, plain and wide elsewhere."""
+    is_terminal = sys.stdout.isatty()
+    console = Console(
+        width=shutil.get_terminal_size().columns if is_terminal else PIPE_WIDTH,
+        force_terminal=is_terminal,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
+    with console.capture() as captured:
+        for view in views:
+            console.print(view)
+    click.echo(captured.get(), nl=False)

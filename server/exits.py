@@ -1,0 +1,81 @@
+"""How a command ends: the exit codes, and the one line or JSON document of a failed call."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import click
+
+from kopt.config.errors import InfraError, KoptError, ToolError
+
+ERROR_SCHEMA = "kopt.error/1"
+
+
+class ExitCode(IntEnum):
+    """What the shell sees; README.md documents the same list."""
+
+    PASSED = 0
+    FELL_SHORT = 1
+    """The candidate has a status other than passed: the command itself worked."""
+    USAGE = 2
+    """The call cannot be carried out as written: a wrong flag, file or id."""
+    MACHINE = 3
+    """This machine lacks something, or failed under the request."""
+    BUG = 70
+    """An exception that kopt does not raise on purpose (EX_SOFTWARE); the traceback is shown."""
+    INTERRUPTED = 130
+    """Ctrl-C: 128 + SIGINT."""
+    BROKEN_PIPE = 141
+    """The reader of stdout went away: 128 + SIGPIPE."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C during work that can be resumed; the message says how."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A call that did not end in a result."""
+
+    kind: str
+    """usage, machine, interrupted or bug."""
+    message: str
+    """One line: what is wrong."""
+    hint: str | None
+    """What to do next, where the message does not say it already."""
+    code: ExitCode
+
+    def document(self) -> dict[str, object]:
+        """Return the JSON document of this failure."""
+        return {
+            "schema": ERROR_SCHEMA,
+            "status": "error",
+            "error": self.kind,
+            "message": self.message,
+            "hint": self.hint,
+            "exit_code": int(self.code),
+        }
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Return how `error` is reported; exceptions without a case of their own are bugs."""
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx else "kopt"
+        message = " ".join(error.format_message().split())
+        return Failure("usage", message, f"Try '{command} --help'.", ExitCode.USAGE)
+    if isinstance(error, click.ClickException):
+        return Failure("usage", error.format_message(), None, ExitCode.USAGE)
+    if isinstance(error, ToolError):
+        return Failure("usage", str(error), None, ExitCode.USAGE)
+    if isinstance(error, InfraError):
+        hint = "The machine failed, not the candidate: try again."
+        return Failure("machine", str(error), hint, ExitCode.MACHINE)
+    if isinstance(error, KoptError):
+        hint = "'kopt doctor' shows what this machine has."
+        return Failure("machine", str(error), hint, ExitCode.MACHINE)
+    if isinstance(error, Interrupted):
+        return Failure("interrupted", str(error), None, ExitCode.INTERRUPTED)
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return Failure("interrupted", "interrupted", None, ExitCode.INTERRUPTED)
+    message = f"{type(error).__name__}: {error}"
+    hint = "This is a bug in kopt: please report it with the traceback."
+    return Failure("bug", message, hint, ExitCode.BUG)

@@ -1,0 +1,63 @@
+"""A click group whose sub-commands are imported when they are called, not when kopt starts.
+
+`kopt --help` lists the sub-commands from the table alone: that keeps numpy, pydantic and rich out
+of start-up, which a shell completion or an agent's first call would otherwise wait for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+@dataclass(frozen=True)
+class LazyCommand:
+    """Where a sub-command lives, and what `kopt --help` says about it."""
+
+    module: str
+    """Module with a click command called `command`."""
+    help: str
+
+
+class LazyGroup(click.Group):
+    """A group over a table of `LazyCommand`; the table's order is the order in the help."""
+
+    def __init__(self, table: Mapping[str, LazyCommand], **attributes: Any) -> None:
+        """Take the table; `attributes` are those of `click.Group`."""
+        super().__init__(**attributes)
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the table's order."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return the sub-command; None for a name that is not in the table."""
+        entry = self.table.get(cmd_name)
+        if entry is None:
+            return None
+        command: click.Command = import_module(entry.module).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the sub-command; an unknown name is answered with the nearest known ones.
+
+        Raises:
+            click.UsageError: No such sub-command.
+        """
+        if args and args[0] not in self.table and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], self.table, n=2)
+            known = f"did you mean {' or '.join(near)}?" if near else ", ".join(self.table)
+            ctx.fail(f"no such command {args[0]!r}; {known}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table without importing a single sub-command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in self.table.items()])

@@ -1,0 +1,96 @@
+"""Parameters that several sub-commands share, and how their text is read."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kopt.config.errors import SetupError, ToolError
+from kopt.config.settings import DEFAULT_ARCH
+
+ARCH = re.compile(r"sm_\d{2,3}[af]?")
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def arch_list(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
+    """Read `sm_100a,sm_90a` into its parts, each once, in the order given; () for None.
+
+    Raises:
+        click.BadParameter: A part is no architecture of nvcc's form.
+    """
+    names = tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
+    for name in names:
+        if not ARCH.fullmatch(name):
+            raise click.BadParameter(f"{name!r} is not an architecture such as sm_100a or sm_90a")
+    return names
+
+
+def tune_values(_: click.Context, __: click.Parameter, text: str | None) -> dict[str, int] | None:
+    """Read `BLOCK=256,ROWS=2` into numbers; None for None, which means the header's defaults.
+
+    Raises:
+        click.BadParameter: A part is not NAME=NUMBER.
+    """
+    if text is None:
+        return None
+    values: dict[str, int] = {}
+    for part in text.split(","):
+        name, _equals, number = part.strip().partition("=")
+        if not name or not re.fullmatch(r"-?\d+", number):
+            raise click.BadParameter(f"{part!r} is not of the form NAME=NUMBER, e.g. BLOCK=256")
+        values[name] = int(number)
+    return values
+
+
+def device_name(device: str) -> str:
+    """Return the device that `auto`, `sim` or `cuda:N` means in this version: always `sim`.
+
+    Raises:
+        SetupError: A GPU was asked for.
+        ToolError: No such kind of device.
+    """
+    if device in ("auto", "sim"):
+        return "sim"
+    if re.fullmatch(r"cuda(:\d+)?", device):
+        raise SetupError(
+            f"--device {device}: this version evaluates on the CPU simulator only; use --device sim"
+        )
+    raise ToolError(f"--device {device!r} is unknown; allowed: auto, sim, cuda:0")
+
+
+def kernel_option(required: bool) -> Decorator:
+    """Return the --kernel option; where it is not required, the file's own folder decides."""
+    inferred = "" if required else " Default: the problem in whose folder the file lies."
+    return click.option(
+        "--kernel",
+        metavar="ID",
+        required=required,
+        help=f"Kernel id, e.g. add_rmsnorm_fp4quant_b128xh2048 (kopt list).{inferred}",
+    )
+
+
+file_argument = click.argument("file", type=click.Path(path_type=Path))
+device_option = click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    metavar="auto|sim|cuda:N",
+    help="Where candidates run; this version has the CPU simulator.",
+)
+tune_option = click.option(
+    "--tune",
+    callback=tune_values,
+    metavar="NAME=N,...",
+    help="Tune values; default: the first of each in the header.",
+)
+arch_option = click.option(
+    "--arch",
+    "archs",
+    default=DEFAULT_ARCH,
+    show_default=True,
+    callback=arch_list,
+    metavar="ARCH,...",
+    help="Architectures to compile for.",
+)

@@ -1,0 +1,53 @@
+"""Which kernel a candidate file is for: named by --kernel, or by the folder that it lies in."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem_loader import find_kernel, load_problem
+
+
+@dataclass(frozen=True)
+class Target:
+    """A candidate together with the problem and workload that it is evaluated on."""
+
+    candidate: Candidate
+    problem: Problem
+    workload: Workload
+
+    @property
+    def kernel_id(self) -> str:
+        """`<problem>_<workload>`."""
+        return f"{self.problem.name}_{self.workload.name}"
+
+
+def find_target(file: Path, kernel_id: str | None, settings: Settings) -> Target:
+    """Return the candidate in `file` with its kernel.
+
+    Without a kernel id, a file below a problem folder belongs to that problem: to the workload
+    that a winner's name starts with, else to the problem's first.
+
+    Raises:
+        ToolError: The file cannot be read, the id is unknown, or the file lies in no problem.
+    """
+    candidate = read_candidate(file)
+    if kernel_id is not None:
+        return Target(candidate, *find_kernel(kernel_id, settings.problems))
+    folder = file.resolve().parent
+    for parent in (folder, *folder.parents):
+        if (parent / "problem.yaml").is_file():
+            problem = load_problem(parent)
+            return Target(candidate, problem, _workload_of(file, problem))
+    raise ToolError(
+        f"{file} lies in no problem folder: name its kernel with --kernel ID (kopt list)"
+    )
+
+
+def _workload_of(file: Path, problem: Problem) -> Workload:
+    """Return the workload that `<workload>.<arch>.cu` names, else the first."""
+    stem = file.name.split(".")[0]
+    named = [workload for workload in problem.workloads if workload.name == stem]
+    return (*named, *problem.workloads)[0]

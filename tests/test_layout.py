@@ -1,0 +1,158 @@
+"""Guards of the tree: packaging tables, import direction, file length. Imports nothing of kopt."""
+
+import ast
+import fnmatch
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LAYERS = ("config", "kernels", "tools", "search", "server")
+MAX_LINES = 300
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+SETUPTOOLS = PYPROJECT["tool"]["setuptools"]
+PROBLEMS = ROOT / "kernels" / "problems"  # data, loaded by path: no packages
+
+
+def _files_below(folder: Path) -> list[Path]:
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+
+
+LAYER_FILES = [path for layer in LAYERS for path in _files_below(ROOT / layer)]
+MODULES = [p for p in LAYER_FILES if p.suffix == ".py" and not p.is_relative_to(PROBLEMS)]
+
+
+def _dotted(folder: Path) -> str:
+    return ".".join(("kopt", *folder.relative_to(ROOT).parts))
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Glob as setuptools reads it: `*` stays in its folder, `**` spans any number of folders."""
+    names, globs = PurePosixPath(path).parts, PurePosixPath(pattern).parts
+
+    def match(name_at: int, glob_at: int) -> bool:
+        if glob_at == len(globs):
+            return name_at == len(names)
+        if globs[glob_at] == "**":
+            return any(match(at, glob_at + 1) for at in range(name_at, len(names) + 1))
+        fits = name_at < len(names) and fnmatch.fnmatchcase(names[name_at], globs[glob_at])
+        return fits and match(name_at + 1, glob_at + 1)
+
+    return match(0, 0)
+
+
+def _data_patterns() -> Iterator[tuple[Path, str]]:
+    for package, patterns in SETUPTOOLS["package-data"].items():
+        for pattern in patterns:
+            yield ROOT.joinpath(*package.split(".")[1:]), pattern
+
+
+def _imported_names(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_package_list_names_every_folder_with_modules() -> None:
+    found = {"kopt"} | {_dotted(path.parent) for path in MODULES}
+    assert sorted(SETUPTOOLS["packages"]) == sorted(found)
+
+
+def test_every_package_has_its_own_init() -> None:
+    folders = {path.parent for path in MODULES}
+    assert [f for f in sorted(folders) if not (f / "__init__.py").is_file()] == []
+
+
+def test_package_data_covers_every_other_file() -> None:
+    uncovered = [
+        str(path.relative_to(ROOT))
+        for path in LAYER_FILES
+        if path not in MODULES
+        and not any(
+            path.is_relative_to(folder) and _matches(path.relative_to(folder).as_posix(), pattern)
+            for folder, pattern in _data_patterns()
+        )
+    ]
+    assert uncovered == []
+
+
+@pytest.mark.parametrize(("folder", "pattern"), list(_data_patterns()), ids=str)
+def test_every_data_pattern_matches_a_file(folder: Path, pattern: str) -> None:
+    names = [path.relative_to(folder).as_posix() for path in _files_below(folder)]
+    assert any(_matches(name, pattern) for name in names)
+
+
+def test_modules_import_only_their_own_folder_and_those_to_its_left() -> None:
+    wrong: list[str] = []
+    for path in MODULES:
+        above = LAYERS[LAYERS.index(path.relative_to(ROOT).parts[0]) + 1 :]
+        for name in _imported_names(path):
+            parts = name.split(".")
+            if parts[0] == "kopt" and len(parts) > 1 and parts[1] in above:
+                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+    assert wrong == []
+
+
+def test_no_module_is_imported_by_a_computed_name_below_server() -> None:
+    """`importlib.import_module("kopt.server")` would slip past the import direction."""
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        if path.relative_to(ROOT).parts[0] != "server"
+        and "import_module" in path.read_text("utf-8")
+    ]
+    assert wrong == []
+
+
+def test_only_server_imports_mcp() -> None:
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        if path.relative_to(ROOT).parts[0] != "server"
+        and any(name.split(".")[0] == "mcp" for name in _imported_names(path))
+    ]
+    assert wrong == []
+
+
+def test_only_settings_reads_the_environment() -> None:
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        if path != ROOT / "config" / "settings.py"
+        and any(word in path.read_text("utf-8") for word in ("os.environ", "os.getenv"))
+    ]
+    assert wrong == []
+
+
+def _python_files() -> list[Path]:
+    roots = [*(ROOT / layer for layer in LAYERS), ROOT / "tests", ROOT / "benchmarks"]
+    below = [path for folder in roots for path in _files_below(folder)]
+    return [path for path in (*below, *sorted(ROOT.glob("*.py"))) if path.suffix == ".py"]
+
+
+def test_no_python_file_is_longer_than_300_lines() -> None:
+    lengths = {p.relative_to(ROOT): len(p.read_text("utf-8").splitlines()) for p in _python_files()}
+    assert {path: lines for path, lines in lengths.items() if lines > MAX_LINES} == {}
+
+
+def test_no_init_stands_below_tests() -> None:
+    assert list((ROOT / "tests").rglob("__init__.py")) == []
+
+
+def test_folders_layers_and_links_agree() -> None:
+    with_modules = {
+        path.parent.name
+        for path in ROOT.glob("*/__init__.py")
+        if not path.parent.name.startswith(".")
+    }
+    links = {link.name: link.readlink() for link in (ROOT / ".typing" / "kopt").iterdir()}
+    assert with_modules == set(LAYERS)
+    assert links == {name: Path("../..") / name for name in (*LAYERS, "__init__.py", "__main__.py")}

@@ -30,6 +30,8 @@ class SandboxPolicy:
     file_bytes: int = 1 << 30
     """Largest file it may write."""
     processes: int = 64
+    memory_bytes: int | None = None
+    """Private writable memory of each process (RLIMIT_DATA); None: no limit. Not for CUDA."""
     allow_exec: bool = True
     """False: seccomp refuses execve after start, for processes that run candidate code."""
 

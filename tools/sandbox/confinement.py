@@ -1,0 +1,117 @@
+"""Turns a policy into command lines and an environment: what each level of the ladder allows.
+
+Nothing is started here. bubblewrap builds a file system that holds only what is named, Landlock
+refuses what is not named, and `plain` restricts no files; the launcher's arguments are the same for
+all three but for the rules.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .policy import SandboxLevel, SandboxPolicy
+
+SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+SYSTEM_PATHS = (
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/alternatives",
+    "/etc/localtime",
+    "/nix/store",
+    "/gnu/store",
+)
+READABLE_DEVICES = ("/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """The tools of one level on this machine."""
+
+    level: SandboxLevel
+    launcher: Path
+    bwrap: str | None
+    landlock_abi: int
+
+
+def child_environment(policy: SandboxPolicy) -> dict[str, str]:
+    """Return the whole environment of the child, built from nothing."""
+    work = policy.writable[0]
+    return {
+        "PATH": PATH,
+        "LANG": "C.UTF-8",
+        "HOME": str(work / "home"),
+        "TMPDIR": str(work / "tmp"),
+        **policy.environment,
+    }
+
+
+def command_line(
+    confinement: Confinement, policy: SandboxPolicy, status_fd: int, command: Sequence[str]
+) -> list[str]:
+    """Return the command that runs `command` confined; it reports to `status_fd`."""
+    arguments = [
+        str(confinement.launcher),
+        "run",
+        f"status-fd={status_fd}",
+        f"file-bytes={policy.file_bytes}",
+        f"cpu-s={policy.cpu_s}",
+        f"processes={policy.processes}",
+        f"memory-bytes={policy.memory_bytes or 0}",
+        f"exec={int(policy.allow_exec)}",
+    ]
+    if confinement.level == "bubblewrap":
+        return [*_bwrap_arguments(confinement, policy), *arguments, "--", *command]
+    # Inside a pid namespace the parent has no number; elsewhere the launcher checks it.
+    arguments.append(f"parent-pid={os.getpid()}")
+    if confinement.level == "landlock":
+        arguments += _landlock_arguments(confinement, policy)
+    return [*arguments, "--", *command]
+
+
+def _landlock_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[str]:
+    readable = [*SYSTEM_FOLDERS, *SYSTEM_PATHS, *READABLE_DEVICES, "/proc"]
+    readable += [str(path) for path in policy.readable]
+    writable = ["/dev/null", *(str(path) for path in policy.writable)]
+    return [
+        f"landlock={confinement.landlock_abi}",
+        *(f"read={path}" for path in readable),
+        *(f"write={path}" for path in writable),
+    ]
+
+
+def _bwrap_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[str]:
+    arguments = [
+        str(confinement.bwrap),
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-ipc",
+        "--die-with-parent",
+        "--new-session",
+        "--cap-drop",
+        "ALL",
+    ]
+    for folder in SYSTEM_FOLDERS:
+        # On merged-/usr systems /bin and /lib are links; elsewhere folders.
+        if os.path.islink(folder):
+            arguments += ["--symlink", os.readlink(folder), folder]
+        elif os.path.isdir(folder):
+            arguments += ["--ro-bind", folder, folder]
+    for path in SYSTEM_PATHS:
+        if os.path.exists(path):
+            arguments += ["--ro-bind", path, path]
+    arguments += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+    for path in _with_targets((confinement.launcher, *policy.readable)):
+        arguments += ["--ro-bind", path, path]
+    for path in _with_targets(policy.writable):
+        arguments += ["--bind", path, path]
+    arguments += ["--remount-ro", "/", "--chdir", str(policy.writable[0]), "--"]
+    return arguments
+
+
+def _with_targets(paths: Sequence[Path]) -> list[str]:
+    """Each existing path, and where it leads if a link is on the way; parents come first."""
+    named = {str(path.absolute()) for path in paths if path.exists()}
+    return sorted(named | {os.path.realpath(path) for path in named})

@@ -1,0 +1,101 @@
+// Resource limits and privileges of the confined program. There is never a limit on address space
+// (RLIMIT_AS): CUDA and sanitizers reserve terabytes that they do not use.
+#pragma once
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace kopt_sandbox {
+
+struct ProcessLimits {
+    unsigned long file_bytes = 0;
+    unsigned long cpu_s = 0;
+    unsigned long processes = 0;
+    unsigned long memory_bytes = 0;  // private writable memory of one process; 0: no limit
+
+    // RLIMIT_NPROC counts all threads of the user, so those that exist already are added to it.
+    // In a user namespace of its own (bubblewrap without root) nearly none are seen nor counted.
+    void count_existing() {
+        struct sysinfo machine;
+        if (sysinfo(&machine) == 0) machine_threads_before_ = machine.procs;
+        DIR* proc = opendir("/proc");
+        if (proc == nullptr) return;
+        while (const dirent* entry = readdir(proc)) {
+            if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
+            char path[280];
+            snprintf(path, sizeof path, "%s/task", entry->d_name);
+            struct stat status;
+            if (fstatat(dirfd(proc), path, &status, 0) == 0 && status.st_uid == getuid())
+                user_threads_before_ += status.st_nlink - 2;  // one link a thread, and . and ..
+        }
+        closedir(proc);
+    }
+
+    // To be called in the program's own process, before its privileges are dropped.
+    bool apply() const {
+        const unsigned long threads = user_threads_before_ + processes;
+        return set(RLIMIT_CORE, 0, 0) && set(RLIMIT_FSIZE, file_bytes, file_bytes) &&
+               set(RLIMIT_CPU, cpu_s, cpu_s + 1) &&  // SIGXCPU, a second later SIGKILL
+               set(RLIMIT_NPROC, threads, threads) &&
+               (memory_bytes == 0 || set(RLIMIT_DATA, memory_bytes, memory_bytes));
+    }
+
+    // Root is exempt from RLIMIT_NPROC, so its groups are counted; the cheap test of the machine's
+    // thread count comes first.
+    bool exceeded_by_group(pid_t group) const {
+        struct sysinfo machine;
+        if (getuid() != 0 || sysinfo(&machine) != 0) return false;
+        return machine.procs > machine_threads_before_ + processes && members(group) > processes;
+    }
+
+private:
+    static bool set(__rlimit_resource resource, unsigned long soft, unsigned long hard) {
+        const rlimit value{soft, hard};
+        return setrlimit(resource, &value) == 0;
+    }
+
+    static unsigned long members(pid_t group) {
+        DIR* proc = opendir("/proc");
+        if (proc == nullptr) return 0;
+        unsigned long count = 0;
+        while (const dirent* entry = readdir(proc)) {
+            const pid_t pid = atoi(entry->d_name);
+            if (pid > 0 && getpgid(pid) == group) ++count;
+        }
+        closedir(proc);
+        return count;
+    }
+
+    unsigned long user_threads_before_ = 0;
+    unsigned long machine_threads_before_ = 0;
+};
+
+// Without capabilities root can neither override file modes nor look into kopt's /proc entries.
+inline bool drop_capabilities() {
+    for (unsigned long capability = 0; capability < 64; ++capability)
+        if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) break;  // past the last, or not root
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    const __user_cap_data_struct none[2] = {};
+    return syscall(SYS_capset, &header, none) == 0;
+}
+
+// When memory runs out, the kernel ends this process first. Without /proc there is nothing to say.
+inline void offer_to_oom_killer() {
+    const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    [[maybe_unused]] const ssize_t written = write(fd, "1000", 4);
+    close(fd);
+}
+
+}  // namespace kopt_sandbox

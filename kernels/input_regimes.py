@@ -1,0 +1,88 @@
+"""Seeded inputs in the regimes that every oracle offers: which elements are how large.
+
+A regime is a matrix of amplitudes that multiplies normal values. Tensors that meet element by
+element (an input and its residual) share one matrix, so that a block of zeros is zero in their sum
+too.
+
+| regime | amplitudes |
+|---|---|
+| normal | 1 |
+| outliers | 1, and 1,000 in one column of each row |
+| zero_blocks | 1, with whole rows, blocks of 128 and blocks of 16 that are 0 |
+| tiny, huge | one factor for all, chosen by the problem |
+| mixed | a power of two from 2^-12 to 2^12 for each block of 16 |
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .oracle import REGIMES
+from .row_chunks import row_chunks
+
+_BLOCK = 16  # the smallest block that shares a scale (nvfp4)
+_OUTLIER = 1000.0
+
+
+@dataclass(frozen=True)
+class Magnitudes:
+    """Amplitudes of the regimes `tiny` and `huge`, which depend on the operator."""
+
+    tiny: float
+    huge: float
+
+
+def draw_amplitudes(
+    rng: np.random.Generator, shape: tuple[int, int], regime: str, magnitudes: Magnitudes
+) -> npt.NDArray[np.float32]:
+    """Return the amplitudes of `regime`, of `shape` (rows, columns) or broadcastable to it.
+
+    Raises:
+        ValueError: `regime` is not one of `REGIMES`.
+    """
+    if regime == "outliers":
+        return _outliers(rng, shape)
+    if regime == "zero_blocks":
+        return _zero_blocks(rng, shape)
+    if regime == "mixed":
+        return _mixed(rng, shape)
+    uniform = {"normal": 1.0, "tiny": magnitudes.tiny, "huge": magnitudes.huge}
+    if regime not in uniform:
+        raise ValueError(f"unknown regime {regime!r}; allowed: {', '.join(REGIMES)}")
+    return np.full((1, 1), uniform[regime], dtype=np.float32)
+
+
+def draw_values(
+    rng: np.random.Generator, shape: tuple[int, int], amplitudes: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """Return normal values of `shape` (rows, columns) times `amplitudes`."""
+    values = np.empty(shape, dtype=np.float32)
+    spread = np.broadcast_to(amplitudes, shape)
+    for chunk in row_chunks(*shape):
+        rng.standard_normal(out=values[chunk], dtype=np.float32)
+        values[chunk] *= spread[chunk]
+    return values
+
+
+def _outliers(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
+    rows, columns = shape
+    amplitudes = np.ones(shape, dtype=np.float32)
+    amplitudes[np.arange(rows), rng.integers(0, columns, rows)] = _OUTLIER
+    return amplitudes
+
+
+def _zero_blocks(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
+    rows, columns = shape
+    amplitudes = np.ones(shape, dtype=np.float32)
+    for width, probability in ((_BLOCK, 0.2), (128, 0.1), (columns, 0.1)):
+        is_zero = rng.random((rows, -(-columns // width))) < probability
+        is_zero[rng.integers(0, rows), rng.integers(0, is_zero.shape[1])] = True
+        amplitudes[np.repeat(is_zero, width, axis=1)[:, :columns]] = 0.0
+    return amplitudes
+
+
+def _mixed(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
+    rows, columns = shape
+    exponents = rng.integers(-12, 13, (rows, -(-columns // _BLOCK))).astype(np.float32)
+    return np.repeat(np.exp2(exponents), _BLOCK, axis=1)[:, :columns]

@@ -1,0 +1,49 @@
+/* kopt: 1
+family: other
+note: "starting point: one block per row, scalar loads, tree reduction, a second pass over global memory"
+where: "true"
+tune: {BLOCK: [256, 128, 512, 1024]}
+launch:
+  - kernel: fused_add_rmsnorm_kernel
+    grid: B
+    block: BLOCK
+    args: [input, residual, weight, H, eps]
+*/
+// Mapping: block b owns row b; thread t owns columns t, t + BLOCK, t + 2 BLOCK, ... in both passes,
+// so no thread ever reads an element that another one has overwritten in place.
+// Shared memory: BLOCK floats, one partial sum of squares per thread (4 * BLOCK bytes).
+
+#include <cuda_bf16.h>
+
+// BLOCK must be a power of two. Every thread of the block calls this and gets the same sum.
+__device__ float block_sum(float value) {
+  __shared__ float partial[BLOCK];
+  partial[threadIdx.x] = value;
+  __syncthreads();  // all partial sums are in place before any is read
+  for (int stride = BLOCK / 2; stride > 0; stride /= 2) {
+    if (threadIdx.x < stride) {
+      partial[threadIdx.x] += partial[threadIdx.x + stride];
+    }
+    __syncthreads();  // the next step reads sums that other threads wrote in this one
+  }
+  return partial[0];
+}
+
+extern "C" __global__ void fused_add_rmsnorm_kernel(__nv_bfloat16* input, __nv_bfloat16* residual,
+                                                    const __nv_bfloat16* weight, int H, float eps) {
+  const size_t row = static_cast<size_t>(blockIdx.x) * H;
+
+  float sum_of_squares = 0.0f;
+  for (int column = threadIdx.x; column < H; column += BLOCK) {
+    const float h = __bfloat162float(input[row + column]) + __bfloat162float(residual[row + column]);
+    sum_of_squares += h * h;
+  }
+  const float rstd = rsqrtf(block_sum(sum_of_squares) / H + eps);
+
+  // Nothing was stored in the first pass: h comes again, unrounded, from the original values.
+  for (int column = threadIdx.x; column < H; column += BLOCK) {
+    const float h = __bfloat162float(input[row + column]) + __bfloat162float(residual[row + column]);
+    residual[row + column] = __float2bfloat16(h);
+    input[row + column] = __float2bfloat16(h * rstd * __bfloat162float(weight[column]));
+  }
+}

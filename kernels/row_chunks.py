@@ -1,0 +1,16 @@
+"""Splitting the rows of a large matrix, so that fp64 temporaries of an oracle stay small."""
+
+from collections.abc import Iterator
+
+CHUNK_ELEMENTS = 1 << 19
+"""4 MiB of float64: a handful of temporaries stays in a CPU's last-level cache."""
+
+
+def row_chunks(rows: int, columns: int) -> Iterator[slice]:
+    """Yield slices that cover `rows` in order, each of at most CHUNK_ELEMENTS elements.
+
+    A slice has at least one row, however long rows are.
+    """
+    step = max(1, CHUNK_ELEMENTS // max(1, columns))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))

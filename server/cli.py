@@ -70,9 +70,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `kopt` with `arguments` (default: the process's) and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = group.main(words, prog_name="kopt", standalone_mode=False)
+        # Not `group.main`: it ends a broken pipe with 1, which here means something else.
+        with group.make_context("kopt", words) as context:
+            code = group.invoke(context)
         sys.stdout.flush()
         return int(code or 0)
+    except click.exceptions.Exit as ending:  # --help and --version
+        return ending.exit_code
     except BrokenPipeError:
         _discard_stdout()
         return ExitCode.BROKEN_PIPE

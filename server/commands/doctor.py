@@ -1,0 +1,113 @@
+"""`kopt doctor`: what this machine has of all that kopt uses, and how to get what is missing."""
+
+import os
+import platform
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from kopt import __version__
+from kopt.config.errors import KoptError, SetupError
+from kopt.config.settings import Settings, ensure_folder
+from kopt.kernels.problem_loader import load_problems
+from kopt.server.console import print_document, print_views
+from kopt.server.exits import ExitCode
+from kopt.server.session import Session, command_body
+from kopt.server.views.doctor_view import Finding, doctor_view
+from kopt.tools.cuda.toolchain import find_toolchain
+from kopt.tools.sandbox.ladder import available_level
+
+EPILOG = """\b
+Examples:
+  kopt doctor
+  kopt doctor --json
+
+\b
+Exit codes: 0 all that is needed is here, 3 something is missing."""
+
+
+@dataclass(frozen=True)
+class DoctorOptions:
+    """Nothing beyond what every command takes."""
+
+
+@click.command("doctor", epilog=EPILOG)
+@command_body(DoctorOptions)
+def command(session: Session, options: DoctorOptions) -> int:
+    """Show what this machine has of all that kopt uses, and how to get what is missing."""
+    settings = session.settings
+    findings = [
+        _require("Python", lambda: f"{platform.python_version()}, kopt {__version__}"),
+        _require("platform", _platform),
+        _require("host compiler", lambda: _host_compiler(settings)),
+        _require("CUDA compiler", lambda: _cuda_compiler(settings)),
+        _require(
+            "sandbox", lambda: f"{available_level(settings)} (KOPT_SANDBOX={settings.sandbox})"
+        ),
+        _require("state folder", lambda: f"{ensure_folder(settings.home)} is writable"),
+        _require("problems", lambda: _problems(settings)),
+        _require("processor", lambda: f"{settings.jobs} processes at once (KOPT_JOBS)"),
+        _gpu(),
+    ]
+    lacks = any(finding.is_required and not finding.is_present for finding in findings)
+    if session.as_json:
+        print_document(
+            {
+                "schema": "kopt.doctor/1",
+                "status": "error" if lacks else "passed",
+                "findings": [asdict(finding) for finding in findings],
+            }
+        )
+    else:
+        print_views(doctor_view(findings))
+    return ExitCode.MACHINE if lacks else ExitCode.PASSED
+
+
+def _require(name: str, find: Callable[[], str]) -> Finding:
+    """Return what `find` finds, or the KoptError that says what is missing."""
+    try:
+        return Finding(name, True, True, find())
+    except KoptError as error:
+        return Finding(name, False, True, str(error))
+
+
+def _platform() -> str:
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        raise SetupError(
+            f"{platform.system()} {platform.machine()}: kopt runs on Linux x86_64 (WSL2 works too)"
+        )
+    return f"Linux {platform.release()} x86_64"
+
+
+def _host_compiler(settings: Settings) -> str:
+    path = shutil.which(settings.gxx)
+    if path is None:
+        raise SetupError(f"{settings.gxx} not found: apt install g++, or set KOPT_CXX")
+    return path
+
+
+def _cuda_compiler(settings: Settings) -> str:
+    found = find_toolchain(settings)
+    extras = [
+        f"{name} {'found' if path else 'missing'}"
+        for name, path in (("nvdisasm", found.nvdisasm), ("nvrtc", found.nvrtc))
+    ]
+    return f"nvcc {found.version} from {found.origin}: {found.nvcc} ({', '.join(extras)})"
+
+
+def _problems(settings: Settings) -> str:
+    problems = load_problems(settings.problems)
+    kernels = sum(len(problem.kernel_ids) for problem in problems.values())
+    return f"{len(problems)} problems, {kernels} kernels (kopt list)"
+
+
+def _gpu() -> Finding:
+    """Look for the driver's device files; this version does not use a GPU."""
+    has_gpu = os.access("/dev/nvidiactl", os.F_OK) or Path("/dev/dxg").exists()
+    detail = "found" if has_gpu else "none"
+    return Finding(
+        "GPU", has_gpu, False, f"{detail}; not needed: this version evaluates on the CPU simulator"
+    )

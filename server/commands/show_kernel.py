@@ -1,0 +1,62 @@
+"""`kopt show ID`: everything about one kernel, and how to write a candidate for it."""
+
+from dataclasses import dataclass
+
+import click
+
+from kopt.config.gpu_specs import load_gpus
+from kopt.kernels.byte_model import roofline, workload_bytes
+from kopt.kernels.problem_loader import find_kernel
+from kopt.server.console import print_document, print_views
+from kopt.server.exits import ExitCode
+from kopt.server.session import Session, command_body
+from kopt.server.views.candidate_example import candidate_example
+from kopt.server.views.problem_view import example_view, problem_view
+
+EPILOG = """\b
+Examples:
+  kopt show add_rmsnorm_fp4quant_b128xh2048
+  kopt show silu_and_mul_b8xh14336 --example > mine.cu
+  kopt show add_rmsnorm_fp4quant_b128xh2048 --json"""
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """What the command line asked for."""
+
+    kernel: str
+    example: bool
+
+
+@click.command("show", epilog=EPILOG)
+@click.argument("kernel", metavar="ID")
+@click.option("--example", is_flag=True, help="Only the skeleton of a candidate, ready for a file.")
+@command_body(ShowOptions)
+def command(session: Session, options: ShowOptions) -> int:
+    """Show one kernel: definition, tensors, bytes, rooflines, baselines, how to write one."""
+    problem, workload = find_kernel(options.kernel, session.settings.problems)
+    model = workload_bytes(problem, workload)
+    rooflines = [roofline(model, gpu) for gpu in load_gpus().values()]
+    source = candidate_example(problem)
+    if session.as_json:
+        print_document(
+            {
+                "schema": "kopt.show/1",
+                "status": "passed",
+                "kernel": model.kernel,
+                "workload": workload.name,
+                "problem": problem.model_dump(mode="json", by_alias=True),
+                "byte_model": model.model_dump(mode="json", by_alias=True),
+                "rooflines": [line.model_dump(mode="json", by_alias=True) for line in rooflines],
+                "reference": str(problem.folder / "reference.cu"),
+                "example": source,
+            }
+        )
+    elif options.example:
+        click.echo(source, nl=False)
+    else:
+        print_views(
+            problem_view(problem, workload, model, rooflines),
+            example_view(problem, model.kernel, source),
+        )
+    return ExitCode.PASSED

@@ -1,0 +1,96 @@
+"""A check result as text: the status, where the first mismatch is, and what was run."""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.kernels.check_result import CheckResult, Mismatch
+from kopt.kernels.status import Status
+
+from .diagnostics import advice_text, diagnostics_text, short_id, status_text
+
+
+def check_view(name: str, result: CheckResult) -> RenderableType:
+    """Return the result of checking the file `name`."""
+    return Group(*_parts(name, result))
+
+
+def _parts(name: str, result: CheckResult) -> Iterator[RenderableType]:
+    yield Text.assemble(
+        status_text(result.status),
+        f"  {result.kernel}  {name} ({short_id(result.candidate)})",
+    )
+    level = f"level {result.level} on {result.device}, {result.elapsed_s:.1f} s"
+    sandbox = f", sandbox {result.sandbox}" if result.sandbox else ""
+    tune = "".join(f", {key}={value}" for key, value in result.tune.items())
+    yield Text(f"{level}{sandbox}{tune}", style="dim")
+    if result.mismatch is not None:
+        yield _mismatch(result.mismatch)
+    if result.diagnostics:
+        yield diagnostics_text(name, result.diagnostics)
+    if result.workloads:
+        yield _workloads(result)
+    if result.accuracy:
+        yield _accuracy(result)
+    if result.cpu_bodies:
+        yield Text(f"Run by their CPU bodies: {', '.join(result.cpu_bodies)}")
+    if result.status is not Status.PASSED:
+        yield advice_text(result.status)
+    elif result.level == "quick":
+        yield Text(
+            "Quick: the named workload, one seed, one schedule. '--level full' checks the rest."
+        )
+
+
+def _mismatch(found: Mismatch) -> Text:
+    seed = "a hidden seed" if found.seed is None else f"seed {found.seed}"
+    share = found.wrong_elements / found.total_elements
+    index = ", ".join(str(part) for part in found.index)
+    return Text(
+        f"First wrong element: {found.tensor}[{index}] (row {found.row}, column {found.column}):"
+        f" expected {found.expected}, got {found.got}\n"
+        f"Pattern: {found.pattern}; {found.wrong_elements} of {found.total_elements} elements"
+        f" ({share:.2%}) fail the {found.gate} gate\n"
+        f"Workload {found.workload}, {seed}, inputs '{found.regime}'"
+    )
+
+
+def _workloads(result: CheckResult) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("workload", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    for column in ("seeds", "hidden", "poisons", "schedules", "runs", "time"):
+        table.add_column(column, justify="right")
+    for entry in result.workloads:
+        counts = (
+            entry.visible_seeds,
+            entry.hidden_seeds,
+            entry.poisons,
+            entry.schedules,
+            entry.executions,
+        )
+        cells = (str(count) for count in counts)
+        table.add_row(entry.workload, status_text(entry.status), *cells, f"{entry.elapsed_s:.1f} s")
+    return table
+
+
+def _accuracy(result: CheckResult) -> RenderableType:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("output", no_wrap=True)
+    for column in ("differs from rounded", "max abs", "max rel", "1e-2 / 1e-3", "L2 ratio"):
+        table.add_column(column, justify="right")
+    for entry in result.accuracy:
+        table.add_row(
+            entry.tensor,
+            f"{entry.mismatch_fraction:.4%}",
+            f"{entry.max_abs:.3g}",
+            f"{entry.max_rel:.3g}",
+            "within" if entry.within_mission_numbers else "beyond",
+            "-" if entry.l2_ratio is None else f"{entry.l2_ratio:.2f}",
+        )
+    note = Text(
+        "Information only: the gates judge element by element (docs/correctness.md).", style="dim"
+    )
+    return Group(table, note)

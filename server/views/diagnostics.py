@@ -1,0 +1,51 @@
+"""Statuses and diagnostics as text: how a candidate ended, where, and what to do about it."""
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Status
+
+from .status_advice import ADVICE
+
+SHOWN = 12  # more would push the first, which matters most, off the screen
+SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+
+
+def status_text(status: Status) -> Text:
+    """Return the status as it is written everywhere, green if passed and red else."""
+    return Text(status.value, style="bold green" if status is Status.PASSED else "bold red")
+
+
+def short_id(identity: str) -> str:
+    """Return the first 12 hex digits of a hash: enough to tell candidates apart by eye."""
+    return identity[:12]
+
+
+def diagnostics_text(name: str, diagnostics: Sequence[Diagnostic]) -> Text:
+    """Return the diagnostics of the file `name`, compiler style, the first `SHOWN` of them."""
+    text = Text()
+    for diagnostic in diagnostics[:SHOWN]:
+        place = ":".join(
+            str(part)
+            for part in (diagnostic.file or name, diagnostic.line, diagnostic.column)
+            if part is not None
+        )
+        text.append(f"{place}: ")
+        text.append(f"{diagnostic.severity}: ", style=SEVERITY_STYLES[diagnostic.severity])
+        text.append(f"{diagnostic.message}\n")
+        if diagnostic.excerpt:
+            text.append(f"{diagnostic.excerpt.rstrip()}\n")
+        if diagnostic.hint:
+            text.append(f"  hint: {diagnostic.hint}\n", style="cyan")
+    left_out = len(diagnostics) - SHOWN
+    if left_out > 0:
+        text.append(f"... and {left_out} more; --json has all\n")
+    text.rstrip()
+    return text
+
+
+def advice_text(status: Status) -> Text:
+    """Return what to do about `status`, one line."""
+    return Text(f"What to do: {ADVICE[status]}")

@@ -1,0 +1,120 @@
+"""One kernel as text: what it computes, its bytes and floors, and how to write a candidate."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from kopt.kernels.byte_model import ByteModel, Roofline
+from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
+
+TOLERANCES = {
+    "nvfp4": "codes element by element given the candidate's own e4m3 scale; scale at most one "
+    "step from exact; residual bit-exact",
+    "fp8": "codes within one step and only near a midpoint; scales at most one step from exact",
+    "bf16": "relative L2 against correct rounding, in total and per row; at most 2 ulp",
+}
+
+
+def problem_view(
+    problem: Problem, workload: Workload, model: ByteModel, rooflines: Sequence[Roofline]
+) -> RenderableType:
+    """Return the definition, the workloads, the byte model and the rooflines."""
+    return Group(*_parts(problem, workload, model, rooflines))
+
+
+def example_view(problem: Problem, kernel_id: str, source: str) -> RenderableType:
+    """Return how to write a candidate, around the skeleton `source`."""
+    return Group(
+        _heading("How to write a candidate"),
+        Text(
+            "One .cu file: this header comment says how it is launched, then device code. The"
+            " skeleton has the right\narguments and compiles; fill in the body."
+            f" A complete kernel: {problem.folder / 'reference.cu'}\n"
+        ),
+        Syntax(source.rstrip(), "cuda", background_color="default"),
+        Text(
+            f"\nNext: kopt check mine.cu --kernel {kernel_id}\n"
+            f"      kopt run --kernel {kernel_id} --start mine.cu"
+        ),
+    )
+
+
+def _parts(
+    problem: Problem, workload: Workload, model: ByteModel, rooflines: Sequence[Roofline]
+) -> Iterator[RenderableType]:
+    yield Text(model.kernel, style="bold")
+    yield Text(f"{problem.description.strip()}\n")
+    axes = (
+        f"{name} = {workload.axes[name]}" + (f" ({expression})" if expression else "")
+        for name, expression in problem.axes.items()
+    )
+    yield Text(f"Axes: {', '.join(axes)}; rows along {problem.row_axis} are independent")
+    if problem.scalars:
+        scalars = (f"{item.name} = {item.value} ({item.dtype})" for item in problem.scalars)
+        yield Text(f"Scalars: {', '.join(scalars)}")
+    yield Text(f"Tolerance {problem.tolerance}: {TOLERANCES[problem.tolerance]}")
+    yield _heading("Tensors, in call order")
+    yield _tensor_table(problem.tensors, workload, model)
+    yield Text(
+        f"{model.read_bytes:,} bytes read, {model.written_bytes:,} written; {model.flop:,} flop,"
+        f" {model.flop_per_byte:.2f} flop per byte (computed)"
+    )
+    yield _heading("Time floors from the data sheets (computed, not predictions)")
+    yield _roofline_table(rooflines)
+    yield _heading("Workloads")
+    yield Text("\n".join(problem.kernel_ids))
+    yield _heading("Baselines")
+    yield Text("\n".join(_baseline_lines(problem)))
+
+
+def _heading(text: str) -> Text:
+    return Text(f"\n{text}", style="bold")
+
+
+def _tensor_table(
+    tensors: Sequence[TensorSpec], workload: Workload, model: ByteModel
+) -> RenderableType:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("name", "role", "dtype", "shape", "stored as", "bytes", "what it is"):
+        table.add_column(column, justify="right" if column == "bytes" else "left")
+    sizes = {entry.name: max(entry.read_bytes, entry.written_bytes) for entry in model.tensors}
+    for tensor in tensors:
+        stored = " x ".join(str(part) for part in storage_shape(tensor, workload.axes)) or "1"
+        remarks = [tensor.description.strip()] + ["static"] * tensor.static
+        table.add_row(
+            tensor.name,
+            tensor.role,
+            tensor.dtype,
+            f"({', '.join(tensor.shape)})",
+            stored if tensor.layout == "row_major" else f"{stored} {tensor.layout}",
+            f"{sizes[tensor.name]:,}",
+            "; ".join(remark for remark in remarks if remark),
+        )
+    return table
+
+
+def _roofline_table(rooflines: Sequence[Roofline]) -> RenderableType:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("GPU", "memory", "compute", "bound by", "ridge", "empty kernel"):
+        table.add_column(column, justify="left" if column in ("GPU", "bound by") else "right")
+    for line in rooflines:
+        table.add_row(
+            line.gpu,
+            f"{line.memory_floor_us:.3f} us",
+            f"{line.compute_floor_us:.3f} us",
+            "launch" if line.is_launch_dominated else line.bound,
+            f"{line.ridge_flop_per_byte:.1f} flop/byte",
+            f"{line.null_kernel_us:.2f} us",
+        )
+    return table
+
+
+def _baseline_lines(problem: Problem) -> Iterator[str]:
+    for baseline in problem.baselines:
+        devices = ", ".join(baseline.devices) or "no device known"
+        yield f"{baseline.name}: {baseline.entry}, layout {baseline.layout}, works on {devices}"
+    if not problem.baselines:
+        yield "none from a library: the reference kernel stands in"

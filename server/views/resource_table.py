@@ -1,0 +1,108 @@
+"""Compile results as text: the table of resources, side by side over files and architectures."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.compile_result import Build, CompileResult, KernelResources, Occupancy
+
+from .diagnostics import advice_text, diagnostics_text, status_text
+
+COLUMNS = (
+    "regs",
+    "spill B",
+    "stack B",
+    "static smem",
+    "occupancy",
+    "limited by",
+    "SASS",
+    "compiled",
+)
+TABLE_NOTE = "occupancy: theoretical, computed from the resources and the launch; not achieved."
+
+
+@dataclass(frozen=True)
+class CompiledFile:
+    """One file with what compiling it told, for the workload that its kernel id names."""
+
+    name: str
+    workload: str
+    result: CompileResult
+
+
+def compile_view(files: Sequence[CompiledFile]) -> RenderableType:
+    """Return the resource table of everything that compiled, then what did not and why."""
+    parts: list[RenderableType] = []
+    if any(file.result.builds for file in files):
+        parts.append(_table(files))
+        parts.append(Text(TABLE_NOTE, style="dim"))
+    for file in files:
+        parts.extend(_remarks(file))
+    passed = sum(file.result.status == "passed" for file in files)
+    parts.append(Text(f"{passed} of {len(files)} compiled"))
+    return Group(*parts)
+
+
+def _table(files: Sequence[CompiledFile]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("kernel id / function", no_wrap=True)
+    table.add_column("arch", no_wrap=True)
+    for column in COLUMNS:
+        table.add_column(column, justify="left" if column == "limited by" else "right")
+    for file in files:
+        rows = list(_rows(file))
+        if rows:
+            table.add_row(Text(file.result.kernel, style="bold"))
+        for row in rows:
+            table.add_row(*row)
+    return table
+
+
+def _rows(file: CompiledFile) -> Iterator[tuple[str, ...]]:
+    """Yield one row for each function and architecture, architectures next to each other."""
+    builds = [build for build in file.result.builds if file.workload in build.workloads]
+    occupancy = {(entry.kernel, entry.gpu): entry for entry in file.result.occupancy}
+    names = dict.fromkeys(kernel.name for build in builds for kernel in build.kernels)
+    for name in names:
+        shown = f"  {name}"
+        for build in builds:
+            for kernel in build.kernels:
+                if kernel.name == name:
+                    yield (shown, build.arch, *_cells(build, kernel, occupancy))
+                    shown = ""
+
+
+def _cells(
+    build: Build, kernel: KernelResources, occupancy: dict[tuple[str, str], Occupancy]
+) -> tuple[str, ...]:
+    entry = occupancy.get((kernel.name, gpu_for_arch(build.arch).name))
+    return (
+        str(kernel.registers_per_thread),
+        str(kernel.spill_store_bytes + kernel.spill_load_bytes),
+        str(kernel.stack_bytes),
+        str(kernel.static_smem_bytes),
+        f"{entry.theoretical_occupancy:.0%}" if entry else "-",
+        ", ".join(entry.limiters).replace("_", " ") if entry else "-",
+        "-" if kernel.instructions is None else str(kernel.instructions),
+        "cached" if build.cached else f"{build.compile_s:.2f} s",
+    )
+
+
+def _remarks(file: CompiledFile) -> Iterator[RenderableType]:
+    result = file.result
+    others = [build for build in result.builds if file.workload not in build.workloads]
+    if others:
+        yield Text(f"{file.name}: {len(others)} more builds serve other workloads; --json has them")
+    if result.flagged:
+        yield Text(f"{file.name}: looked at twice because of: {', '.join(result.flagged)}")
+    if result.diagnostics:
+        yield diagnostics_text(file.name, result.diagnostics)
+    if result.status != "passed":
+        yield Text.assemble(f"{file.name}: ", status_text(result.status))
+        yield advice_text(result.status)
+        if result.log_path:
+            yield Text(f"Whole compiler output: {result.log_path}")

@@ -1,0 +1,126 @@
+"""The frame of the command line: help, exit codes, one clear line, one JSON document."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from kopt.config.errors import InfraError, SetupError, ToolError
+from kopt.server.cli import COMMANDS, group, main
+from kopt.server.exits import ExitCode
+from support.command_line import Kopt
+
+HEAVY = ("numpy", "pydantic", "rich", "yaml", "ml_dtypes", "elftools", "sqlite3", "asyncio")
+
+
+def _command_raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def fail(as_json: bool) -> None:
+        raise error
+
+    option = click.Option(["--json", "as_json"], is_flag=True)
+    command = click.Command("list", callback=fail, params=[option])
+    monkeypatch.setattr(group, "get_command", lambda *_: command)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from kopt.server.cli import main; main(['--help'])\n"
+        f"print('loaded:', [name for name in {HEAVY} if name in sys.modules])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.splitlines()[-1] == "loaded: []"
+
+
+def test_python_m_kopt_is_the_same_command(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "kopt", "--version"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert (run.returncode, run.stdout.split()[0]) == (0, "kopt")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_every_command_has_examples_and_json(kopt: Kopt, name: str) -> None:
+    ending = kopt(name, "--help")
+    assert ending.code == 0
+    assert "Examples:\n" in ending.stdout
+    assert f"  kopt {name}" in ending.stdout
+    assert "--problems" in ending.stdout or name == "runs"
+    assert "--json" in ending.stdout
+
+
+def test_unknown_command_names_the_nearest(kopt: Kopt) -> None:
+    ending = kopt("chekc")
+    assert ending.code == ExitCode.USAGE
+    assert ending.stderr == "kopt: no such command 'chekc'; did you mean check?\n" + (
+        "Try 'kopt --help'.\n"
+    )
+
+
+def test_wrong_flag_is_one_line_without_traceback(kopt: Kopt) -> None:
+    ending = kopt("list", "--archs", "sm_90a")
+    assert ending.code == ExitCode.USAGE
+    assert ending.stderr.splitlines()[0].startswith("kopt: No such option '--archs'")
+    assert "Traceback" not in ending.stderr
+
+
+def test_wrong_flag_with_json_is_one_document(kopt: Kopt) -> None:
+    ending = kopt("list", "--json", "--archs", "sm_90a")
+    assert (ending.code, ending.stderr) == (ExitCode.USAGE, "")
+    assert ending.document["schema"] == "kopt.error/1"
+    assert ending.document["status"] == "error"
+    assert ending.document["error"] == "usage"
+    assert "--help" in ending.document["hint"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (ToolError("wrong id"), ExitCode.USAGE, "kopt: wrong id"),
+        (SetupError("no nvcc"), ExitCode.MACHINE, "kopt: no nvcc"),
+        (InfraError("worker died"), ExitCode.MACHINE, "kopt: worker died"),
+        (KeyboardInterrupt(), ExitCode.INTERRUPTED, "kopt: interrupted"),
+    ],
+)
+def test_errors_on_purpose_are_one_line_and_their_exit_code(
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: ExitCode, line: str
+) -> None:
+    _command_raising(monkeypatch, error)
+    ending = kopt("list")
+    assert (ending.code, ending.stderr.splitlines()[0]) == (code, line)
+    assert "Traceback" not in ending.stderr
+
+
+def test_a_bug_keeps_its_traceback_and_still_gives_one_document(
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _command_raising(monkeypatch, ZeroDivisionError("by design"))
+    ending = kopt("list", "--json")
+    assert ending.code == ExitCode.BUG
+    assert "ZeroDivisionError: by design" in ending.stderr
+    assert ending.document["error"] == "bug"
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
+    code = (
+        "import sys, click; from kopt.server import cli\n"
+        "body = lambda: [click.echo('x' * 1000) for _ in range(1000)] and 0\n"
+        "cli.group.get_command = lambda *_: click.Command('list', callback=body)\n"
+        "sys.exit(cli.main(['list']))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == ExitCode.BROKEN_PIPE
+
+
+def test_no_arguments_show_the_help() -> None:
+    assert main([]) == ExitCode.USAGE

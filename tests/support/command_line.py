@@ -1,0 +1,25 @@
+"""Calling the command line in the test's own process, the way the installed `kopt` does."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How one call of `kopt` ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The one JSON document on stdout; fails if there is anything else."""
+        document: dict[str, Any] = json.loads(self.stdout)
+        return document
+
+
+Kopt = Callable[..., Ending]
+"""Runs `kopt WORDS`; the fixture `kopt` of tests/server/conftest.py."""

@@ -72,14 +72,10 @@ def _run(confinement: Confinement, policy: SandboxPolicy, command: Sequence[str 
     if program is None:
         raise SetupError(f"no program {str(command[0])!r} in {environment['PATH']}")
     status_read, status_write = os.pipe()
-    try:
-        arguments = [os.path.abspath(program), *map(str, command[1:])]
-        argv = command_line(confinement, policy, status_write, arguments)
-        spawn = Spawn(argv, environment, policy.writable[0], status_write)
-        kill = signal.SIGKILL if confinement.level == "bubblewrap" else signal.SIGTERM
-        return supervise(spawn, status_read, Bounds(policy.wall_s, policy.output_bytes, kill))
-    finally:
-        os.close(status_read)
+    arguments = [os.path.abspath(program), *map(str, command[1:])]
+    argv = command_line(confinement, policy, status_write, arguments)
+    spawn = Spawn(argv, environment, policy.writable[0], status_read, status_write)
+    return supervise(spawn, Bounds(policy.wall_s, policy.output_bytes))
 
 
 def _outcome(

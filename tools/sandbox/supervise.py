@@ -6,7 +6,6 @@ other end of the status pipe ends every descendant before it reports.
 
 import os
 import selectors
-import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -27,18 +26,17 @@ class Spawn:
     argv: Sequence[str]
     environment: Mapping[str, str]
     folder: Path
-    pass_fd: int
-    """Write end of the status pipe."""
+    status_read: int
+    status_write: int
+    """The two ends of the launcher's pipe; both are closed by `supervise`."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What ends a process or its output from outside."""
+    """What ends a process, or its output, from outside."""
 
     wall_s: float
     output_bytes: int
-    kill_signal: signal.Signals
-    """SIGTERM for a launcher that ends its descendants; SIGKILL for a pid namespace."""
 
 
 @dataclass(frozen=True)
@@ -73,55 +71,54 @@ class _Stream:
         self.ended = not chunk
 
 
-def supervise(spawn: Spawn, status_read: int, bounds: Bounds) -> Ending:
+def supervise(spawn: Spawn, bounds: Bounds) -> Ending:
     """Start the process, read its pipes until all are closed, and end it in every case.
 
-    Args:
-        spawn: The command; `pass_fd` is closed here once the process has it.
-        status_read: Read end of the status pipe.
-        bounds: Deadline and output limit; a signal that ends the process and its descendants.
+    Hanging up the status pipe is how the launcher is told to end everything: unlike a signal to
+    bubblewrap it works in order, so that no descendant is left when this function returns.
 
     Raises:
         OSError: The command cannot be started.
     """
     started = time.monotonic()
+    with os.fdopen(spawn.status_read, "rb", buffering=0) as status_pipe:
+        process = _start(spawn)
+        stdout, stderr = _pipe(process.stdout), _pipe(process.stderr)
+        status = _Stream(status_pipe.fileno(), CHUNK_BYTES)
+        outputs = [_Stream(pipe.fileno(), bounds.output_bytes) for pipe in (stdout, stderr)]
+        with stdout, stderr:
+            try:
+                timed_out = not _read_until([status, *outputs], started + bounds.wall_s)
+                if timed_out:
+                    status_pipe.close()
+                    _read_until(outputs, time.monotonic() + REAP_S)
+            finally:  # reached by an interrupt too
+                status_pipe.close()
+                _reap(process)
+    return Ending(
+        stdout=bytes(outputs[0].kept),
+        stderr=bytes(outputs[1].kept),
+        status=bytes(status.kept),
+        dropped_bytes=outputs[0].dropped + outputs[1].dropped,
+        timed_out=timed_out,
+        elapsed_s=time.monotonic() - started,
+    )
+
+
+def _start(spawn: Spawn) -> subprocess.Popen[bytes]:
     try:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             spawn.argv,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=dict(spawn.environment),
             cwd=spawn.folder,
-            pass_fds=(spawn.pass_fd,),
+            pass_fds=(spawn.status_write,),
             start_new_session=True,
         )
     finally:
-        os.close(spawn.pass_fd)
-    stdout, stderr = _pipe(process.stdout), _pipe(process.stderr)
-    kept_stdout = _Stream(stdout.fileno(), bounds.output_bytes)
-    kept_stderr = _Stream(stderr.fileno(), bounds.output_bytes)
-    status = _Stream(status_read, CHUNK_BYTES)
-    streams = (status, kept_stdout, kept_stderr)
-    with stdout, stderr:
-        try:
-            timed_out = not _read_until(streams, started + bounds.wall_s)
-            if timed_out:
-                process.send_signal(bounds.kill_signal)
-                _read_until(streams, time.monotonic() + REAP_S)
-        except BaseException:  # an interrupt too must not leave the process behind
-            process.send_signal(bounds.kill_signal)
-            raise
-        finally:
-            _reap(process)
-    return Ending(
-        stdout=bytes(kept_stdout.kept),
-        stderr=bytes(kept_stderr.kept),
-        status=bytes(status.kept),
-        dropped_bytes=kept_stdout.dropped + kept_stderr.dropped,
-        timed_out=timed_out,
-        elapsed_s=time.monotonic() - started,
-    )
+        os.close(spawn.status_write)
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
@@ -133,8 +130,8 @@ def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
 def _read_until(streams: Sequence[_Stream], deadline: float) -> bool:
     """Read until every pipe is at its end (True) or the deadline has passed (False).
 
-    Once the first stream, the launcher's, has ended, no process should be left to write to the
-    others: a short grace follows and no time-out.
+    Once the first stream has ended (the launcher's, which ends last), no process should be left to
+    write to the others: a short grace follows, which is no time-out.
     """
     with selectors.DefaultSelector() as selector:
         for stream in streams:
@@ -144,15 +141,12 @@ def _read_until(streams: Sequence[_Stream], deadline: float) -> bool:
             if streams[0].ended:
                 deadline = min(deadline, time.monotonic() + GRACE_S)
             ready = selector.select(max(0.0, deadline - time.monotonic()))
-            if not ready and time.monotonic() >= deadline:
-                return streams[0].ended
             for key, _ in ready:
-                stream: _Stream = key.data
-                stream.read_some()
-                if stream.ended:
-                    selector.unregister(stream.descriptor)
-            if time.monotonic() >= deadline and not streams[0].ended:
-                return False
+                key.data.read_some()
+                if key.data.ended:
+                    selector.unregister(key.fd)
+            if time.monotonic() >= deadline and selector.get_map():
+                return streams[0].ended
     return True
 
 

@@ -1,0 +1,312 @@
+"""The hostile table: what a confined program tries, at every level that this machine has."""
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from kopt.config.errors import SetupError
+from kopt.config.settings import Settings, settings_from_environment
+from kopt.tools.sandbox.ladder import available_level, run_sandboxed
+from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
+
+PYTHON = Path(sys.executable).resolve()
+HANG_LIMIT_S = 20.0
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of the ladder, ready for hostile programs."""
+
+    settings: Settings
+    work: Path
+
+    @property
+    def name(self) -> str:
+        return self.settings.sandbox
+
+    @property
+    def policy(self) -> SandboxPolicy:
+        return SandboxPolicy(
+            readable=(Path(sys.base_prefix),), writable=(self.work,), wall_s=HANG_LIMIT_S
+        )
+
+    def run(self, code: str, policy: SandboxPolicy | None = None) -> SandboxedRun:
+        return run_sandboxed([PYTHON, "-ISc", code], policy or self.policy, self.settings)
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kopt-home")
+
+
+@pytest.fixture(params=["bubblewrap", "landlock", "plain"])
+def level(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> Level:
+    base = settings_from_environment({"KOPT_HOME": str(home)})
+    settings = replace(base, sandbox=request.param)
+    try:
+        available_level(settings)
+    except SetupError as error:
+        if request.param == "plain":
+            raise
+        pytest.skip(str(error))  # a machine may have neither bubblewrap nor Landlock
+    work = tmp_path / "work"
+    work.mkdir()
+    return Level(settings, work)
+
+
+@pytest.fixture
+def file_level(level: Level) -> Level:
+    if level.name == "plain":
+        pytest.skip("plain restricts no files")
+    return level
+
+
+@pytest.fixture
+def lifeline(level: Level) -> Iterator[int]:
+    """A FIFO at work/alive: whoever opens it for writing is alive until it reads as ended."""
+    os.mkfifo(level.work / "alive")
+    descriptor = os.open(level.work / "alive", os.O_RDONLY | os.O_NONBLOCK)
+    yield descriptor
+    os.close(descriptor)
+
+
+def test_result_names_the_level_and_carries_output_and_status(level: Level) -> None:
+    run = level.run("import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)")
+    assert (run.level, run.returncode, run.stdout) == (level.name, 3, b"out\n")
+    assert (run.stderr, run.timed_out, run.dropped_bytes) == (b"err\n", False, 0)
+
+
+def test_death_by_signal_is_a_negative_status(level: Level) -> None:
+    run = level.run("import os; os.kill(os.getpid(), 11)")
+    assert run.returncode == -signal.SIGSEGV
+
+
+def test_network_is_refused(level: Level) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        run = level.run(f"import socket; socket.create_connection(('127.0.0.1', {port}))")
+    assert run.returncode == 1
+    assert b"PermissionError" in run.stderr
+
+
+REFUSED_CALLS = {
+    "socketpair": 53,
+    "ptrace": 101,
+    "setsid": 112,
+    "mount": 165,
+    "add_key": 248,
+    "keyctl": 250,
+    "unshare": 272,
+    "perf_event_open": 298,
+    "setns": 308,
+    "process_vm_readv": 310,
+    "finit_module": 313,
+    "kexec_file_load": 320,
+    "bpf": 321,
+    "userfaultfd": 323,
+    "io_uring_setup": 425,
+    "pidfd_getfd": 438,
+    "shmget": 29,
+}
+
+
+def test_dangerous_calls_are_refused(level: Level) -> None:
+    code = (
+        "import ctypes, json; libc = ctypes.CDLL(None, use_errno=True); found = {}\n"
+        f"for name, number in {REFUSED_CALLS}.items():\n"
+        "    ctypes.set_errno(0); libc.syscall(number, 0, 0, 0, 0, 0)\n"
+        "    found[name] = ctypes.get_errno()\n"
+        "print(json.dumps(found))"
+    )
+    found = json.loads(level.run(code).stdout)
+    assert found == dict.fromkeys(REFUSED_CALLS, 1)  # EPERM
+
+
+def test_clone_with_a_new_namespace_is_refused_and_clone3_looks_missing(level: Level) -> None:
+    code = (
+        "import ctypes; libc = ctypes.CDLL(None, use_errno=True)\n"
+        "libc.syscall(56, 0x10000011, 0, 0, 0, 0); print(ctypes.get_errno())\n"
+        "libc.syscall(435, 0, 0); print(ctypes.get_errno())\n"
+        "import threading; thread = threading.Thread(target=print, args=('thread',))\n"
+        "thread.start(); thread.join()"
+    )
+    assert level.run(code).stdout == b"1\n38\nthread\n"
+
+
+def test_x32_call_kills(level: Level) -> None:
+    run = level.run("import ctypes; ctypes.CDLL(None).syscall(0x40000000 | 39)")
+    assert run.returncode == -signal.SIGSYS
+
+
+def test_environment_holds_nothing_of_ours(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "made-up-secret")
+    policy = replace(level.policy, environment={"KOPT_MARK": "given"})
+    run = level.run("import json, os; print(json.dumps(dict(os.environ)))", policy)
+    found = json.loads(run.stdout)
+    assert set(found) - {"PWD", "LC_CTYPE"} == {"PATH", "LANG", "HOME", "TMPDIR", "KOPT_MARK"}
+    assert found["HOME"].startswith(str(level.work))
+    assert found["TMPDIR"].startswith(str(level.work))
+    assert b"made-up-secret" not in run.stdout
+
+
+def test_environment_of_the_parent_process_is_out_of_reach(file_level: Level) -> None:
+    run = file_level.run(f"print(open('/proc/{os.getpid()}/environ').read())")
+    assert run.returncode == 1
+    assert run.stdout == b""
+
+
+def test_file_that_is_not_named_is_unreadable(file_level: Level, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("made-up-secret")
+    (file_level.work / "link").symlink_to(secret)
+    for path in (secret, file_level.work / "link"):
+        run = file_level.run(f"print(open({str(path)!r}).read())")
+        assert (run.returncode, run.stdout) == (1, b"")
+
+
+def test_named_file_is_readable_and_not_writable(file_level: Level, tmp_path: Path) -> None:
+    named = tmp_path / "named"
+    named.write_text("content")
+    policy = replace(file_level.policy, readable=(Path(sys.base_prefix), named))
+    assert file_level.run(f"print(open({str(named)!r}).read())", policy).stdout == b"content\n"
+    assert file_level.run(f"open({str(named)!r}, 'w')", policy).returncode == 1
+    assert named.read_text() == "content"
+
+
+def test_write_outside_is_refused_and_inside_works(file_level: Level, tmp_path: Path) -> None:
+    code = (
+        "open('inside', 'w').write('x')\n"
+        f"for path in ('/usr/kopt-test', '/tmp/kopt-test', {str(tmp_path / 'outside')!r}):\n"
+        "    try: open(path, 'w')\n"
+        "    except OSError: print('refused')"
+    )
+    assert file_level.run(code).stdout == b"refused\n" * 3
+    assert (file_level.work / "inside").read_text() == "x"
+    assert not (tmp_path / "outside").exists()
+
+
+def test_largest_file_is_bounded(level: Level) -> None:
+    policy = replace(level.policy, file_bytes=100_000)
+    run = level.run("open('big', 'wb').write(bytes(1_000_000))", policy)
+    assert run.returncode != 0
+    assert (level.work / "big").stat().st_size <= 100_000
+
+
+def test_memory_is_bounded_when_asked(level: Level) -> None:
+    run = level.run("bytearray(1 << 30)", replace(level.policy, memory_bytes=256 << 20))
+    assert run.returncode == 1
+    assert b"MemoryError" in run.stderr
+
+
+def test_processor_time_is_bounded(level: Level) -> None:
+    run = level.run("while True: pass", replace(level.policy, cpu_s=1))
+    assert (run.returncode, run.timed_out) == (-signal.SIGXCPU, False)
+
+
+def test_output_flood_is_cut_and_counted(level: Level) -> None:
+    policy = replace(level.policy, output_bytes=1000)
+    run = level.run("import sys; sys.stdout.write('y' * 5_000_000); sys.stderr.write('z')", policy)
+    assert run.returncode == 0
+    assert run.stdout == b"y" * 1000
+    assert run.stderr == b"z"
+    assert run.dropped_bytes == 5_000_000 - 1000
+
+
+def test_number_of_processes_is_bounded(level: Level) -> None:
+    code = (
+        "import os, signal\n"
+        "for _ in range(300):\n"
+        "    if os.fork() == 0: signal.pause()\n"
+        "signal.pause()"
+    )
+    run = level.run(code, replace(level.policy, processes=8))
+    assert not run.timed_out
+    assert run.returncode != 0
+
+
+def test_exec_is_refused_when_asked_and_only_then(level: Level) -> None:
+    code = "import os; os.execv('/bin/true', ['true'])"
+    assert level.run(code).returncode == 0
+    assert level.run(code, replace(level.policy, allow_exec=False)).returncode == 1
+    code = "import subprocess; subprocess.run(['/bin/true'])"
+    assert level.run(code, replace(level.policy, allow_exec=False)).returncode == 1
+
+
+def test_processes_outside_cannot_be_signalled(level: Level) -> None:
+    code = (
+        "import os\n"
+        f"for pid in ({os.getpid()}, os.getppid(), -1, -{os.getpgrp()}):\n"
+        "    try: os.kill(pid, 0); print('reached', pid)\n"
+        "    except OSError: print('refused')"
+    )
+    assert level.run(code).stdout == b"refused\n" * 4
+
+
+HOLD_LIFELINE = (
+    "import os, signal\n"
+    "def hold():\n"
+    "    try: os.setsid()\n"
+    "    except PermissionError: pass\n"
+    "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "    os.write(os.open('alive', os.O_WRONLY), b'+'); os.write(2, b'holding')\n"
+    "    os.closerange(0, 3)\n"
+)
+
+
+def _read_lifeline(descriptor: int) -> bytes:
+    """What comes next: `+` when somebody holds it, nothing once the last holder has ended."""
+    assert select.select([descriptor], [], [], HANG_LIMIT_S)[0], "a descendant is still alive"
+    return os.read(descriptor, 1)
+
+
+def test_time_out_ends_grandchildren(level: Level, lifeline: int) -> None:
+    code = HOLD_LIFELINE + (
+        "if os.fork() == 0:\n    if os.fork() == 0: hold()\n    signal.pause()\nsignal.pause()"
+    )
+    run = level.run(code, replace(level.policy, wall_s=2.0))
+    assert (run.timed_out, run.returncode) == (True, -signal.SIGKILL)
+    assert run.stderr == b"holding"
+    assert os.read(lifeline, 2) == b"+"
+    assert os.read(lifeline, 1) == b""  # would raise BlockingIOError while a holder lives
+
+
+def test_orphan_does_not_survive_the_program(level: Level, lifeline: int) -> None:
+    code = HOLD_LIFELINE + (
+        "ready, done = os.pipe()\n"
+        "if os.fork() == 0:\n"
+        "    hold(); os.write(done, b'1'); os.close(done); signal.pause()\n"
+        "os.read(ready, 1)"
+    )
+    run = level.run(code)
+    assert (run.timed_out, run.returncode, run.stderr) == (False, 0, b"holding")
+    assert os.read(lifeline, 2) == b"+"
+    assert os.read(lifeline, 1) == b""  # would raise BlockingIOError while a holder lives
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_survives_the_end_of_kopt(level: Level, lifeline: int, end: signal.Signals) -> None:
+    code = HOLD_LIFELINE + "if os.fork() == 0:\n    hold()\nos.write(1, b'1'); signal.pause()"
+    script = (
+        "from pathlib import Path; from kopt.config.settings import Settings\n"
+        "from kopt.tools.sandbox.ladder import run_sandboxed\n"
+        "from kopt.tools.sandbox.policy import SandboxPolicy\n"
+        f"settings = Settings(Path({str(level.settings.home)!r}), sandbox={level.name!r})\n"
+        f"policy = SandboxPolicy((Path({sys.base_prefix!r}),), (Path({str(level.work)!r}),))\n"
+        f"run_sandboxed([{str(PYTHON)!r}, '-ISc', {code!r}], policy, settings)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) as kopt:
+        assert _read_lifeline(lifeline) == b"+"
+        kopt.send_signal(end)
+        stderr = kopt.communicate(timeout=HANG_LIMIT_S)[1]
+    assert kopt.returncode == -end
+    assert (b"KeyboardInterrupt" in stderr) == (end == signal.SIGINT)
+    assert _read_lifeline(lifeline) == b""

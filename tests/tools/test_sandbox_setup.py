@@ -1,0 +1,74 @@
+"""How the sandbox is found, built and refused."""
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kopt.config.errors import SetupError
+from kopt.config.settings import Settings, settings_from_environment
+from kopt.tools.sandbox.ladder import available_level, run_sandboxed
+from kopt.tools.sandbox.launcher_build import build_launcher
+from kopt.tools.sandbox.policy import SandboxPolicy
+
+
+@pytest.fixture(scope="session")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    home = tmp_path_factory.mktemp("kopt-home")
+    found = settings_from_environment({"KOPT_HOME": str(home)})
+    return replace(found, gxx=shutil.which("g++") or "g++")
+
+
+def test_forced_level_that_is_missing_is_a_setup_error(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    build_launcher(settings)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SetupError, match="no bwrap on PATH"):
+        available_level(replace(settings, sandbox="bubblewrap", jobs=99))
+
+
+def test_automatic_choice_goes_down_the_ladder(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    build_launcher(settings)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert available_level(replace(settings, jobs=98)) in ("landlock", "plain")
+
+
+def test_missing_compiler_is_named_with_what_to_do(settings: Settings) -> None:
+    with pytest.raises(SetupError, match=r"no-such-compiler.*KOPT_CXX"):
+        available_level(replace(settings, gxx="no-such-compiler"))
+
+
+def test_program_that_is_not_there_is_a_setup_error(settings: Settings, tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="no program 'no-such-program'"):
+        run_sandboxed(["no-such-program"], SandboxPolicy(writable=(tmp_path,)), settings)
+
+
+def test_program_that_the_policy_hides_is_a_setup_error(settings: Settings, tmp_path: Path) -> None:
+    if available_level(settings) == "plain":
+        pytest.skip("plain restricts no files")
+    hidden = tmp_path / "hidden"
+    shutil.copy("/bin/true", hidden)
+    work = tmp_path / "work"
+    work.mkdir()
+    with pytest.raises(SetupError, match="cannot start"):
+        run_sandboxed([hidden], SandboxPolicy(writable=(work,)), settings)
+
+
+def test_without_a_writable_folder_a_scratch_folder_comes_and_goes(settings: Settings) -> None:
+    run = run_sandboxed(["sh", "-c", "pwd; touch file"], SandboxPolicy(), settings)
+    assert run.returncode == 0
+    assert not Path(run.stdout.decode().strip()).exists()
+
+
+def test_two_builds_at_once_leave_one_launcher(settings: Settings, tmp_path: Path) -> None:
+    # Two settings, so that the cache of this process does not answer for the second.
+    both = [replace(settings, home=tmp_path, jobs=jobs) for jobs in (1, 2)]
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(build_launcher, both)
+    assert first == second
+    assert list(first.parent.iterdir()) == [first]

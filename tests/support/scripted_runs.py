@@ -1,6 +1,7 @@
 """Small scripted runs for the tests of the search: a made-up kernel with a known best choice."""
 
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,8 @@ def settings(**fields: Any) -> RunSettings:
     known: dict[str, Any] = {
         "kernel": "made_up_b8",
         "problem_sha": "0" * 64,
+        "start_sha": sha256(SOURCE.encode()).hexdigest(),
+        "start_name": "k.cu",
         "device": "sim",
         "beam_width": 2,
         "rounds": 3,
@@ -110,6 +113,7 @@ def new_store(home: Path, run_id: str = "run-1", **fields: Any) -> RunStore:
     folder = home / "runs" / run_id
     folder.mkdir(parents=True, exist_ok=True)
     store = RunStore(folder, open_artifacts(home))
+    store.artifacts.put(SOURCE.encode())
     store.begin(settings(**fields), "0.0")
     return store
 

@@ -1,0 +1,93 @@
+"""The seam between the beam loop and whatever thinks of candidates.
+
+A proposer is shown the population and names new candidates. It keeps no state of its own: with
+the same population, seed and count it proposes the same, which is what lets a killed run go on
+as if nothing had happened. `sweep.py` proposes tune values of a source that exists.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from pydantic import Field
+
+from kopt.kernels.record import Record
+from kopt.kernels.status import Status
+
+from .evaluator import Evaluation
+
+LineageKind = Literal["tune", "refine", "expand", "cross", "fix", "combine"]
+
+
+class Proposal(Record):
+    """One candidate that somebody wants evaluated."""
+
+    source: str
+    source_name: str
+    tune: dict[str, int] = Field(default_factory=dict[str, int])
+    """Values of the declared tune parameters; {} where the source declares none."""
+    family: str
+    proposer: str
+    parents: tuple[int, ...] = ()
+    """`seq` of the candidates that it comes from; empty for the starting point."""
+    lineage: LineageKind = "tune"
+
+
+@dataclass(frozen=True)
+class Member:
+    """One candidate of a run with what is known about it."""
+
+    seq: int
+    """Number within the run, from 0, in the order of proposal."""
+    round: int
+    source: str
+    source_sha: str
+    source_name: str
+    tune: dict[str, int]
+    family: str
+    proposer: str
+    parents: tuple[int, ...]
+    quick: Evaluation | None
+    """The evaluation that the search goes by; None before it ended."""
+    full: Evaluation | None
+    """The evaluation that a winner needs; None for all who were not put to it."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the quick check passed."""
+        return self.quick is not None and self.quick.status is Status.PASSED
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the full check found what the quick one did not."""
+        return self.full is not None and self.full.status is not Status.PASSED
+
+    @property
+    def latency_us(self) -> float | None:
+        """The time that orders it, in microseconds; None without a passed quick check."""
+        latency = None if self.quick is None else self.quick.latency
+        return None if latency is None else latency.value
+
+
+@dataclass(frozen=True)
+class Population:
+    """All that a proposer sees."""
+
+    round: int
+    """The round that is being filled."""
+    seed: int
+    """Seed of the run."""
+    members: tuple[Member, ...]
+    """Every candidate so far, by `seq`."""
+    beam: tuple[Member, ...]
+    """The kept candidates, best first."""
+
+
+class Proposer(Protocol):
+    """Something that thinks of candidates."""
+
+    def propose(self, population: Population, count: int) -> tuple[Proposal, ...]:
+        """Return at most `count` new candidates, the most promising first; () when out of ideas.
+
+        A proposal whose source and tune values are in the population already is dropped.
+        """
+        ...

@@ -1,0 +1,120 @@
+"""Everything that is read from a run file, as records; nothing here writes.
+
+Used by the writer on its own connection and by viewers on a read-only one, so that both see a run
+the same way.
+"""
+
+import json
+import sqlite3
+from collections import defaultdict
+from typing import Any, cast
+
+from kopt.kernels.status import Status
+
+from .artifacts import ArtifactStore
+from .evaluator import Evaluation, Value
+from .proposer import Member
+from .run_records import Event, RunState
+
+Row = dict[str, Any]
+
+
+class RunReader:
+    """Reads one run through one connection."""
+
+    def __init__(self, connection: sqlite3.Connection, artifacts: ArtifactStore) -> None:
+        """Read through `connection`; sources come from `artifacts`."""
+        self._connection = connection
+        self._artifacts = artifacts
+        self._sources: dict[str, str] = {}
+
+    def run_exists(self) -> bool:
+        """Return whether the run was begun: a kill may leave a file without one."""
+        tables = self._rows("SELECT name FROM sqlite_master WHERE name = 'run'")
+        return bool(tables) and bool(self._rows("SELECT id FROM run"))
+
+    def state(self) -> RunState:
+        """Return the run's present state."""
+        (row,) = self._rows("SELECT * FROM run")
+        row["settings"] = json.loads(row["settings"])
+        row["beam"] = tuple(json.loads(row["beam"]))
+        row["round_open"] = bool(row["round_open"])
+        del row["kernel"]  # a copy of settings.kernel, there for queries by hand
+        return RunState.model_validate(row)
+
+    def members(self) -> tuple[Member, ...]:
+        """Return every candidate with its evaluations, by `seq`."""
+        parents: dict[int, list[int]] = defaultdict(list)
+        for row in self._rows("SELECT child, parent FROM lineage ORDER BY child, parent"):
+            parents[row["child"]].append(row["parent"])
+        evaluations = self._evaluations()
+        return tuple(
+            Member(
+                seq=row["seq"],
+                round=row["round"],
+                source=self.source(row["source_sha"]),
+                source_sha=row["source_sha"],
+                source_name=row["source_name"],
+                tune=json.loads(row["tune"]),
+                family=row["family"],
+                proposer=row["proposer"],
+                parents=tuple(parents[row["seq"]]),
+                quick=evaluations.get((row["seq"], "quick")),
+                full=evaluations.get((row["seq"], "full")),
+            )
+            for row in self._rows("SELECT * FROM candidate ORDER BY seq")
+        )
+
+    def source(self, sha: str) -> str:
+        """Return a source by its digest.
+
+        Raises:
+            InfraError: The artifact is missing or damaged.
+        """
+        if sha not in self._sources:
+            self._sources[sha] = self._artifacts.get(sha).decode()
+        return self._sources[sha]
+
+    def events(self, after: int = 0) -> tuple[Event, ...]:
+        """Return the events with `seq` above `after`, in order."""
+        rows = self._rows("SELECT * FROM event WHERE seq > ? ORDER BY seq", after)
+        return tuple(Event.model_validate(row | {"data": json.loads(row["data"])}) for row in rows)
+
+    def table(self, name: str) -> tuple[Row, ...]:
+        """Return every row of a table as it stands, in key order; for exports."""
+        return tuple(self._rows(f"SELECT * FROM {name} ORDER BY 1, 2"))
+
+    def count(self, level: str, state: str | None = None) -> int:
+        """Return the number of evaluations of a level, in one state or in any."""
+        (row,) = self._rows(
+            "SELECT count(*) AS n FROM evaluation WHERE level = ? AND coalesce(state = ?, 1)",
+            level,
+            state,
+        )
+        return int(row["n"])
+
+    def _evaluations(self) -> dict[tuple[int, str], Evaluation]:
+        values: dict[int, list[Value]] = defaultdict(list)
+        for row in self._rows("SELECT * FROM measurement ORDER BY evaluation, workload, metric"):
+            values[row.pop("evaluation")].append(Value.model_validate(row))
+        artifacts: dict[int, dict[str, str]] = defaultdict(dict)
+        for row in self._rows("SELECT * FROM evaluation_artifact ORDER BY evaluation, kind"):
+            artifacts[row["evaluation"]][row["kind"]] = row["sha"]
+        return {
+            (row["candidate"], row["level"]): Evaluation(
+                status=Status(row["status"]),
+                summary=row["summary"],
+                device=row["device"],
+                sandbox=row["sandbox"],
+                equivalence=row["equivalence"],
+                values=tuple(values[row["id"]]),
+                artifacts=artifacts[row["id"]],
+                elapsed_s=row["elapsed_s"],
+            )
+            for row in self._rows("SELECT * FROM evaluation WHERE state = 'done'")
+        }
+
+    def _rows(self, statement: str, *parameters: object) -> list[Row]:
+        cursor = self._connection.execute(statement, parameters)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, cast(tuple[Any, ...], row), strict=True)) for row in cursor]

@@ -1,0 +1,74 @@
+"""Inserts that touch several tables, each called inside a transaction of `store.py`."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .evaluator import Evaluation
+from .proposer import Proposal
+
+
+@dataclass(frozen=True)
+class CandidateRow:
+    """A proposal with the number and the source digest that it is recorded under."""
+
+    seq: int
+    round: int
+    source_sha: str
+    proposal: Proposal
+
+
+def insert_candidate(connection: sqlite3.Connection, row: CandidateRow) -> None:
+    """Insert a candidate and its parents."""
+    connection.execute(
+        "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            row.seq,
+            row.round,
+            row.source_sha,
+            row.proposal.source_name,
+            json.dumps(row.proposal.tune, sort_keys=True),
+            row.proposal.family,
+            row.proposal.proposer,
+            now_us(),
+        ),
+    )
+    connection.executemany(
+        "INSERT INTO lineage VALUES (?, ?, ?)",
+        [(row.seq, parent, row.proposal.lineage) for parent in row.proposal.parents],
+    )
+
+
+def insert_findings(
+    connection: sqlite3.Connection,
+    evaluation_id: int,
+    evaluation: Evaluation,
+    sizes_bytes: Mapping[str, int],
+) -> None:
+    """Insert the values and artifacts of an evaluation; `sizes_bytes` is by digest."""
+    for kind, sha in evaluation.artifacts.items():
+        name_blob(connection, sha, (sizes_bytes[sha], kind))
+        connection.execute(
+            "INSERT INTO evaluation_artifact VALUES (?, ?, ?)", (evaluation_id, kind, sha)
+        )
+    connection.executemany(
+        "INSERT INTO measurement VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (evaluation_id, v.workload, v.metric, v.unit, v.provenance.value, v.value)
+            for v in evaluation.values
+        ],
+    )
+
+
+def name_blob(connection: sqlite3.Connection, sha: str, size_and_kind: tuple[int, str]) -> None:
+    """Enter an artifact in the run's index, unless it is there."""
+    connection.execute(
+        "INSERT OR IGNORE INTO blob VALUES (?, ?, ?, ?)", (sha, *size_and_kind, now_us())
+    )
+
+
+def now_us() -> int:
+    """Return the Unix time in microseconds, for the record only."""
+    return time.time_ns() // 1000

@@ -91,7 +91,8 @@ def silu_mul_expected(inputs: Arrays, layout: Layout) -> dict[str, Expected]:
 
     All other rows keep what they had; 0 stands for them in `exact` and `rounded`.
     """
-    experts, rows, both = inputs["input"].shape
+    shape: tuple[int, ...] = inputs["input"].shape
+    experts, rows, both = shape
     mask: npt.NDArray[np.int32] = inputs["mask"].reshape(experts, 1)
     valid: npt.NDArray[np.bool_] = np.less(np.arange(rows), mask)
     product = np.zeros((experts, rows, both // 2))

@@ -20,6 +20,9 @@ class Argument(Record):
     """Tensor, scratch buffer, tensor map, axis or scalar; the text of an expression else."""
     value: int | float | None = None
     """The number of a scalar argument; None for tensors, scratch and tensor maps."""
+    is_axis: bool = False
+    """True for an axis by name: int32 or int64, as wide as the kernel's parameter. The resolver
+    puts int32 where the value fits; `plan_check.with_axis_widths` corrects it from the cubin."""
 
 
 class Launch(Record):

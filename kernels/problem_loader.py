@@ -1,0 +1,116 @@
+"""Finding problems: the packaged ones, a user's folder, and one kernel by its id."""
+
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from kopt.config.errors import ToolError
+
+from .problem import Problem, Workload
+from .problem_file import read_problem
+from .strict_yaml import YamlError
+from .yaml_fields import Findings, near_matches
+
+FILE_NAME = "problem.yaml"
+MAX_FILE_BYTES = 64 * 1024
+_MISTAKES_SHOWN = 5
+
+
+def load_problem(folder: Path) -> Problem:
+    """Return the problem in `folder`.
+
+    Raises:
+        ToolError: No problem.yaml, or mistakes in it, each with file, line and field.
+    """
+    path = folder / FILE_NAME
+    findings = Findings()
+    try:
+        problem = read_problem(_read_text(path), folder, findings)
+    except YamlError as error:
+        raise ToolError(f"{path}:{error.line}: {error}") from error
+    if problem.name and problem.name != folder.name:
+        findings.error(
+            f"problem: name: {problem.name!r} differs from its folder {folder.name!r}", 1
+        )
+    if findings.diagnostics:
+        shown = findings.diagnostics[:_MISTAKES_SHOWN]
+        lines = [f"{path}:{found.line}: {found.message}" for found in shown]
+        if len(findings.diagnostics) > len(shown):
+            lines.append(f"and {len(findings.diagnostics) - len(shown)} more")
+        raise ToolError("\n".join(lines))
+    return problem
+
+
+def load_problems(extra: Path | None = None) -> dict[str, Problem]:
+    """Return every problem by name: the packaged ones, then those of the folder `extra`.
+
+    Args:
+        extra: A folder of problem folders, or one problem folder.
+
+    Raises:
+        ToolError: `extra` holds no problem, a problem has mistakes, or a name is taken.
+    """
+    problems = dict(_packaged_problems())
+    for folder in () if extra is None else _problem_folders(extra):
+        problem = load_problem(folder)
+        if problem.name in problems:
+            raise ToolError(
+                f"{folder}: a problem called {problem.name!r} exists already in"
+                f" {problems[problem.name].folder}; choose another name"
+            )
+        problems[problem.name] = problem
+    return problems
+
+
+def find_kernel(kernel_id: str, extra: Path | None = None) -> tuple[Problem, Workload]:
+    """Return the problem and the workload of a kernel id `<problem>_<workload>`.
+
+    Raises:
+        ToolError: No kernel has this id; the message has near matches.
+    """
+    problems = load_problems(extra)
+    kernels = {
+        f"{problem.name}_{workload.name}": (problem, workload)
+        for problem in problems.values()
+        for workload in problem.workloads
+    }
+    if kernel_id in kernels:
+        return kernels[kernel_id]
+    if kernel_id in problems:
+        workloads = ", ".join(problems[kernel_id].kernel_ids)
+        raise ToolError(f"{kernel_id!r} is a problem; its kernel ids are {workloads}")
+    raise ToolError(f"no kernel is called {kernel_id[:120]!r}; {near_matches(kernel_id, kernels)}")
+
+
+@lru_cache
+def _packaged_problems() -> dict[str, Problem]:
+    root = Path(str(files("kopt.kernels").joinpath("problems")))
+    return {folder.name: load_problem(folder) for folder in _folders_below(root)}
+
+
+def _problem_folders(extra: Path) -> list[Path]:
+    if (extra / FILE_NAME).is_file():
+        return [extra.resolve()]
+    if not extra.is_dir():
+        raise ToolError(f"{extra} is not a folder of problems")
+    folders = _folders_below(extra.resolve())
+    if not folders:
+        raise ToolError(f"{extra} has no folder with a {FILE_NAME}")
+    return folders
+
+
+def _folders_below(root: Path) -> list[Path]:
+    return sorted(folder for folder in root.iterdir() if (folder / FILE_NAME).is_file())
+
+
+def _read_text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ToolError(f"cannot read {path}: {error.strerror or error}") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ToolError(f"{path} has {len(data)} bytes; at most {MAX_FILE_BYTES} are allowed")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ToolError(f"{path} is not UTF-8 text (byte {error.start})") from error

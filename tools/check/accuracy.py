@@ -1,0 +1,86 @@
+"""How close outputs came, for information: the gates decide, these numbers never do.
+
+Differences are between dequantised values of the candidate and of the correctly rounded result:
+code * scale, times what one unit of the codes is really worth.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from kopt.kernels.check_result import TensorAccuracy
+
+from .bf16_gate import bf16_error_ratio
+from .code_gate import scale_index, suspects
+from .number_formats import FLOAT_FORMATS, decode_bits
+from .output import Indices, Output
+from .tolerances import MISSION_MAX_ABS, MISSION_MAX_REL
+
+
+def measure_accuracy(outputs: Mapping[str, Output]) -> tuple[TensorAccuracy, ...]:
+    """Return the accuracy of each float output of one accepted run."""
+    return tuple(
+        _measure(output, outputs)
+        for output in outputs.values()
+        if output.reference.number_format in FLOAT_FORMATS
+    )
+
+
+def worst_accuracy(measured: Iterable[TensorAccuracy]) -> tuple[TensorAccuracy, ...]:
+    """Return one entry per tensor, each number the worst over all runs."""
+    worst: dict[str, TensorAccuracy] = {}
+    for entry in measured:
+        seen = worst.get(entry.tensor)
+        worst[entry.tensor] = entry if seen is None else _worse(seen, entry)
+    return tuple(worst.values())
+
+
+def _measure(output: Output, outputs: Mapping[str, Output]) -> TensorAccuracy:
+    scaled_by = output.reference.scaled_by
+    scale = None if scaled_by is None else outputs[scaled_by.tensor]
+    indices = output.differing if scale is None else suspects(output, scale)
+    difference, expected = _differences(output, scale, indices)
+    nonzero = expected != 0
+    max_abs = float(difference.max(initial=0.0))
+    relative = difference[nonzero] / np.abs(expected[nonzero])
+    max_rel = float(relative.max(initial=0.0))
+    changed = np.unique(output.storage_index(output.differing)).size
+    written = output.reference.written
+    total = output.bits.size if written is None else int(np.count_nonzero(written))
+    return TensorAccuracy(
+        tensor=output.name,
+        mismatch_fraction=changed / max(total, 1),
+        max_abs=max_abs,
+        max_rel=max_rel,
+        within_mission_numbers=max_abs < MISSION_MAX_ABS and max_rel < MISSION_MAX_REL,
+        l2_ratio=bf16_error_ratio(output),
+    )
+
+
+def _differences(
+    output: Output, scale: Output | None, indices: Indices
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return |candidate - correct| and correct, dequantised, where anything differs."""
+    got = output.values_at(indices)
+    expected = decode_bits(output.expected_bits_at(indices), output.reference.number_format)
+    if scale is not None:
+        at = scale_index(output, scale, indices)
+        got = got * scale.values_at(at)
+        expected = expected * scale.expected_values_at(at)
+    unit = output.reference.unit_at(indices)
+    finite = np.isfinite(got) & np.isfinite(expected)
+    difference = np.abs(got[finite] - expected[finite]) * np.abs(unit[finite])
+    return difference, expected[finite] * unit[finite]
+
+
+def _worse(one: TensorAccuracy, other: TensorAccuracy) -> TensorAccuracy:
+    ratios = [ratio for ratio in (one.l2_ratio, other.l2_ratio) if ratio is not None]
+    return TensorAccuracy(
+        tensor=one.tensor,
+        mismatch_fraction=max(one.mismatch_fraction, other.mismatch_fraction),
+        max_abs=max(one.max_abs, other.max_abs),
+        max_rel=max(one.max_rel, other.max_rel),
+        within_mission_numbers=one.within_mission_numbers and other.within_mission_numbers,
+        l2_ratio=max(ratios) if ratios else None,
+    )

@@ -1,0 +1,137 @@
+"""bfloat16 outputs: error against the exact value in units of what correct rounding leaves.
+
+Three bounds, each finds what the others miss: steps per element (one wrong value), error per row
+(one coarse row), error of the whole (a coarse method everywhere).
+
+The unit is the larger of two: the error of the correctly rounded result, and what rounding leaves
+to values spread evenly between neighbours, sum(ulp^2) / 12. The second is there for rows that hold
+representable values, where the first is near 0 and any honest error would be infinitely worse. A
+row's bound also leaves room for one element of the largest size at the edge of what the element
+bound allows: in a row with one dominating outlier the error is that element's alone, and no
+average.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from .number_formats import ordinals, show
+from .output import Finding, Indices, Output, finding_at_first
+from .reference import RowNoise
+from .tolerances import BF16_ELEMENT_ULP, BF16_MAX_ULP, BF16_ROW_RATIO, BF16_TOTAL_RATIO
+
+
+def bf16_gate(output: Output) -> Finding | None:
+    """Refuse elements, rows or a whole that no honest order of bf16 roundings gives."""
+    noise = output.reference.noise
+    if noise is None or not output.differing.size:
+        return None
+    refused = _far_elements(output)
+    if refused.size:
+        note = f"an element may be {BF16_MAX_ULP} bf16 steps from the correctly rounded one"
+        return finding_at_first(output, "ulp", refused, note)
+    row_sq = _row_error_sq(output, noise)
+    # The whole first: a coarse method fails both bounds, and "every row" says less than the cause.
+    total = _over_total(output, noise, row_sq)
+    return total if total is not None else _over_rows(output, noise, row_sq)
+
+
+def bf16_error_ratio(output: Output) -> float | None:
+    """Return the whole error in units of correct rounding's; None for other formats."""
+    noise = output.reference.noise
+    if noise is None:
+        return None
+    unit = _unit_sq(float(noise.correct_sq.sum()), float(noise.ulp_sq.sum()))
+    if unit == 0.0:
+        return 0.0
+    return float(np.sqrt(_row_error_sq(output, noise).sum() / unit))
+
+
+def bf16_row_ratio(output: Output) -> float | None:
+    """Return the worst row's share of its bound, 1.0 at the bound; None for other formats."""
+    noise = output.reference.noise
+    if noise is None:
+        return None
+    limit = _row_limit_sq(noise)
+    share = np.divide(
+        _row_error_sq(output, noise), limit, out=np.zeros_like(limit), where=limit > 0
+    )
+    return float(np.sqrt(share.max(initial=0.0)))
+
+
+def _far_elements(output: Output) -> Indices:
+    indices = output.differing
+    got = ordinals(output.bits_at(indices), "bfloat16")
+    right = ordinals(output.expected_bits_at(indices), "bfloat16")
+    far: npt.NDArray[np.bool_] = np.abs(got - right) > BF16_MAX_ULP
+    if output.reference.slack is None:
+        return indices[far]
+    error = np.abs(output.values_at(indices) - output.reference.exact_at(indices))
+    far &= error > output.reference.slack_at(indices)
+    return indices[far]
+
+
+def _row_error_sq(output: Output, noise: RowNoise) -> npt.NDArray[np.float64]:
+    """Return each row's squared error: correct rounding's, corrected where bits differ."""
+    indices = output.differing
+    exact = output.reference.exact_at(indices)
+    error = np.abs(output.values_at(indices) - exact) - output.reference.slack_at(indices)
+    correct = output.expected_values_at(indices) - exact
+    finite = np.isfinite(error) & np.isfinite(correct)
+    change = np.where(finite, np.square(np.maximum(error, 0.0)) - np.square(correct), 0.0)
+    row = indices // max(output.reference.columns, 1)
+    row_sq = noise.correct_sq + np.bincount(row, weights=change, minlength=noise.ulp_sq.size)
+    return np.maximum(row_sq, 0.0)
+
+
+def _unit_sq(correct_sq: float, ulp_sq: float) -> float:
+    return max(correct_sq, ulp_sq / 12)
+
+
+def _row_limit_sq(noise: RowNoise) -> npt.NDArray[np.float64]:
+    unit = np.maximum(noise.correct_sq, noise.ulp_sq / 12)
+    return BF16_ROW_RATIO**2 * unit + np.square(BF16_ELEMENT_ULP * noise.ulp_max)
+
+
+def _over_total(output: Output, noise: RowNoise, row_sq: npt.NDArray[np.float64]) -> Finding | None:
+    unit = _unit_sq(float(noise.correct_sq.sum()), float(noise.ulp_sq.sum()))
+    limit = BF16_TOTAL_RATIO**2 * unit + float(np.square(BF16_ELEMENT_ULP * noise.ulp_max.max()))
+    total = float(row_sq.sum())
+    if total <= limit:
+        return None
+    ratio = float(np.sqrt(total / unit))
+    note = (
+        f"the whole error is {ratio:.2f} times that of correct rounding, {BF16_TOTAL_RATIO} at most"
+    )
+    return _worst_element(output, "total_l2", output.differing, note)
+
+
+def _over_rows(output: Output, noise: RowNoise, row_sq: npt.NDArray[np.float64]) -> Finding | None:
+    bad = row_sq > _row_limit_sq(noise)
+    if not bad.any():
+        return None
+    row = int(np.argmax(bad))
+    unit = _unit_sq(float(noise.correct_sq[row]), float(noise.ulp_sq[row]))
+    ratio = float(np.sqrt(row_sq[row] / unit))
+    note = (
+        f"row {row} has {ratio:.2f} times the error of correct rounding, {BF16_ROW_RATIO} at most"
+    )
+    indices = output.differing
+    inside = indices[bad[indices // output.reference.columns]]
+    return _worst_element(output, "row_l2", inside, note)
+
+
+def _worst_element(output: Output, gate: str, wrong: Indices, note: str) -> Finding:
+    """Return a finding that shows the element with the largest error of the first wrong row."""
+    columns = output.reference.columns
+    first_row = wrong[wrong // columns == wrong[0] // columns]
+    error = np.abs(output.values_at(first_row) - output.reference.exact_at(first_row))
+    worst = first_row[np.argmax(error)][None]
+    return Finding(
+        gate=gate,
+        tensor=output.name,
+        wrong=wrong,
+        expected=show(output.expected_bits_at(worst)[0], "bfloat16"),
+        got=show(output.bits_at(worst)[0], "bfloat16"),
+        note=note,
+        worst=int(worst[0]),
+    )

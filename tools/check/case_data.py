@@ -1,0 +1,75 @@
+"""The inputs of one case and what its outputs must hold, as the oracle makes them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kopt.config.errors import ToolError
+from kopt.kernels.dtypes import numpy_dtype
+from kopt.kernels.oracle import REGIMES, load_oracle
+from kopt.kernels.problem import Problem, Workload, storage_shape
+
+from .reference import Reference, make_reference
+
+
+@dataclass(frozen=True)
+class CaseKey:
+    """What decides a case's inputs."""
+
+    problem: Problem
+    workload: Workload
+    seed: int
+    regime: str
+
+
+@dataclass(frozen=True)
+class CaseData:
+    """Inputs by tensor name, and the reference of every output."""
+
+    inputs: dict[str, npt.NDArray[Any]]
+    """Every `in` and `inout` tensor, storage shape and dtype. Read-only."""
+    references: dict[str, Reference]
+    """Every `out` and `inout` tensor."""
+
+
+def make_case_data(key: CaseKey) -> CaseData:
+    """Run the oracle: `numpy.random.default_rng([seed, place of the regime in REGIMES])`.
+
+    Raises:
+        ToolError: The oracle is missing, or its arrays are not those of the problem.
+    """
+    oracle = load_oracle(key.problem)
+    rng = np.random.default_rng([key.seed, REGIMES.index(key.regime)])
+    inputs = oracle.make_inputs(key.workload, rng, key.regime)
+    _refuse_wrong_arrays(key, inputs, ("in", "inout"))
+    scalars = {scalar.name: scalar.value for scalar in key.problem.scalars}
+    expected = oracle.expected(inputs, scalars)
+    _refuse_wrong_arrays(
+        key, {name: entry.rounded for name, entry in expected.items()}, ("out", "inout")
+    )
+    for array in inputs.values():
+        array.setflags(write=False)
+    references = {
+        name: make_reference(key.problem, name, entry) for name, entry in expected.items()
+    }
+    return CaseData(inputs=inputs, references=references)
+
+
+def _refuse_wrong_arrays(
+    key: CaseKey, arrays: Mapping[str, npt.NDArray[Any]], roles: tuple[str, ...]
+) -> None:
+    wanted = {
+        tensor.name: (storage_shape(tensor, key.workload.axes), numpy_dtype(tensor.dtype))
+        for tensor in key.problem.tensors
+        if tensor.role in roles
+    }
+    path = key.problem.folder / "oracle.py"
+    if set(arrays) != set(wanted):
+        raise ToolError(f"{path} gives tensors {sorted(arrays)}; wanted {sorted(wanted)}")
+    for name, (shape, dtype) in wanted.items():
+        array = arrays[name]
+        if array.shape != shape or array.dtype != dtype:
+            raise ToolError(f"{path}: {name} is {array.dtype}{array.shape}; wanted {dtype}{shape}")

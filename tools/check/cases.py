@@ -1,0 +1,117 @@
+"""Which inputs, poisons and schedules a level asks for, per workload.
+
+quick: one visible seed of normal inputs under both poisons, natural schedule.
+full:  every regime, spread over the visible and the hidden seeds, each run under the next schedule
+       and the other poison; `zero_blocks` under both, for there any code may be right and only the
+       pair tells whether it was written. Large workloads: one visible seed of normal inputs and
+       one hidden seed of another regime.
+"""
+
+from dataclasses import dataclass
+from itertools import cycle, islice
+
+from kopt.kernels.check_result import CheckLevel
+from kopt.kernels.oracle import REGIMES
+from kopt.kernels.problem import Problem, Workload, tensor_size_bytes
+
+from .unwritten_gate import POISONS
+
+LARGE_BYTES = 16 << 20
+"""Tensors of a workload above which a full check takes two cases instead of one per regime."""
+
+HIDDEN_SEEDS = 2
+
+_ORDINARY = "normal"
+_NEEDS_BOTH_POISONS = "zero_blocks"
+# The most telling first: large workloads take only the head of this list.
+_SPECIAL = ("mixed", "zero_blocks", "outliers", "tiny", "huge")
+if {_ORDINARY, *_SPECIAL} != set(REGIMES):
+    raise AssertionError("cases.py must place every regime of kernels/oracle.py")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution on one case's inputs."""
+
+    poison: int
+    schedule_seed: int
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of inputs and the executions on it."""
+
+    workload: Workload
+    seed: int
+    hidden: bool
+    regime: str
+    runs: tuple[Run, ...]
+
+    @property
+    def label(self) -> str:
+        """What progress and diagnostics say; never a hidden seed."""
+        seed = "a hidden seed" if self.hidden else f"seed {self.seed}"
+        return f"{self.workload.name}, {self.regime} inputs, {seed}"
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """The seeds of a check."""
+
+    visible: tuple[int, ...]
+    hidden: tuple[int, ...] = ()
+
+
+def workload_bytes(problem: Problem, workload: Workload) -> int:
+    """Return the bytes of all tensors, padding included."""
+    return sum(tensor_size_bytes(tensor, workload.axes) for tensor in problem.tensors)
+
+
+def plan_cases(
+    problem: Problem, workloads: tuple[Workload, ...], level: CheckLevel, seeds: Seeds
+) -> tuple[Case, ...]:
+    """Return every case of a check, small workloads first so that a wrong kernel is known soon."""
+    if level == "quick":
+        runs = tuple(Run(poison, 0) for poison in POISONS)
+        return tuple(
+            Case(workload, seeds.visible[0], hidden=False, regime=_ORDINARY, runs=runs)
+            for workload in workloads
+        )
+    ordered = sorted(workloads, key=lambda workload: workload_bytes(problem, workload))
+    cases: list[Case] = []
+    for turn, workload in enumerate(ordered):
+        large = workload_bytes(problem, workload) > LARGE_BYTES
+        cases += _large_cases(workload, seeds, turn) if large else _cases(workload, seeds, turn)
+    return tuple(cases)
+
+
+def _cases(workload: Workload, seeds: Seeds, turn: int) -> list[Case]:
+    """Return one case per regime and one per seed, whichever are more.
+
+    `turn` shifts the regimes, so that over a domain the hidden seeds meet all of them.
+    """
+    pool = [(seed, False) for seed in seeds.visible] + [(seed, True) for seed in seeds.hidden]
+    count = max(len(pool), len(REGIMES))
+    shift = turn % len(_SPECIAL)
+    special = (*_SPECIAL[shift:], *_SPECIAL[:shift])
+    regimes = (_ORDINARY, *islice(cycle(special), count - 1))
+    cases: list[Case] = []
+    schedule = 0
+    for (seed, hidden), regime in zip(islice(cycle(pool), count), regimes, strict=True):
+        poisons = POISONS if regime == _NEEDS_BOTH_POISONS else (POISONS[schedule % 2],)
+        runs = tuple(Run(poison, schedule + i) for i, poison in enumerate(poisons))
+        schedule += len(runs)
+        cases.append(Case(workload, seed, hidden=hidden, regime=regime, runs=runs))
+    return cases
+
+
+def _large_cases(workload: Workload, seeds: Seeds, turn: int) -> list[Case]:
+    """Return the two cases of a large workload."""
+    seed, hidden = (seeds.hidden[0], True) if seeds.hidden else (seeds.visible[-1], False)
+    regime = _SPECIAL[turn % 2]
+    poisons = POISONS if regime == _NEEDS_BOTH_POISONS else POISONS[1:]
+    special = tuple(Run(poison, 1 + i) for i, poison in enumerate(poisons))
+    return [
+        Case(workload, seeds.visible[0], False, _ORDINARY, (Run(POISONS[0], 0),)),
+        Case(workload, seed, hidden, regime, special),
+    ]

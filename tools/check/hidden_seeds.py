@@ -1,0 +1,74 @@
+"""Seeds that a candidate's author cannot know: drawn after the build, from a small secret pool.
+
+A secret of 32 random bytes lies under KOPT_HOME, readable by its owner only. The pool is small so
+that oracle results are reused; which of its seeds a candidate meets depends on the secret and on
+the built binary, so the draw is repeatable, comes after the build, and cannot be steered. No
+result, file name or message names a hidden seed. What this does not stop: an author who may read
+the owner's files. The sandbox keeps candidates themselves away from them.
+"""
+
+import hashlib
+import hmac
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+from kopt.config.errors import SetupError
+from kopt.config.settings import Settings, ensure_folder
+
+POOL_SIZE = 4
+_SECRET_BYTES = 32
+
+
+def draw_hidden_seeds(binary_id: str, count: int, settings: Settings) -> tuple[int, ...]:
+    """Return `count` different seeds of the pool for the binary `binary_id`.
+
+    Raises:
+        SetupError: The secret cannot be kept under KOPT_HOME.
+    """
+    if count > POOL_SIZE:
+        raise ValueError(f"the pool has {POOL_SIZE} seeds, not {count}")
+    secret = _secret(settings.home / "secrets" / "hidden_seeds")
+    order = sorted(range(POOL_SIZE), key=lambda member: _digest(secret, f"{binary_id}/{member}"))
+    # 63 bits: cannot meet a seed that a user would type, and fits any signed integer field.
+    return tuple(
+        int.from_bytes(_digest(secret, f"seed/{member}")[:8], "big") >> 1
+        for member in order[:count]
+    )
+
+
+def _digest(secret: bytes, text: str) -> bytes:
+    return hmac.new(secret, text.encode(), hashlib.sha256).digest()
+
+
+def _secret(path: Path) -> bytes:
+    """Return the secret, made by whoever comes first; a damaged file is replaced."""
+    ensure_folder(path.parent)
+    try:
+        kept = path.read_bytes()
+        if len(kept) == _SECRET_BYTES:
+            return kept
+        path.unlink(missing_ok=True)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise SetupError(f"cannot read {path}: {error.strerror}") from error
+    return _new_secret(path)
+
+
+def _new_secret(path: Path) -> bytes:
+    """Write a fresh secret, unless another process was first, and return the one that stands."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".secret-")  # mode 0600
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(_SECRET_BYTES))
+        try:
+            os.link(name, path)  # fails if it exists: the first writer wins, and no half file shows
+        except FileExistsError:
+            pass
+        finally:
+            os.unlink(name)
+        return path.read_bytes()
+    except OSError as error:
+        raise SetupError(f"cannot keep a secret in {path.parent}: {error.strerror}") from error

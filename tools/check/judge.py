@@ -1,0 +1,82 @@
+"""One run's outputs before all gates: which gate judges which output, and in which order.
+
+Scales come before the codes that are read through them, so that a wrong scale is reported as such
+and not as many wrong codes. Within an output: NaN first, then bytes that had to stay, then the gate
+of its format. The first finding ends the run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from .bf16_gate import bf16_gate
+from .case_data import CaseData
+from .code_gate import code_gate
+from .exact_gate import exact_gate
+from .finite_gate import finite_gate
+from .float_gate import float_gate
+from .number_formats import CODE_FORMATS
+from .output import Finding, Output
+from .scale_gate import scale_gate
+from .untouched_gate import untouched_gate
+
+_SCALE_DTYPES = ("float8_e4m3fn", "float32")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the gates say of one run."""
+
+    outputs: dict[str, Output]
+    finding: Finding | None
+
+    @property
+    def refused_output(self) -> Output | None:
+        """The output that the finding is about."""
+        return None if self.finding is None else self.outputs[self.finding.tensor]
+
+
+def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -> Judgement:
+    """Return the first finding in the outputs of one run, or none.
+
+    Args:
+        data: Inputs and references of the case.
+        arrays: Every `out` and `inout` tensor as the device gave it back.
+        poison: Byte that filled pure outputs before the launch.
+    """
+    outputs = {
+        name: Output(name, reference, arrays[name]) for name, reference in data.references.items()
+    }
+    scales = {
+        reference.scaled_by.tensor
+        for reference in data.references.values()
+        if reference.scaled_by is not None
+    }
+    for name in sorted(outputs, key=lambda name: name not in scales):  # stable: else call order
+        output = outputs[name]
+        finding = (
+            finite_gate(output)
+            or untouched_gate(output, poison, data.inputs.get(name))
+            or _value_gate(output, outputs, name in scales)
+        )
+        if finding is not None:
+            return Judgement(outputs, finding)
+    return Judgement(outputs, None)
+
+
+def _value_gate(output: Output, outputs: Mapping[str, Output], is_scale: bool) -> Finding | None:
+    reference = output.reference
+    if reference.bit_exact:
+        return exact_gate(output)
+    if is_scale and reference.number_format in _SCALE_DTYPES:
+        return scale_gate(output)
+    if reference.number_format in CODE_FORMATS:
+        scaled_by = reference.scaled_by
+        return code_gate(output, None if scaled_by is None else outputs[scaled_by.tensor])
+    if reference.number_format == "bfloat16":
+        return bf16_gate(output)
+    if reference.number_format == "float32":
+        return float_gate(output)
+    return exact_gate(output)

@@ -1,0 +1,86 @@
+"""Bit patterns of the output formats: their values, their order, and the magnitudes they can hold.
+
+Decoding and counting only; rounding is `kernels/rounding.py`.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kopt.kernels.dtypes import numpy_dtype
+from kopt.kernels.rounding import decode_e2m1
+
+Bits = npt.NDArray[Any]
+
+E2M1 = "e2m1"
+"""The logical format of packed codes; its storage dtype is uint8 with two codes per byte."""
+
+CODE_FORMATS = (E2M1, "float8_e4m3fn")
+FLOAT_FORMATS = (*CODE_FORMATS, "bfloat16", "float16", "float32", "float64", "float8_e5m2")
+
+_SIGN_SHIFT = {
+    E2M1: 3,
+    "float8_e4m3fn": 7,
+    "float8_e5m2": 7,
+    "bfloat16": 15,
+    "float16": 15,
+    "float32": 31,
+    "float64": 63,
+}
+
+
+def storage_bits(array: npt.NDArray[Any]) -> Bits:
+    """Return `array` flat, as unsigned integers of its element size; no copy if contiguous."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(np.dtype(f"u{flat.dtype.itemsize}"))
+
+
+def decode_bits(bits: Bits, number_format: str) -> npt.NDArray[np.float64]:
+    """Return the values of bit patterns as `storage_bits` gives them; e2m1 as codes 0 to 15."""
+    if number_format == E2M1:
+        return decode_e2m1(bits)
+    values: npt.NDArray[np.float64] = bits.view(numpy_dtype(number_format)).astype(np.float64)
+    return values
+
+
+def ordinals(bits: Bits, number_format: str) -> npt.NDArray[np.int64]:
+    """Return each float's signed place in the order of its format: neighbours differ by 1.
+
+    Both zeros have place 0. NaN and infinity get the places after the largest number.
+    """
+    shift = _SIGN_SHIFT[number_format]
+    magnitude = (bits & bits.dtype.type((1 << shift) - 1)).astype(np.int64)
+    negative = (bits >> bits.dtype.type(shift)).astype(bool)
+    signed: npt.NDArray[np.int64] = np.where(negative, -magnitude, magnitude)
+    return signed
+
+
+@cache
+def magnitudes(number_format: str) -> npt.NDArray[np.float64]:
+    """Return the non-negative numbers of a code format by ordinal: 8 for e2m1, 127 for e4m3."""
+    if number_format not in CODE_FORMATS:
+        raise KeyError(number_format)
+    count = 8 if number_format == E2M1 else 127
+    values = decode_bits(np.arange(count, dtype=np.uint8), number_format)
+    values.setflags(write=False)
+    return values
+
+
+def bf16_ulp(values: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
+    """Return the spacing of bfloat16 at each value: 2^-7 for 1 up to 2, never below 2^-133."""
+    _, exponent = np.frexp(values.astype(np.float64))
+    ulp: npt.NDArray[np.float64] = np.ldexp(1.0, np.maximum(exponent - 8, -133))
+    return ulp
+
+
+def show(bits: Bits, number_format: str) -> str:
+    """Return one element in words for an author: its value, and its code for narrow formats."""
+    if number_format not in FLOAT_FORMATS:
+        return str(int(bits))
+    value = float(decode_bits(np.asarray([bits]), number_format)[0])
+    if number_format in CODE_FORMATS:
+        digits = 1 if number_format == E2M1 else 2
+        return f"{value:g} (code 0x{int(bits):0{digits}X})"
+    return f"{value:.9g}"

@@ -1,0 +1,117 @@
+"""One output of a candidate beside its reference, and the finding that a gate makes of it."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .number_formats import E2M1, decode_bits, show, storage_bits
+from .reference import Reference
+
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Output:
+    """A candidate's tensor as it left the device."""
+
+    name: str
+    reference: Reference
+    array: npt.NDArray[Any]
+    """Storage shape and dtype."""
+
+    @cached_property
+    def bits(self) -> npt.NDArray[Any]:
+        """Flat storage as unsigned integers."""
+        return storage_bits(self.array)
+
+    @cached_property
+    def differing(self) -> Indices:
+        """Ascending logical indices whose bits are not those of the correctly rounded result.
+
+        Elements that must not be written are left out: they are the `untouched` gate's.
+        """
+        different = self.bits != self.reference.bits
+        if self.reference.written is not None:
+            different &= self.reference.written
+        if self.reference.offsets is not None:
+            return np.flatnonzero(different[self.reference.offsets])
+        stored = np.flatnonzero(different)
+        if self.reference.number_format != E2M1:
+            return stored
+        both = (2 * stored[:, None] + np.arange(2)).reshape(-1)
+        codes_differ: npt.NDArray[np.bool_] = self.bits_at(both) != self.expected_bits_at(both)
+        return both[codes_differ]
+
+    def storage_index(self, indices: Indices) -> Indices:
+        """Return where logical elements lie in the flat storage; codes share their byte."""
+        if self.reference.offsets is not None:
+            return self.reference.offsets[indices]
+        return indices >> 1 if self.reference.number_format == E2M1 else indices
+
+    def is_written(self, indices: Indices) -> npt.NDArray[np.bool_]:
+        """Return for logical elements whether they must be written."""
+        if self.reference.written is None:
+            return np.ones(indices.shape, dtype=np.bool_)
+        return self.reference.written[self.storage_index(indices)]
+
+    def bits_at(self, indices: Indices) -> npt.NDArray[Any]:
+        """Return the candidate's bits of logical elements; e2m1 as codes 0 to 15."""
+        return self._gather(self.bits, indices)
+
+    def expected_bits_at(self, indices: Indices) -> npt.NDArray[Any]:
+        """Return the correctly rounded bits of logical elements."""
+        return self._gather(self.reference.bits, indices)
+
+    def values_at(self, indices: Indices) -> npt.NDArray[np.float64]:
+        """Return the candidate's values of logical elements."""
+        return decode_bits(self.bits_at(indices), self.reference.number_format)
+
+    def expected_values_at(self, indices: Indices) -> npt.NDArray[np.float64]:
+        """Return the correctly rounded values of logical elements."""
+        return decode_bits(self.expected_bits_at(indices), self.reference.number_format)
+
+    def _gather(self, bits: npt.NDArray[Any], indices: Indices) -> npt.NDArray[Any]:
+        stored = bits[self.storage_index(indices)]
+        if self.reference.number_format != E2M1:
+            return stored
+        shift = ((indices & 1) << 2).astype(np.uint8)
+        return (stored >> shift) & np.uint8(0xF)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a gate refused in one output."""
+
+    gate: str
+    tensor: str
+    wrong: Indices
+    """Ascending flat indices of the wrong elements, at least one; logical, or storage elements
+    where the gate is `untouched`."""
+    expected: str
+    got: str
+    note: str
+    """One sentence: which bound was passed, and by how much."""
+    worst: int = field(default=-1)
+    """Index to show where no element is wrong by itself; -1 for the first of `wrong`."""
+
+    @property
+    def shown(self) -> int:
+        """Flat index of the element that `expected` and `got` belong to."""
+        return int(self.wrong[0]) if self.worst < 0 else self.worst
+
+
+def finding_at_first(output: Output, gate: str, wrong: Indices, note: str) -> Finding:
+    """Return a finding that shows the first wrong element beside the correctly rounded one."""
+    first = wrong[:1]
+    number_format = output.reference.number_format
+    return Finding(
+        gate=gate,
+        tensor=output.name,
+        wrong=wrong,
+        expected=show(output.expected_bits_at(first)[0], number_format),
+        got=show(output.bits_at(first)[0], number_format),
+        note=note,
+    )

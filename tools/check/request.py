@@ -1,0 +1,26 @@
+"""What the correctness stage is asked: one candidate, one problem, how thoroughly."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.check_result import CheckLevel
+from kopt.kernels.problem import Problem, Workload
+
+
+@dataclass(frozen=True)
+class CheckRequest:
+    """What is asked of the stage."""
+
+    problem: Problem
+    workload: Workload
+    """The named workload; `full` checks the rest of the candidate's domain too."""
+    candidate: Candidate
+    level: CheckLevel
+    tune: Mapping[str, int] | None = None
+    """None: the defaults of the header."""
+    seeds: tuple[int, ...] = (1, 2, 3)
+    """Visible seeds, at least one; `quick` uses the first."""
+    arch: str = "sm_100a"
+    progress: Callable[[str], None] | None = None
+    """Called with a short line before each step."""

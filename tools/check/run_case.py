@@ -1,0 +1,171 @@
+"""One execution of a candidate on one case, judged: data in, a report out.
+
+Case data is loaded by whichever run of the case comes first, on that run's thread, so that the
+oracle of one case works while another case executes.
+"""
+
+import threading
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy.typing as npt
+
+from kopt.kernels.check_result import Mismatch, TensorAccuracy
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Status
+from kopt.tools.device import Device, ExecutionOutcome, ExecutionRequest, Program
+
+from .accuracy import measure_accuracy
+from .case_data import CaseData, CaseKey
+from .cases import Case, Run
+from .judge import Judgement, judge
+from .mismatch import make_diagnostic, make_mismatch
+from .oracle_cache import OracleCache
+from .output import Finding, Output
+from .unwritten_gate import holds_poison, other_poison, unwritten_gate
+
+_TIMEOUT_S = 30.0
+_LARGE_TIMEOUT_S = 120.0
+
+
+class SharedCase:
+    """A case whose data its runs share; loaded once, by the first run that needs it."""
+
+    def __init__(self, program: Program, case: Case, cache: OracleCache, large: bool) -> None:
+        """Remember how to load; nothing is read yet."""
+        self.program = program
+        self.case = case
+        self.timeout_s = _LARGE_TIMEOUT_S if large else _TIMEOUT_S
+        self._cache = cache
+        self._lock = threading.Lock()  # two runs of one case start at once; one of them loads
+        self._data: CaseData | None = None
+
+    def data(self) -> CaseData:
+        """Return inputs and references."""
+        with self._lock:
+            if self._data is None:
+                case = self.case
+                self._data = self._cache.load(
+                    CaseKey(self.program.problem, case.workload, case.seed, case.regime)
+                )
+            return self._data
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """How one run went, and what of it later steps need."""
+
+    status: Status
+    outcome: ExecutionOutcome
+    """With its outputs only where the case runs twice, for the comparison of the two."""
+    executions: int = 1
+    mismatch: Mismatch | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    accuracy: tuple[TensorAccuracy, ...] = ()
+    elapsed_s: float = 0.0
+    """Seconds of this run: oracle or its cache, execution and gates."""
+
+
+def execute_run(shared: SharedCase, run: Run, device: Device) -> RunReport:
+    """Execute and judge one run."""
+    start = perf_counter()
+    report = _judged_run(shared, run, device)
+    if len(shared.case.runs) == 1:
+        report = replace(report, outcome=replace(report.outcome, outputs={}))
+    return replace(report, elapsed_s=perf_counter() - start)
+
+
+def _judged_run(shared: SharedCase, run: Run, device: Device) -> RunReport:
+    data = shared.data()
+    outcome = device.execute(_request(shared, run, data))
+    if outcome.status is not Status.PASSED:
+        where = Diagnostic(
+            severity="note",
+            message=f"found on {shared.case.label}, schedule {run.schedule_seed}",
+        )
+        return RunReport(outcome.status, outcome, diagnostics=(*outcome.diagnostics, where))
+    judgement = judge(data, outcome.outputs, run.poison)
+    finding, output = judgement.finding, judgement.refused_output
+    if finding is None or output is None:
+        return RunReport(Status.PASSED, outcome, accuracy=measure_accuracy(judgement.outputs))
+    if not _may_be_unwritten(data, output, finding, run):
+        return _refusal(shared.case, judgement, run, outcome)
+    return _confirm_unwritten(shared, run, device, (outcome, judgement))
+
+
+def compare_poisons(
+    shared: SharedCase, first: tuple[Run, RunReport], second: tuple[Run, RunReport]
+) -> RunReport | None:
+    """Return a report of elements that follow the poison of two accepted runs, or None.
+
+    Values alone cannot show them where any value is right, as for codes under a zero scale.
+    """
+    runs = [(report.outcome.outputs, run.poison) for run, report in (first, second)]
+    finding = _unwritten(shared.data(), runs)
+    if finding is None:
+        return None
+    judgement = judge(shared.data(), first[1].outcome.outputs, first[0].poison)
+    return _refusal(shared.case, Judgement(judgement.outputs, finding), first[0], first[1].outcome)
+
+
+def _request(shared: SharedCase, run: Run, data: CaseData) -> ExecutionRequest:
+    return ExecutionRequest(
+        program=shared.program,
+        inputs=dict(data.inputs),
+        poison=run.poison,
+        schedule_seed=run.schedule_seed,
+        timeout_s=shared.timeout_s,
+    )
+
+
+def _may_be_unwritten(data: CaseData, output: Output, finding: Finding, run: Run) -> bool:
+    if output.name in data.inputs or finding.gate == "untouched":
+        return False
+    stored = output.storage_index(finding.wrong)
+    return bool(holds_poison(output.array, run.poison)[stored].any())
+
+
+def _confirm_unwritten(
+    shared: SharedCase, run: Run, device: Device, seen: tuple[ExecutionOutcome, Judgement]
+) -> RunReport:
+    """Run once more under the other poison: wrong values, or no values at all?"""
+    outcome, judgement = seen
+    again = Run(other_poison(run.poison), run.schedule_seed)
+    second = device.execute(_request(shared, again, shared.data()))
+    if second.status is Status.PASSED:
+        runs = [(outcome.outputs, run.poison), (second.outputs, again.poison)]
+        finding = _unwritten(shared.data(), runs)
+        if finding is not None:
+            judgement = Judgement(judgement.outputs, finding)
+    return _refusal(shared.case, judgement, run, outcome, executions=2)
+
+
+def _unwritten(
+    data: CaseData, runs: list[tuple[dict[str, npt.NDArray[Any]], int]]
+) -> Finding | None:
+    """Return the first pure output with elements that no run wrote."""
+    for name, reference in data.references.items():
+        if name in data.inputs:
+            continue
+        pairs = tuple((outputs[name], poison) for outputs, poison in runs)
+        finding = unwritten_gate(name, reference, pairs)
+        if finding is not None:
+            return finding
+    return None
+
+
+def _refusal(
+    case: Case, judgement: Judgement, run: Run, outcome: ExecutionOutcome, executions: int = 1
+) -> RunReport:
+    finding, output = judgement.finding, judgement.refused_output
+    if finding is None or output is None:
+        raise ValueError("a refusal needs a finding")
+    unwritten = finding.gate == "unwritten"
+    return RunReport(
+        status=Status.UNWRITTEN_OUTPUT if unwritten else Status.INCORRECT,
+        outcome=outcome,
+        executions=executions,
+        mismatch=make_mismatch(output, finding, case),
+        diagnostics=(make_diagnostic(output, finding, case, run.poison),),
+    )

@@ -1,0 +1,164 @@
+"""All cases of a check, a few at once, up to the first that fails.
+
+Runs are started in the order of the cases and judged in that order: the report is that of the first
+failing case, whichever finished first, so that a check gives the same answer every time.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.check_result import Mismatch, TensorAccuracy, WorkloadCheck
+from kopt.kernels.counters import ExecutionCounters
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.problem import Problem
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Status
+from kopt.tools.device import Device, Program
+
+from .accuracy import worst_accuracy
+from .cases import LARGE_BYTES, Case, Run, workload_bytes
+from .oracle_cache import OracleCache, open_cache
+from .run_case import RunReport, SharedCase, compare_poisons, execute_run
+
+
+@dataclass(frozen=True)
+class CaseBatch:
+    """What is checked."""
+
+    candidate: Candidate
+    problem: Problem
+    plans: Mapping[str, LaunchPlan]
+    """By workload name."""
+    cases: tuple[Case, ...]
+    named_workload: str
+    """The workload whose counters are reported."""
+    progress: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """What was found."""
+
+    status: Status
+    workloads: tuple[WorkloadCheck, ...] = ()
+    mismatch: Mismatch | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    accuracy: tuple[TensorAccuracy, ...] = ()
+    counters: ExecutionCounters | None = None
+    sandbox: str | None = None
+    cpu_bodies: tuple[str, ...] = ()
+
+
+@dataclass
+class _Tally:
+    """What has been collected so far, while results come in."""
+
+    batch: CaseBatch
+    failed: RunReport | None = None
+    reports: list[tuple[Case, Run, RunReport]] = field(
+        default_factory=list[tuple[Case, Run, RunReport]]
+    )
+
+
+def run_cases(batch: CaseBatch, device: Device, settings: Settings) -> BatchResult:
+    """Execute and judge the cases of `batch` until one fails.
+
+    Raises:
+        SetupError: The oracle cache cannot be kept.
+        ToolError: The problem's oracle is at fault.
+        InfraError: The device failed, not the candidate.
+    """
+    tally = _Tally(batch)
+    cache = open_cache(settings)
+    with ThreadPoolExecutor(max_workers=settings.jobs, thread_name_prefix="check") as pool:
+        try:
+            _collect(tally, _submit(batch, device, cache, pool))
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+    return _result(tally)
+
+
+_Submitted = list[tuple[SharedCase, list[tuple[Run, Future[RunReport]]]]]
+
+
+def _submit(
+    batch: CaseBatch, device: Device, cache: OracleCache, pool: ThreadPoolExecutor
+) -> _Submitted:
+    """Queue every run; a case's data is loaded when its first run starts."""
+    submitted: _Submitted = []
+    for case in batch.cases:
+        program = Program(batch.candidate, batch.problem, batch.plans[case.workload.name])
+        large = workload_bytes(batch.problem, case.workload) > LARGE_BYTES
+        shared = SharedCase(program, case, cache, large)
+        runs = [(run, pool.submit(execute_run, shared, run, device)) for run in case.runs]
+        submitted.append((shared, runs))
+    return submitted
+
+
+def _collect(tally: _Tally, submitted: _Submitted) -> None:
+    """Take results in order until one fails; what is taken is dropped, outputs are large."""
+    submitted.reverse()
+    while submitted and tally.failed is None:
+        shared, runs = submitted.pop()
+        if tally.batch.progress is not None:
+            tally.batch.progress(shared.case.label)
+        done: list[tuple[Run, RunReport]] = []
+        for run, future in runs:
+            report = future.result()
+            tally.reports.append((shared.case, run, _without_outputs(report)))
+            done.append((run, report))
+            if report.status is not Status.PASSED:
+                tally.failed = report
+                return
+        if len(done) == 2:
+            tally.failed = compare_poisons(shared, done[0], done[1])
+
+
+def _without_outputs(report: RunReport) -> RunReport:
+    return replace(report, outcome=replace(report.outcome, outputs={}))
+
+
+def _result(tally: _Tally) -> BatchResult:
+    reports = [report for _, _, report in tally.reports]
+    failed = tally.failed
+    named = [
+        report.outcome.counters
+        for case, _, report in tally.reports
+        if case.workload.name == tally.batch.named_workload
+    ]
+    return BatchResult(
+        status=Status.PASSED if failed is None else failed.status,
+        workloads=_workload_checks(tally),
+        mismatch=None if failed is None else failed.mismatch,
+        diagnostics=() if failed is None else failed.diagnostics,
+        accuracy=worst_accuracy(entry for report in reports for entry in report.accuracy),
+        counters=next((counters for counters in named if counters is not None), None),
+        sandbox=next((report.outcome.sandbox for report in reports), None),
+        cpu_bodies=tuple(
+            sorted({name for report in reports for name in report.outcome.cpu_bodies})
+        ),
+    )
+
+
+def _workload_checks(tally: _Tally) -> tuple[WorkloadCheck, ...]:
+    """Return one entry per workload that was reached; only the last can have failed."""
+    names = list(dict.fromkeys(case.workload.name for case, _, _ in tally.reports))
+    return tuple(_workload_check(tally, name, is_last=name == names[-1]) for name in names)
+
+
+def _workload_check(tally: _Tally, name: str, is_last: bool) -> WorkloadCheck:
+    entries = [entry for entry in tally.reports if entry[0].workload.name == name]
+    failed = tally.failed if is_last else None
+    return WorkloadCheck(
+        workload=name,
+        status=Status.PASSED if failed is None else failed.status,
+        visible_seeds=len({case.seed for case, _, _ in entries if not case.hidden}),
+        hidden_seeds=len({case.seed for case, _, _ in entries if case.hidden}),
+        poisons=len({run.poison for _, run, _ in entries}),
+        schedules=len({run.schedule_seed for _, run, _ in entries}),
+        executions=sum(report.executions for _, _, report in entries),
+        elapsed_s=sum(report.elapsed_s for _, _, report in entries),
+    )

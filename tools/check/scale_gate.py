@@ -1,0 +1,28 @@
+"""Block scales: at most one e4m3 step from the correctly rounded scale, or a float32 window."""
+
+import numpy as np
+
+from .number_formats import ordinals
+from .output import Finding, Output, finding_at_first
+from .tolerances import FLOAT_SCALE_WINDOW, SCALE_STEPS
+
+
+def scale_gate(output: Output) -> Finding | None:
+    """Refuse scales that no honest rounding order gives; the codes are judged by their own scale.
+
+    One step is allowed because the block's largest value may have been rounded to bf16 on its way,
+    which moves it across at most one decision boundary of e4m3 (3 mantissa bits).
+    """
+    indices = output.differing
+    number_format = output.reference.number_format
+    if number_format == "float32":
+        exact = output.reference.exact_at(indices)
+        allowed = FLOAT_SCALE_WINDOW * np.abs(exact) + output.reference.slack_at(indices)
+        wrong = indices[~(np.abs(output.values_at(indices) - exact) <= allowed)]
+        note = f"a scale may be off by {FLOAT_SCALE_WINDOW:.4f} of its exact value"
+    else:
+        got = ordinals(output.bits_at(indices), number_format)
+        right = ordinals(output.expected_bits_at(indices), number_format)
+        wrong = indices[np.abs(got - right) > SCALE_STEPS]
+        note = f"a scale may be {SCALE_STEPS} step from the correctly rounded one"
+    return finding_at_first(output, "scale", wrong, note) if wrong.size else None

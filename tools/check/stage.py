@@ -1,0 +1,108 @@
+"""The correctness stage: compile, then run the cases of the level, then say what was found.
+
+`judge.py` decides, `cases.py` says what is run, the device runs it. No decision here looks at a
+clock: what a check finds depends on the source and the level alone.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import Settings
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.status import Status
+from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.device import Device, ExecutionOutcome, Program
+
+from .cases import HIDDEN_SEEDS, Seeds, plan_cases
+from .check_plans import CheckPlans, make_plans, with_built_widths
+from .hidden_seeds import draw_hidden_seeds
+from .request import CheckRequest
+from .run_cases import BatchResult, CaseBatch, run_cases
+
+
+__all__ = ["CheckRequest", "check_candidate"]
+
+
+def check_candidate(request: CheckRequest, device: Device, settings: Settings) -> CheckResult:
+    """Return whether the candidate computes what its problem asks for.
+
+    Raises:
+        ToolError: No seeds, an architecture without a data sheet, or an oracle at fault.
+        SetupError: No compiler, or KOPT_HOME cannot be written.
+        InfraError: The device failed, not the candidate.
+    """
+    if not request.seeds:
+        raise ToolError("a check needs at least one seed")
+    start = perf_counter()
+    if request.progress is not None:
+        request.progress("compiling")
+    plans = make_plans(request)
+    compiled, prepared = _build(request, plans, device, settings)
+    if compiled.status is not Status.PASSED:
+        result = BatchResult(compiled.status, diagnostics=compiled.diagnostics)
+    elif not plans.plans:
+        result = BatchResult(Status.PLAN_ERROR, diagnostics=plans.diagnostics)
+    elif prepared is not None:
+        result = BatchResult(
+            prepared.status, diagnostics=prepared.diagnostics, sandbox=prepared.sandbox
+        )
+    else:
+        result = run_cases(_batch(request, plans, compiled, settings), device, settings)
+    return CheckResult(
+        status=result.status,
+        kernel=f"{request.problem.name}_{request.workload.name}",
+        candidate=request.candidate.id,
+        device=device.name,
+        level=request.level,
+        tune=plans.tune,
+        workloads=result.workloads,
+        mismatch=result.mismatch,
+        accuracy=result.accuracy,
+        diagnostics=result.diagnostics,
+        counters=result.counters,
+        compiled=compiled,
+        sandbox=result.sandbox,
+        cpu_bodies=result.cpu_bodies,
+        elapsed_s=perf_counter() - start,
+    )
+
+
+def _build(
+    request: CheckRequest, plans: CheckPlans, device: Device, settings: Settings
+) -> tuple[CompileResult, ExecutionOutcome | None]:
+    """Compile, while the device prepares the named workload in a thread of its own."""
+    compile_request = CompileRequest(
+        problem=request.problem,
+        workload=request.workload,
+        candidate=request.candidate,
+        archs=(request.arch,),
+        tune=request.tune,
+    )
+    plan = plans.plans.get(request.workload.name)
+    if plan is None:
+        return compile_candidate(compile_request, settings), None
+    program = Program(request.candidate, request.problem, plan)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="prepare") as pool:
+        preparing = pool.submit(device.prepare, program)
+        compiled = compile_candidate(compile_request, settings)
+        return compiled, preparing.result()
+
+
+def _batch(
+    request: CheckRequest, plans: CheckPlans, compiled: CompileResult, settings: Settings
+) -> CaseBatch:
+    """Return the cases of the level; hidden seeds are drawn now that the binary is fixed."""
+    hidden: tuple[int, ...] = ()
+    if request.level == "full":
+        hidden = draw_hidden_seeds(compiled.binary_id, HIDDEN_SEEDS, settings)
+    seeds = Seeds(visible=request.seeds, hidden=hidden)
+    return CaseBatch(
+        candidate=request.candidate,
+        problem=request.problem,
+        plans=with_built_widths(plans.plans, compiled),
+        cases=plan_cases(request.problem, plans.workloads, request.level, seeds),
+        named_workload=request.workload.name,
+        progress=request.progress,
+    )

@@ -1,0 +1,69 @@
+"""Elements that were never written: they hold the poison after two runs under different poisons.
+
+One run cannot tell: the right answer may happen to equal the poison. The same inputs give the same
+right answer twice, so an element that follows the poison was not written.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .number_formats import storage_bits
+from .output import Finding
+from .reference import Reference
+
+POISONS = (0xFF, 0x55)
+"""0xFF bytes are NaN in every float format, 0x55 a large positive number: one spoils sums, the
+other a maximum, which drops NaN."""
+
+
+def other_poison(poison: int) -> int:
+    """Return the pattern of `POISONS` that `poison` is not."""
+    return POISONS[1] if poison == POISONS[0] else POISONS[0]
+
+
+def holds_poison(array: npt.NDArray[Any], poison: int) -> npt.NDArray[np.bool_]:
+    """Return for each stored element (flat) whether all its bytes are `poison`."""
+    bits = storage_bits(array)
+    pattern = int.from_bytes(bytes([poison]) * bits.dtype.itemsize, "little")
+    held: npt.NDArray[np.bool_] = bits == bits.dtype.type(pattern)
+    return held
+
+
+def unwritten_gate(
+    name: str, reference: Reference, runs: tuple[tuple[npt.NDArray[Any], int], ...]
+) -> Finding | None:
+    """Refuse elements of a pure output that hold the poison of every run.
+
+    Args:
+        name: The tensor.
+        reference: Says which elements must be written.
+        runs: The tensor as each run left it, with that run's poison; the same inputs in all.
+    """
+    held = np.logical_and.reduce([holds_poison(array, poison) for array, poison in runs])
+    if reference.written is not None:
+        held &= reference.written
+    stored = np.flatnonzero(held)
+    if not stored.size:
+        return None
+    return Finding(
+        gate="unwritten",
+        tensor=name,
+        wrong=_logical(reference, stored),
+        expected="a value",
+        got="the bytes that the buffer held before the launch",
+        note="these elements keep the fill pattern of the buffer in two runs with different"
+        " patterns: no thread writes them",
+    )
+
+
+def _logical(reference: Reference, stored: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the logical indices of stored elements; both codes of a packed byte."""
+    if reference.offsets is not None:
+        held = np.zeros(reference.bits.size, dtype=np.bool_)
+        held[stored] = True
+        return np.flatnonzero(held[reference.offsets])
+    if reference.exact.size == 2 * reference.bits.size:
+        return (2 * stored[:, None] + np.arange(2)).reshape(-1)
+    return stored

@@ -36,4 +36,7 @@ def print_views(*views: RenderableType) -> None:
     with console.capture() as captured:
         for view in views:
             console.print(view)
-    click.echo(captured.get(), nl=False)
+    text = captured.get()
+    if not is_terminal:  # rich fills table cells up with blanks
+        text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    click.echo(text, nl=False)

@@ -34,7 +34,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) {name}(
 {parameters}) {{
   const int row = blockIdx.x * BLOCK + threadIdx.x;
   if (row >= {rows}) return;
-  // Read row `row` of {inputs}; write row `row` of {outputs}.
+  // Read row `row` of {inputs};
+  // write row `row` of {outputs}.
 }}
 """
 

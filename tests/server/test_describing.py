@@ -1,0 +1,80 @@
+"""`kopt list` and `kopt show`: what they say about the packaged and the user's own problems."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kopt.kernels.problem_loader import load_problems
+from support.command_line import Kopt
+
+ID = "add_rmsnorm_fp4quant_b128xh2048"
+PACKAGED = Path(__file__).parents[2] / "kernels" / "problems"
+
+
+def test_list_shows_every_kernel_id(kopt: Kopt) -> None:
+    ending = kopt("list")
+    ids = [kernel for problem in load_problems().values() for kernel in problem.kernel_ids]
+    assert ending.code == 0
+    assert [kernel for kernel in ids if f"{kernel} " not in ending.stdout] == []
+
+
+def test_list_as_json_has_bytes_and_floor(kopt: Kopt) -> None:
+    document = kopt("list", "--json").document
+    assert (document["schema"], document["status"]) == ("kopt.list/1", "passed")
+    kernel = next(entry for entry in document["kernels"] if entry["kernel"] == ID)
+    assert kernel["total_bytes"] > 0
+    assert kernel["memory_floor_us"] > 0.0
+
+
+def test_list_for_an_architecture_keeps_those_with_a_baseline_there(kopt: Kopt) -> None:
+    document = kopt("list", "--arch", "sm_90a", "--json").document
+    on_hopper = {entry["kernel"] for entry in document["kernels"]}
+    assert "silu_and_mul_b8xh14336" in on_hopper
+    assert ID not in on_hopper
+
+
+def test_own_problems_are_listed_beside_the_packaged_ones(kopt: Kopt, tmp_path: Path) -> None:
+    own = tmp_path / "my_silu"
+    shutil.copytree(PACKAGED / "silu_and_mul", own)
+    file = own / "problem.yaml"
+    file.write_text(file.read_text("utf-8").replace("name: silu_and_mul", "name: my_silu", 1))
+    document = kopt("list", "--problems", tmp_path, "--json").document
+    ids = {entry["kernel"] for entry in document["kernels"]}
+    assert {"my_silu_b8xh14336", "silu_and_mul_b8xh14336"} <= ids
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "global_scale",
+        "128 x 1024",
+        "flop per byte",
+        "B200",
+        "H100",
+        "Tolerance nvfp4",
+        "/* kopt: 1",
+    ],
+)
+def test_show_says_everything_that_an_author_needs(kopt: Kopt, said: str) -> None:
+    ending = kopt("show", ID)
+    assert ending.code == 0
+    assert said in ending.stdout
+
+
+def test_show_names_the_complete_kernel_and_it_exists(kopt: Kopt) -> None:
+    document = kopt("show", ID, "--json").document
+    assert document["kernel"] == ID
+    assert Path(document["reference"]).is_file()
+
+
+def test_example_alone_is_a_file_that_can_be_compiled_as_it_is(kopt: Kopt) -> None:
+    ending = kopt("show", ID, "--example")
+    assert ending.stdout.startswith("/* kopt: 1\n")
+    assert ending.stdout == kopt("show", ID, "--json").document["example"]
+
+
+def test_piped_text_has_no_escape_codes_and_no_trailing_blanks(kopt: Kopt) -> None:
+    lines = kopt("show", ID).stdout.splitlines()
+    assert not any("\x1b" in line for line in lines)
+    assert [line for line in lines if line != line.rstrip()] == []

@@ -58,8 +58,7 @@ def quantize_blocks(
     """
     scaled = values * global_scale
     blocks = scaled.reshape(*scaled.shape[:-1], -1, BLOCK_SIZE)
-    block_max = np.maximum(blocks.max(axis=-1), -blocks.min(axis=-1))
-    exact_scales = np.minimum(block_max / E2M1_MAX, E4M3_MAX)
+    exact_scales = np.minimum(np.abs(blocks).max(axis=-1) / E2M1_MAX, E4M3_MAX)
     scales = round_to_e4m3(exact_scales)
     divisor = decode(scales)[..., None]
     quotient = np.zeros_like(blocks)

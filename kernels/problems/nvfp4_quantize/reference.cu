@@ -1,0 +1,69 @@
+/* kopt: 1
+family: other
+note: "starting point: one block per row, scalar loads, every value read twice, seven-way branches"
+where: "true"
+tune: {BLOCK: [128, 256, 512]}
+launch:
+  - kernel: nvfp4_quantize_kernel
+    grid: M
+    block: BLOCK
+    args: [input, global_scale, out, block_scale, K]
+*/
+// Mapping: thread block m owns row m; thread t owns the blocks of 16 columns t, t + BLOCK, ... and
+// reads each twice: for its largest magnitude, then for its codes. No shared memory, no barrier.
+
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+
+// Rounds to the nearest e2m1 value, ties to the even code; returns the code with its sign in bit 3.
+__device__ unsigned char float_to_nvfp4(float value) {
+  const unsigned char sign = value < 0.0f ? 8 : 0;
+  const float magnitude = fabsf(value);
+  if (magnitude <= 0.25f) {
+    return sign;  // 0
+  } else if (magnitude < 0.75f) {
+    return sign | 1;  // 0.5
+  } else if (magnitude <= 1.25f) {
+    return sign | 2;  // 1
+  } else if (magnitude < 1.75f) {
+    return sign | 3;  // 1.5
+  } else if (magnitude <= 2.5f) {
+    return sign | 4;  // 2
+  } else if (magnitude < 3.5f) {
+    return sign | 5;  // 3
+  } else if (magnitude <= 5.0f) {
+    return sign | 6;  // 4
+  }
+  return sign | 7;  // 6
+}
+
+// Where the scale of `block` in `row` lies: tiles of 128 rows x 4 blocks, 512 bytes each. Within a
+// tile rows r, r + 32, r + 64 and r + 96 share 16 bytes.
+__device__ size_t scale_offset(int row, int block, int blocks_per_row) {
+  const size_t tile = static_cast<size_t>(row / 128) * ((blocks_per_row + 3) / 4) + block / 4;
+  return tile * 512 + (row % 32) * 16 + (row % 128) / 32 * 4 + block % 4;
+}
+
+extern "C" __global__ void nvfp4_quantize_kernel(const __nv_bfloat16* input,
+                                                 const float* global_scale, unsigned char* out,
+                                                 __nv_fp8_e4m3* block_scale, int K) {
+  const size_t row = static_cast<size_t>(blockIdx.x) * K;
+
+  for (int block = threadIdx.x; block < K / 16; block += BLOCK) {
+    const size_t first = row + block * 16;
+    float amax = 0.0f;
+    for (int i = 0; i < 16; ++i) {
+      amax = fmaxf(amax, fabsf(__bfloat162float(input[first + i])));
+    }
+    const __nv_fp8_e4m3 scale(global_scale[0] * amax / 6.0f);  // saturates at 448
+    block_scale[scale_offset(blockIdx.x, block, K / 16)] = scale;
+
+    const float rounded = static_cast<float>(scale);
+    const float multiplier = rounded == 0.0f ? 0.0f : global_scale[0] / rounded;
+    for (int i = 0; i < 16; i += 2) {
+      const float even = __bfloat162float(input[first + i]);
+      const float odd = __bfloat162float(input[first + i + 1]);
+      out[(first + i) / 2] = float_to_nvfp4(even * multiplier) | float_to_nvfp4(odd * multiplier) << 4;
+    }
+  }
+}

@@ -110,7 +110,7 @@ __device__ __forceinline__ float code_multiplier(unsigned char scale, float glob
   return scale == 0 ? 0.0f : global_scale / e4m3_to_float(scale);
 }
 
-// Returns the offset in bytes of the scale of `block` in `row` within 128x4 tiles. Rows are padded to
+// Returns the byte offset of the scale of `block` in `row` within 128x4 tiles. Rows are padded to
 // 128 and blocks to 4; buffers of 2^31 bytes and more are out of range.
 // Source: NVIDIA cuBLAS documentation, "1D block scaling factors layout".
 __device__ __forceinline__ int sf_128x4_offset(int row, int block, int blocks_per_row) {

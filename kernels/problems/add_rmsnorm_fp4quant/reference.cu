@@ -1,6 +1,6 @@
 /* kopt: 1
 family: other
-note: "starting point: one block per row, scalar loads, tree reduction, a second pass, seven-way branches"
+note: "starting point: a block per row, scalar loads, tree reduction, second pass, branchy codes"
 where: "true"
 tune: {BLOCK: [128, 256, 512]}
 launch:

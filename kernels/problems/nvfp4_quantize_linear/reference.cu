@@ -56,7 +56,9 @@ extern "C" __global__ void nvfp4_quantize_kernel(const __nv_bfloat16* input,
     for (int i = 0; i < 16; i += 2) {
       const float even = __bfloat162float(input[first + i]);
       const float odd = __bfloat162float(input[first + i + 1]);
-      out[(first + i) / 2] = float_to_nvfp4(even * multiplier) | float_to_nvfp4(odd * multiplier) << 4;
+      const unsigned char low = float_to_nvfp4(even * multiplier);
+      const unsigned char high = float_to_nvfp4(odd * multiplier);
+      out[(first + i) / 2] = low | high << 4;
     }
   }
 }

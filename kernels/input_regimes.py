@@ -77,7 +77,8 @@ def _zero_blocks(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArra
     amplitudes = np.ones(shape, dtype=np.float32)
     for width, probability in ((_BLOCK, 0.2), (128, 0.1), (columns, 0.1)):
         is_zero = rng.random((rows, -(-columns // width))) < probability
-        is_zero[rng.integers(0, rows), rng.integers(0, is_zero.shape[1])] = True
+        if is_zero.size > 1:  # the only block of a tensor may be zero, but need not
+            is_zero[rng.integers(0, rows), rng.integers(0, is_zero.shape[1])] = True
         amplitudes[np.repeat(is_zero, width, axis=1)[:, :columns]] = 0.0
     return amplitudes
 

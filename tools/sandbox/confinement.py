@@ -102,12 +102,13 @@ def _bwrap_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[st
     for path in SYSTEM_PATHS:
         if os.path.exists(path):
             arguments += ["--ro-bind", path, path]
-    arguments += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+    arguments += ["--proc", "/proc", "--dev", "/dev"]
     for path in _with_targets((confinement.launcher, *policy.readable)):
         arguments += ["--ro-bind", path, path]
     for path in _with_targets(policy.writable):
         arguments += ["--bind", path, path]
-    arguments += ["--remount-ro", "/", "--chdir", str(policy.writable[0]), "--"]
+    # Last: folders below /dev/shm may be bound before.
+    arguments += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(policy.writable[0]), "--"]
     return arguments
 
 

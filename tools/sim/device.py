@@ -1,0 +1,175 @@
+"""The `sim` device: a candidate's device code on the CPU, checked access by access.
+
+It finds wrong values, memory errors, races and divergence, and counts what the program does. It
+measures no time: a time that rests on its counters is an estimate (tools/estimate.py).
+"""
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from kopt.config.errors import InfraError
+from kopt.config.settings import Settings
+from kopt.kernels.counters import BufferTraffic, ExecutionCounters
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.problem import tensor_size_bytes
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Status
+from kopt.tools.device import ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.sandbox.ladder import run_sandboxed
+from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
+
+from .fault_report import describe_fault, fault_status
+from .job_file import JobFile, write_job
+from .program import BuildFailure, build_program
+from .program_facts import SimProgram
+
+_MAX_RESIDENT_THREADS = 1 << 16
+_MAX_BLOCKS = 1 << 20
+
+
+class SimDevice:
+    """Implements `tools.device.Device`; safe to use from several threads."""
+
+    def __init__(self, settings: Settings, workers: int | None = None) -> None:
+        """Spread the blocks of one execution over `workers` processes (default settings.jobs)."""
+        self._settings = settings
+        self._workers = workers or settings.jobs
+
+    @property
+    def name(self) -> str:
+        """`sim`."""
+        return "sim"
+
+    def prepare(self, program: Program) -> ExecutionOutcome | None:
+        """Build the CPU program; None if that went well, else why it cannot run here."""
+        limits = _beyond_limits(program.plan)
+        if limits is not None:
+            return ExecutionOutcome(Status.UNSUPPORTED_ON_SIM, (limits,))
+        built = build_program(program, self._settings)
+        if isinstance(built, BuildFailure):
+            return ExecutionOutcome(built.status, built.diagnostics)
+        return None
+
+    def execute(self, request: ExecutionRequest) -> ExecutionOutcome:
+        """Run the plan once on the CPU.
+
+        Raises:
+            SetupError: g++ is missing or KOPT_HOME cannot be written.
+            InfraError: The simulator itself failed; that says nothing about the candidate.
+        """
+        started = time.monotonic()
+        refused = self.prepare(request.program)
+        if refused is not None:
+            return refused
+        program = build_program(request.program, self._settings)
+        assert isinstance(program, SimProgram)  # prepare() built it
+        needed = _job_bytes(request.program)
+        with tempfile.TemporaryDirectory(prefix="kopt-sim-", dir=_job_parent(needed)) as name:
+            job = write_job(request, program, Path(name), self._workers_for(request.program))
+            run = self._run(job, program)
+            outcome = _outcome(run, job, program)
+        return replace(outcome, elapsed_s=time.monotonic() - started)
+
+    def _workers_for(self, program: Program) -> int:
+        """Blocks that talk to each other through atomics must run in one process."""
+        source = program.candidate.source
+        return 1 if "atomic" in source or "__threadfence" in source else self._workers
+
+    def _run(self, job: JobFile, program: SimProgram) -> SandboxedRun:
+        executable = Path(program.executable)
+        launches = len(job.request.program.plan.launches)
+        policy = SandboxPolicy(
+            readable=(executable.parent,),
+            writable=(job.folder,),
+            wall_s=job.request.timeout_s * launches + 10,
+            cpu_s=int(job.request.timeout_s * launches * self._workers) + 20,
+            file_bytes=1 << 34,
+            processes=self._workers + 16,
+        )
+        return run_sandboxed([executable, job.path], policy, self._settings)
+
+
+def _outcome(run: SandboxedRun, job: JobFile, program: SimProgram) -> ExecutionOutcome:
+    if run.timed_out:
+        note = Diagnostic(message="the simulator did not end within the time limit")
+        return ExecutionOutcome(Status.TIMEOUT, (note,), sandbox=run.level)
+    if run.returncode != 0:
+        text = run.stderr.decode(errors="replace").strip()[:500]
+        raise InfraError(f"the simulator ended with status {run.returncode}: {text}")
+    report: Mapping[str, Any] = json.loads(run.stdout)
+    status = fault_status(report["fault"])
+    bodies = tuple(sorted(set(report["cpu_bodies"])))
+    if status is not Status.PASSED:
+        candidate = job.request.program.candidate
+        diagnostic = describe_fault(report["fault"], program.executable, candidate)
+        return ExecutionOutcome(status, (diagnostic,), sandbox=run.level, cpu_bodies=bodies)
+    return ExecutionOutcome(
+        status,
+        outputs=job.read_outputs(),
+        counters=_counters(report),
+        sandbox=run.level,
+        cpu_bodies=bodies,
+    )
+
+
+def _counters(report: Mapping[str, Any]) -> ExecutionCounters:
+    threads = report["sampled_threads"]
+    traffic: dict[str, BufferTraffic] = {}
+    for name, (load, store, requests, sectors, ideal) in report["buffers"].items():
+        traffic[name] = BufferTraffic(
+            load_bytes=load,
+            store_bytes=store,
+            sectors_per_request=sectors / requests if requests else None,
+            ideal_sectors_per_request=ideal / requests if requests else None,
+        )
+    return ExecutionCounters(
+        traffic=traffic,
+        shared_load_bytes=report["shared_load_bytes"],
+        shared_store_bytes=report["shared_store_bytes"],
+        barriers_per_block=report["barriers"] / report["blocks"] if report["blocks"] else 0.0,
+        load_phases_per_thread=report["sampled_load_phases"] / threads if threads else 0.0,
+        global_accesses_per_thread=report["sampled_accesses"] / threads if threads else 0.0,
+    )
+
+
+def _beyond_limits(plan: LaunchPlan) -> Diagnostic | None:
+    """Return what of the plan the simulator cannot run, before anything is built."""
+    if sum(prod(launch.grid) for launch in plan.launches) > _MAX_BLOCKS:
+        return Diagnostic(message=f"the simulator runs at most {_MAX_BLOCKS} blocks in all")
+    for launch in plan.launches:
+        resident = prod(launch.grid) if launch.cooperative else prod(launch.cluster)
+        if resident * prod(launch.block) > _MAX_RESIDENT_THREADS:
+            return Diagnostic(
+                message=f"`{launch.kernel}` has {resident * prod(launch.block)} threads that must "
+                f"be resident together; the simulator holds {_MAX_RESIDENT_THREADS}",
+                line=launch.line,
+            )
+        if launch.cluster[1:] != (1, 1):
+            return Diagnostic(
+                message=f"`{launch.kernel}` has clusters along y or z; the simulator runs "
+                "clusters along x only",
+                line=launch.line,
+            )
+    return None
+
+
+def _job_bytes(program: Program) -> int:
+    axes = program.plan.axes
+    tensors = sum(tensor_size_bytes(tensor, axes) for tensor in program.problem.tensors)
+    return tensors + sum(prod(s.shape) * 8 for s in program.plan.scratch)
+
+
+def _job_parent(needed_bytes: int) -> str | None:
+    """Return a folder in memory for the buffers if it has room, else None: the usual one."""
+    memory = "/dev/shm"
+    if not os.access(memory, os.W_OK | os.X_OK):
+        return None
+    return memory if shutil.disk_usage(memory).free > 2 * needed_bytes + (64 << 20) else None

@@ -1,0 +1,100 @@
+"""The runtime's report as a status and a diagnostic: which line, which thread, what to mend."""
+
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Status
+
+from .unit import UNIT_NAME
+
+_STATUS = {
+    "out_of_bounds": Status.OUT_OF_BOUNDS,
+    "misaligned": Status.MISALIGNED,
+    "input_mutated": Status.INPUT_MUTATED,
+    "uninitialized_read": Status.UNINITIALIZED_READ,
+    "data_race": Status.DATA_RACE,
+    "barrier_divergence": Status.BARRIER_DIVERGENCE,
+    "crash": Status.CRASH,
+    "timeout": Status.TIMEOUT,
+    "unsupported": Status.UNSUPPORTED_ON_SIM,
+}
+_HINTS = {
+    Status.OUT_OF_BOUNDS: "guard the index, or correct the extent that it is computed from",
+    Status.MISALIGNED: "a vector access needs an address that is a multiple of its width",
+    Status.INPUT_MUTATED: "inputs are read-only: write to an output or to declared scratch",
+    Status.UNINITIALIZED_READ: "write the element before it is read, on every path",
+    Status.DATA_RACE: "put a barrier (or __syncwarp within a warp) between the two accesses",
+    Status.BARRIER_DIVERGENCE: "every thread of the block (every lane of the mask) must reach it",
+    Status.TIMEOUT: "look for a loop that never ends, or a wait for a block that has not run yet",
+}
+
+
+def fault_status(fault: Mapping[str, Any]) -> Status:
+    """Return the status of the report's fault; PASSED if there is none."""
+    return _STATUS.get(str(fault["kind"]), Status.PASSED)
+
+
+def describe_fault(fault: Mapping[str, Any], executable: str, candidate: Candidate) -> Diagnostic:
+    """Return one diagnostic: the access in words, the candidate's line, block and thread."""
+    status = fault_status(fault)
+    line = _source_line(executable, int(fault["pc"]))
+    note = str(fault["note"])
+    message = f"{_what(fault, status)} (block {_triple(fault, 'block')}, {_thread(fault)})"
+    if note:
+        message += f": {note}"
+    lines = candidate.source.splitlines()
+    excerpt = lines[line - 1] if line is not None and 1 <= line <= len(lines) else None
+    return Diagnostic(message=message, line=line, excerpt=excerpt, hint=_HINTS.get(status))
+
+
+def _what(fault: Mapping[str, Any], status: Status) -> str:
+    variable = str(fault["variable"])
+    access = f"{fault['bytes']}-byte {'store' if fault['is_store'] else 'load'}"
+    place = ""
+    if variable:
+        size = int(fault["variable_bytes"])
+        place = f" of `{variable}` at byte {fault['offset']} of {size}"
+    plain = {
+        Status.BARRIER_DIVERGENCE: "barrier divergence",
+        Status.CRASH: "the kernel crashed",
+        Status.TIMEOUT: "the kernel did not end within the time limit; it was last at this line",
+        Status.UNSUPPORTED_ON_SIM: "not supported on the simulator",
+    }
+    words = {
+        Status.OUT_OF_BOUNDS: f"out-of-bounds {access}{place}",
+        Status.MISALIGNED: f"misaligned {access}{place}",
+        Status.INPUT_MUTATED: f"{access} to the input `{variable}` at byte {fault['offset']}",
+        Status.UNINITIALIZED_READ: f"{access}{place} reads memory that nothing has written",
+        Status.DATA_RACE: f"data race: unordered {access}{place}",
+    }
+    return plain.get(status) or words[status]
+
+
+def _triple(fault: Mapping[str, Any], key: str) -> str:
+    x, y, z = fault[key]
+    return f"({x}, {y}, {z})"
+
+
+def _thread(fault: Mapping[str, Any]) -> str:
+    return f"thread {_triple(fault, 'thread')}"
+
+
+def _source_line(executable: str, pc: int) -> int | None:
+    """Return the candidate's line of the call at `pc`; the innermost of its own when inlined."""
+    if pc == 0:
+        return None
+    # A return address is that of the next instruction.
+    command = ["addr2line", "-i", "-e", executable, hex(pc - 1)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        return None
+    for place in done.stdout.splitlines():
+        name, _, number = place.rpartition(":")
+        digits = number.split()[0] if number.split() else ""
+        if name.rsplit("/", 1)[-1] == UNIT_NAME and digits.isdigit():
+            return int(digits)
+    return None

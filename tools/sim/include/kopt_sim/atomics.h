@@ -1,0 +1,56 @@
+// Atomic read-modify-write operations: checked by the runtime, then done by the CPU's own atomics
+// without instrumentation, since blocks run in several processes over shared buffers.
+#pragma once
+
+namespace kopt_sim {
+
+template <class T>
+using AtomicBits = std::conditional_t<
+    sizeof(T) == 8, std::uint64_t,
+    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
+
+template <class T, class Change>
+__attribute__((no_sanitize_thread)) inline T atomic_update(T* address, Change change) {
+  using Bits = AtomicBits<T>;
+  kopt_sim_atomic(address, sizeof(T));
+  Bits* bits = reinterpret_cast<Bits*>(address);
+  Bits seen = __atomic_load_n(bits, __ATOMIC_RELAXED);
+  for (;;) {
+    const T old = bit_cast<T>(seen);
+    const Bits next = bit_cast<Bits>(static_cast<T>(change(old)));
+    if (__atomic_compare_exchange_n(bits, &seen, next, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+      return old;
+  }
+}
+
+}  // namespace kopt_sim
+
+#define KOPT_SIM_ATOMIC(NAME, EXPRESSION)                                            \
+  template <class T>                                                                 \
+  inline T NAME(T* address, std::common_type_t<T> value) {                           \
+    return kopt_sim::atomic_update(address, [=](T old) { return EXPRESSION; });      \
+  }                                                                                  \
+  template <class T>                                                                 \
+  inline T NAME##_block(T* address, std::common_type_t<T> value) {                   \
+    return NAME(address, value);                                                     \
+  }                                                                                  \
+  template <class T>                                                                 \
+  inline T NAME##_system(T* address, std::common_type_t<T> value) {                  \
+    return NAME(address, value);                                                     \
+  }
+KOPT_SIM_ATOMIC(atomicAdd, old + value)
+KOPT_SIM_ATOMIC(atomicSub, old - value)
+KOPT_SIM_ATOMIC(atomicExch, value)
+KOPT_SIM_ATOMIC(atomicMin, value < old ? value : old)
+KOPT_SIM_ATOMIC(atomicMax, old < value ? value : old)
+KOPT_SIM_ATOMIC(atomicAnd, old & value)
+KOPT_SIM_ATOMIC(atomicOr, old | value)
+KOPT_SIM_ATOMIC(atomicXor, old ^ value)
+KOPT_SIM_ATOMIC(atomicInc, old >= value ? 0 : old + 1)
+KOPT_SIM_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
+#undef KOPT_SIM_ATOMIC
+
+template <class T>
+inline T atomicCAS(T* address, std::common_type_t<T> expected, std::common_type_t<T> desired) {
+  return kopt_sim::atomic_update(address, [=](T old) { return old == expected ? desired : old; });
+}

@@ -1,0 +1,53 @@
+// What a candidate sees in front of its source when g++ compiles it for the simulator: CUDA's own
+// headers, then CPU bodies for the built-ins that nvcc provides. Precompiled once.
+#pragma once
+
+// The compiler also makes calls of its own to these three; they must be checked like any access.
+extern "C" {
+void* memcpy(void*, const void*, __SIZE_TYPE__) noexcept __asm__("kopt_sim_memcpy");
+void* memmove(void*, const void*, __SIZE_TYPE__) noexcept __asm__("kopt_sim_memmove");
+void* memset(void*, int, __SIZE_TYPE__) noexcept __asm__("kopt_sim_memset");
+}
+
+#include <cstddef>
+#include <cstdint>
+#include <cmath>
+#include <cfloat>
+#include <climits>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include <cuda_runtime.h>
+#include <device_launch_parameters.h>
+
+// Static shared memory is a static variable: one process runs one block at a time. `used` keeps the
+// compiler from reasoning that nobody else changes it between two barriers.
+#undef __shared__
+#define __shared__ static __attribute__((used))
+#define KOPT_SIM_EXTERN_SHARED
+#undef __launch_bounds__
+#define __launch_bounds__(...)
+#undef __maxnreg__
+#define __maxnreg__(...)
+#undef __cluster_dims__
+#define __cluster_dims__(...)
+#undef __block_size__
+#define __block_size__(...)
+#undef __noinline__
+#define __noinline__ __attribute__((noinline))
+
+#include <kopt_sim/runtime_interface.h>
+#include <kopt_sim/synchronization.h>
+#include <kopt_sim/math.h>
+#include <kopt_sim/integers.h>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+#include <cuda_fp4.h>
+
+#include <kopt_sim/memory.h>
+#include <kopt_sim/narrow_floats.h>
+#include <kopt_sim/atomics.h>
+#include <kopt_sim/invoke.h>

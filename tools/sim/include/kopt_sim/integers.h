@@ -1,0 +1,99 @@
+// Conversions and bit operations on integers.
+#pragma once
+
+namespace kopt_sim {
+template <class To, class From>
+inline To bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  __builtin_memcpy(&to, &from, sizeof(To));
+  return to;
+}
+// Float to integer saturates on the device and turns NaN into 0.
+template <class Int>
+inline Int saturating(double x) {
+  if (x != x) return 0;
+  constexpr double lowest = static_cast<double>(std::numeric_limits<Int>::min());
+  constexpr double highest = static_cast<double>(std::numeric_limits<Int>::max());
+  if (x <= lowest) return std::numeric_limits<Int>::min();
+  if (x >= highest) return std::numeric_limits<Int>::max();
+  return static_cast<Int>(x);
+}
+}  // namespace kopt_sim
+
+inline unsigned __float_as_uint(float x) { return kopt_sim::bit_cast<unsigned>(x); }
+inline int __float_as_int(float x) { return kopt_sim::bit_cast<int>(x); }
+inline float __uint_as_float(unsigned x) { return kopt_sim::bit_cast<float>(x); }
+inline float __int_as_float(int x) { return kopt_sim::bit_cast<float>(x); }
+inline long long __double_as_longlong(double x) { return kopt_sim::bit_cast<long long>(x); }
+inline double __longlong_as_double(long long x) { return kopt_sim::bit_cast<double>(x); }
+
+#define KOPT_SIM_FLOAT_TO(NAME, INT)                                                      \
+  inline INT __float2##NAME##_rn(float x) { return kopt_sim::saturating<INT>(rint(x)); }  \
+  inline INT __float2##NAME##_rz(float x) { return kopt_sim::saturating<INT>(trunc(x)); } \
+  inline INT __float2##NAME##_ru(float x) { return kopt_sim::saturating<INT>(ceil(x)); }  \
+  inline INT __float2##NAME##_rd(float x) { return kopt_sim::saturating<INT>(floor(x)); }
+KOPT_SIM_FLOAT_TO(int, int)
+KOPT_SIM_FLOAT_TO(uint, unsigned)
+KOPT_SIM_FLOAT_TO(ll, long long)
+KOPT_SIM_FLOAT_TO(ull, unsigned long long)
+#undef KOPT_SIM_FLOAT_TO
+inline float __int2float_rn(int x) { return static_cast<float>(x); }
+inline float __uint2float_rn(unsigned x) { return static_cast<float>(x); }
+inline float __ll2float_rn(long long x) { return static_cast<float>(x); }
+inline float __ull2float_rn(unsigned long long x) { return static_cast<float>(x); }
+inline float __double2float_rn(double x) { return static_cast<float>(x); }
+
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
+inline int __clzll(long long x) {
+  return x == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(x));
+}
+inline int __ffs(int x) { return __builtin_ffs(x); }
+inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+inline unsigned __brev(unsigned x) {
+  unsigned r = 0;
+  for (int bit = 0; bit < 32; ++bit) r |= (x >> bit & 1u) << (31 - bit);
+  return r;
+}
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
+  unsigned r = 0;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned nibble = selector >> (4 * i) & 0xfu;
+    unsigned byte = static_cast<unsigned>(bytes >> (8 * (nibble & 7u))) & 0xffu;
+    if (nibble & 8u) byte = byte & 0x80u ? 0xffu : 0u;  // replicate the sign
+    r |= byte << (8 * i);
+  }
+  return r;
+}
+inline unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned shift) {
+  const unsigned s = shift & 31u;
+  return s == 0 ? hi : hi << s | lo >> (32 - s);
+}
+inline unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned shift) {
+  const unsigned s = shift & 31u;
+  return s == 0 ? lo : lo >> s | hi << (32 - s);
+}
+inline int __mul24(int x, int y) { return ((x << 8) >> 8) * ((y << 8) >> 8); }
+inline unsigned __umul24(unsigned x, unsigned y) { return (x & 0xffffffu) * (y & 0xffffffu); }
+inline unsigned __umulhi(unsigned x, unsigned y) {
+  return static_cast<unsigned>(static_cast<unsigned long long>(x) * y >> 32);
+}
+inline int __mulhi(int x, int y) {
+  return static_cast<int>(static_cast<long long>(x) * y >> 32);
+}
+inline unsigned __sad(int x, int y, unsigned z) {
+  return z + static_cast<unsigned>(x > y ? x - y : y - x);
+}
+inline int __dp4a(int a, int b, int c) {
+  for (int i = 0; i < 4; ++i)
+    c += static_cast<signed char>(a >> (8 * i)) * static_cast<signed char>(b >> (8 * i));
+  return c;
+}
+inline unsigned __vmaxu4(unsigned a, unsigned b) {
+  unsigned r = 0;
+  for (int i = 0; i < 32; i += 8) r |= max(a >> i & 0xffu, b >> i & 0xffu) << i;
+  return r;
+}

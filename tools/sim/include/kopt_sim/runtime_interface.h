@@ -1,0 +1,42 @@
+// The functions that candidate code, compiled for the CPU, calls in the simulator's runtime. The
+// object screen (object_screen.py) lets a candidate's object refer to these and to no other names
+// beside libm's and the memory-access hooks that -fsanitize=thread inserts.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+// Block-wide barrier; returns the number of threads whose `predicate` was not 0. `line` is where
+// the candidate calls it: threads that meet at different lines have diverged.
+unsigned kopt_sim_barrier(int predicate, int line);
+
+// Warp-wide exchange: waits for the lanes of `mask` that have not exited, and returns what each
+// lane gave, by lane. Lanes outside hold poison. `kind` tells unlike operations apart.
+const std::uint64_t* kopt_sim_exchange(int kind, unsigned mask, std::uint64_t value, int line);
+// The lanes whose values the last exchange returned.
+unsigned kopt_sim_exchange_lanes(void);
+// Orders memory among the lanes of `mask`, as __syncwarp does; exchanges alone do not.
+void kopt_sim_sync_warp(unsigned mask, int line);
+unsigned kopt_sim_active_mask(void);
+unsigned kopt_sim_lane(void);
+
+// scope: 0 block, 1 device, 2 system.
+void kopt_sim_fence(int scope);
+// Checks an atomic access of `bytes` at `address` before it happens.
+void kopt_sim_atomic(const volatile void* address, unsigned bytes);
+
+void kopt_sim_grid_barrier(int line);
+void kopt_sim_cluster_barrier(int line);
+
+// Asynchronous copies into shared memory take effect at the wait, as late as they may.
+void kopt_sim_async_copy(void* shared, const void* global, unsigned bytes, unsigned source_bytes);
+void kopt_sim_async_commit(void);
+void kopt_sim_async_wait(unsigned groups_left);
+
+// Spins politely: lets other threads of the block run.
+void kopt_sim_yield(void);
+[[noreturn]] void kopt_sim_trap(int line);
+// Notes that the wrapper `name` ran its CPU body.
+void kopt_sim_cpu_body(const char* name);
+long long kopt_sim_clock(void);
+}

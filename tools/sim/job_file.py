@@ -1,0 +1,122 @@
+"""The job that the simulator's runtime reads: buffers, shared variables, launches, as text lines.
+
+runtime/job.cpp is the reader. Buffers are files in the job's folder: inputs are mapped read-only,
+the others shared, so that results come back without a copy.
+"""
+
+import struct
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from kopt.kernels.dtypes import dtype_size_bytes, numpy_dtype
+from kopt.kernels.plan import Argument, Launch
+from kopt.kernels.problem import storage_shape
+from kopt.tools.device import Arrays, ExecutionRequest
+
+from .program_facts import SimProgram
+from .tensor_maps import encode_tensor_map
+
+
+@dataclass(frozen=True)
+class JobFile:
+    """A written job."""
+
+    folder: Path
+    path: Path
+    request: ExecutionRequest
+
+    def read_outputs(self) -> Arrays:
+        """Return every `out` and `inout` tensor as the job left it."""
+        problem, axes = self.request.program.problem, self.request.program.plan.axes
+        return {
+            tensor.name: np.fromfile(
+                self.folder / tensor.name, dtype=numpy_dtype(tensor.dtype)
+            ).reshape(storage_shape(tensor, axes))
+            for tensor in problem.tensors
+            if tensor.role != "in"
+        }
+
+
+def write_job(
+    request: ExecutionRequest, program: SimProgram, folder: Path, workers: int
+) -> JobFile:
+    """Write the buffers and the job into `folder`."""
+    plan = request.program.plan
+    lines = [
+        f"seed {request.schedule_seed}",
+        f"workers {workers}",
+        f"timeout_ms {int(request.timeout_s * 1000)}",
+        f"poison {request.poison}",
+        f"constants {program.constants[0]} {program.constants[1]}",
+    ]
+    lines += [f"shared {v.name} {v.address} {v.size_bytes}" for v in program.shared]
+    numbers: dict[str, int] = {}
+    for line in (*_tensor_lines(request, folder), *_scratch_lines(request, folder)):
+        numbers[line.split()[1]] = len(numbers)
+        lines.append(line)
+    for tensor_map in plan.tensor_maps:
+        numbers[tensor_map.name] = len(numbers)
+        path = folder / f"tensor_map.{tensor_map.name}"
+        tensor = request.program.problem.tensor(tensor_map.tensor)
+        path.write_bytes(encode_tensor_map(tensor_map, numbers[tensor_map.tensor], tensor.dtype))
+        lines.append(f"buffer {tensor_map.name} in 128 0 1 {path}")
+    for launch in plan.launches:
+        arguments = [_argument(argument, numbers) for argument in launch.arguments]
+        lines.append(_launch_line(launch, program.entries[launch.kernel], arguments))
+    path = folder / "job.txt"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return JobFile(folder, path, request)
+
+
+def _tensor_lines(request: ExecutionRequest, folder: Path) -> list[str]:
+    problem, axes = request.program.problem, request.program.plan.axes
+    lines: list[str] = []
+    for tensor in problem.tensors:
+        path = folder / tensor.name
+        size = prod(storage_shape(tensor, axes)) * dtype_size_bytes(tensor.dtype)
+        if tensor.role == "out":
+            np.full(size, request.poison, dtype=np.uint8).tofile(path)
+        else:
+            np.ascontiguousarray(request.inputs[tensor.name]).tofile(path)
+        shift = dtype_size_bytes(tensor.dtype).bit_length() - 1
+        initialized = int(tensor.role != "out")
+        lines.append(
+            f"buffer {tensor.name} {tensor.role} {size} {min(shift, 2)} {initialized} {path}"
+        )
+    return lines
+
+
+def _scratch_lines(request: ExecutionRequest, folder: Path) -> list[str]:
+    lines: list[str] = []
+    for scratch in request.program.plan.scratch:
+        item_bytes = dtype_size_bytes(scratch.dtype)
+        size = prod(scratch.shape) * item_bytes
+        path = folder / f"scratch.{scratch.name}"
+        zeroed = scratch.init == "zero"
+        np.full(size, 0 if zeroed else request.poison, dtype=np.uint8).tofile(path)
+        shift = min(item_bytes.bit_length() - 1, 2)
+        lines.append(f"buffer {scratch.name} scratch {size} {shift} {int(zeroed)} {path}")
+    return lines
+
+
+def _argument(argument: Argument, numbers: dict[str, int]) -> str:
+    if argument.kind in ("tensor", "scratch"):
+        return f"buffer {numbers[argument.name]}"
+    if argument.kind == "tensor_map":
+        return f"map {numbers[argument.name]}"
+    value = argument.value
+    assert value is not None  # every scalar argument of a resolved plan has its number
+    packed = (
+        struct.pack("<f4x", value) if argument.kind == "float32" else struct.pack("<q", int(value))
+    )
+    return f"value {int.from_bytes(packed, 'little')}"
+
+
+def _launch_line(launch: Launch, entry: int, arguments: list[str]) -> str:
+    extents = (*launch.grid, *launch.block, *launch.cluster)
+    fields = [launch.kernel, entry, *extents, launch.dynamic_smem_bytes]
+    fields += [int(launch.cooperative), len(arguments), *arguments]
+    return "launch " + " ".join(map(str, fields))

@@ -1,0 +1,91 @@
+"""What a candidate's CPU object may contain before it is linked and run.
+
+The sandbox limits what a hostile object can do; this screen refuses the ways in: code that runs
+before `main`, inline assembly, and calls of anything but the simulator's runtime and libm.
+"""
+
+import re
+from collections.abc import Iterable
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+# libm's names that device code may use; kopt_sim/math.h builds the intrinsics on them.
+_LIBM = frozenset(
+    re.findall(
+        r"\w+",
+        """acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2
+    expm1
+    fabs fdim floor fma fmax fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10
+    log1p log2 logb lrint lround modf nan nearbyint nextafter pow remainder rint round scalbln
+    scalbn sin sincos sinh sqrt tan tanh tgamma trunc j0 j1 y0 y1""",
+    )
+)
+_RUNTIME = frozenset(
+    re.findall(
+        r"\w+",
+        """threadIdx blockIdx blockDim gridDim warpSize _GLOBAL_OFFSET_TABLE_ kopt_sim_barrier
+    kopt_sim_exchange kopt_sim_exchange_lanes kopt_sim_sync_warp kopt_sim_active_mask kopt_sim_lane
+    kopt_sim_fence kopt_sim_atomic kopt_sim_grid_barrier kopt_sim_cluster_barrier
+    kopt_sim_async_copy kopt_sim_async_commit kopt_sim_async_wait kopt_sim_yield kopt_sim_trap
+    kopt_sim_cpu_body kopt_sim_clock kopt_sim_memcpy kopt_sim_memmove kopt_sim_memset
+    kopt_sim_mbarrier_init kopt_sim_mbarrier_arrive kopt_sim_mbarrier_expect
+    kopt_sim_mbarrier_test kopt_sim_mbarrier_complete kopt_sim_cluster_rank
+    __tsan_init __tsan_func_entry __tsan_func_exit __tsan_read_range __tsan_write_range
+    __tsan_vptr_update __tsan_vptr_read""",
+    )
+)
+_ACCESS_HOOK = re.compile(r"__tsan_(unaligned_)?(read|write)(1|2|4|8|16)$")
+# What -fsanitize=thread itself adds: a constructor that calls __tsan_init.
+_OWN_CONSTRUCTORS = ".init_array.00099"
+_INLINE_ASSEMBLY = re.compile(r"^#APP$", re.MULTILINE)
+
+
+def has_inline_assembly(assembly: str) -> bool:
+    """Return True if g++ marked inline assembly in the `-S` output."""
+    return _INLINE_ASSEMBLY.search(assembly) is not None
+
+
+def dynamic_shared_symbols(elf: ELFFile, names: frozenset[str]) -> tuple[str, ...]:
+    """Return the undefined symbols that are `extern __shared__` arrays called `names`.
+
+    An array declared inside a namespace has a mangled name that ends in its own.
+    """
+    return tuple(
+        symbol
+        for symbol in _undefined(elf)
+        if symbol in names
+        or (symbol.startswith("_ZN") and any(symbol.endswith(f"{len(n)}{n}E") for n in names))
+    )
+
+
+def screen_object(elf: ELFFile, dynamic_shared: Iterable[str]) -> str | None:
+    """Return why the object is refused, or None."""
+    for section in elf.iter_sections():
+        name = str(section.name)
+        if name.startswith((".init_array", ".ctors", ".preinit_array", ".fini_array", ".dtors")):
+            own = name == _OWN_CONSTRUCTORS and section.data_size == elf.elfclass // 8
+            if not own:
+                return "it has static constructors or destructors: code outside of any kernel"
+    allowed = set(dynamic_shared)
+    for name in _undefined(elf):
+        if not (name in allowed or _is_allowed(name)):
+            return f"it calls {name!r}, which the simulator does not offer to device code"
+    return None
+
+
+def _is_allowed(name: str) -> bool:
+    if name in _RUNTIME or _ACCESS_HOOK.match(name):
+        return True
+    return name in _LIBM or (name[-1:] in "fl" and name[:-1] in _LIBM)
+
+
+def _undefined(elf: ELFFile) -> list[str]:
+    table = elf.get_section_by_name(".symtab")
+    if not isinstance(table, SymbolTableSection):
+        return []
+    return [
+        str(symbol.name)
+        for symbol in table.iter_symbols()
+        if symbol.name and symbol["st_shndx"] == "SHN_UNDEF"
+    ]

@@ -1,0 +1,176 @@
+"""Building the CPU program of a candidate: g++, the object screen, red zones, the linker.
+
+The program is kept by content under KOPT_HOME/cache/sim; what it needs to be run (entries, shared
+variables) lies beside it as JSON.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+from kopt.config.errors import InfraError
+from kopt.config.settings import Settings, ensure_folder
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Status
+from kopt.tools.cuda.include_tree import include_root
+from kopt.tools.device import Program
+from kopt.tools.sandbox.ladder import run_sandboxed
+from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
+
+from .compiler_messages import parse_messages
+from .object_screen import dynamic_shared_symbols, has_inline_assembly, screen_object
+from .program_facts import SimProgram, read_program_facts
+from .toolset import CANDIDATE_FLAGS, SimToolset, find_toolset
+from .unit import dynamic_shared_names, make_unit
+
+_COMPILE_S = 60.0
+_RED_ZONE_BYTES = 256
+"""Gap behind each static shared variable, so that an overrun is not the next variable."""
+_BSS_VARIABLE = re.compile(
+    r"(^\s*\.section\s+\.bss\.[^\n]*\n(?:(?!\s*\.section)[^\n]*\n)*?\s*\.zero\s+\d+\n)",
+    re.MULTILINE,
+)
+_KEPT_PROGRAMS = 256
+
+
+@dataclass(frozen=True)
+class BuildFailure:
+    """Why there is no program; a fact about the candidate."""
+
+    status: Status
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def build_program(program: Program, settings: Settings) -> SimProgram | BuildFailure:
+    """Return the CPU program for `program.plan`, from the cache or built now (about 0.3 s).
+
+    Raises:
+        SetupError: No usable g++, or KOPT_HOME cannot be written.
+    """
+    toolset = find_toolset(settings)
+    kernels = tuple(dict.fromkeys(launch.kernel for launch in program.plan.launches))
+    unit = make_unit(program.candidate.source, program.plan.defines, kernels)
+    headers = include_root(settings)
+    key = hashlib.sha256(f"{toolset.digest}\0{headers.name}\0{unit}".encode()).hexdigest()
+    folder = ensure_folder(settings.sim_cache / "programs") / key
+    facts = folder / "program.json"
+    if facts.is_file():
+        os.utime(folder)
+        return SimProgram.model_validate_json(facts.read_bytes())
+    with tempfile.TemporaryDirectory(prefix=".build-", dir=folder.parent) as name:
+        work = Path(name)
+        (work / "unit.cpp").write_text(unit, "utf-8")
+        builder = _Builder(toolset, headers, work, settings)
+        result = builder.build(program.candidate.source, kernels, folder)
+        if isinstance(result, SimProgram):
+            _keep(work, folder)
+    _forget_old(folder.parent)
+    return result
+
+
+@dataclass(frozen=True)
+class _Builder:
+    """One build in `work`; the steps share these four."""
+
+    toolset: SimToolset
+    headers: Path
+    work: Path
+    settings: Settings
+
+    def build(
+        self, source: str, kernels: tuple[str, ...], folder: Path
+    ) -> SimProgram | BuildFailure:
+        compiled = self._gxx([*CANDIDATE_FLAGS, "-include", "kopt_sim/device.h"], "unit.cpp", "-S")
+        if compiled.timed_out:
+            return _unsupported(f"g++ did not finish within {_COMPILE_S:.0f} s")
+        if compiled.returncode != 0:
+            text = compiled.stderr.decode(errors="replace")
+            return BuildFailure(Status.UNSUPPORTED_ON_SIM, parse_messages(text, source))
+        assembly = self.work / "unit.s"
+        text = assembly.read_text("utf-8")
+        if has_inline_assembly(text):
+            return _unsupported("it has inline assembly")
+        assembly.write_text(_BSS_VARIABLE.sub(rf"\1\t.zero {_RED_ZONE_BYTES}\n", text), "utf-8")
+        self._checked(self._gxx([], "unit.s", "-c"))
+        with (self.work / "unit.o").open("rb") as stream:
+            elf = ELFFile(stream)
+            dynamic = dynamic_shared_symbols(elf, dynamic_shared_names(source))
+            refusal = screen_object(elf, dynamic)
+        if refusal is not None:
+            return _unsupported(refusal)
+        self._checked(self._link(dynamic))
+        facts = read_program_facts(self.work / "unit.o", self.work / "program", kernels)
+        result = SimProgram(
+            executable=str(folder / "program"),
+            entries=facts.entries,
+            shared=facts.shared,
+            constants=facts.constants,
+            sandbox=compiled.level,
+        )
+        (self.work / "program.json").write_text(result.model_dump_json(), "utf-8")
+        return result
+
+    def _gxx(self, flags: list[str], unit: str, mode: str) -> SandboxedRun:
+        includes = [self.toolset.folder / "include", self.headers]
+        includes += self.toolset.include_folders[1:]
+        command: list[str | Path] = [self.toolset.gxx, *flags]
+        return self._run([*command, *(f"-I{path}" for path in includes), mode, unit])
+
+    def _link(self, dynamic: tuple[str, ...]) -> SandboxedRun:
+        command: list[str | Path] = [self.toolset.gxx, "-no-pie", "unit.o"]
+        command += [self.toolset.runtime_object, "-o", "program"]
+        command += [f"-Wl,--defsym={symbol}=kopt_sim_dynamic_shared" for symbol in dynamic]
+        return self._run(command)
+
+    def _run(self, command: list[str | Path]) -> SandboxedRun:
+        policy = SandboxPolicy(
+            readable=(self.toolset.folder, self.headers, *self.toolset.include_folders),
+            writable=(self.work,),
+            wall_s=_COMPILE_S,
+        )
+        return run_sandboxed(command, policy, self.settings)
+
+    def _checked(self, run: SandboxedRun) -> None:
+        """The candidate compiled: what fails after that is the machine's doing."""
+        if run.returncode != 0:
+            text = run.stderr.decode(errors="replace")[:500]
+            raise InfraError(f"the simulator's program could not be linked: {text}")
+
+
+def _unsupported(reason: str) -> BuildFailure:
+    diagnostic = Diagnostic(
+        message=f"the simulator cannot run this kernel: {reason}",
+        hint="use the wrappers of <kopt/...> or plain CUDA C++ (docs/sim.md lists what works)",
+    )
+    return BuildFailure(Status.UNSUPPORTED_ON_SIM, (diagnostic,))
+
+
+def _keep(work: Path, folder: Path) -> None:
+    """Put a finished build in place; another process may have been quicker."""
+    for name in ("unit.cpp", "unit.s", "unit.o"):
+        (work / name).unlink(missing_ok=True)
+    for scratch in ("home", "tmp"):  # the sandbox's
+        shutil.rmtree(work / scratch, ignore_errors=True)
+    try:
+        os.rename(work, folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+        return
+    work.mkdir()  # the caller removes it
+
+
+def _forget_old(folder: Path) -> None:
+    """Keep the programs that were used last."""
+    programs = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    if len(programs) <= _KEPT_PROGRAMS:
+        return
+    programs.sort(key=lambda path: path.stat().st_mtime)
+    for path in programs[: len(programs) - _KEPT_PROGRAMS]:
+        shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,119 @@
+"""What must be known of a linked program to run it: entries, shared variables, constant tables."""
+
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import Symbol, SymbolTableSection
+
+from kopt.kernels.record import Record
+from kopt.tools.sandbox.policy import SandboxLevel
+
+from .unit import entry_name
+
+DYNAMIC_SHARED = "dynamic_smem"
+"""How all `extern __shared__` arrays together are called; the runtime knows this name."""
+
+
+class SharedVariable(Record):
+    """One static `__shared__` variable, or all dynamic shared memory."""
+
+    name: str
+    address: int
+    size_bytes: int
+
+
+class ProgramFacts(Record):
+    """Addresses in a linked program."""
+
+    entries: dict[str, int]
+    """Kernel name to the address of its entry."""
+    shared: tuple[SharedVariable, ...]
+    """By address; the last-declared size of dynamic shared memory is its whole capacity."""
+    constants: tuple[int, int]
+    """First and last-plus-one address of tables that the candidate may read."""
+
+
+class SimProgram(ProgramFacts):
+    """A linked program, ready to run."""
+
+    executable: str
+    sandbox: SandboxLevel
+    """Level under which it was compiled."""
+
+
+def read_program_facts(
+    unit_object: Path, executable: Path, kernels: tuple[str, ...]
+) -> ProgramFacts:
+    """Return the addresses in `executable` of what `unit_object` defines."""
+    with unit_object.open("rb") as stream:
+        elf = ELFFile(stream)
+        names = {str(s.name) for s in _symbols(elf) if _is_variable(elf, s)}
+        unit_file = next(str(s.name) for s in _symbols(elf) if _type(s) == "STT_FILE")
+    with executable.open("rb") as stream:
+        elf = ELFFile(stream)
+        symbols = _own_symbols(elf, unit_file)
+        shared = [
+            SharedVariable(
+                name=_source_name(name),
+                address=symbols[name]["st_value"],
+                size_bytes=symbols[name]["st_size"],
+            )
+            for name in names
+        ]
+        dynamic = symbols["kopt_sim_dynamic_shared"]
+        shared.append(
+            SharedVariable(
+                name=DYNAMIC_SHARED, address=dynamic["st_value"], size_bytes=dynamic["st_size"]
+            )
+        )
+        rodata, data = elf.get_section_by_name(".rodata"), elf.get_section_by_name(".data")
+        assert rodata is not None and data is not None  # the runtime has both
+        return ProgramFacts(
+            entries={
+                kernel: symbols[entry_name(number)]["st_value"]
+                for number, kernel in enumerate(kernels)
+            },
+            shared=tuple(sorted(shared, key=lambda variable: variable.address)),
+            constants=(
+                rodata["sh_addr"],
+                data["sh_addr"] + data["sh_size"],
+            ),
+        )
+
+
+def _symbols(elf: ELFFile) -> list[Symbol]:
+    table = elf.get_section_by_name(".symtab")
+    assert isinstance(table, SymbolTableSection)  # g++ links without -s
+    return list(table.iter_symbols())
+
+
+def _type(symbol: Symbol) -> str:
+    return str(symbol["st_info"]["type"])
+
+
+def _is_variable(elf: ELFFile, symbol: Symbol) -> bool:
+    section = symbol["st_shndx"]
+    if _type(symbol) != "STT_OBJECT" or not isinstance(section, int):
+        return False
+    return str(elf.get_section(section).name).startswith(".bss")
+
+
+def _own_symbols(elf: ELFFile, unit_file: str) -> dict[str, Symbol]:
+    """Return global symbols, and local ones of the candidate's unit: local names may repeat."""
+    found: dict[str, Symbol] = {}
+    file = ""
+    for symbol in _symbols(elf):
+        if _type(symbol) == "STT_FILE":
+            file = str(symbol.name)
+        elif symbol["st_info"]["bind"] != "STB_LOCAL" or file == unit_file:
+            found[str(symbol.name)] = symbol
+    return found
+
+
+def _source_name(symbol: str) -> str:
+    """Return a local static's own name: `red` for `_ZZ4bsumILi8EEffE3red`, `sm` for `sm.0`."""
+    if symbol.startswith("_ZZ"):
+        tail = symbol[symbol.rindex("E") + 1 :] if "E" in symbol else symbol
+        name = tail.lstrip("0123456789").split("_")[0]
+        return name or symbol
+    return symbol.split(".")[0]

@@ -1,0 +1,238 @@
+// Every load and store of the candidate: -fsanitize=thread makes the compiler call a hook before
+// each, and these hooks are ours. They check bounds, alignment, races and initialisation.
+#include <cstdio>
+#include <cstring>
+
+#include "shadow.h"
+
+// Where every `extern __shared__` array of the candidate lies (the linker is told so), with room
+// behind it that no launch may use.
+extern "C" {
+alignas(1024) std::uint8_t kopt_sim_dynamic_shared[(228 << 10) + 4096];
+}
+
+namespace kopt_sim {
+
+FaultRecord describe_access(Fault kind, const Access& access) {
+  FaultRecord record = describe_fault(kind, access.pc);
+  if (access.variable != nullptr)
+    std::snprintf(record.variable, sizeof record.variable, "%s", access.variable);
+  record.offset = static_cast<std::int64_t>(access.offset);
+  record.variable_bytes = access.variable_bytes;
+  record.bytes = access.bytes;
+  record.is_store = access.is_store;
+  return record;
+}
+
+void report_race(const Access& access, Stamp other, bool other_stored) {
+  FaultRecord record = describe_access(Fault::data_race, access);
+  const std::uint32_t block = stamp_block(other);
+  const char* what = other_stored ? "stored to" : "loaded";
+  if (stamp_many(other) != 0)
+    std::snprintf(record.note, sizeof record.note, "several other threads %s it", what);
+  else if (block == stamp_block(g.stamp))
+    std::snprintf(record.note, sizeof record.note, "thread %u of the same block %s it",
+                  stamp_thread(other), what);
+  else
+    std::snprintf(record.note, sizeof record.note, "thread %u of block %llu %s it",
+                  stamp_thread(other),
+                  static_cast<unsigned long long>(block - g.first_stamp_block), what);
+  if (access.is_store && other_stored && access.bytes <= sizeof g.pending_write_bytes) {
+    g.pending_write_race = record;
+    g.pending_write_address = access.address;
+    std::memcpy(g.pending_write_bytes, reinterpret_cast<void*>(access.address), access.bytes);
+    return;
+  }
+  keep_fault(record);
+}
+
+void note_uninitialized(const Access& access) {
+  if (g.pending_uninitialized.kind == Fault::none)
+    g.pending_uninitialized = describe_access(Fault::uninitialized_read, access);
+}
+
+namespace {
+
+// Cells of one variable are made for its element size, or 4 bytes; the first narrower access
+// splits them.
+void split_cells(SharedVariable& variable, unsigned shift) {
+  const unsigned parts = 1u << (variable.granule_shift - shift);
+  std::vector<Cell> finer((variable.bytes >> shift) + 1);
+  for (std::size_t i = 0; i < finer.size(); ++i)
+    if (i / parts < variable.cells.size()) finer[i] = variable.cells[i / parts];
+  variable.cells.swap(finer);
+  variable.granule_shift = shift;
+}
+
+unsigned granule_for(std::uintptr_t address, unsigned bytes) {
+  const std::uintptr_t bits = address | bytes;
+  return (bits & 3u) == 0 ? 2 : (bits & 1u) == 0 ? 1 : 0;
+}
+
+[[noreturn]] void stop_out_of_bounds(Access access, const char* note) {
+  FaultRecord record = describe_access(Fault::out_of_bounds, access);
+  std::snprintf(record.note, sizeof record.note, "%s", note);
+  stop_with(record);
+}
+
+void check_global(Access access, bool aligned) {
+  const std::uintptr_t offset = access.address - kArena;
+  const auto slot = static_cast<unsigned>(offset >> kSlotBits);
+  if (slot >= g.buffer_count) stop_out_of_bounds(access, "the address belongs to no buffer");
+  Buffer& buffer = g.buffers[slot];
+  access.variable = buffer.name;
+  access.variable_bytes = buffer.bytes;
+  access.offset = (offset & ((std::uintptr_t{1} << kSlotBits) - 1)) - kSlotLead;
+  if (access.offset + access.bytes > buffer.bytes || access.offset > buffer.bytes)
+    stop_out_of_bounds(access, "");
+  if (aligned && (access.address & (access.bytes - 1)) != 0)
+    stop_with(describe_access(Fault::misaligned, access));
+  BufferCounters& counters = g.report->buffers[slot];
+  if (access.is_store) {
+    if (buffer.role == Role::in) stop_with(describe_access(Fault::input_mutated, access));
+    counters.store_bytes += access.bytes;
+  } else {
+    counters.load_bytes += access.bytes;
+  }
+  if (buffer.cells != nullptr) {
+    Cell* first = buffer.cells + (access.offset >> buffer.granule_shift);
+    Cell* last = buffer.cells + ((access.offset + access.bytes - 1) >> buffer.granule_shift);
+    check_cells<false>(first, last + 1, access, buffer.initialized);
+  }
+  if (g.fiber->trace != nullptr)
+    trace_access(access.pc, access.address, access.bytes, access.is_store);
+}
+
+bool check_shared(Access access, bool aligned) {
+  for (SharedVariable& variable : g.shared) {
+    const std::uintptr_t offset = access.address - variable.address;
+    if (offset >= variable.bytes) continue;
+    access.variable = variable.name;
+    access.variable_bytes = variable.bytes;
+    access.offset = offset;
+    if (offset + access.bytes > variable.bytes) stop_out_of_bounds(access, "");
+    if (aligned && (access.address & (access.bytes - 1)) != 0)
+      stop_with(describe_access(Fault::misaligned, access));
+    const unsigned shift = granule_for(offset, access.bytes);
+    if (shift < variable.granule_shift) split_cells(variable, shift);
+    (access.is_store ? g.report->shared_store_bytes : g.report->shared_load_bytes) += access.bytes;
+    Cell* first = variable.cells.data() + (offset >> variable.granule_shift);
+    Cell* last = variable.cells.data() + ((offset + access.bytes - 1) >> variable.granule_shift);
+    check_cells<true>(first, last + 1, access, false);
+    return true;
+  }
+  return false;
+}
+
+// Names the shared variable that lies next to an address outside every variable.
+[[noreturn]] void stop_near_shared(Access access) {
+  const SharedVariable* nearest = nullptr;
+  std::int64_t least = 0;
+  for (const SharedVariable& variable : g.shared) {
+    const auto offset = static_cast<std::int64_t>(access.address - variable.address);
+    const std::int64_t distance =
+        offset < 0 ? -offset : offset - static_cast<std::int64_t>(variable.bytes);
+    if (distance > 1 << 20) continue;
+    if (nearest == nullptr || distance < least) {
+      nearest = &variable;
+      least = distance;
+    }
+  }
+  if (nearest == nullptr) stop_out_of_bounds(access, "the address belongs to no buffer");
+  access.variable = nearest->name;
+  access.variable_bytes = nearest->bytes;
+  access.offset = access.address - nearest->address;
+  stop_out_of_bounds(access, "");
+}
+
+inline void check_any(const Access& access, bool aligned) {
+  g.last_pc = access.pc;
+  if (g.pending_write_race.kind != Fault::none) settle_pending_write();
+  if (access.address - kArena < std::uintptr_t{kMaxBuffers} << kSlotBits) {
+    check_global(access, aligned);
+  } else if (!check_shared(access, aligned)) {
+    const bool constant =
+        access.address >= g.constant_begin && access.address + access.bytes <= g.constant_end;
+    if (!constant || access.is_store) stop_near_shared(access);
+  }
+}
+
+inline void check_access(std::uintptr_t address, unsigned bytes, bool is_store, bool aligned,
+                         std::uintptr_t pc) {
+  if (address - g.stack_begin < kStackBytes) return;  // the thread's own local variables
+  check_any({address, pc, nullptr, 0, 0, bytes, is_store, false}, aligned);
+  if (g.accesses_until_switch != 0 && --g.accesses_until_switch == 0) {
+    g.accesses_until_switch = 16 + g.random() % 240;
+    return_to_scheduler();
+  }
+}
+
+inline std::uintptr_t to_address(const volatile void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+}  // namespace
+
+void check_atomic(std::uintptr_t address, unsigned bytes, std::uintptr_t pc) {
+  check_any({address, pc, nullptr, 0, 0, bytes, true, true}, true);
+  order_by_atomic(address);
+}
+
+}  // namespace kopt_sim
+
+using kopt_sim::check_access;
+using kopt_sim::to_address;
+
+#define CALLER reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
+#define HOOKS(BYTES)                                                                           \
+  void __tsan_read##BYTES(void* p) { check_access(to_address(p), BYTES, false, true, CALLER); } \
+  void __tsan_write##BYTES(void* p) { check_access(to_address(p), BYTES, true, true, CALLER); } \
+  void __tsan_unaligned_read##BYTES(void* p) {                                                 \
+    check_access(to_address(p), BYTES, false, false, CALLER);                                  \
+  }                                                                                            \
+  void __tsan_unaligned_write##BYTES(void* p) {                                                \
+    check_access(to_address(p), BYTES, true, false, CALLER);                                   \
+  }
+
+extern "C" {
+HOOKS(1)
+HOOKS(2)
+HOOKS(4)
+HOOKS(8)
+HOOKS(16)
+void __tsan_read_range(void* p, std::size_t bytes) {
+  if (bytes != 0) check_access(to_address(p), static_cast<unsigned>(bytes), false, false, CALLER);
+}
+void __tsan_write_range(void* p, std::size_t bytes) {
+  if (bytes != 0) check_access(to_address(p), static_cast<unsigned>(bytes), true, false, CALLER);
+}
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
+
+// The candidate's calls of memcpy and its like, which no hook precedes, come here by an assembler
+// name given in device.h.
+void* kopt_sim_memcpy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return to;
+  check_access(to_address(from), static_cast<unsigned>(bytes), false, false, CALLER);
+  check_access(to_address(to), static_cast<unsigned>(bytes), true, false, CALLER);
+  return std::memcpy(to, from, bytes);
+}
+void* kopt_sim_memmove(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return to;
+  check_access(to_address(from), static_cast<unsigned>(bytes), false, false, CALLER);
+  check_access(to_address(to), static_cast<unsigned>(bytes), true, false, CALLER);
+  return std::memmove(to, from, bytes);
+}
+void* kopt_sim_memset(void* to, int value, std::size_t bytes) {
+  if (bytes == 0) return to;
+  check_access(to_address(to), static_cast<unsigned>(bytes), true, false, CALLER);
+  return std::memset(to, value, bytes);
+}
+
+void kopt_sim_atomic(const volatile void* p, unsigned bytes) {
+  kopt_sim::check_atomic(to_address(p), bytes, CALLER);
+}
+}

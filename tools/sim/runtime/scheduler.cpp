@@ -1,0 +1,308 @@
+// Runs blocks: which thread goes next, and what lets waiting threads go on.
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+#include "shadow.h"
+
+struct KoptIndex3 {
+  std::uint32_t x, y, z;
+};
+extern "C" KoptIndex3 blockIdx, blockDim, gridDim;
+
+namespace kopt_sim {
+
+State g;
+
+void refresh_stamp() {
+  const Stamp block = (g.stamp_block_base + g.block->index) & 0xfffffu;
+  g.stamp = kValid | block << 42 | Stamp{g.block->epoch & 0x3ffffu} << 24 |
+            Stamp{g.fiber->lane_epoch & 0xfffu} << 12 | g.fiber->linear;
+}
+
+namespace {
+
+std::vector<Fiber> fibers;
+std::vector<Block> resident;
+Block* shared_owner = nullptr;  // whose contents the shared variables hold
+
+Index3 unflatten(std::uint64_t index, const Index3& extent) {
+  return {static_cast<std::uint32_t>(index % extent.x),
+          static_cast<std::uint32_t>(index / extent.x % extent.y),
+          static_cast<std::uint32_t>(index / extent.x / extent.y)};
+}
+
+std::uint64_t volume(const Index3& extent) {
+  return std::uint64_t{extent.x} * extent.y * extent.z;
+}
+
+void enter_block(Block& block, std::uint64_t index, unsigned position) {
+  const auto threads = static_cast<std::uint32_t>(g.threads_per_block);
+  block.index = index;
+  block.position = unflatten(index, g.launch->grid);
+  block.fibers = &fibers[position * threads];
+  block.warps.assign((threads + 31) / 32, Warp{});
+  block.epoch = g.synced_epoch;
+  block.alive = threads;
+  block.at_barrier = block.at_cluster = block.at_grid = 0;
+  block.votes = block.last_votes = 0;
+  for (std::uint32_t i = 0; i < threads; ++i) {
+    Fiber& fiber = block.fibers[i];
+    delete fiber.async;
+    fiber = Fiber{};
+    fiber.linear = i;
+    fiber.thread = unflatten(i, g.launch->block);
+    block.warps[i / 32].alive |= 1u << (i % 32);
+    prepare_fiber(fiber, position * threads + i);
+  }
+}
+
+// Several resident blocks share the addresses of the shared variables: each has a copy that is
+// put in place while the block runs.
+void place_shared(Block& block) {
+  if (shared_owner == &block || resident.size() == 1) return;
+  const auto move = [](Block& owner, bool out) {
+    std::size_t position = 0;
+    for (std::size_t i = 0; i < g.shared.size(); ++i) {
+      SharedVariable& variable = g.shared[i];
+      auto* memory = reinterpret_cast<std::uint8_t*>(variable.address);
+      std::uint8_t* image = owner.shared_image.data() + position;
+      std::copy_n(out ? memory : image, variable.bytes, out ? image : memory);
+      position += variable.bytes;
+    }
+  };
+  if (shared_owner != nullptr) move(*shared_owner, true);
+  move(block, false);
+  shared_owner = &block;
+}
+
+void leave_fiber(Fiber& fiber) {
+  Block& block = *g.block;
+  --block.alive;
+  block.warps[fiber.linear / 32].alive &= ~(1u << (fiber.linear % 32));
+  // Lanes that wait for this one need not any longer: the next of them to run completes.
+  Fiber* lanes = &block.fibers[fiber.linear & ~31u];
+  const std::uint32_t alive = block.warps[fiber.linear / 32].alive;
+  for (std::uint32_t rest = alive; rest != 0; rest &= rest - 1) {
+    Fiber& other = lanes[__builtin_ctz(rest)];
+    if (other.wait != Wait::exchange && other.wait != Wait::warp_sync) continue;
+    std::uint32_t group = other.mask & alive;
+    for (std::uint32_t members = group; members != 0; members &= members - 1) {
+      const Fiber& member = lanes[__builtin_ctz(members)];
+      if (member.wait != other.wait || member.mask != other.mask) group = 0;
+    }
+    for (std::uint32_t members = group; members != 0; members &= members - 1) {
+      lanes[__builtin_ctz(members)].wait = Wait::runnable;
+      lanes[__builtin_ctz(members)].exchange_lanes = group;
+    }
+  }
+}
+
+bool run_warp(Block& block, unsigned number, bool until_blocked) {
+  const auto threads = static_cast<std::uint32_t>(g.threads_per_block);
+  const std::uint32_t first = number * 32, last = std::min(first + 32, threads);
+  const std::uint32_t start = g.schedule_seed == 0 ? 0 : g.random() % 32;
+  const std::uint32_t flip = g.schedule_seed == 0 ? 0 : g.random() % 32;
+  bool any = false, again = true;
+  while (again && !g.stopping) {
+    again = false;
+    for (std::uint32_t i = 0; i < 32; ++i) {
+      const std::uint32_t linear = first + (((i + start) % 32) ^ flip);
+      if (linear >= last) continue;
+      Fiber& fiber = block.fibers[linear];
+      if (fiber.wait != Wait::runnable) continue;
+      switch_to(fiber);
+      if (fiber.wait == Wait::done) leave_fiber(fiber);
+      any = true;
+      again = until_blocked;
+    }
+  }
+  return any;
+}
+
+void pass_barrier(Block& block) {
+  block.last_votes = block.votes;
+  block.votes = block.at_barrier = 0;
+  ++block.epoch;
+  ++g.report->barriers;
+  for (Warp& warp : block.warps) {
+    if (!warp.synced) continue;
+    for (auto& row : warp.seen) std::fill(std::begin(row), std::end(row), std::uint16_t{0});
+    warp.synced = false;
+  }
+  int line = 0;
+  for (std::uint32_t i = 0; i < g.threads_per_block; ++i) {
+    Fiber& fiber = block.fibers[i];
+    if (fiber.wait != Wait::barrier) continue;
+    if (line == 0) line = fiber.line;
+    if (fiber.line != line) {
+      g.fiber = &fiber;
+      FaultRecord record = describe_fault(Fault::barrier_divergence, 0);
+      std::snprintf(record.note, sizeof record.note,
+                    "threads of one block meet at different barriers, lines %d and %d", line,
+                    fiber.line);
+      keep_fault(record);
+    }
+    fiber.lane_epoch = 0;
+    fiber.wait = Wait::runnable;
+  }
+}
+
+const char* name_of(Wait wait) {
+  switch (wait) {
+    case Wait::barrier: return "a block barrier";
+    case Wait::exchange: return "a warp shuffle or vote";
+    case Wait::warp_sync: return "a warp sync";
+    case Wait::cluster: return "a cluster barrier";
+    case Wait::grid: return "a grid barrier";
+    default: return "nothing";
+  }
+}
+
+void report_deadlock(Block& block) {
+  const Fiber* first = nullptr;
+  const Fiber* other = nullptr;
+  for (std::uint32_t i = 0; i < g.threads_per_block; ++i) {
+    const Fiber& fiber = block.fibers[i];
+    if (fiber.wait == Wait::done) continue;
+    if (first == nullptr) first = &fiber;
+    else if (other == nullptr && (fiber.wait != first->wait || fiber.line != first->line))
+      other = &fiber;
+  }
+  g.fiber = const_cast<Fiber*>(first);
+  FaultRecord record = describe_fault(Fault::barrier_divergence, 0);
+  if (other != nullptr)
+    std::snprintf(record.note, sizeof record.note,
+                  "thread %u waits at line %d for %s, thread %u at line %d for %s",
+                  first->linear, first->line, name_of(first->wait), other->linear, other->line,
+                  name_of(other->wait));
+  else
+    std::snprintf(record.note, sizeof record.note,
+                  "%s at line %d names lanes (mask 0x%08x) that never come",
+                  name_of(first->wait), first->line, first->mask);
+  keep_fault(record);
+}
+
+// Runs until every thread is done or waits for other blocks. False: nothing could run.
+bool run_block(Block& block) {
+  g.block = &block;
+  blockIdx = {block.position.x, block.position.y, block.position.z};
+  place_shared(block);
+  std::vector<unsigned> order(block.warps.size());
+  std::iota(order.begin(), order.end(), 0u);
+  bool any = false;
+  while (!g.stopping) {
+    if (g.schedule_seed != 0) std::shuffle(order.begin(), order.end(), g.random);
+    bool progress = false;
+    for (const unsigned warp : order) progress |= run_warp(block, warp, g.schedule_seed == 0);
+    any |= progress;
+    if (g.stopping || block.alive == 0) break;
+    if (block.at_barrier == block.alive) {
+      pass_barrier(block);
+    } else if (!progress) {
+      if (block.at_grid + block.at_cluster == block.alive) break;
+      report_deadlock(block);
+    }
+  }
+  return any;
+}
+
+bool waits_everywhere(std::uint32_t Block::*count) {
+  return std::all_of(resident.begin(), resident.end(),
+                     [count](const Block& block) { return block.*count == block.alive; });
+}
+
+void pass_wide_barrier() {
+  std::uint32_t epoch = 0;
+  for (const Block& block : resident) epoch = std::max(epoch, block.epoch);
+  g.synced_epoch = epoch + 1;
+  for (Block& block : resident) {
+    block.epoch = g.synced_epoch;
+    block.at_grid = block.at_cluster = 0;
+    for (std::uint32_t i = 0; i < g.threads_per_block; ++i)
+      if (block.fibers[i].wait != Wait::done) block.fibers[i].wait = Wait::runnable;
+  }
+}
+
+}  // namespace
+
+// Runs `count` blocks from number `first` on, all of them resident at once.
+static void run_resident(std::uint64_t first, std::uint64_t count) {
+  std::uint64_t image_bytes = 0;
+  for (const SharedVariable& variable : g.shared) image_bytes += variable.bytes;
+  resident.resize(count);
+  shared_owner = nullptr;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    enter_block(resident[i], first + i, static_cast<unsigned>(i));
+    if (count > 1) resident[i].shared_image.assign(image_bytes, 0xa5);
+    start_trace(resident[i]);
+  }
+  while (!g.stopping) {
+    bool alive = false, progress = false;
+    for (Block& block : resident) {
+      if (block.alive == 0) continue;
+      progress |= run_block(block);
+      alive |= block.alive != 0;
+      if (g.stopping) return;
+    }
+    if (!alive) break;
+    if (waits_everywhere(&Block::at_grid) || waits_everywhere(&Block::at_cluster))
+      pass_wide_barrier();
+    else if (!progress)
+      return report_deadlock(*std::find_if(resident.begin(), resident.end(),
+                                           [](const Block& b) { return b.alive != 0; }));
+  }
+  for (Block& block : resident) finish_trace(block);
+  g.report->blocks += count;
+}
+
+void run_blocks(std::uint64_t first, std::uint64_t count) {
+  const LaunchJob& launch = *g.launch;
+  const Index3& grid = launch.grid;
+  blockDim = {launch.block.x, launch.block.y, launch.block.z};
+  gridDim = {grid.x, grid.y, grid.z};
+  const std::uint64_t together = launch.cooperative ? volume(grid) : volume(launch.cluster);
+  fibers.resize(together * g.threads_per_block);
+  for (std::uint64_t i = 0; i < count && !g.stopping; i += together) {
+    run_resident(first + i, together);
+    if (g.pending_uninitialized.kind != Fault::none) keep_fault(g.pending_uninitialized);
+  }
+}
+
+}  // namespace kopt_sim
+
+using namespace kopt_sim;
+
+extern "C" {
+
+unsigned kopt_sim_barrier(int predicate, int line) {
+  settle_pending_write();
+  Fiber& self = *g.fiber;
+  self.wait = Wait::barrier;
+  self.line = line;
+  ++g.block->at_barrier;
+  g.block->votes += predicate != 0;
+  return_to_scheduler();
+  return g.block->last_votes;
+}
+
+static void wait_for_blocks(Wait wait, std::uint32_t Block::*count, int line) {
+  settle_pending_write();
+  g.fiber->wait = wait;
+  g.fiber->line = line;
+  ++(g.block->*count);
+  return_to_scheduler();
+}
+
+void kopt_sim_grid_barrier(int line) {
+  if (!g.launch->cooperative) {
+    FaultRecord record = describe_fault(Fault::unsupported, g.last_pc);
+    std::snprintf(record.note, sizeof record.note,
+                  "line %d: a grid barrier needs `cooperative: true` in the launch", line);
+    stop_with(record);
+  }
+  wait_for_blocks(Wait::grid, &Block::at_grid, line);
+}
+
+void kopt_sim_cluster_barrier(int line) { wait_for_blocks(Wait::cluster, &Block::at_cluster, line); }
+}

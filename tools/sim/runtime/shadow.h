@@ -1,0 +1,92 @@
+// Who touched an element before, and whether that access is ordered before this one.
+#pragma once
+
+#include <cstring>
+
+#include "state.h"
+
+namespace kopt_sim {
+
+// True if the access stamped `earlier` happens before the running thread's next access.
+inline bool is_ordered(Stamp earlier) {
+  const std::uint32_t block = stamp_block(earlier), epoch = stamp_epoch(earlier);
+  if (block < g.first_stamp_block) return true;  // an earlier launch
+  if (epoch < g.synced_epoch) return true;       // before a grid-wide barrier
+  if (block != stamp_block(g.stamp)) return ordered_by_atomics(block, epoch);
+  if (stamp_many(earlier) == 3) return false;  // readers in several blocks
+  if (epoch != stamp_epoch(g.stamp)) return true;  // a block barrier lies between
+  if (stamp_many(earlier) == 2) return false;  // readers in several warps
+  const std::uint32_t thread = stamp_thread(earlier);
+  if (stamp_many(earlier) == 1)  // readers in one warp, ordered if they all were before its sync
+    return thread / 32 == g.fiber->linear / 32 && g.fiber->lane_epoch > stamp_lane_epoch(earlier);
+  if (thread == g.fiber->linear) return true;
+  if (thread / 32 != g.fiber->linear / 32) return false;
+  return warp_of(*g.fiber).seen[g.fiber->linear % 32][thread % 32] > stamp_lane_epoch(earlier);
+}
+
+inline bool is_valid_here(Stamp stamp) { return (stamp & kValid) != 0; }
+
+// The stamp that stands for the readers so far and the running thread.
+inline Stamp join_readers(Stamp readers) {
+  if (!is_valid_here(readers) || stamp_thread(readers) == g.fiber->linear) {
+    if (!is_valid_here(readers) || stamp_block(readers) == stamp_block(g.stamp)) return g.stamp;
+  }
+  if (stamp_block(readers) < g.first_stamp_block || stamp_epoch(readers) < g.synced_epoch)
+    return g.stamp;
+  if (stamp_block(readers) != stamp_block(g.stamp) || stamp_many(readers) == 3)
+    return g.stamp | Stamp{3} << kManyShift;
+  if (stamp_epoch(readers) != stamp_epoch(g.stamp)) return g.stamp;
+  if (stamp_thread(readers) / 32 != g.fiber->linear / 32 || stamp_many(readers) == 2)
+    return g.stamp | Stamp{2} << kManyShift;
+  return g.stamp | Stamp{1} << kManyShift;
+}
+
+struct Access {
+  std::uintptr_t address, pc;
+  const char* variable;
+  std::uint64_t offset, variable_bytes;
+  unsigned bytes;
+  bool is_store, is_atomic;
+};
+
+FaultRecord describe_access(Fault kind, const Access& access);
+void report_race(const Access& access, Stamp other, bool other_stored);
+void note_uninitialized(const Access& access);
+
+inline Stamp exchange_stamp(Stamp& cell, Stamp value) {
+  if (!g.single_process) return __atomic_exchange_n(&cell, value, __ATOMIC_SEQ_CST);
+  const Stamp old = cell;
+  cell = value;
+  return old;
+}
+
+// Checks one access against `cells` and stamps them. `initialized`: holds values from the start.
+// `per_block`: shared memory, where stamps of another block are of an earlier use.
+template <bool per_block>
+inline void check_cells(Cell* cell, Cell* end, const Access& access, bool initialized) {
+  const Stamp mine = access.is_atomic ? g.stamp | kAtomic : g.stamp;
+  const auto counts = [](Stamp stamp) {
+    if (!is_valid_here(stamp)) return false;
+    return !per_block || stamp_block(stamp) == stamp_block(g.stamp);
+  };
+  for (; cell != end; ++cell) {
+    if (access.is_store) {
+      const Stamp writer = exchange_stamp(cell->write, mine);
+      const Stamp reader = __atomic_load_n(&cell->read, __ATOMIC_SEQ_CST);
+      const bool both_atomic = access.is_atomic && (writer & kAtomic) != 0;
+      if (counts(writer) && !both_atomic && !is_ordered(writer)) report_race(access, writer, true);
+      if (counts(reader) && !is_ordered(reader)) report_race(access, reader, false);
+    } else {
+      const Stamp joined = join_readers(per_block && !counts(cell->read) ? 0 : cell->read);
+      if (joined != cell->read) exchange_stamp(cell->read, joined);
+      const Stamp writer = __atomic_load_n(&cell->write, __ATOMIC_SEQ_CST);
+      if (!counts(writer)) {
+        if (!initialized) note_uninitialized(access);
+      } else if (!is_ordered(writer)) {
+        report_race(access, writer, true);
+      }
+    }
+  }
+}
+
+}  // namespace kopt_sim

@@ -1,0 +1,243 @@
+// The state of one simulator process: buffers, shared variables, fibers, faults and counters.
+// A process runs one block at a time (all blocks of a cooperative launch, or of a cluster).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace kopt_sim {
+
+// Buffers lie 64 GiB apart in one reserved range, so that an address names its buffer and an
+// access beyond its end, before its start, or far away meets unmapped memory.
+constexpr std::uintptr_t kArena = 0x200000000000;
+constexpr unsigned kSlotBits = 36;
+constexpr std::uintptr_t kSlotLead = std::uintptr_t{1} << 32;
+constexpr unsigned kMaxBuffers = 64;
+constexpr unsigned kMaxSharedVariables = 64;
+constexpr unsigned kMaxCpuBodies = 32;
+constexpr std::size_t kStackBytes = 128 << 10;
+constexpr unsigned kMaxResidentThreads = 1 << 16;
+
+// Who accessed an element last. Bits: 63 valid, 62 atomic, 42-61 block, 24-41 block epoch (barriers
+// passed), 12-23 lane epoch (warp syncs since), 10-11 how many readers the stamp stands for,
+// 0-9 thread of the block.
+using Stamp = std::uint64_t;
+
+struct Cell {
+  Stamp write;
+  Stamp read;
+};
+
+enum class Role : std::uint8_t { in, out, inout, scratch };
+
+struct Buffer {
+  char name[64];
+  std::uint8_t* base;
+  std::uint64_t bytes;
+  unsigned granule_shift;  // log2 of the bytes that one cell stands for
+  Role role;
+  bool initialized;  // holds values from the start: inputs, zeroed scratch
+  Cell* cells;       // null for `in`
+};
+
+struct SharedVariable {
+  char name[64];
+  std::uintptr_t address;
+  std::uint64_t bytes;
+  unsigned granule_shift;
+  std::vector<Cell> cells;
+};
+
+enum class Fault : std::uint32_t {
+  none,
+  out_of_bounds,
+  misaligned,
+  input_mutated,
+  crash,
+  timeout,
+  barrier_divergence,
+  data_race,
+  uninitialized_read,
+  unsupported,
+};
+
+struct Index3 {
+  std::uint32_t x, y, z;
+};
+
+struct FaultRecord {
+  Fault kind;
+  int launch;
+  std::uint64_t block_index;
+  Index3 block, thread;
+  std::uint64_t pc;
+  char variable[64];
+  std::int64_t offset;
+  std::uint64_t variable_bytes;
+  std::uint32_t bytes;
+  bool is_store;
+  char note[200];
+};
+
+struct BufferCounters {
+  std::uint64_t load_bytes, store_bytes, requests, sectors, ideal_sectors;
+};
+
+// Lies in memory shared with the parent process; plain data.
+struct WorkerReport {
+  FaultRecord fault;
+  BufferCounters buffers[kMaxBuffers];
+  std::uint64_t shared_load_bytes, shared_store_bytes;
+  std::uint64_t barriers, blocks;
+  std::uint64_t sampled_threads, sampled_accesses, sampled_load_phases;
+  char cpu_bodies[kMaxCpuBodies][48];
+  bool finished;
+};
+
+enum class Wait : std::uint8_t { runnable, barrier, exchange, warp_sync, cluster, grid, done };
+
+struct AsyncCopy {
+  void* shared;
+  const void* global;
+  unsigned bytes, source_bytes;
+};
+
+struct TraceEntry {
+  std::uintptr_t pc, address;
+  std::uint32_t bytes;
+  std::uint32_t epoch;
+  bool is_store;
+};
+
+struct Fiber {
+  void* stack_pointer;
+  Wait wait;
+  std::uint8_t exchange_kind;
+  std::uint8_t exchange_parity;
+  bool fence_pending;
+  std::uint32_t mask;
+  std::uint32_t exchange_lanes;
+  int line;
+  std::uint32_t lane_epoch;
+  Index3 thread;
+  std::uint32_t linear;
+  std::vector<std::vector<AsyncCopy>>* async;  // committed groups, the last one still open
+  std::vector<TraceEntry>* trace;              // null unless this thread is sampled
+};
+
+struct Warp {
+  std::uint64_t values[2][32];
+  std::uint16_t seen[32][32];  // seen[a][b]: the lane epoch of b up to which a is ordered after it
+  std::uint32_t alive;
+  bool synced;  // a warp sync happened since the last block barrier
+};
+
+struct Block {
+  std::uint64_t index;  // within the launch
+  Index3 position;
+  Fiber* fibers;
+  std::vector<Warp> warps;
+  std::uint32_t epoch;
+  std::uint32_t alive;
+  std::uint32_t at_barrier, at_cluster, at_grid;
+  std::uint32_t votes, last_votes;
+  std::vector<std::uint8_t> shared_image;  // contents while another resident block runs
+  std::vector<std::vector<Cell>> shared_cells;
+};
+
+struct LaunchJob {
+  std::string kernel;
+  Index3 grid, block, cluster;
+  std::uint64_t dynamic_smem_bytes;
+  bool cooperative;
+  std::vector<std::uint64_t> values;  // one 8-byte slot per argument
+  std::vector<bool> is_reference;     // the slot holds the address of the value: a tensor map
+  void (*entry)(void**);
+};
+
+struct State {
+  Buffer buffers[kMaxBuffers];
+  unsigned buffer_count;
+  std::vector<SharedVariable> shared;
+  std::uintptr_t constant_begin, constant_end;  // read-only data of the candidate
+
+  std::vector<LaunchJob> launches;
+  int launch_number;
+  const LaunchJob* launch;
+  std::uint64_t threads_per_block;
+  std::uint64_t first_stamp_block;  // stamps of smaller block numbers are of earlier launches
+  std::uint64_t stamp_block_base;
+
+  Block* block;
+  Fiber* fiber;
+  Stamp stamp;  // of the running thread, up to date at any access
+  std::uintptr_t stack_begin;
+  void* scheduler_stack_pointer;
+  bool stopping;
+
+  std::uint32_t synced_epoch;  // accesses of earlier epochs are ordered, whatever the block
+  bool single_process;
+  unsigned schedule_seed;
+  std::mt19937 random;
+  std::uint32_t accesses_until_switch;  // 0 in the natural order: never
+  std::uintptr_t last_pc;
+
+  FaultRecord pending_uninitialized;
+  FaultRecord pending_write_race;  // until the store shows whether it changed anything
+  std::uintptr_t pending_write_address;
+  std::uint8_t pending_write_bytes[16];
+  WorkerReport* report;
+};
+
+extern State g;
+
+constexpr Stamp kValid = Stamp{1} << 63;
+constexpr Stamp kAtomic = Stamp{1} << 62;
+constexpr Stamp kManyShift = 10;
+inline std::uint32_t stamp_block(Stamp s) { return static_cast<std::uint32_t>(s >> 42) & 0xfffffu; }
+inline std::uint32_t stamp_epoch(Stamp s) { return static_cast<std::uint32_t>(s >> 24) & 0x3ffffu; }
+inline std::uint32_t stamp_lane_epoch(Stamp s) {
+  return static_cast<std::uint32_t>(s >> 12) & 0xfffu;
+}
+inline std::uint32_t stamp_many(Stamp s) { return static_cast<std::uint32_t>(s >> 10) & 3u; }
+inline std::uint32_t stamp_thread(Stamp s) { return static_cast<std::uint32_t>(s) & 0x3ffu; }
+
+inline Warp& warp_of(const Fiber& fiber) { return g.block->warps[fiber.linear / 32]; }
+
+// Recomputes g.stamp after the running thread, its epoch or its lane epoch changed.
+void refresh_stamp();
+
+// fibers.cpp
+void prepare_fiber(Fiber& fiber, unsigned stack_number);
+void allocate_stacks(unsigned count);
+void switch_to(Fiber& fiber);
+void return_to_scheduler();
+
+// faults.cpp
+FaultRecord describe_fault(Fault kind, std::uintptr_t pc);
+void keep_fault(const FaultRecord& record);        // goes on; the gravest is kept
+[[noreturn]] void stop_with(const FaultRecord& record);  // the running thread never resumes
+void settle_pending_write();
+void install_signal_handlers(unsigned timeout_ms);
+
+// scheduler.cpp
+void run_blocks(std::uint64_t first, std::uint64_t count);
+
+// trace.cpp
+void trace_access(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, bool is_store);
+void start_trace(Block& block);
+void finish_trace(Block& block);
+
+// synchronization.cpp
+void forget_block_clocks();
+bool ordered_by_atomics(std::uint32_t block, std::uint32_t epoch);
+void order_by_atomic(std::uintptr_t address);
+
+// memory.cpp
+void check_atomic(std::uintptr_t address, unsigned bytes, std::uintptr_t pc);
+
+
+}  // namespace kopt_sim

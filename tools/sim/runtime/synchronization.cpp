@@ -1,0 +1,193 @@
+// Warp exchanges, warp syncs, fences, atomics as synchronisation, and asynchronous copies.
+#include <cstdio>
+#include <cstring>
+#include <unordered_map>
+
+#include "shadow.h"
+
+extern "C" {
+void* kopt_sim_memcpy(void* to, const void* from, std::size_t bytes);
+void* kopt_sim_memset(void* to, int value, std::size_t bytes);
+}
+
+namespace kopt_sim {
+
+namespace {
+
+// Happens-before between blocks through atomics: a fence and then an atomic operation publishes
+// what the block did so far; a later atomic on the same address sees it.
+using Clock = std::unordered_map<std::uint32_t, std::uint32_t>;  // block -> epoch not yet seen
+std::unordered_map<std::uintptr_t, Clock> published;
+std::unordered_map<std::uint32_t, Clock> seen_by_block;
+
+void merge(Clock& into, const Clock& from) {
+  for (const auto& [block, epoch] : from) {
+    std::uint32_t& known = into[block];
+    if (epoch > known) known = epoch;
+  }
+}
+
+// True when every lane of `mask` that still runs waits for the same operation.
+bool all_arrived(const Warp& warp, const Fiber& self, std::uint32_t mask, Wait wait) {
+  Fiber* lanes = &g.block->fibers[self.linear & ~31u];
+  for (std::uint32_t rest = mask & warp.alive; rest != 0; rest &= rest - 1) {
+    const Fiber& other = lanes[__builtin_ctz(rest)];
+    if (&other == &self) continue;
+    if (other.wait != wait || other.mask != mask || other.exchange_kind != self.exchange_kind)
+      return false;
+  }
+  return true;
+}
+
+void release_lanes(const Fiber& self, std::uint32_t lanes_mask) {
+  Fiber* lanes = &g.block->fibers[self.linear & ~31u];
+  for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1) {
+    Fiber& other = lanes[__builtin_ctz(rest)];
+    other.wait = Wait::runnable;
+    other.exchange_lanes = lanes_mask;
+  }
+}
+
+// Lanes that synced are ordered after everything that any of them did or knew.
+void join_lanes(Warp& warp, const Fiber& self, std::uint32_t lanes_mask) {
+  Fiber* lanes = &g.block->fibers[self.linear & ~31u];
+  std::uint16_t joined[32] = {};
+  for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1) {
+    const unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+    lanes[lane].lane_epoch = (lanes[lane].lane_epoch + 1) & 0xfffu;
+    warp.seen[lane][lane] = static_cast<std::uint16_t>(lanes[lane].lane_epoch);
+    for (unsigned other = 0; other < 32; ++other)
+      if (warp.seen[lane][other] > joined[other]) joined[other] = warp.seen[lane][other];
+  }
+  for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1)
+    std::memcpy(warp.seen[__builtin_ctz(rest)], joined, sizeof joined);
+  warp.synced = true;
+}
+
+void wait_as(Wait wait, std::uint32_t mask, int kind, int line) {
+  settle_pending_write();
+  Fiber& self = *g.fiber;
+  if ((mask >> (self.linear % 32) & 1u) == 0) {
+    FaultRecord record = describe_fault(Fault::barrier_divergence, g.last_pc);
+    std::snprintf(record.note, sizeof record.note,
+                  "line %d: the calling lane %u is not in the mask 0x%08x", line,
+                  self.linear % 32, mask);
+    stop_with(record);
+  }
+  self.mask = mask;
+  self.exchange_kind = static_cast<std::uint8_t>(kind);
+  self.line = line;
+  Warp& warp = warp_of(self);
+  if (!all_arrived(warp, self, mask, wait)) {
+    self.wait = wait;
+    return_to_scheduler();
+    return;
+  }
+  if (wait == Wait::warp_sync) join_lanes(warp, self, mask & warp.alive);
+  release_lanes(self, mask & warp.alive);
+  refresh_stamp();
+}
+
+// Both sides are checked as accesses of the thread that waits.
+void copy_now(const AsyncCopy& copy) {
+  kopt_sim_memcpy(copy.shared, copy.global, copy.source_bytes);
+  kopt_sim_memset(static_cast<std::uint8_t*>(copy.shared) + copy.source_bytes, 0,
+                  copy.bytes - copy.source_bytes);
+}
+
+}  // namespace
+
+void forget_block_clocks() {
+  published.clear();
+  seen_by_block.clear();
+}
+
+bool ordered_by_atomics(std::uint32_t block, std::uint32_t epoch) {
+  const auto clock = seen_by_block.find(stamp_block(g.stamp));
+  if (clock == seen_by_block.end()) return false;
+  const auto known = clock->second.find(block);
+  return known != clock->second.end() && known->second > epoch;
+}
+
+void order_by_atomic(std::uintptr_t address) {
+  const std::uint32_t block = stamp_block(g.stamp);
+  const auto earlier = published.find(address);
+  if (earlier != published.end()) merge(seen_by_block[block], earlier->second);
+  if (!g.fiber->fence_pending) return;
+  g.fiber->fence_pending = false;
+  ++g.block->epoch;  // what the block does from here on is not published
+  Clock& mine = seen_by_block[block];
+  mine[block] = g.block->epoch;
+  merge(published[address], mine);
+  refresh_stamp();
+}
+
+}  // namespace kopt_sim
+
+using namespace kopt_sim;
+
+extern "C" {
+
+const std::uint64_t* kopt_sim_exchange(int kind, unsigned mask, std::uint64_t value, int line) {
+  Fiber& self = *g.fiber;
+  self.exchange_parity ^= 1;  // a quick lane's next exchange must not overwrite this one's values
+  std::uint64_t* values = warp_of(self).values[self.exchange_parity];
+  values[self.linear % 32] = value;
+  wait_as(Wait::exchange, mask, kind, line);
+  for (unsigned lane = 0; lane < 32; ++lane)
+    if (!(self.exchange_lanes >> lane & 1u)) values[lane] = 0x7fbadbad7fbadbad;  // undefined: NaN
+  return values;
+}
+
+unsigned kopt_sim_exchange_lanes() { return g.fiber->exchange_lanes; }
+
+void kopt_sim_sync_warp(unsigned mask, int line) { wait_as(Wait::warp_sync, mask, 0, line); }
+
+unsigned kopt_sim_active_mask() { return warp_of(*g.fiber).alive; }
+
+unsigned kopt_sim_lane() { return g.fiber->linear % 32; }
+
+void kopt_sim_fence(int) { g.fiber->fence_pending = true; }
+
+void kopt_sim_yield() {
+  settle_pending_write();
+  return_to_scheduler();
+}
+
+void kopt_sim_trap(int line) {
+  FaultRecord record = describe_fault(Fault::crash, g.last_pc);
+  std::snprintf(record.note, sizeof record.note, "line %d: the kernel called __trap()", line);
+  stop_with(record);
+}
+
+void kopt_sim_async_copy(void* shared, const void* global, unsigned bytes, unsigned source_bytes) {
+  if (g.fiber->async == nullptr) g.fiber->async = new std::vector<std::vector<AsyncCopy>>(1);
+  g.fiber->async->back().push_back({shared, global, bytes, source_bytes});
+}
+
+void kopt_sim_async_commit() {
+  if (g.fiber->async == nullptr) g.fiber->async = new std::vector<std::vector<AsyncCopy>>(1);
+  g.fiber->async->emplace_back();
+}
+
+void kopt_sim_async_wait(unsigned groups_left) {
+  auto* groups = g.fiber->async;
+  if (groups == nullptr) return;
+  while (groups->size() > groups_left + 1) {
+    for (const AsyncCopy& copy : groups->front()) copy_now(copy);
+    groups->erase(groups->begin());
+  }
+}
+
+void kopt_sim_cpu_body(const char* name) {
+  for (auto& known : g.report->cpu_bodies) {
+    if (std::strcmp(known, name) == 0) return;
+    if (known[0] == 0) {
+      std::snprintf(known, sizeof known, "%s", name);
+      return;
+    }
+  }
+}
+
+long long kopt_sim_clock() { return 0; }
+}

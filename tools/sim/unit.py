@@ -1,0 +1,49 @@
+"""The translation unit that g++ compiles for the simulator: the candidate with CPU entries.
+
+The source itself is what nvcc compiles, word for word, but for `extern __shared__`: static and
+dynamic shared memory are told apart by storage class on a CPU, so its qualifier is exchanged.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+UNIT_NAME = "candidate.cu"
+"""The file name that g++'s messages and line tables use for the candidate."""
+
+_EXTERN_SHARED = re.compile(
+    r"\bextern(?P<align>\s+(?:__align__|alignas)\s*\([^()]*\))?(?P<space>\s+)__shared__\b"
+)
+_DECLARED_NAME = re.compile(r"[^;]*?([A-Za-z_]\w*)\s*\[\s*\]\s*;")
+
+
+def make_unit(source: str, defines: Mapping[str, int], kernels: Sequence[str]) -> str:
+    """Return the unit: defines, the candidate with its own line numbers, one entry per kernel."""
+    lines = [f"#define {name} {value}" for name, value in sorted(defines.items())]
+    lines.append(f'#line 1 "{UNIT_NAME}"')
+    lines.append(
+        _EXTERN_SHARED.sub(r"extern\g<align>\g<space>KOPT_SIM_EXTERN_SHARED", source)
+        .replace("\r\n", "\n")
+        .rstrip("\n")
+    )
+    lines.append('#line 1 "kopt_entries"')
+    for number, kernel in enumerate(kernels):
+        lines.append(
+            f'extern "C" void {entry_name(number)}(void** values) '
+            f"{{ kopt_sim::invoke(&{kernel}, values); }}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def entry_name(number: int) -> str:
+    """Return the C name of the entry of the `number`-th kernel."""
+    return f"kopt_sim_entry_{number}"
+
+
+def dynamic_shared_names(source: str) -> frozenset[str]:
+    """Return the names of the `extern __shared__` arrays that `source` declares."""
+    names: set[str] = set()
+    for match in _EXTERN_SHARED.finditer(source):
+        declared = _DECLARED_NAME.match(source, match.end())
+        if declared:
+            names.add(declared.group(1))
+    return frozenset(names)

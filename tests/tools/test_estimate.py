@@ -1,0 +1,218 @@
+"""The time model orders candidates sensibly: relations between estimates, never their values."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from kopt.config.errors import ToolError
+from kopt.config.gpu_specs import load_gpus
+from kopt.kernels.byte_model import ByteModel, TensorBytes
+from kopt.kernels.compile_result import Build, CompileResult, KernelResources, Toolchain
+from kopt.kernels.counters import BufferTraffic, ExecutionCounters
+from kopt.kernels.plan import Dim3, Launch, LaunchPlan, Scratch
+from kopt.kernels.status import Provenance, Status
+from kopt.kernels.time_estimate import TimeEstimate
+from kopt.tools.estimate import estimate_time
+
+GPU = load_gpus()["H100"]
+SCALAR_MIX = {"ldg_16": 4, "stg_16": 2, "bar": 2, "shfl": 10}
+VECTOR_MIX = {"ldg_128": 4, "stg_128": 2, "bar": 2, "shfl": 10}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One candidate as the model sees it: 128 rows, one block for each."""
+
+    blocks: int = 128
+    threads: int = 256
+    load_bytes: int = 2 << 20
+    store_bytes: int = 1 << 20
+    unique_load_bytes: int | None = None
+    sectors: float = 16.0
+    barriers: float = 2.0
+    phases: float = 1.0
+    instructions: int | None = 300
+    registers: int = 32
+    spill_bytes: int = 0
+    mix: tuple[tuple[str, int], ...] = tuple(VECTOR_MIX.items())
+    launches: int = 1
+    pdl: bool = False
+    zero_scratch: bool = False
+    gpu: str = "H100"
+
+    def kernel(self) -> KernelResources:
+        return KernelResources(
+            name="kernel",
+            registers_per_thread=self.registers,
+            spill_store_bytes=self.spill_bytes,
+            spill_load_bytes=self.spill_bytes,
+            stack_bytes=0,
+            static_smem_bytes=0,
+            constant_bytes=0,
+            barriers=1,
+            max_threads_per_block=None,
+            parameters=(),
+            instructions=self.instructions,
+            instruction_mix=dict(self.mix),
+        )
+
+    def plan(self) -> LaunchPlan:
+        grid: Dim3 = (self.blocks, 1, 1)
+        launch = Launch(
+            kernel="kernel", grid=grid, block=(self.threads, 1, 1), pdl=self.pdl, arguments=()
+        )
+        scratch = (Scratch(name="sums", dtype="float32", shape=(128,), init="zero"),)
+        return LaunchPlan(
+            workload="b128xh4096",
+            axes={},
+            defines={},
+            launches=(launch,) * self.launches,
+            scratch=scratch if self.zero_scratch else (),
+        )
+
+    def counters(self) -> ExecutionCounters:
+        def traffic(load_bytes: int, store_bytes: int) -> BufferTraffic:
+            return BufferTraffic(
+                load_bytes=load_bytes,
+                store_bytes=store_bytes,
+                sectors_per_request=self.sectors,
+                ideal_sectors_per_request=16.0,
+            )
+
+        return ExecutionCounters(
+            traffic={"x": traffic(self.load_bytes, 0), "out": traffic(0, self.store_bytes)},
+            barriers_per_block=self.barriers,
+            load_phases_per_thread=self.phases,
+            global_accesses_per_thread=6.0,
+        )
+
+    def model(self) -> ByteModel:
+        read_bytes = self.unique_load_bytes or self.load_bytes
+        return ByteModel(
+            kernel="problem_b128xh4096",
+            tensors=(
+                TensorBytes(name="x", role="in", read_bytes=read_bytes, written_bytes=0),
+                TensorBytes(name="out", role="out", read_bytes=0, written_bytes=self.store_bytes),
+            ),
+            read_bytes=read_bytes,
+            written_bytes=self.store_bytes,
+            total_bytes=read_bytes + self.store_bytes,
+            flop=0,
+            flop_per_byte=0.0,
+        )
+
+
+def compiled(case: Case, arch: str = "sm_90a") -> CompileResult:
+    build = Build(
+        arch=arch,
+        defines={},
+        workloads=("b128xh4096",),
+        cubin_sha256="0" * 64,
+        cubin_path="/nowhere",
+        module_global_bytes=0,
+        kernels=(case.kernel(),),
+        toolchain=Toolchain(compiler="nvcc", version="13.2", path="/nowhere", origin="pip"),
+        compile_s=0.0,
+        cached=True,
+    )
+    return CompileResult(
+        status=Status.PASSED, kernel="problem_b128xh4096", candidate="c", builds=(build,)
+    )
+
+
+def estimate(case: Case) -> TimeEstimate:
+    gpu = load_gpus()[case.gpu]
+    return estimate_time(compiled(case, gpu.arch), case.counters(), case.plan(), gpu, case.model())
+
+
+BASE = Case()
+LARGE = replace(BASE, blocks=16384, load_bytes=256 << 20, store_bytes=128 << 20)
+
+SLOWER = {
+    "more sectors per request": (BASE, replace(BASE, sectors=32.0)),
+    "more sectors per request, large": (LARGE, replace(LARGE, sectors=32.0)),
+    "fewer blocks than SMs": (BASE, replace(BASE, blocks=32)),
+    "one block more than SMs": (replace(BASE, blocks=132), replace(BASE, blocks=133)),
+    "more barriers": (BASE, replace(BASE, barriers=12.0)),
+    "spills": (BASE, replace(BASE, spill_bytes=64)),
+    "spills, large": (LARGE, replace(LARGE, spill_bytes=64)),
+    "scalar accesses": (BASE, replace(BASE, mix=tuple(SCALAR_MIX.items()))),
+    "scalar accesses, large": (LARGE, replace(LARGE, mix=tuple(SCALAR_MIX.items()))),
+    "more dependent load phases": (BASE, replace(BASE, phases=3.0)),
+    "twice the bytes": (LARGE, replace(LARGE, load_bytes=512 << 20, store_bytes=256 << 20)),
+    "reading everything twice": (
+        LARGE,
+        replace(LARGE, load_bytes=512 << 20, unique_load_bytes=256 << 20),
+    ),
+    "registers that halve occupancy": (
+        replace(LARGE, phases=2.0),
+        replace(LARGE, phases=2.0, registers=128),
+    ),
+    "more instructions": (BASE, replace(BASE, instructions=3000)),
+    "a second launch": (BASE, replace(BASE, launches=2)),
+    "a memset of scratch": (BASE, replace(BASE, zero_scratch=True)),
+    "no programmatic launch": (replace(BASE, pdl=True), BASE),
+    "less bandwidth": (replace(LARGE, gpu="H200"), LARGE),
+}
+
+
+@pytest.mark.parametrize("name", SLOWER)
+def test_what_should_be_slower_is_estimated_slower(name: str) -> None:
+    faster, slower = SLOWER[name]
+    assert estimate(faster).latency_us < estimate(slower).latency_us
+
+
+def test_rereads_cost_less_than_first_reads() -> None:
+    reread = replace(LARGE, load_bytes=512 << 20, unique_load_bytes=256 << 20)
+    fresh = replace(LARGE, load_bytes=512 << 20)
+    assert estimate(reread).latency_us < estimate(fresh).latency_us
+
+
+def test_rereads_of_what_does_not_stay_in_cache_are_dram_traffic() -> None:
+    # Two launches: the second reads again after the first has gone through 256 MB.
+    reread = replace(LARGE, load_bytes=512 << 20, unique_load_bytes=256 << 20)
+    one = estimate(reread).part_us("dram")
+    two = estimate(replace(reread, launches=2)).part_us("dram")
+    assert two > one
+
+
+def test_large_kernel_is_dominated_by_dram_and_small_one_by_its_launch() -> None:
+    assert estimate(LARGE).dominant == "dram"
+    assert estimate(BASE).dominant == "launch"
+
+
+def test_estimate_is_never_below_the_floor() -> None:
+    for case in (BASE, LARGE):
+        floor_us = case.model().total_bytes / (GPU.dram_bandwidth_gb_s * 1e3)
+        assert estimate(case).latency_us > floor_us
+
+
+def test_estimate_is_labelled_and_its_launches_add_up() -> None:
+    result = estimate(replace(BASE, launches=2))
+    assert result.provenance is Provenance.ESTIMATED
+    assert abs(result.latency_us - sum(part.latency_us for part in result.launches)) < 1e-9
+
+
+def test_complete_inputs_leave_nothing_missing() -> None:
+    assert estimate(BASE).missing == ()
+
+
+def test_without_counters_the_byte_model_stands_in_and_that_is_said() -> None:
+    result = estimate_time(compiled(LARGE), None, LARGE.plan(), GPU, LARGE.model())
+    assert result.part_us("dram") > 0
+    assert any("counted accesses" in text for text in result.missing)
+
+
+def test_without_a_byte_model_the_result_says_so() -> None:
+    result = estimate_time(compiled(BASE), BASE.counters(), BASE.plan(), GPU)
+    assert any("repeated reads" in text for text in result.missing)
+
+
+def test_unknown_instruction_mix_is_said() -> None:
+    case = replace(BASE, instructions=None, mix=())
+    assert any("nvdisasm" in text for text in estimate(case).missing)
+
+
+def test_missing_cubin_is_a_tool_error() -> None:
+    with pytest.raises(ToolError, match="no cubin of problem_b128xh4096 for sm_90a"):
+        estimate_time(compiled(BASE, "sm_100a"), None, BASE.plan(), GPU)

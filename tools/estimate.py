@@ -1,0 +1,143 @@
+"""The estimated time of a candidate: an order for the search where nothing can be measured.
+
+It joins static facts of the cubin, counted accesses of the simulator and the GPU's data sheet. The
+result is always labelled `estimated` and never stands beside a measured time: docs/estimate.md.
+"""
+
+from math import prod
+
+from kopt.config.errors import ToolError
+from kopt.config.gpu_specs import GpuSpec
+from kopt.kernels.byte_model import ByteModel
+from kopt.kernels.compile_result import Build, CompileResult, KernelResources
+from kopt.kernels.counters import ExecutionCounters
+from kopt.kernels.plan import Launch, LaunchPlan
+from kopt.kernels.time_estimate import LaunchEstimate, PartName, TimeEstimate
+
+from .cuda.occupancy import launch_occupancy
+from .estimate_launch import LaunchModel, estimate_launch
+from .estimate_traffic import Demand, Traffic, traffic_of
+
+
+def estimate_time(
+    compiled: CompileResult,
+    counters: ExecutionCounters | None,
+    plan: LaunchPlan,
+    gpu: GpuSpec,
+    model: ByteModel | None = None,
+) -> TimeEstimate:
+    """Return an estimate of one call of `plan` on `gpu` with a cold L2.
+
+    Args:
+        compiled: A passed result that has a build for the architecture of `gpu` and this plan.
+        counters: One execution of the whole plan. Without them every byte of `model` is taken to
+            move once, coalesced.
+        plan: The launches; `plan.workload` picks the build.
+        gpu: The data sheet.
+        model: The workload's least traffic. Without it re-reads cannot be told from first reads
+            and all of them count as DRAM traffic.
+
+    Raises:
+        ToolError: `compiled` has no cubin for this plan and architecture.
+    """
+    kernels = {kernel.name: kernel for kernel in find_build(compiled, plan, gpu).kernels}
+    traffic = traffic_of(Demand(plan, counters, model), _resident_fraction(plan, kernels, gpu), gpu)
+    launches = tuple(
+        estimate_launch(part) for part in _launch_models(plan, kernels, gpu, (traffic, counters))
+    )
+    return TimeEstimate(
+        workload=plan.workload,
+        gpu=gpu.name,
+        latency_us=sum(launch.latency_us for launch in launches),
+        launches=launches,
+        dominant=_dominant(launches),
+        missing=_missing(tuple(kernels.values()), counters, model),
+    )
+
+
+def find_build(compiled: CompileResult, plan: LaunchPlan, gpu: GpuSpec) -> Build:
+    """Return the build that serves `plan` on `gpu`.
+
+    Raises:
+        ToolError: There is none; the message says what there is.
+    """
+    wanted = gpu.arch.rstrip("af")
+    for build in compiled.builds:
+        if build.arch.rstrip("af") == wanted and build.defines == plan.defines:
+            return build
+    found = ", ".join(f"{build.arch} {build.defines}" for build in compiled.builds) or "none"
+    raise ToolError(
+        f"no cubin of {compiled.kernel} for {gpu.arch} with {plan.defines}: compiled ({found}), "
+        f"status {compiled.status}"
+    )
+
+
+def _launch_models(
+    plan: LaunchPlan,
+    kernels: dict[str, KernelResources],
+    gpu: GpuSpec,
+    counted: tuple[Traffic, ExecutionCounters | None],
+) -> list[LaunchModel]:
+    """Split the plan's traffic over its launches by their threads: counters are not per launch."""
+    traffic, counters = counted
+    threads = [_threads(launch) for launch in plan.launches]
+    shared_bytes = counters.shared_load_bytes + counters.shared_store_bytes if counters else 0
+    memsets = sum(buffer.init == "zero" for buffer in plan.scratch)
+    models: list[LaunchModel] = []
+    for index, launch in enumerate(plan.launches):
+        share = threads[index] / sum(threads)
+        kernel = kernels[launch.kernel]
+        models.append(
+            LaunchModel(
+                launch=launch,
+                kernel=kernel,
+                occupancy=launch_occupancy(launch, kernel, gpu),
+                gpu=gpu,
+                traffic=traffic.scaled(share),
+                counters=counters,
+                shared_bytes=shared_bytes * share,
+                memsets=memsets if index == 0 else 0,
+            )
+        )
+    return models
+
+
+def _threads(launch: Launch) -> int:
+    return prod(launch.grid) * prod(launch.block)
+
+
+def _resident_fraction(
+    plan: LaunchPlan, kernels: dict[str, KernelResources], gpu: GpuSpec
+) -> float:
+    if len(plan.launches) != 1:
+        return 1.0
+    launch = plan.launches[0]
+    waves = launch_occupancy(launch, kernels[launch.kernel], gpu).waves
+    return 1 / waves if waves > 1 else 1.0
+
+
+def _dominant(launches: tuple[LaunchEstimate, ...]) -> PartName:
+    totals: dict[PartName, float] = {}
+    for launch in launches:
+        for part in launch.parts:
+            totals[part.name] = totals.get(part.name, 0.0) + part.time_us
+    return max(totals, key=lambda name: totals[name])
+
+
+def _missing(
+    kernels: tuple[KernelResources, ...],
+    counters: ExecutionCounters | None,
+    model: ByteModel | None,
+) -> tuple[str, ...]:
+    missing: list[str] = []
+    if any(kernel.instructions is None for kernel in kernels):
+        missing.append("instruction mix (nvdisasm): issue time 0, accesses of 4 bytes")
+    if counters is None:
+        missing.append("counted accesses: each byte once, coalesced; barriers as in the code")
+        if model is None:
+            missing.append("bytes of the workload: no memory traffic at all")
+    elif model is None:
+        missing.append("bytes of the workload: repeated reads counted as DRAM traffic")
+    elif any(buffer.sectors_per_request is None for buffer in counters.traffic.values()):
+        missing.append("sectors of some buffers: taken as coalesced")
+    return tuple(missing)

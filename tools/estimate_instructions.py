@@ -1,0 +1,76 @@
+"""A kernel's instruction mix as the time model reads it: counts of the code, not of a run."""
+
+from dataclasses import dataclass
+
+from kopt.kernels.compile_result import KernelResources
+
+from . import estimate_constants as constants
+
+_REGISTER_BYTES = 4
+_ASYNC_COPY_BYTES = 16
+
+
+@dataclass(frozen=True)
+class StaticMix:
+    """Counts and widths of one kernel's instructions."""
+
+    kernel: KernelResources
+
+    def count(self, name: str) -> int:
+        """Instructions of one class."""
+        return self.kernel.instruction_mix.get(name, 0)
+
+    @property
+    def loads(self) -> int:
+        """Global loads, asynchronous copies among them."""
+        return sum(self._widths("ldg_").values()) + self.count("ld") + self.count("ldgsts")
+
+    @property
+    def accesses(self) -> int:
+        """Global loads and stores."""
+        return self.loads + sum(self._widths("stg_").values()) + self.count("st")
+
+    @property
+    def load_bytes(self) -> float:
+        """Mean bytes that one thread's load asks for."""
+        widths = self._widths("ldg_")
+        copies = self.count("ldgsts")
+        count = sum(widths.values()) + copies
+        if not count:
+            return constants.ASSUMED_ACCESS_BYTES
+        total = sum(width * number for width, number in widths.items())
+        return (total + copies * _ASYNC_COPY_BYTES) / count
+
+    @property
+    def access_bytes(self) -> float:
+        """Mean bytes of one thread's load or store."""
+        stores = self._widths("stg_")
+        count = self.loads + sum(stores.values())
+        if not count:
+            return constants.ASSUMED_ACCESS_BYTES
+        total = sum(width * number for width, number in stores.items())
+        return (total + self.load_bytes * self.loads) / count
+
+    @property
+    def spills(self) -> float:
+        """Local loads and stores; without a mix, one per spilled register."""
+        counted = self.count("ldl") + self.count("stl")
+        spilled = self.kernel.spill_load_bytes + self.kernel.spill_store_bytes
+        return max(counted, spilled / _REGISTER_BYTES)
+
+    def clocks_per_warp(self) -> tuple[str, float]:
+        """The pipe that needs the most SM clocks for the code gone through once, and how many."""
+        clocks = {
+            name: each * self.count(name) for name, each in constants.SLOW_CLASS_CLOCKS.items()
+        }
+        clocks["issue slots"] = (self.kernel.instructions or 0) / constants.ISSUE_SLOTS_PER_CLOCK
+        slowest = max(clocks, key=lambda name: clocks[name])
+        return slowest, clocks[slowest]
+
+    def _widths(self, prefix: str) -> dict[float, int]:
+        """Bytes of an access to the number of instructions of that width."""
+        return {
+            int(name.removeprefix(prefix)) / 8: number
+            for name, number in self.kernel.instruction_mix.items()
+            if name.startswith(prefix)
+        }

@@ -1,0 +1,255 @@
+"""The time model of one launch: its parts, from static facts and its share of the traffic.
+
+The unit of thought is the SM with the most blocks: the launch ends when that one does. Every part
+is a lower bound of its own kind; docs/estimate.md says how they combine and why.
+"""
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from kopt.config.gpu_specs import GpuSpec
+from kopt.kernels.compile_result import KernelResources, Occupancy
+from kopt.kernels.counters import ExecutionCounters
+from kopt.kernels.plan import Launch
+from kopt.kernels.time_estimate import LaunchEstimate, TimePart
+
+from . import estimate_constants as constants
+from .estimate_instructions import StaticMix
+from .estimate_traffic import SECTOR_BYTES, Traffic
+
+_WARP_THREADS = 32
+
+
+@dataclass(frozen=True)
+class LaunchModel:
+    """One launch with everything that its parts are computed from."""
+
+    launch: Launch
+    kernel: KernelResources
+    occupancy: Occupancy
+    gpu: GpuSpec
+    traffic: Traffic
+    """Of this launch only."""
+    counters: ExecutionCounters | None
+    """Of the whole plan: only its averages per block and per thread are read here."""
+    shared_bytes: float
+    """Shared-memory traffic of this launch."""
+    memsets: int = 0
+    """Scratch buffers that are zeroed before this launch."""
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the grid."""
+        return prod(self.launch.grid)
+
+    @property
+    def warps(self) -> int:
+        """Warps of the grid."""
+        return self.blocks * self.warps_per_block
+
+    @property
+    def threads(self) -> int:
+        """Threads of the grid."""
+        return self.blocks * prod(self.launch.block)
+
+    @property
+    def warps_per_block(self) -> int:
+        """Warps of one block, the last one possibly partial."""
+        return -(-prod(self.launch.block) // _WARP_THREADS)
+
+    @property
+    def busiest_blocks(self) -> int:
+        """Blocks of the SM that gets the most."""
+        return ceil(self.blocks / self.gpu.sm_count)
+
+    @property
+    def busiest_fraction(self) -> float:
+        """Share of the launch's work that falls to the busiest SM."""
+        return self.busiest_blocks / self.blocks
+
+    @property
+    def resident_blocks(self) -> int:
+        """Blocks that run on the busiest SM at the same time."""
+        return max(1, min(self.occupancy.blocks_per_sm, self.busiest_blocks))
+
+    @property
+    def rounds(self) -> int:
+        """How often the busiest SM is filled with blocks."""
+        return ceil(self.busiest_blocks / self.resident_blocks)
+
+    @property
+    def mix(self) -> StaticMix:
+        """The kernel's instructions."""
+        return StaticMix(self.kernel)
+
+    @property
+    def accesses_per_thread(self) -> float:
+        """Global loads and stores that one thread executes.
+
+        From bytes and the widths in the cubin: g++ may split an access that nvcc keeps whole, so
+        the simulator's own count only stands in where the cubin's instructions are unknown.
+        """
+        counted = self.counters.global_accesses_per_thread if self.counters else 0.0
+        if counted and not self.mix.accesses:
+            return counted
+        return (
+            (self.traffic.load_bytes + self.traffic.store_bytes)
+            / self.threads
+            / self.mix.access_bytes
+        )
+
+    @property
+    def loads_per_thread(self) -> float:
+        """Global loads that one thread executes."""
+        return self.traffic.load_bytes / self.threads / self.mix.load_bytes
+
+    @property
+    def trips(self) -> float:
+        """How often the code is gone through: executed global accesses / those in the code."""
+        return self.accesses_per_thread / self.mix.accesses if self.mix.accesses else 1.0
+
+
+def estimate_launch(model: LaunchModel) -> LaunchEstimate:
+    """Return the parts of one launch and the time they combine to."""
+    parts = (
+        _launch_part(model),
+        _fill_part(model),
+        _barrier_part(model),
+        _dram_part(model),
+        _l2_part(model),
+        _sm_intake_part(model),
+        _load_store_part(model),
+        _issue_part(model),
+        _latency_part(model),
+    )
+    return LaunchEstimate(kernel=model.launch.kernel, latency_us=combine(parts), parts=parts)
+
+
+def combine(parts: tuple[TimePart, ...]) -> float:
+    """Return the time of parts that add up and parts that overlap, in microseconds."""
+    power = constants.OVERLAP_POWER
+    added = sum(part.time_us for part in parts if not part.overlaps)
+    overlapped = sum(part.time_us**power for part in parts if part.overlaps)
+    return float(added + overlapped ** (1 / power))
+
+
+def _launch_part(model: LaunchModel) -> TimePart:
+    share = constants.PDL_LAUNCH_SHARE if model.launch.pdl else 1.0
+    count = share + model.memsets
+    return TimePart(
+        name="launch",
+        time_us=count * model.gpu.null_kernel_us,
+        overlaps=False,
+        evidence=f"{count:g} x {model.gpu.null_kernel_us:g} us of an empty kernel"
+        + (", programmatic dependent launch" if model.launch.pdl else "")
+        + (f", {model.memsets} memset of scratch" if model.memsets else ""),
+    )
+
+
+def _fill_part(model: LaunchModel) -> TimePart:
+    loads = model.traffic.load_bytes > 0
+    return TimePart(
+        name="fill",
+        time_us=constants.DRAM_LATENCY_US if loads else 0.0,
+        overlaps=False,
+        evidence="the first load's round trip to DRAM" if loads else "no global loads",
+    )
+
+
+def _barrier_part(model: LaunchModel) -> TimePart:
+    barriers = (
+        model.counters.barriers_per_block
+        if model.counters
+        else model.mix.count("bar") * model.trips
+    )
+    clocks_each = (
+        constants.BARRIER_BASE_CLOCKS + constants.BARRIER_CLOCKS_PER_WARP * model.warps_per_block
+    )
+    return TimePart(
+        name="barriers",
+        time_us=barriers * clocks_each * model.rounds / model.gpu.clock_mhz,
+        overlaps=False,
+        evidence=f"{barriers:.3g} per block of {model.warps_per_block} warps, "
+        f"{model.rounds} rounds of blocks",
+    )
+
+
+def _dram_part(model: LaunchModel) -> TimePart:
+    bandwidth_gb_s = model.gpu.dram_bandwidth_gb_s * constants.DRAM_EFFICIENCY
+    return TimePart(
+        name="dram",
+        time_us=model.traffic.dram_bytes / (bandwidth_gb_s * 1e3),
+        overlaps=True,
+        evidence=f"{model.traffic.dram_bytes / 1e6:.3g} MB at {bandwidth_gb_s:.0f} GB/s",
+    )
+
+
+def _l2_part(model: LaunchModel) -> TimePart:
+    moved = model.traffic.sector_bytes + _spill_requests(model) * 4 * SECTOR_BYTES
+    clocks = moved / constants.L2_BYTES_PER_CLOCK
+    return TimePart(
+        name="l2",
+        time_us=clocks / model.gpu.clock_mhz,
+        overlaps=True,
+        evidence=f"{moved / 1e6:.3g} MB in whole sectors, {model.traffic.sector_waste:.3g} x what "
+        "coalesced accesses need",
+    )
+
+
+def _sm_intake_part(model: LaunchModel) -> TimePart:
+    bytes_in = model.traffic.sector_bytes * model.busiest_fraction
+    return TimePart(
+        name="sm_intake",
+        time_us=bytes_in / constants.SM_INTAKE_BYTES_PER_CLOCK / model.gpu.clock_mhz,
+        overlaps=True,
+        evidence=f"{bytes_in / 1e3:.3g} kB through the busiest SM, which has "
+        f"{model.busiest_blocks} of {model.blocks} blocks",
+    )
+
+
+def _load_store_part(model: LaunchModel) -> TimePart:
+    spills = _spill_requests(model)
+    requests = model.accesses_per_thread * model.warps + spills
+    sectors = model.traffic.sector_bytes / SECTOR_BYTES + 4 * spills
+    bytes_per_clock = constants.L1_SECTORS_PER_CLOCK * SECTOR_BYTES
+    clocks = max(requests, sectors / constants.L1_SECTORS_PER_CLOCK)
+    clocks += model.shared_bytes / bytes_per_clock
+    return TimePart(
+        name="load_store",
+        time_us=clocks * model.busiest_fraction / model.gpu.clock_mhz,
+        overlaps=True,
+        evidence=f"{requests:.3g} warp accesses, {sectors:.3g} sectors, {spills:.3g} of the "
+        f"accesses spills, {model.shared_bytes / 1e6:.3g} MB of shared memory",
+    )
+
+
+def _issue_part(model: LaunchModel) -> TimePart:
+    pipe, clocks = model.mix.clocks_per_warp()
+    time_us = clocks * model.trips * model.warps * model.busiest_fraction / model.gpu.clock_mhz
+    return TimePart(
+        name="issue",
+        time_us=time_us,
+        overlaps=True,
+        evidence=f"{model.kernel.instructions or 0} instructions in the code, gone through "
+        f"{model.trips:.3g} times; bound by {pipe}",
+    )
+
+
+def _latency_part(model: LaunchModel) -> TimePart:
+    in_flight = min(max(model.mix.loads, 1), constants.MAX_LOADS_IN_FLIGHT)
+    phases = model.counters.load_phases_per_thread if model.counters else 0.0
+    trips_each = max(phases, model.loads_per_thread / in_flight)
+    trips = max(0.0, trips_each * model.rounds - 1)  # the first one is `fill`
+    return TimePart(
+        name="latency",
+        time_us=trips * constants.DRAM_LATENCY_US,
+        overlaps=True,
+        evidence=f"{trips_each:.3g} dependent round trips per thread ({in_flight} loads of "
+        f"{model.mix.load_bytes:.3g} bytes in flight), {model.rounds} rounds of "
+        f"{model.resident_blocks} blocks on the busiest SM",
+    )
+
+
+def _spill_requests(model: LaunchModel) -> float:
+    """Warp accesses to local memory in the whole launch."""
+    return model.mix.spills * model.trips * model.warps

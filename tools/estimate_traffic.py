@@ -1,0 +1,108 @@
+"""Bytes of one call at each level of the memory system, for the time model.
+
+From counted accesses if there are any, else from the byte model alone. It is not a cache
+simulation: a buffer's first touch comes from DRAM, every further one from L2 if what the resident
+blocks work on fits there.
+"""
+
+from dataclasses import dataclass, replace
+from math import prod
+
+from kopt.config.gpu_specs import GpuSpec
+from kopt.kernels.byte_model import ByteModel
+from kopt.kernels.counters import BufferTraffic, ExecutionCounters
+from kopt.kernels.dtypes import dtype_size_bytes
+from kopt.kernels.plan import LaunchPlan
+
+SECTOR_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes of one call, all launches together."""
+
+    load_bytes: float
+    """As the program asks for them."""
+    store_bytes: float
+    sector_bytes: float
+    """Of whole 32-byte sectors, loads and stores: what goes between L1 and L2."""
+    dram_bytes: float
+    sector_waste: float
+    """Sectors moved / sectors that would do; 1 is coalesced."""
+
+    def scaled(self, share: float) -> "Traffic":
+        """Return the same traffic with every byte count times `share`."""
+        return replace(
+            self,
+            load_bytes=self.load_bytes * share,
+            store_bytes=self.store_bytes * share,
+            sector_bytes=self.sector_bytes * share,
+            dram_bytes=self.dram_bytes * share,
+        )
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What is known of the bytes that one call moves."""
+
+    plan: LaunchPlan
+    counters: ExecutionCounters | None
+    model: ByteModel | None
+
+
+def traffic_of(demand: Demand, resident_fraction: float, gpu: GpuSpec) -> Traffic:
+    """Return the traffic of one call; all zero when neither counters nor a byte model are given.
+
+    Args:
+        demand: Counted accesses go before the byte model, which then only says what is unique.
+        resident_fraction: Share of the call's blocks that run at the same time: what one block
+            touches twice must stay in L2 together with what the others touch meanwhile. 1 with
+            several launches, where everything lies between the first touch and the second.
+        gpu: L2 size.
+    """
+    counters, model = demand.counters, demand.model
+    if counters is None or not counters.traffic:
+        reads = float(model.read_bytes) if model else 0.0
+        writes = float(model.written_bytes) if model else 0.0
+        return Traffic(reads, writes, reads + writes, reads + writes, 1.0)
+    unique = _unique_bytes(demand)
+    footprint_bytes = sum(max(read, written) for read, written in unique.values())
+    fits = footprint_bytes * resident_fraction <= gpu.l2_bytes
+    scratch = {buffer.name for buffer in demand.plan.scratch}
+    load_bytes = float(sum(buffer.load_bytes for buffer in counters.traffic.values()))
+    store_bytes = float(sum(buffer.store_bytes for buffer in counters.traffic.values()))
+    sector_bytes = dram_bytes = 0.0
+    for name, buffer in counters.traffic.items():
+        waste = _waste(buffer)
+        moved = (buffer.load_bytes * waste, buffer.store_bytes * waste)
+        sector_bytes += sum(moved)
+        if name not in unique or not fits:
+            dram_bytes += sum(moved)
+        elif name not in scratch:  # scratch that fits is written and read within L2
+            dram_bytes += sum(map(min, moved, unique[name]))
+    asked_bytes = load_bytes + store_bytes
+    return Traffic(
+        load_bytes=load_bytes,
+        store_bytes=store_bytes,
+        sector_bytes=sector_bytes,
+        dram_bytes=dram_bytes,
+        sector_waste=sector_bytes / asked_bytes if asked_bytes else 1.0,
+    )
+
+
+def _waste(buffer: BufferTraffic) -> float:
+    if not buffer.sectors_per_request or not buffer.ideal_sectors_per_request:
+        return 1.0
+    return max(1.0, buffer.sectors_per_request / buffer.ideal_sectors_per_request)
+
+
+def _unique_bytes(demand: Demand) -> dict[str, tuple[int, int]]:
+    """Bytes of each buffer to read and to write once; nothing for tensors without a model."""
+    unique = {
+        tensor.name: (tensor.read_bytes, tensor.written_bytes)
+        for tensor in (demand.model.tensors if demand.model else ())
+    }
+    for buffer in demand.plan.scratch:
+        size_bytes = prod(buffer.shape) * dtype_size_bytes(buffer.dtype)
+        unique[buffer.name] = (size_bytes, size_bytes)
+    return unique

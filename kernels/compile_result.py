@@ -57,7 +57,7 @@ class Occupancy(Record):
     warps_per_sm: int
     theoretical_occupancy: float
     """Resident warps / warp slots of an SM, 0 to 1."""
-    limiters: tuple[Literal["warps", "blocks", "registers", "shared_memory"], ...]
+    limiters: tuple[Literal["warps", "blocks", "registers", "shared_memory", "barriers"], ...]
     """What binds; several when they tie."""
     grid_blocks: int
     waves: float

@@ -1,0 +1,188 @@
+"""The compile stage: a candidate to cubins and everything that is known of them without a GPU.
+
+It never raises for what a candidate did wrong: a mistake in the header, the source or the cubin is
+a status with diagnostics. It launches nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from kopt.config.errors import SetupError, ToolError
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.compile_result import Build, CompileResult, Occupancy
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.source_screen import screen_source
+from kopt.kernels.status import Status
+
+from .cuda.compile_job import Compiler
+from .cuda.compile_unit import CompileContext, UnitOutcome, compile_unit
+from .cuda.occupancy import launch_occupancy
+from .cuda.parallel import run_parallel
+from .cuda.planned_build import PlannedBuild, PlanSource, checked_plans, plan_builds
+from .cuda.toolchain import HOW_TO_INSTALL, find_toolchain
+
+COMPILE_LIMIT_S = 60.0
+"""Wall time after which one compiler process is stopped."""
+
+
+@dataclass(frozen=True)
+class CompileRequest:
+    """What to compile."""
+
+    problem: Problem
+    workload: Workload
+    """The named workload: its occupancy is reported; the whole domain is compiled."""
+    candidate: Candidate
+    archs: tuple[str, ...]
+    """sm_100a and the like."""
+    tune: Mapping[str, int] | None = None
+    """Tune values by name; those left out have their default."""
+    compiler: Compiler = "nvcc"
+    """`nvrtc` is the fast path; what it cannot compile goes to nvcc."""
+    limit_s: float = COMPILE_LIMIT_S
+
+
+@dataclass(frozen=True)
+class _Built:
+    """A planned build with what the compiler made of it."""
+
+    planned: PlannedBuild
+    outcome: UnitOutcome
+
+
+def compile_candidate(request: CompileRequest, settings: Settings) -> CompileResult:
+    """Return the cubins of `request` with their facts, or why there are none.
+
+    Each set of defines that the domain needs is compiled once per architecture, several at once.
+
+    Raises:
+        ToolError: An architecture is unknown.
+        SetupError: No compiler, no sandbox, or a cache folder that cannot be written.
+        InfraError: The machine failed under the compile; it may be tried again.
+    """
+    if not request.archs:
+        raise ToolError("no architecture given; e.g. sm_100a")
+    parsed = parse_header(request.candidate, request.problem)
+    if parsed.header is None:
+        return _result(request, Status.PLAN_ERROR, parsed.diagnostics)
+    screened = screen_source(request.candidate)
+    if any(diagnostic.severity == "error" for diagnostic in screened):
+        return _result(request, Status.REFUSED, screened)
+    source = PlanSource(parsed.header, request.problem, request.tune or {})
+    planned, mistakes = plan_builds(source, request.workload, request.archs)
+    if mistakes:
+        return _result(request, Status.PLAN_ERROR, mistakes)
+    context = CompileContext(request.compiler, find_toolchain(settings), settings, request.limit_s)
+    outcomes = run_parallel(
+        [
+            partial(compile_unit, build.job(request.candidate.source, request.problem), context)
+            for build in planned
+        ],
+        settings.jobs,
+    )
+    built = [_Built(*pair) for pair in zip(planned, outcomes, strict=True)]
+    notes = (*parsed.diagnostics, *screened)
+    return _with_evidence(_judge(request, source, built, notes), built)
+
+
+def _judge(
+    request: CompileRequest,
+    source: PlanSource,
+    built: Sequence[_Built],
+    notes: Sequence[Diagnostic],
+) -> CompileResult:
+    """Return the result of all builds: that of the first failure, or the facts of all."""
+    for status in (Status.TIMEOUT, Status.PLAN_ERROR, Status.COMPILE_ERROR, Status.REFUSED):
+        failed = [one for one in built if one.outcome.unit.status == status]
+        if failed:
+            return _result(request, status, _merged(failed, notes))
+    occupancy: list[Occupancy] = []
+    mistakes: dict[Diagnostic, None] = {}
+    for one in built:
+        kernels = one.outcome.unit.kernels
+        plans, found = checked_plans(one.planned, kernels, source)
+        mistakes.update(dict.fromkeys((*found, *_unawaited(one, plans))))
+        if not mistakes and plans[0].workload == request.workload.name:
+            by_name = {kernel.name: kernel for kernel in kernels}
+            occupancy += [
+                launch_occupancy(launch, by_name[launch.kernel], one.planned.gpu)
+                for launch in plans[0].launches
+            ]
+    if mistakes:
+        return _result(request, Status.PLAN_ERROR, tuple(mistakes))
+    passed = _result(request, Status.PASSED, _merged(built, notes))
+    return passed.model_copy(update={"occupancy": tuple(occupancy)})
+
+
+def _unawaited(one: _Built, plans: Sequence[LaunchPlan]) -> list[Diagnostic]:
+    """Return an error for each dependent launch whose kernel never waits for its producer."""
+    waits = one.outcome.unit.producer_waits
+    found: list[Diagnostic] = []
+    for launch in {launch.kernel: launch for plan in plans for launch in plan.launches}.values():
+        if not launch.pdl:
+            continue
+        if waits is None:
+            raise SetupError(f"pdl: true can be checked only with nvdisasm; {HOW_TO_INSTALL}")
+        if launch.kernel not in waits:
+            message = f"pdl is true, but kernel {launch.kernel} never waits for its producer"
+            hint = "wait before the first read of a tensor that is not static, or drop pdl"
+            found.append(Diagnostic(message=message, line=launch.line, hint=hint))
+    return found
+
+
+def _merged(built: Sequence[_Built], notes: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    own = (diagnostic for one in built for diagnostic in one.outcome.unit.diagnostics)
+    return tuple(dict.fromkeys((*own, *notes)))
+
+
+def _result(
+    request: CompileRequest, status: Status, diagnostics: tuple[Diagnostic, ...]
+) -> CompileResult:
+    return CompileResult(
+        status=status,
+        kernel=f"{request.problem.name}_{request.workload.name}",
+        candidate=request.candidate.id,
+        diagnostics=diagnostics,
+    )
+
+
+def _with_evidence(result: CompileResult, built: Sequence[_Built]) -> CompileResult:
+    """Return `result` with the cubins that exist, what was flagged, and where the log lies."""
+    units = [one.outcome.unit for one in built]
+    fresh = [one.outcome.unit for one in built if not one.outcome.cached]
+    kept = [one for one in built if one.outcome.entry is not None]
+    first = next((one for one in kept if one.outcome.unit.status != Status.PASSED), None)
+    logged = first or (kept[0] if kept else None)
+    entry = logged.outcome.entry if logged else None
+    builds = [_build(one) for one in kept if one.outcome.unit.cubin_sha256 is not None]
+    return result.model_copy(
+        update={
+            "builds": tuple(builds),
+            "flagged": tuple(dict.fromkeys(note for unit in units for note in unit.flagged)),
+            "log_path": str(entry.log_path) if entry else None,
+            "sandbox": fresh[0].sandbox if fresh else None,
+        }
+    )
+
+
+def _build(one: _Built) -> Build:
+    unit, entry = one.outcome.unit, one.outcome.entry
+    if entry is None or unit.cubin_sha256 is None:
+        raise ValueError("only a kept unit with a cubin is a build")
+    return Build(
+        arch=one.planned.arch,
+        defines=one.planned.defines,
+        workloads=tuple(plan.workload for plan in one.planned.plans),
+        cubin_sha256=unit.cubin_sha256,
+        cubin_path=str(entry.cubin_path),
+        module_global_bytes=unit.module_global_bytes,
+        kernels=unit.kernels,
+        toolchain=unit.toolchain,
+        compile_s=unit.compile_s,
+        cached=one.outcome.cached,
+    )

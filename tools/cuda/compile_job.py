@@ -1,0 +1,62 @@
+"""One compile: what goes in, and what the compiler gave back; shared by nvcc and NVRTC."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kopt.tools.sandbox.policy import SandboxLevel
+
+Compiler = Literal["nvcc", "nvrtc"]
+
+
+@dataclass(frozen=True)
+class CompileJob:
+    """A source for one architecture with one set of defines."""
+
+    source: str
+    """The candidate, byte for byte."""
+    plan_assertions: str
+    """C++ that ties the kernels' parameters to the launch plan (kernels/parameter_types.py); it
+    follows the candidate, under a file name of its own."""
+    arch: str
+    """sm_100a and the like."""
+    defines: Mapping[str, int] = field(default_factory=dict[str, int])
+    fast_math: bool = True
+    max_registers: int | None = None
+
+    @property
+    def text(self) -> str:
+        """What the compiler reads: line numbers of the candidate are its own."""
+        return self.source + self.plan_assertions
+
+    def key(self, *context: str) -> str:
+        """Return the content address of this job's result, 64 hex digits.
+
+        Args:
+            context: What else decides about the result: compiler, its version, header digests.
+        """
+        parts = [
+            self.text,
+            self.arch,
+            sorted(self.defines.items()),
+            self.fast_math,
+            self.max_registers,
+            context,
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class CompilerRun:
+    """How the compiler ended."""
+
+    returncode: int
+    log: str
+    """Everything that it said, ptxas included."""
+    cubin: bytes | None
+    """None unless it succeeded."""
+    timed_out: bool
+    level: SandboxLevel
+    elapsed_s: float

@@ -1,0 +1,181 @@
+"""One compile with everything that follows from it: build, read, screen, keep.
+
+A hit in the cache runs nothing and parses no ELF: all facts lie as one record beside the cubin.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kopt.config.errors import InfraError
+from kopt.config.settings import Settings, ensure_folder
+from kopt.kernels.compile_result import KernelResources
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Status
+
+from .compile_job import CompileJob, Compiler, CompilerRun
+from .compiled_unit import CompiledUnit
+from .compiler_log import parse_log
+from .cubin import CubinFacts, CubinKernel, read_cubin
+from .cubin_cache import CacheEntry, key_lock, load_entry, store_entry
+from .cubin_screen import screen_cubin
+from .include_tree import headers_digest
+from .nvcc import run_nvcc
+from .nvrtc import run_nvrtc
+from .plan_assertions import as_plan_errors, as_unfinished_source
+from .ptxas_report import PtxasKernel, parse_ptxas_report
+from .sass import SassFunction, disassemble
+from .toolchain import FoundToolchain
+
+_FACTS_VERSION = "1"
+"""Raised whenever the unit of an unchanged cubin would be recorded differently."""
+_COMPILER_KILLED = re.compile(r"died due to signal|Killed signal|virtual memory exhausted")
+_LOCK_MARGIN_S = 30.0
+
+
+@dataclass(frozen=True)
+class CompileContext:
+    """What all compiles of one request share."""
+
+    compiler: Compiler
+    toolchain: FoundToolchain
+    settings: Settings
+    wall_s: float = 60.0
+    """Time limit of one compiler process."""
+
+
+@dataclass(frozen=True)
+class UnitOutcome:
+    """A unit and where it came from."""
+
+    unit: CompiledUnit
+    entry: CacheEntry | None
+    """None for what is not kept: time-outs and killed compilers."""
+    cached: bool
+    """Whether it was found instead of made."""
+
+
+def compile_unit(job: CompileJob, context: CompileContext) -> UnitOutcome:
+    """Return the unit of `job`, from the cache if it is there.
+
+    Raises:
+        SetupError: Compiler, sandbox or cache folder cannot be used on this machine.
+        InfraError: The sandbox was killed from outside, or a tool contradicts another.
+    """
+    cache = context.settings.cubin_cache
+    key = job.key(
+        _FACTS_VERSION,
+        context.compiler,
+        context.toolchain.version,
+        str(context.toolchain.gxx),
+        str(context.toolchain.nvdisasm is not None),
+        headers_digest(),
+    )
+    entry = load_entry(cache, key)
+    if entry is not None:
+        return UnitOutcome(entry.unit, entry, cached=True)
+    # Waiting longer than a compile may take means that a waiter finds a result at the end.
+    with key_lock(cache, key, context.wall_s + _LOCK_MARGIN_S):
+        entry = load_entry(cache, key)
+        if entry is not None:
+            return UnitOutcome(entry.unit, entry, cached=True)
+        unit, run = _make(job, context)
+        if not unit.repeatable:
+            return UnitOutcome(unit, None, cached=False)
+        store_entry(cache, key, unit, run.cubin, run.log)
+        return UnitOutcome(unit, load_entry(cache, key), cached=False)
+
+
+def _make(job: CompileJob, context: CompileContext) -> tuple[CompiledUnit, CompilerRun]:
+    run = None
+    used: Compiler = context.compiler
+    if used == "nvrtc":
+        run = run_nvrtc(job, context.toolchain, context.settings, context.wall_s)
+    if run is None:  # what NVRTC cannot compile, nvcc compiles or explains
+        used = "nvcc"
+        folder = ensure_folder(context.settings.cubin_cache.absolute() / "work")
+        run = run_nvcc(job, folder, context.toolchain, context.settings, context.wall_s)
+    unit = CompiledUnit(
+        status=Status.PASSED,
+        cubin_sha256=None,
+        toolchain=context.toolchain.record(used),
+        compile_s=run.elapsed_s,
+        sandbox=run.level,
+    )
+    if run.timed_out:
+        message = f"the compiler did not finish within {context.wall_s:g} s and was stopped"
+        hint = "simplify templates, constant evaluation and unrolling"
+        timeout = Diagnostic(message=message, hint=hint)
+        update = {"status": Status.TIMEOUT, "diagnostics": (timeout,), "repeatable": False}
+        return unit.model_copy(update=update), run
+    if run.cubin is None:
+        return unit.model_copy(update=_failure(job, run)), run
+    return unit.model_copy(update=_facts(job, run.cubin, run.log, context)), run
+
+
+def _failure(job: CompileJob, run: CompilerRun) -> dict[str, object]:
+    diagnostics = parse_log(run.log, job.source)
+    plan_errors = as_plan_errors(diagnostics)
+    if plan_errors:
+        return {"status": Status.PLAN_ERROR, "diagnostics": plan_errors}
+    diagnostics = as_unfinished_source(diagnostics)
+    if not any(diagnostic.severity == "error" for diagnostic in diagnostics):
+        tail = run.log.strip().splitlines()[-1:] or ["no output"]
+        unexplained = Diagnostic(message=f"the compiler ended with {run.returncode}: {tail[0]}")
+        diagnostics = (unexplained, *diagnostics)
+    killed = run.returncode < 0 or _COMPILER_KILLED.search(run.log) is not None
+    return {
+        "status": Status.COMPILE_ERROR,
+        "diagnostics": diagnostics,
+        "repeatable": not killed,
+    }
+
+
+def _facts(job: CompileJob, cubin: bytes, log: str, context: CompileContext) -> dict[str, object]:
+    facts = read_cubin(cubin)
+    functions = disassemble(cubin, context.toolchain, context.settings)
+    screening = screen_cubin(facts, functions)
+    waits = None
+    if functions is not None:
+        waits = tuple(function.name for function in functions if function.waits_for_producer)
+    return {
+        "status": Status.REFUSED if screening.refused else Status.PASSED,
+        "diagnostics": (*screening.refused, *parse_log(log, job.source)),
+        "flagged": screening.flagged,
+        "cubin_sha256": hashlib.sha256(cubin).hexdigest(),
+        "module_global_bytes": facts.module_global_bytes,
+        "kernels": _kernels(facts, parse_ptxas_report(log), functions),
+        "producer_waits": waits,
+    }
+
+
+def _kernels(
+    facts: CubinFacts, report: dict[str, PtxasKernel], functions: Sequence[SassFunction] | None
+) -> tuple[KernelResources, ...]:
+    by_name = {function.name: function for function in functions or ()}
+    kernels: list[KernelResources] = []
+    for kernel in facts.kernels:
+        if kernel.name not in report:
+            raise InfraError(f"ptxas reported nothing about kernel {kernel.name} of its own cubin")
+        kernels.append(_resources(kernel, report[kernel.name], by_name.get(kernel.name)))
+    return tuple(kernels)
+
+
+def _resources(
+    kernel: CubinKernel, report: PtxasKernel, function: SassFunction | None
+) -> KernelResources:
+    return KernelResources(
+        name=kernel.name,
+        registers_per_thread=report.registers,
+        spill_store_bytes=report.spill_store_bytes,
+        spill_load_bytes=report.spill_load_bytes,
+        stack_bytes=report.stack_bytes,
+        static_smem_bytes=report.static_smem_bytes,
+        constant_bytes=kernel.constant_bytes,
+        barriers=report.barriers,
+        max_threads_per_block=kernel.max_threads_per_block,
+        parameters=kernel.parameters,
+        instructions=function.instructions if function else None,
+        instruction_mix=dict(function.mix) if function else {},
+    )

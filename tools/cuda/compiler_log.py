@@ -1,0 +1,193 @@
+"""Compiler text to diagnostics: nvcc's front end, its preprocessor, NVRTC and ptxas.
+
+nvcc shows source lines after preprocessing, so that its caret does not count columns of the file
+that the author wrote. Here every excerpt is cut from the candidate itself, and the column is that
+of the same word there, or nothing. The whole text stays in the log; this reads what an author
+needs.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kopt.kernels.parameter_types import ASSERTIONS_FILE
+from kopt.kernels.record import Diagnostic
+
+CANDIDATE_FILE = "candidate.cu"
+"""Name under which every candidate is compiled: its real name must not reach the binary."""
+MAX_DIAGNOSTICS = 40
+Severity = Literal["error", "warning", "note"]
+_MAX_MESSAGE_CHARACTERS = 600
+
+_SEVERITIES = "catastrophic error|fatal error|internal error|error|warning|note|remark"
+_FRONT_END = re.compile(
+    rf"^(?P<file>\S[^()]*)\((?P<line>\d+)\): (?P<severity>{_SEVERITIES})"
+    r"(?: #[\w-]+)?: (?P<message>.*)$"
+)
+_PREPROCESSOR = re.compile(
+    rf"^(?P<file>\S[^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? "
+    rf"(?P<severity>{_SEVERITIES}): (?P<message>.*)$"
+)
+_AT_END = re.compile(
+    rf"^At end of source: (?P<severity>{_SEVERITIES})"
+    r"(?: #[\w-]+)?: (?P<message>.*)$"
+)
+_PTXAS_LINE = re.compile(
+    r"^ptxas .*, line (?P<ptx_line>\d+); (?P<severity>error|warning)\s*: "
+    r"(?P<message>.*)$"
+)
+_TOOL = re.compile(
+    r"^(?P<tool>ptxas|nvcc|nvlink|cicc|gcc|g\+\+|nvrtc)\s*:?\s*"
+    r"(?P<severity>error|fatal|fatal error|warning)\s*: (?P<message>.*)$"
+)
+_HEADERS = (_FRONT_END, _PREPROCESSOR, _AT_END, _PTXAS_LINE, _TOOL)
+_CARET = re.compile(r"^\s*(?:\|\s*)?\^[~ ]*$")
+_USED_AT = re.compile(rf"at line (\d+) of {re.escape(CANDIDATE_FILE)}")
+_WORD = re.compile(r"\w+|\S")
+_SUMMARY = ("Ptx assembly aborted due to errors",)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One message of the compiler with the lines that belong to it."""
+
+    header: re.Match[str]
+    body: tuple[str, ...]
+
+    def field(self, name: str) -> str | None:
+        return self.header.groupdict().get(name)
+
+
+def parse_log(text: str, source: str) -> tuple[Diagnostic, ...]:
+    """Return what `text` reports about `source`, errors first, without repetitions.
+
+    Messages about the assertions behind the candidate keep `ASSERTIONS_FILE` as their file.
+    """
+    lines = source.splitlines()
+    found: dict[Diagnostic, None] = {}
+    for entry in _entries(text):
+        diagnostic = _diagnostic(entry, lines)
+        if diagnostic is not None:
+            found[diagnostic] = None
+    rank = {"error": 0, "warning": 1, "note": 2}
+    ordered = sorted(found, key=lambda diagnostic: rank[diagnostic.severity])
+    if len(ordered) <= MAX_DIAGNOSTICS:
+        return tuple(ordered)
+    left_out = Diagnostic(
+        severity="note",
+        message=f"{len(ordered) - MAX_DIAGNOSTICS} more messages are in the compiler log",
+    )
+    return (*ordered[:MAX_DIAGNOSTICS], left_out)
+
+
+def _entries(text: str) -> Iterator[_Entry]:
+    header: re.Match[str] | None = None
+    body: list[str] = []
+    for line in text.splitlines():
+        match = next((m for m in (pattern.match(line) for pattern in _HEADERS) if m), None)
+        if match is None and line.strip() and not line.startswith(("Remark:", "ptxas info")):
+            body.append(line)
+        elif match is not None or header is not None:
+            if header is not None:
+                yield _Entry(header, tuple(body))
+            header, body = match, []
+    if header is not None:
+        yield _Entry(header, tuple(body))
+
+
+def _diagnostic(entry: _Entry, lines: Sequence[str]) -> Diagnostic | None:
+    severity = _severity(entry.field("severity") or "error")
+    message = _message(entry)
+    if message in _SUMMARY:
+        return None
+    file, line = entry.field("file"), entry.field("line")
+    if file is None:
+        place = f" (line {ptx} of the PTX)" if (ptx := entry.field("ptx_line")) else ""
+        is_ptxas = entry.header.re is _PTXAS_LINE or entry.field("tool") == "ptxas"
+        tool = "ptxas: " if is_ptxas else ""
+        return Diagnostic(severity=severity, message=f"{tool}{message}{place}")
+    if file == ASSERTIONS_FILE:
+        return Diagnostic(severity=severity, message=message, file=ASSERTIONS_FILE)
+    if file != CANDIDATE_FILE:
+        return _elsewhere(entry, severity, message)
+    number = int(line or 0)
+    if not 1 <= number <= len(lines):
+        return Diagnostic(severity=severity, message=message)
+    column = _column(entry, lines[number - 1])
+    return Diagnostic(
+        severity=severity,
+        message=message,
+        line=number,
+        column=column,
+        excerpt=_excerpt(lines[number - 1], column),
+    )
+
+
+def _elsewhere(entry: _Entry, severity: Severity, message: str) -> Diagnostic | None:
+    """Return a message about a header, at the line of the candidate that uses it if known."""
+    if severity != "error":
+        return None  # warnings inside headers are not the author's to mend
+    name = _header_name(entry.field("file") or "")
+    used_at = _USED_AT.search("\n".join(entry.body))
+    return Diagnostic(
+        message=f"{message} ({name} line {entry.field('line')})",
+        file=name,
+        line=int(used_at.group(1)) if used_at else None,
+    )
+
+
+def _header_name(path: str) -> str:
+    """Return the name by which a header is included: no path of this machine in a result."""
+    if "/kopt/" in path:
+        return "kopt/" + path.rsplit("/kopt/", 1)[1]
+    return path.rsplit("/include/", 1)[-1]
+
+
+def _severity(text: str) -> Severity:
+    if "error" in text or text == "fatal":
+        return "error"
+    return "warning" if text == "warning" else "note"
+
+
+def _message(entry: _Entry) -> str:
+    """Return the message with the indented lines that continue it, before the excerpt."""
+    parts = [entry.field("message") or ""]
+    for line in entry.body:
+        text = line.strip()
+        if line.startswith("            ") and text.startswith(("argument types", "function ")):
+            parts.append(text)
+    return " ".join(parts)[:_MAX_MESSAGE_CHARACTERS]
+
+
+def _column(entry: _Entry, own_line: str) -> int | None:
+    """Return the 1-based column in `own_line`, or None where it cannot be told."""
+    if (column := entry.field("column")) is not None:
+        return int(column)
+    for shown, caret in zip(entry.body, entry.body[1:], strict=False):
+        if _CARET.match(caret) and shown.startswith("  "):
+            return _matching_column(shown[2:], caret.index("^") - 2, own_line)
+    return None
+
+
+def _matching_column(shown: str, offset: int, own_line: str) -> int | None:
+    """Return where the word at `offset` of the preprocessed line stands in the author's line."""
+    if shown.rstrip() == own_line.rstrip():
+        return offset + 1
+    words = [match.group() for match in _WORD.finditer(shown) if match.start() <= offset]
+    if not words:
+        return None
+    places = [match.start() for match in _WORD.finditer(own_line) if match.group() == words[-1]]
+    nth = words.count(words[-1])
+    all_shown = sum(match.group() == words[-1] for match in _WORD.finditer(shown))
+    if len(places) != all_shown:
+        return None  # a macro brought or took some: which one is meant is unknown
+    return places[nth - 1] + 1
+
+
+def _excerpt(own_line: str, column: int | None) -> str:
+    if column is None:
+        return own_line
+    before = own_line[: column - 1]
+    indent = "".join("\t" if character == "\t" else " " for character in before)
+    return f"{own_line}\n{indent}^"

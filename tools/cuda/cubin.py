@@ -1,0 +1,133 @@
+"""What the ELF of a cubin tells without a GPU: kernels, their parameters, and module state.
+
+Not the instructions (sass.py) and not spills, which only the compiler's report has
+(ptxas_report.py).
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import Section, SymbolTableSection
+
+from kopt.kernels.compile_result import KernelParameter
+
+# Entries of .nv.info.<kernel>: one byte format, one byte attribute, then the payload.
+# Source: `cuobjdump -elf` of CUDA 13 prints the same records by name (EIFMT_*, EIATTR_*).
+_FORMAT_NO_VALUE, _FORMAT_BYTE, _FORMAT_HALF, _FORMAT_SIZED = 1, 2, 3, 4
+_ATTRIBUTE_MAX_THREADS = 0x05
+_ATTRIBUTE_REQUIRED_THREADS = 0x10
+_ATTRIBUTE_KPARAM_INFO = 0x17
+_MODULE_CONSTANT_BANK = ".nv.constant3"  # what `__constant__` declares
+
+
+class CubinError(ValueError):
+    """The bytes are not a cubin that this reader understands; never leaves tools/cuda."""
+
+
+@dataclass(frozen=True)
+class CubinKernel:
+    """One entry function."""
+
+    name: str
+    parameters: tuple[KernelParameter, ...]
+    """By ordinal."""
+    max_threads_per_block: int | None
+    """From `__launch_bounds__`; None without."""
+    constant_bytes: int
+    """The kernel's own constant banks and the module's `__constant__` variables."""
+
+
+@dataclass(frozen=True)
+class CubinFacts:
+    """One cubin."""
+
+    kernels: tuple[CubinKernel, ...]
+    """By name."""
+    undefined_functions: tuple[str, ...]
+    """Functions that are called but defined nowhere in the module."""
+    module_global_bytes: int
+    """Size of all module-scope variables in global memory, used or not."""
+    has_address_bank: bool
+    """Whether constant bank 4, which holds addresses of module-scope objects, exists at all."""
+
+
+def read_cubin(data: bytes) -> CubinFacts:
+    """Return the facts of one cubin.
+
+    Raises:
+        CubinError: `data` is not a whole device ELF.
+    """
+    try:
+        elf = ELFFile(BytesIO(data))
+        sections = {section.name: section for section in elf.iter_sections()}
+        names = [name[6:] for name in sections if name.startswith(".text.")]
+        return CubinFacts(
+            kernels=tuple(_kernel(name, sections) for name in sorted(names)),
+            undefined_functions=_undefined_functions(sections),
+            module_global_bytes=sum(
+                section["sh_size"]
+                for name, section in sections.items()
+                if name == ".nv.global" or name.startswith(".nv.global.")
+            ),
+            has_address_bank=any(name.startswith(".nv.constant4") for name in sections),
+        )
+    except (ELFError, struct.error, UnicodeDecodeError) as error:
+        raise CubinError(f"not a cubin: {error}") from error
+
+
+def _kernel(name: str, sections: dict[str, Section]) -> CubinKernel:
+    info = sections.get(f".nv.info.{name}")
+    parameters: list[KernelParameter] = []
+    max_threads: int | None = None
+    for attribute, payload in _info_entries(info.data() if info is not None else b""):
+        if attribute == _ATTRIBUTE_KPARAM_INFO:
+            parameters.append(_parameter(payload))
+        elif attribute in (_ATTRIBUTE_MAX_THREADS, _ATTRIBUTE_REQUIRED_THREADS):
+            x, y, z = struct.unpack_from("<3I", payload)
+            max_threads = x * y * z
+    constant_bytes = sum(
+        section["sh_size"]
+        for section_name, section in sections.items()
+        if section_name == _MODULE_CONSTANT_BANK
+        or (section_name.startswith(".nv.constant") and section_name.endswith(f".{name}"))
+    )
+    return CubinKernel(
+        name=name,
+        parameters=tuple(sorted(parameters, key=lambda parameter: parameter.ordinal)),
+        max_threads_per_block=max_threads,
+        constant_bytes=constant_bytes,
+    )
+
+
+def _parameter(payload: bytes) -> KernelParameter:
+    """Decode index (4 bytes), ordinal (2), offset (2), flags (4) with the size in bits 18 to 31."""
+    _, ordinal, offset, flags = struct.unpack_from("<IHHI", payload)
+    return KernelParameter(ordinal=ordinal, offset_bytes=offset, size_bytes=flags >> 18)
+
+
+def _info_entries(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield (attribute, payload) of a .nv.info section; only sized entries carry a payload."""
+    position = 0
+    while position + 4 <= len(data):
+        kind, attribute, size = struct.unpack_from("<BBH", data, position)
+        position += 4
+        if kind == _FORMAT_SIZED:
+            yield attribute, data[position : position + size]
+            position += size
+        elif kind not in (_FORMAT_NO_VALUE, _FORMAT_BYTE, _FORMAT_HALF):
+            raise CubinError(f"unknown entry format {kind} in .nv.info")
+
+
+def _undefined_functions(sections: dict[str, Section]) -> tuple[str, ...]:
+    names: set[str] = set()
+    for section in sections.values():
+        if isinstance(section, SymbolTableSection):
+            for symbol in section.iter_symbols():
+                is_function = symbol["st_info"]["type"] == "STT_FUNC"
+                if is_function and symbol["st_shndx"] == "SHN_UNDEF":
+                    names.add(symbol.name)
+    return tuple(sorted(names))

@@ -1,0 +1,73 @@
+"""What a cubin may not contain, whatever its source looked like: fail-closed, before any launch.
+
+A kernel must be a function of its arguments that ends by itself. State that outlives a launch,
+calls out of the module and instructions that stop, stall or read the wall clock are refused;
+reading the SM's cycle counter is only flagged. This is not a proof of good behaviour: what a kernel
+does with its arguments is for the check stage.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kopt.kernels.record import Diagnostic
+
+from .cubin import CubinFacts
+from .sass import SassFunction, ScreenClass
+
+NOT_INSPECTED = (
+    "instructions not inspected: nvdisasm is not installed (pip install 'kopt-mcp[toolkit]')"
+)
+
+_REFUSED: Mapping[ScreenClass, tuple[str, str]] = {
+    "module_state": (
+        "uses variables or tables of module scope in global memory",
+        "declare constant tables __constant__, keep everything else in tensors or declared "
+        "scratch, and use fast-math functions (__sinf) instead of precise ones",
+    ),
+    "stop": (
+        "contains a trap or breakpoint",
+        "remove assert(), __trap() and __brkpt(): an index that can be out of range needs a test",
+    ),
+    "sleep": ("contains a sleep", "remove __nanosleep(); wait with barriers or mbarriers"),
+    "wall_clock": ("reads the global timer", "kopt measures time; remove the reads"),
+}
+
+
+@dataclass(frozen=True)
+class Screening:
+    """The outcome of a screen."""
+
+    refused: tuple[Diagnostic, ...]
+    flagged: tuple[str, ...]
+
+
+def screen_cubin(facts: CubinFacts, functions: Sequence[SassFunction] | None) -> Screening:
+    """Return what is wrong with a cubin, from its ELF and its instructions.
+
+    Without instructions (None) the ELF alone decides: a module with addresses of module-scope
+    objects is refused, used or not, and the result says that instructions were not inspected.
+    """
+    refused = [
+        Diagnostic(
+            message=f"the module calls {name}, which is defined nowhere in it",
+            hint="no printf, no device-side launch or allocation, no external functions",
+        )
+        for name in facts.undefined_functions
+    ]
+    if functions is None:
+        if facts.has_address_bank:
+            refused.append(_refusal("the module", "module_state"))
+        return Screening(tuple(refused), (NOT_INSPECTED,))
+    flagged: list[str] = []
+    for function in functions:
+        for found in sorted(function.screened):
+            if found in _REFUSED:
+                refused.append(_refusal(f"kernel {function.name}", found))
+            else:
+                flagged.append(f"kernel {function.name} reads the cycle counter")
+    return Screening(tuple(refused), tuple(flagged))
+
+
+def _refusal(subject: str, found: ScreenClass) -> Diagnostic:
+    reason, hint = _REFUSED[found]
+    return Diagnostic(message=f"{subject} {reason}", hint=hint)

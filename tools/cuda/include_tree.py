@@ -1,0 +1,91 @@
+"""Include folders of a compile: kopt's own headers by content, CUDA's header wheels by place.
+
+Candidates write `#include <kopt/nvfp4_utils.cuh>`. The headers are copied once into a folder that
+is named by their content, so that a cubin of an older kopt is never taken for one of this kopt.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from kopt.config.errors import SetupError
+from kopt.config.settings import Settings, ensure_folder
+
+from .toolchain import pip_toolkit_root
+
+
+@lru_cache
+def kopt_headers() -> Mapping[str, bytes]:
+    """Return kernels/common/*.cuh by file name: what `<kopt/...>` can name."""
+    folder = files("kopt.kernels").joinpath("common")
+    return {
+        entry.name: entry.read_bytes()
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith(".cuh")
+    }
+
+
+@lru_cache
+def headers_digest() -> str:
+    """Return the SHA-256 over the names and contents of `kopt_headers`: part of every cache key."""
+    return digest_of(kopt_headers())
+
+
+def digest_of(headers: Mapping[str, bytes]) -> str:
+    """Return the SHA-256 over names and contents, 64 hex digits."""
+    digest = hashlib.sha256()
+    for name, content in headers.items():
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def include_root(settings: Settings) -> Path:
+    """Return the absolute folder for -I that holds kopt/*.cuh, made on first use.
+
+    Raises:
+        SetupError: KOPT_HOME cannot be written.
+    """
+    headers = {f"kopt/{name}": content for name, content in kopt_headers().items()}
+    return content_folder(settings, headers_digest(), headers)
+
+
+def content_folder(settings: Settings, digest: str, headers: Mapping[str, bytes]) -> Path:
+    """Return the folder that holds `headers` by relative path, named by their digest."""
+    parent = settings.home.absolute() / "cache" / "include"
+    target = parent / digest[:16]
+    if target.is_dir():
+        return target
+    ensure_folder(parent)
+    with tempfile.TemporaryDirectory(dir=parent) as staging:
+        tree = Path(staging) / "tree"
+        for name, content in headers.items():
+            path = tree / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        try:
+            os.rename(tree, target)
+        except OSError:
+            if not target.is_dir():  # else another process was first, with the same content
+                raise
+    return target
+
+
+def cuda_include_folders() -> tuple[Path, ...]:
+    """Return the folders of CUDA's header wheels, for g++ and NVRTC; nvcc knows its own.
+
+    Raises:
+        SetupError: The wheels are not installed.
+    """
+    root = pip_toolkit_root()
+    folder = root / "include" if root else None
+    if folder is None or not (folder / "cuda_bf16.h").is_file():
+        raise SetupError(
+            "CUDA's headers are missing: reinstall kopt with "
+            "`pip install --force-reinstall kopt-mcp`, which brings the header wheels"
+        )
+    return folder, folder / "cccl"

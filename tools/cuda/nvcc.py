@@ -1,0 +1,103 @@
+"""nvcc as a sandboxed child process: one candidate to one cubin.
+
+The cubin depends on the text, the flags and the compiler, never on a path or the time: the source
+has a fixed relative name, there is no line table (it would name folders), and the front end is
+given a fixed full path, from which it derives the names of internal symbols.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+from kopt.config.settings import Settings
+from kopt.tools.sandbox.ladder import run_sandboxed
+from kopt.tools.sandbox.policy import SandboxPolicy
+
+from .compile_job import CompileJob, CompilerRun
+from .compiler_log import CANDIDATE_FILE
+from .include_tree import include_root
+from .toolchain import FoundToolchain
+
+CUBIN_FILE = "candidate.cubin"
+_LOG_LIMIT_BYTES = 1 << 20
+_CUBIN_LIMIT_BYTES = 64 << 20
+
+
+def run_nvcc(
+    job: CompileJob, folder: Path, toolchain: FoundToolchain, settings: Settings, wall_s: float
+) -> CompilerRun:
+    """Compile `job` in a private folder under `folder`, which is removed afterwards.
+
+    Raises:
+        SetupError: The sandbox or the compiler cannot start.
+        InfraError: The sandbox was killed from outside.
+    """
+    with tempfile.TemporaryDirectory(dir=folder, prefix="nvcc-") as scratch:
+        work = Path(scratch)
+        (work / CANDIDATE_FILE).write_bytes(job.text.encode())
+        policy = SandboxPolicy(
+            readable=readable_folders(toolchain, settings),
+            writable=(work,),
+            wall_s=wall_s,
+            output_bytes=_LOG_LIMIT_BYTES,
+            file_bytes=_CUBIN_LIMIT_BYTES,
+        )
+        run = run_sandboxed(nvcc_command(job, toolchain, settings), policy, settings)
+        log = _readable_log(run.stdout + run.stderr, work, run.dropped_bytes)
+        cubin = work / CUBIN_FILE
+        succeeded = run.returncode == 0 and not run.timed_out and cubin.is_file()
+        return CompilerRun(
+            returncode=run.returncode,
+            log=log,
+            cubin=cubin.read_bytes() if succeeded else None,
+            timed_out=run.timed_out,
+            level=run.level,
+            elapsed_s=run.elapsed_s,
+        )
+
+
+def nvcc_command(
+    job: CompileJob, toolchain: FoundToolchain, settings: Settings
+) -> list[str | Path]:
+    """Return the command line; it runs in the folder that holds the source."""
+    number = job.arch.removeprefix("sm_")
+    return [
+        toolchain.nvcc,
+        "-cubin",
+        "-std=c++17",
+        "-O3",
+        *(["--use_fast_math"] if job.fast_math else []),
+        "-gencode",
+        f"arch=compute_{number},code=sm_{number}",
+        *([f"-maxrregcount={job.max_registers}"] if job.max_registers is not None else []),
+        "-Xptxas",
+        "-v",
+        "-Xcicc",
+        "--orig_src_path_name",
+        "-Xcicc",
+        f"/{CANDIDATE_FILE}",
+        "-ccbin",
+        toolchain.gxx,
+        "-I",
+        include_root(settings),
+        *(f"-D{name}={value}" for name, value in sorted(job.defines.items())),
+        CANDIDATE_FILE,
+        "-o",
+        CUBIN_FILE,
+    ]
+
+
+def readable_folders(toolchain: FoundToolchain, settings: Settings) -> tuple[Path, ...]:
+    """Return what a compiler must read beside the system's own folders."""
+    host_compiler = toolchain.gxx.resolve().parent.parent
+    folders = [toolchain.root, include_root(settings)]
+    if host_compiler != Path("/usr"):
+        folders.append(host_compiler)
+    return tuple(folders)
+
+
+def _readable_log(output: bytes, work: Path, dropped_bytes: int) -> str:
+    text = output.decode(errors="replace").replace(f"{work}{os.sep}", "")
+    if dropped_bytes:
+        text += f"\n[{dropped_bytes} bytes of compiler output left out]\n"
+    return text

@@ -1,0 +1,126 @@
+"""Which cubins a candidate needs: its plans for every workload of its domain, by their defines."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
+from kopt.kernels.compile_result import KernelResources
+from kopt.kernels.header import CandidateHeader
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.plan_check import check_plan, with_axis_widths
+from kopt.kernels.plan_resolver import (
+    BlocksPerSm,
+    PlanTarget,
+    domain,
+    needs_blocks_per_sm,
+    resolve_plan,
+)
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.record import Diagnostic
+
+from .compile_job import CompileJob
+from .occupancy import BlockResources, blocks_per_sm
+from .plan_assertions import plan_assertions
+
+
+@dataclass(frozen=True)
+class PlanSource:
+    """What plans are made from, the same for all builds of a request."""
+
+    header: CandidateHeader
+    problem: Problem
+    tune: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class PlannedBuild:
+    """One cubin to build: an architecture, a set of defines, the plans that it serves."""
+
+    arch: str
+    gpu: GpuSpec
+    plans: tuple[LaunchPlan, ...]
+    """By workload; grids that use `blocks_per_sm` are final only in `checked_plans`."""
+
+    @property
+    def defines(self) -> dict[str, int]:
+        """What the source is compiled with."""
+        return self.plans[0].defines
+
+    def job(self, source: str, problem: Problem) -> CompileJob:
+        """Return what to compile."""
+        return CompileJob(
+            source=source,
+            plan_assertions=plan_assertions(self.plans, problem),
+            arch=self.arch,
+            defines=self.defines,
+            fast_math=self.plans[0].fast_math,
+            max_registers=self.plans[0].max_registers,
+        )
+
+
+def plan_builds(
+    source: PlanSource, workload: Workload, archs: Sequence[str]
+) -> tuple[tuple[PlannedBuild, ...], tuple[Diagnostic, ...]]:
+    """Return the builds for the whole domain on each architecture, or why there are none.
+
+    `workload` must lie in the domain; its build comes first on each architecture.
+
+    Raises:
+        ToolError: An architecture has no data sheet.
+    """
+    served = domain(source.header, source.problem)
+    ordered = (workload, *(other for other in served if other.name != workload.name))
+    builds: list[PlannedBuild] = []
+    found: dict[Diagnostic, None] = {}
+    for arch in dict.fromkeys(archs):
+        gpu = gpu_for_arch(arch)
+        groups: dict[tuple[tuple[str, int], ...], list[LaunchPlan]] = {}
+        for entry in ordered:
+            target = PlanTarget(entry, gpu)
+            outcome = resolve_plan(source.header, source.problem, source.tune, target)
+            found.update(dict.fromkeys(outcome.diagnostics))
+            if outcome.plan is not None:
+                defines = tuple(sorted(outcome.plan.defines.items()))
+                groups.setdefault(defines, []).append(outcome.plan)
+        builds += [PlannedBuild(arch, gpu, tuple(plans)) for plans in groups.values()]
+    return ((), tuple(found)) if found else (tuple(builds), ())
+
+
+def checked_plans(
+    build: PlannedBuild, kernels: Sequence[KernelResources], source: PlanSource
+) -> tuple[tuple[LaunchPlan, ...], tuple[Diagnostic, ...]]:
+    """Return the final plans of a build and where they disagree with its cubin."""
+    resident = _blocks_per_sm(kernels, build.gpu)
+    plans: list[LaunchPlan] = []
+    found: dict[Diagnostic, None] = {}
+    for plan in build.plans:
+        final = plan
+        if needs_blocks_per_sm(source.header):
+            target = PlanTarget(source.problem.workload(plan.workload), build.gpu, resident)
+            outcome = resolve_plan(source.header, source.problem, source.tune, target)
+            found.update(dict.fromkeys(outcome.diagnostics))
+            final = outcome.plan or plan
+        final = with_axis_widths(final, kernels)
+        plans.append(final)
+        errors = check_plan(final, kernels, source.problem, build.gpu, resident)
+        found.update(dict.fromkeys(errors))
+    return tuple(plans), tuple(found)
+
+
+def _blocks_per_sm(kernels: Sequence[KernelResources], gpu: GpuSpec) -> BlocksPerSm:
+    by_name = {kernel.name: kernel for kernel in kernels}
+
+    def resident(name: str, threads: int, dynamic_smem_bytes: int) -> int:
+        kernel = by_name.get(name)
+        if kernel is None:  # the plan check says so; any count does until then
+            return 1
+        block = BlockResources(
+            threads=threads,
+            registers_per_thread=kernel.registers_per_thread,
+            static_smem_bytes=kernel.static_smem_bytes,
+            dynamic_smem_bytes=dynamic_smem_bytes,
+            barriers=kernel.barriers,
+        )
+        return blocks_per_sm(block, gpu)[0]
+
+    return resident

@@ -1,0 +1,159 @@
+"""The instructions of a cubin as counts by class, and those that the screen asks about.
+
+nvdisasm prints JSON: a list of [metadata, functions]. Without nvdisasm there are no counts at all,
+which is said as None, never as 0.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, cast
+
+from kopt.config.errors import InfraError
+from kopt.config.settings import Settings
+from kopt.tools.sandbox.ladder import run_sandboxed
+from kopt.tools.sandbox.policy import SandboxPolicy
+
+from .toolchain import FoundToolchain
+
+ScreenClass = Literal["stop", "sleep", "wall_clock", "clock", "module_state"]
+
+_OUTPUT_LIMIT_BYTES = 256 << 20
+_BY_WIDTH = {"LDG": "ldg", "STG": "stg"}
+_CLASSES = {
+    "LD": "ld",
+    "ST": "st",
+    "LDS": "lds",
+    "LDSM": "lds",
+    "STS": "sts",
+    "STSM": "sts",
+    "LDL": "ldl",
+    "STL": "stl",
+    "LDGSTS": "ldgsts",
+    "UBLKCP": "tma",
+    "UTMALDG": "tma",
+    "UTMASTG": "tma",
+    "F2FP": "f2fp",
+    "MUFU": "mufu",
+    "BAR": "bar",
+    "SHFL": "shfl",
+    "ATOM": "atom",
+    "ATOMG": "atom",
+    "ATOMS": "atom",
+    "RED": "atom",
+    "REDG": "atom",
+    "REDAS": "atom",
+}
+
+
+@dataclass(frozen=True)
+class SassFunction:
+    """What is known of one kernel's instructions."""
+
+    name: str
+    instructions: int
+    """Without the NOPs that pad the end."""
+    mix: Mapping[str, int]
+    """Counts by class; classes that do not occur are absent."""
+    screened: frozenset[ScreenClass]
+    """What the screen asks about and found here."""
+    waits_for_producer: bool
+    """Whether a programmatic dependent launch is waited for (griddepcontrol.wait)."""
+
+
+def disassemble(
+    cubin: bytes, toolchain: FoundToolchain, settings: Settings
+) -> tuple[SassFunction, ...] | None:
+    """Return what the instructions of `cubin` tell; None where no nvdisasm is installed.
+
+    Raises:
+        InfraError: nvdisasm cannot read a cubin of its own toolkit.
+    """
+    if toolchain.nvdisasm is None:
+        return None
+    with TemporaryDirectory(prefix="kopt-sass-") as scratch:
+        path = Path(scratch) / "candidate.cubin"
+        path.write_bytes(cubin)
+        policy = SandboxPolicy(
+            readable=(toolchain.nvdisasm.parent,),
+            writable=(path.parent,),
+            output_bytes=_OUTPUT_LIMIT_BYTES,
+        )
+        run = run_sandboxed([toolchain.nvdisasm, "-json", path.name], policy, settings)
+    if run.returncode != 0 or run.timed_out or run.dropped_bytes:
+        said = run.stderr.decode(errors="replace").strip()[-300:]
+        raise InfraError(f"nvdisasm ended with {run.returncode} on a fresh cubin: {said}")
+    return parse_nvdisasm(run.stdout.decode())
+
+
+def parse_nvdisasm(text: str) -> tuple[SassFunction, ...]:
+    """Return the functions in the output of `nvdisasm -json`.
+
+    Raises:
+        ValueError: `text` is not its [metadata, functions].
+    """
+    _metadata, functions = cast(tuple[Any, list[dict[str, Any]]], json.loads(text))
+    return tuple(
+        _function(
+            str(function["function-name"]),
+            [
+                (str(entry["opcode"]), str(entry.get("operands", "")))
+                for entry in function["sass-instructions"]
+            ],
+        )
+        for function in functions
+    )
+
+
+def instruction_class(opcode: str) -> str | None:
+    """Return the class that `opcode`, e.g. LDG.E.128.CONSTANT, counts in; None for the rest."""
+    base, _, modifiers = opcode.partition(".")
+    if base in _BY_WIDTH:
+        return f"{_BY_WIDTH[base]}_{_width(modifiers)}"
+    if base.endswith("MMA"):
+        return "mma"
+    return _CLASSES.get(base)
+
+
+def _width(modifiers: str) -> str:
+    parts = modifiers.split(".")
+    for part, width in (("256", "256"), ("128", "128"), ("64", "64")):
+        if part in parts:
+            return width
+    for part, width in (("U16", "16"), ("S16", "16"), ("U8", "8"), ("S8", "8")):
+        if part in parts:
+            return width
+    return "32"
+
+
+def _function(name: str, instructions: list[tuple[str, str]]) -> SassFunction:
+    while instructions and instructions[-1][0] == "NOP":
+        instructions.pop()
+    classes = (instruction_class(opcode) for opcode, _ in instructions)
+    screened = {
+        found for opcode, operands in instructions for found in _screen_classes(opcode, operands)
+    }
+    return SassFunction(
+        name=name,
+        instructions=len(instructions),
+        mix=dict(sorted(Counter(found for found in classes if found).items())),
+        screened=frozenset(screened),
+        waits_for_producer=any(opcode.startswith("ACQBULK") for opcode, _ in instructions),
+    )
+
+
+def _screen_classes(opcode: str, operands: str) -> Iterable[ScreenClass]:
+    base = opcode.partition(".")[0]
+    if base == "BPT":
+        yield "stop"
+    elif base == "NANOSLEEP":
+        yield "sleep"
+    if "SR_GLOBALTIMER" in operands:
+        yield "wall_clock"
+    elif "SR_CLOCK" in operands:
+        yield "clock"
+    if "c[0x4]" in operands:
+        yield "module_state"

@@ -74,6 +74,24 @@ def parse_header(candidate: Candidate, problem: Problem) -> HeaderOutcome:
     return HeaderOutcome(header=header.model_copy(update={"first_body_line": first_body_line}))
 
 
+def declared_macros(source: str) -> frozenset[str]:
+    """Return the macros that the header of `source` asks for: tune names and KOPT_<AXIS>.
+
+    Nothing is checked against a problem; a header with mistakes declares none.
+    """
+    opening = _OPENING.match(source)
+    end = source.find("*/")
+    if opening is None or end < 0:
+        return frozenset()
+    try:
+        root = load_yaml(source[opening.end() : end])
+    except YamlError:
+        return frozenset()
+    fields = Fields(root, "header", _KEYS, Findings())
+    axes = {node.text for node in fields.items("specialize") if isinstance(node, Scalar)}
+    return frozenset(fields.entries("tune")) | {f"KOPT_{axis}" for axis in axes}
+
+
 def _refused(diagnostic: Diagnostic) -> HeaderOutcome:
     return HeaderOutcome(header=None, diagnostics=(diagnostic,))
 

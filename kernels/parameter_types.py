@@ -1,0 +1,147 @@
+"""C++17 text that asserts the exact parameter types of every launched kernel.
+
+The cubin knows offsets and sizes only: a `float*` in the place of a `__nv_bfloat16*` looks alike.
+So the compiler decides, from text appended to the candidate's source. It includes nothing (types
+of CUDA headers are declared as the structs that they are), and each of its names starts with
+`kopt_`, which the source screen keeps candidates from defining. nvcc, NVRTC and g++ accept it.
+"""
+
+from .plan import Argument, Launch, LaunchPlan
+from .problem import Problem
+
+ASSERTIONS_FILE = "launch_plan"
+"""The file name of these lines in compiler messages."""
+
+DTYPE_SPELLINGS = {
+    "bool": ("bool",),
+    "uint8": ("unsigned char",),
+    "int8": ("signed char",),
+    "float8_e4m3fn": ("__nv_fp8_e4m3", "unsigned char"),
+    "float8_e5m2": ("__nv_fp8_e5m2", "unsigned char"),
+    "float16": ("__half",),
+    "bfloat16": ("__nv_bfloat16",),
+    "int16": ("short",),
+    "float32": ("float",),
+    "int32": ("int",),
+    "uint32": ("unsigned int",),
+    "int64": ("long long", "long"),
+    "float64": ("double",),
+}
+"""Accepted element types. `uint8_t`, `int64_t` and `__nv_fp8_storage_t` are names of these."""
+
+_SHOWN = {
+    "unsigned char": "uint8_t",
+    "signed char": "int8_t",
+    "short": "int16_t",
+    "long": "int64_t",
+    "CUtensorMap_st": "const __grid_constant__ CUtensorMap",
+}
+
+# Two overloads see the kernel's name: its own signature, and, where the candidate declares no
+# such function, the declaration in kopt_fallback. The int parameter makes the first the better.
+_PRELUDE = """
+struct __half;
+struct __nv_bfloat16;
+struct __nv_fp8_e4m3;
+struct __nv_fp8_e5m2;
+struct CUtensorMap_st;
+struct kopt_missing;
+template <class... kopt_t> struct kopt_list;
+template <class kopt_a, class kopt_b> struct kopt_same { static constexpr bool kopt_is = false; };
+template <class kopt_a> struct kopt_same<kopt_a, kopt_a> { static constexpr bool kopt_is = true; };
+template <class kopt_l> struct kopt_count { static constexpr int kopt_is = -1; };
+template <class... kopt_t> struct kopt_count<kopt_list<kopt_t...>> {
+  static constexpr int kopt_is = sizeof...(kopt_t);
+};
+template <int kopt_n, class kopt_l> struct kopt_at { using kopt_type = kopt_missing; };
+template <class kopt_h, class... kopt_t> struct kopt_at<0, kopt_list<kopt_h, kopt_t...>> {
+  using kopt_type = kopt_h;
+};
+template <int kopt_n, class kopt_h, class... kopt_t>
+struct kopt_at<kopt_n, kopt_list<kopt_h, kopt_t...>> : kopt_at<kopt_n - 1, kopt_list<kopt_t...>> {};
+template <class kopt_l, int kopt_n, class... kopt_accepted> struct kopt_accepts {
+  static constexpr bool kopt_is =
+      (kopt_same<typename kopt_at<kopt_n, kopt_l>::kopt_type, kopt_accepted>::kopt_is || ...);
+};
+template <class... kopt_t> kopt_list<kopt_t...> kopt_parameters(void (*)(kopt_t...), int);
+kopt_missing kopt_parameters(kopt_missing (*)(kopt_missing), long);
+"""
+
+
+def type_assertions(plan: LaunchPlan, problem: Problem) -> str:
+    """Return the text to append to the candidate's source.
+
+    An assertion that fails names the kernel, the line of its launch in the header, the argument,
+    and the accepted types. A tensor is a pointer, const for role `in`; scratch a pointer; an axis
+    int or a 64-bit integer; a scalar its dtype; a tensor map CUtensorMap by value.
+
+    Args:
+        plan: Any plan of the candidate: launches and arguments count, numbers do not.
+        problem: Roles and dtypes of the tensors.
+    """
+    kernels = sorted({launch.kernel for launch in plan.launches})
+    fallbacks = "".join(f"kopt_missing {kernel}(kopt_missing);\n" for kernel in kernels)
+    # The blank lines end a last line of the candidate that has no newline or ends in a backslash.
+    lines = [
+        f'\n\n#line 1 "{ASSERTIONS_FILE}"{_PRELUDE}',
+        f"namespace kopt_fallback {{\n{fallbacks}}}\nusing namespace kopt_fallback;\n",
+    ]
+    for index, launch in enumerate(plan.launches, 1):
+        lines.append(_launch_assertions(f"kopt_launch_{index}", launch, plan, problem))
+    return "".join(lines)
+
+
+def _launch_assertions(name: str, launch: Launch, plan: LaunchPlan, problem: Problem) -> str:
+    where = f"kernel '{launch.kernel}'"
+    if launch.line is not None:
+        where += f" (launched in line {launch.line} of the header)"
+    count = len(launch.arguments)
+    passed = ", ".join(argument.name for argument in launch.arguments)
+    is_missing = f"kopt_count<{name}>::kopt_is < 0"
+    has_count = f"kopt_count<{name}>::kopt_is == {count}"
+    lines = [
+        f"using {name} = decltype(kopt_parameters({launch.kernel}, 0));",
+        f'static_assert(!({is_missing}), "{where}: the source has no such function at global scope;'
+        ' a launched kernel is an extern C __global__ void function without overloads");',
+        f'static_assert({is_missing} || {has_count}, "{where}: the plan passes {count} arguments'
+        f' ({passed}), the kernel has another number of parameters");',
+    ]
+    for ordinal, argument in enumerate(launch.arguments):
+        accepted = _accepted_types(argument, plan, problem)
+        shown = " or ".join(dict.fromkeys(_shown(spelling) for spelling in accepted))
+        condition = f"kopt_accepts<{name}, {ordinal}, {', '.join(accepted)}>::kopt_is"
+        message = f"{where}: parameter {ordinal + 1}, {_role(argument, problem)}, must be {shown}"
+        lines.append(f'static_assert(!({has_count}) || {condition}, "{message}");')
+    return "\n".join(lines) + "\n"
+
+
+def _accepted_types(argument: Argument, plan: LaunchPlan, problem: Problem) -> tuple[str, ...]:
+    if argument.kind == "tensor":
+        tensor = problem.tensor(argument.name)
+        const = "const " if tensor.role == "in" else ""
+        return tuple(f"{const}{spelling}*" for spelling in DTYPE_SPELLINGS[tensor.dtype])
+    if argument.kind == "scratch":
+        scratch = next(entry for entry in plan.scratch if entry.name == argument.name)
+        return tuple(f"{spelling}*" for spelling in DTYPE_SPELLINGS[scratch.dtype])
+    if argument.kind == "tensor_map":
+        return ("CUtensorMap_st",)
+    if argument.is_axis:
+        return (*DTYPE_SPELLINGS["int32"], *DTYPE_SPELLINGS["int64"])
+    return DTYPE_SPELLINGS[argument.kind]
+
+
+def _shown(spelling: str) -> str:
+    """Return `spelling` as authors write it: uint8_t* for unsigned char*."""
+    const = "const " if spelling.startswith("const ") else ""
+    core = spelling.removeprefix("const ").removesuffix("*")
+    return f"{const}{_SHOWN.get(core, core)}{'*' if spelling.endswith('*') else ''}"
+
+
+def _role(argument: Argument, problem: Problem) -> str:
+    if argument.kind == "tensor":
+        return f"the tensor '{argument.name}' of role {problem.tensor(argument.name).role}"
+    if argument.kind == "scratch":
+        return f"the scratch buffer '{argument.name}'"
+    if argument.kind == "tensor_map":
+        return f"the tensor map '{argument.name}'"
+    return f"the {'axis' if argument.is_axis else argument.kind} '{argument.name}'"

@@ -1,0 +1,235 @@
+"""What a candidate's source may not contain, found before any compiler sees it.
+
+The screen reads tokens (`source_lexer.py`), so a word in a comment or a string is no finding. It
+refuses what reads the host's files, what tells the compilers or devices apart that must see the
+same code, and the tricks that would hide either. It does not judge what the kernel computes.
+"""
+
+import re
+from difflib import get_close_matches
+from itertools import groupby
+
+from .candidate import Candidate
+from .excerpts import source_excerpt
+from .header_parser import declared_macros
+from .record import Diagnostic
+from .source_lexer import LogicalLine, Token, logical_lines
+from .source_names import (
+    CONDITIONALS,
+    CUDA_FOLDERS,
+    CUDA_HEADERS,
+    DIRECTIVES,
+    PRAGMAS,
+    STANDARD_HEADERS,
+    forbidden_name,
+    kopt_headers,
+    protected_macro,
+)
+
+MAX_FINDINGS = 20
+
+_SAME_CODE = "the code that is checked is the code that ships"
+_CHARACTERS = (
+    (re.compile(r"[\x00-\x08\x0e-\x1f\x7f]|\r(?!\n)"), "a control character"),
+    (re.compile(r"\\[ \t\v\f]+\r?\n"), "a backslash with blanks behind it ends the line"),
+    (re.compile(r"\?\?/"), "the trigraph ??/"),
+)
+_CONDITION_WORDS = frozenset({"defined", "true", "false", "and", "or", "not"})
+_STRING = re.compile(r'^(?:u8|u|U|L)?(?:R"[^(]*\((?P<raw>.*)\)[^)]*"|"(?P<plain>.*)")$', re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:x(?P<hex>[0-9a-fA-F]+)|(?P<octal>[0-7]{1,3})|[\s\S])")
+_FILE_DIRECTIVES = re.compile(r"\.\s*(incbin|include)\b")
+_PASTE = frozenset({"##", "%:%:"})
+_PREFIXES_OF_STRINGS = frozenset({"R", "L", "u", "U", "u8", "LR", "uR", "UR", "u8R"})
+
+
+def screen_source(candidate: Candidate) -> tuple[Diagnostic, ...]:
+    """Return what is refused in `candidate`, in source order, at most 20 findings."""
+    screen = _Screen(candidate.source)
+    return tuple(screen.findings()[:MAX_FINDINGS])
+
+
+class _Screen:
+    """One pass over one source."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._found: dict[int, Diagnostic] = {}
+        self._own_macros = set(declared_macros(source))
+
+    def findings(self) -> list[Diagnostic]:
+        for form, what in _CHARACTERS:
+            for match in form.finditer(self._source):
+                self._refuse(match.start(), f"{what} is not allowed in a source")
+        lines = logical_lines(self._source)
+        for line in lines:
+            if _directive(line) == "define" and len(line.tokens) > 2:
+                self._own_macros.add(line.tokens[2].text)
+        for line in lines:
+            self._check_names(line)
+            if line.is_directive:
+                self._check_directive(line)
+        self._check_strings([token for line in lines for token in line.tokens])
+        return [self._found[offset] for offset in sorted(self._found)]
+
+    def _refuse(self, offset: int, message: str, hint: str | None = None) -> None:
+        line = self._source.count("\n", 0, offset) + 1
+        column = offset - (self._source.rfind("\n", 0, offset) + 1) + 1
+        excerpt = source_excerpt(self._source, line, column)
+        found = Diagnostic(message=message, line=line, column=column, excerpt=excerpt, hint=hint)
+        self._found.setdefault(offset, found)
+
+    def _check_names(self, line: LogicalLine) -> None:
+        for token in line.tokens:
+            if token.kind == "identifier" and (what := forbidden_name(token.text)):
+                self._refuse(token.offset, f"{token.text} is {what} and not allowed", _SAME_CODE)
+            elif token.kind == "punctuation" and token.text in ("%:", "%:%:", "??="):
+                self._refuse(token.offset, f"write # instead of {token.text}")
+
+    def _check_directive(self, line: LogicalLine) -> None:
+        hash_token = line.tokens[0]
+        name = _directive(line)
+        if name is None:
+            if len(line.tokens) > 1:
+                self._refuse(hash_token.offset, "a line marker is not allowed", _SAME_CODE)
+        elif name not in DIRECTIVES and name not in CONDITIONALS:
+            self._refuse(hash_token.offset, f"the directive #{name} is not allowed")
+        elif name == "include":
+            self._check_include(line)
+        elif name == "pragma":
+            self._check_pragma(line.tokens[0], " ".join(t.text for t in line.tokens[2:]))
+        elif name in CONDITIONALS:
+            self._check_condition(line)
+        elif name in ("define", "undef"):
+            self._check_macro(line)
+        if any(token.kind == "string" and "\n" in token.text for token in line.tokens):
+            self._refuse(hash_token.offset, "a raw string over several lines inside a directive")
+
+    def _check_include(self, line: LogicalLine) -> None:
+        if len(line.tokens) != 3 or line.tokens[2].kind != "header":
+            offset = line.tokens[-1].offset
+            self._refuse(offset, "#include needs one header name: <name>, not a macro or more")
+            return
+        token = line.tokens[2]
+        name = token.text[1:-1]
+        if name in STANDARD_HEADERS | CUDA_HEADERS | kopt_headers() or _is_in_cuda_folder(name):
+            return
+        if name.startswith("/"):
+            reason = f"the absolute include {token.text} is not allowed"
+        elif ".." in name.split("/"):
+            reason = f"the include {token.text} leaves its folder by .."
+        elif name.startswith("kopt/"):
+            known = ", ".join(sorted(kopt_headers()))
+            reason = f"kopt has no header {token.text}; there are {known}"
+        else:
+            reason = f"the include {token.text} is not on the list of allowed headers"
+        close = get_close_matches(name, STANDARD_HEADERS | CUDA_HEADERS | kopt_headers(), n=2)
+        hint = f"did you mean {' or '.join(f'<{match}>' for match in close)}?" if close else None
+        allowed = "allowed are <kopt/...>, CUDA's own headers and standard headers by name"
+        self._refuse(token.offset, reason, hint or allowed)
+
+    def _check_pragma(self, place: Token, text: str) -> None:
+        if not PRAGMAS.match(text):
+            message = f"#pragma {text[:60]} is not allowed"
+            self._refuse(place.offset, message, "allowed are unroll, nounroll and nv_diag_*")
+
+    def _check_condition(self, line: LogicalLine) -> None:
+        for token in line.tokens[2:]:
+            is_known = token.text in self._own_macros or token.text in _CONDITION_WORDS
+            if token.kind == "identifier" and not is_known:
+                message = (
+                    f"#{line.tokens[1].text} tests {token.text}, which this file does not define"
+                )
+                hint = "conditions may test own macros, tune values and KOPT_<AXIS> of specialize"
+                self._refuse(token.offset, message, hint)
+
+    def _check_macro(self, line: LogicalLine) -> None:
+        if len(line.tokens) < 3:
+            return
+        name = line.tokens[2]
+        if reason := protected_macro(name.text):
+            message = f"#{line.tokens[1].text} of {name.text} is not allowed: {reason}"
+            self._refuse(name.offset, message)
+        if line.tokens[1].text == "define":
+            self._check_pastes(line)
+
+    def _check_pastes(self, line: LogicalLine) -> None:
+        """Refuse ## unless its first operand is literal text that cannot begin a hidden name."""
+        body = line.tokens[3:]
+        parameters = _parameters(body)
+        for index, token in enumerate(body):
+            is_first = index < 2 or body[index - 2].text not in _PASTE
+            if token.text not in _PASTE or not is_first:
+                continue
+            left = body[index - 1] if index else token
+            if left.text == "," and index + 1 < len(body) and body[index + 1].text == "__VA_ARGS__":
+                continue
+            if left.kind != "identifier" or left.text in parameters or _could_hide(left.text):
+                message = "## may only extend a name whose first part stands in the macro itself"
+                self._refuse(token.offset, message, "write kernel_##name, not a##b or _##name")
+
+    def _check_strings(self, tokens: list[Token]) -> None:
+        for is_string, group in groupby(tokens, key=lambda token: token.kind == "string"):
+            strings = list(group)
+            if is_string and (
+                found := _FILE_DIRECTIVES.search("".join(_content(t.text) for t in strings))
+            ):
+                message = f"an assembler .{found[1]} reads files of the host and is not allowed"
+                self._refuse(strings[0].offset, message)
+        for index, token in enumerate(tokens):
+            if token.text != "_Pragma":
+                continue
+            behind = tokens[index + 1 : index + 3]
+            if len(behind) == 2 and behind[0].text == "(" and behind[1].kind == "string":
+                self._check_pragma(token, _content(behind[1].text).strip())
+            else:
+                message = "_Pragma is allowed with a string literal only"
+                self._refuse(token.offset, message, "#pragma unroll takes a macro or constexpr")
+
+
+def _directive(line: LogicalLine) -> str | None:
+    """Return the directive's name; None for an ordinary line, a lone # or a line marker."""
+    if not line.is_directive or len(line.tokens) < 2 or line.tokens[1].kind != "identifier":
+        return None
+    return line.tokens[1].text
+
+
+def _is_in_cuda_folder(name: str) -> bool:
+    return CUDA_FOLDERS.fullmatch(name) is not None
+
+
+def _parameters(body: tuple[Token, ...]) -> frozenset[str]:
+    """Return the parameter names of a macro; more than these if it is no function."""
+    if not body or body[0].text != "(":
+        return frozenset()
+    names: set[str] = set()
+    for token in body[1:]:
+        if token.text == ")":
+            break
+        names.add(token.text)
+    return frozenset({*names, "__VA_ARGS__"})
+
+
+def _could_hide(prefix: str) -> bool:
+    """Whether pasting behind `prefix` can make a forbidden name or a string."""
+    is_prefix_of_forbidden = any(
+        name.startswith(prefix) or prefix.startswith(name) for name in ("KOPT_SIM", "NV_")
+    )
+    return prefix.startswith("_") or is_prefix_of_forbidden or prefix in _PREFIXES_OF_STRINGS
+
+
+def _content(literal: str) -> str:
+    """Return what a string literal stands for, escapes of single characters decoded."""
+    match = _STRING.match(literal)
+    if match is None:
+        return literal
+    if match["raw"] is not None:
+        return match["raw"]
+    return _ESCAPE.sub(_unescaped, match["plain"])
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    if match["hex"]:
+        return chr(int(match["hex"], 16) % 0x110000)
+    if match["octal"]:
+        return chr(int(match["octal"], 8))
+    return {"n": "\n", "t": "\t"}.get(match[0][1], match[0][1])

@@ -21,7 +21,6 @@ from .hidden_seeds import draw_hidden_seeds
 from .request import CheckRequest
 from .run_cases import BatchResult, CaseBatch, run_cases
 
-
 __all__ = ["CheckRequest", "check_candidate"]
 
 

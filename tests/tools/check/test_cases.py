@@ -1,0 +1,73 @@
+"""What each level runs."""
+
+from pathlib import Path
+
+import pytest
+
+from kopt.kernels.oracle import REGIMES
+from kopt.kernels.problem import Problem
+from kopt.tools.check.cases import LARGE_BYTES, Seeds, plan_cases, workload_bytes
+from kopt.tools.check.unwritten_gate import POISONS
+from support.synthetic_check import synthetic_problem
+
+SEEDS = Seeds(visible=(1, 2, 3), hidden=(1001, 1002))
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Problem:
+    return synthetic_problem(tmp_path, ((2048, 2048), (8, 64), (16, 64)))
+
+
+def test_quick_runs_one_seed_under_both_poisons(problem: Problem) -> None:
+    (case,) = plan_cases(problem, problem.workloads[1:2], "quick", SEEDS)
+    assert (case.seed, case.regime, case.hidden) == (1, "normal", False)
+    assert [(run.poison, run.schedule_seed) for run in case.runs] == [(p, 0) for p in POISONS]
+
+
+def test_full_starts_with_the_smallest_workload(problem: Problem) -> None:
+    cases = plan_cases(problem, problem.workloads, "full", SEEDS)
+    names = list(dict.fromkeys(case.workload.name for case in cases))
+    assert names == ["b8xh64", "b16xh64", "b2048xh2048"]
+
+
+def test_full_meets_every_seed_and_every_regime(problem: Problem) -> None:
+    cases = plan_cases(problem, problem.workloads[1:2], "full", SEEDS)
+    assert {case.regime for case in cases} == set(REGIMES)
+    assert {case.seed for case in cases if not case.hidden} == {1, 2, 3}
+    assert {case.seed for case in cases if case.hidden} == {1001, 1002}
+    runs = [run for case in cases for run in case.runs]
+    assert {run.poison for run in runs} == set(POISONS)
+    assert len({run.schedule_seed for run in runs}) == len(runs)
+
+
+def test_zero_blocks_run_under_both_poisons(problem: Problem) -> None:
+    cases = plan_cases(problem, problem.workloads[1:], "full", SEEDS)
+    pairs = [case for case in cases if case.regime == "zero_blocks"]
+    assert len(pairs) == 2
+    assert all([run.poison for run in case.runs] == list(POISONS) for case in pairs)
+
+
+def test_workloads_of_a_domain_meet_hidden_seeds_in_different_regimes(problem: Problem) -> None:
+    cases = plan_cases(problem, problem.workloads[1:], "full", SEEDS)
+    hidden = {(case.workload.name, case.regime) for case in cases if case.hidden}
+    assert len({regime for _, regime in hidden}) > 2
+
+
+def test_more_seeds_than_regimes_are_all_used(problem: Problem) -> None:
+    seeds = Seeds(visible=tuple(range(9)), hidden=(1001,))
+    cases = plan_cases(problem, problem.workloads[1:2], "full", seeds)
+    assert {case.seed for case in cases} == {*range(9), 1001}
+
+
+def test_a_large_workload_has_one_visible_and_one_hidden_seed(problem: Problem) -> None:
+    large = problem.workloads[0]
+    assert workload_bytes(problem, large) > LARGE_BYTES
+    visible, hidden = plan_cases(problem, (large,), "full", SEEDS)
+    assert (visible.seed, visible.hidden, visible.regime) == (1, False, "normal")
+    assert (hidden.seed, hidden.hidden) == (1001, True)
+    assert visible.runs[0].poison != hidden.runs[0].poison
+
+
+def test_labels_never_name_a_hidden_seed(problem: Problem) -> None:
+    cases = plan_cases(problem, problem.workloads, "full", SEEDS)
+    assert not any("100" in case.label for case in cases if case.hidden)

@@ -1,0 +1,164 @@
+"""Honest kernels are accepted: other rounding orders, approximations, signed zeros, ties."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from kopt.kernels.nvfp4 import quantize_blocks
+from kopt.kernels.oracle import REGIMES, load_oracle
+from kopt.kernels.rounding import decode, pack_e2m1, round_to_bf16, round_to_e4m3
+from kopt.tools.check.accuracy import measure_accuracy
+from kopt.tools.check.case_data import CaseData
+from kopt.tools.check.judge import judge
+from kopt.tools.check.reference import make_reference
+from support.oracle_run import problems, workload_of
+from support.synthetic_check import Checked, checked, synthetic_problem
+
+SMALL_AXES = {
+    "add_rmsnorm_fp4quant": {"B": 5, "H": 256},
+    "add_rmsnorm_fp4quant_sf128x4": {"B": 5, "H": 256},
+    "nvfp4_quantize": {"M": 5, "K": 256},
+    "nvfp4_quantize_linear": {"M": 5, "K": 256},
+    "silu_mul_fp4quant": {"B": 3, "M": 5, "K": 256},
+    "silu_mul_fp4quant_linear": {"B": 3, "M": 5, "K": 256},
+    "fused_add_rmsnorm_fp8_block_quant": {"B": 5, "H": 512},
+    "fused_add_rmsnorm_quant": {"B": 5, "H": 256},
+    "fused_add_rmsnorm": {"B": 5, "H": 256},
+    "silu_and_mul": {"B": 5, "H": 256},
+    "rope_quantize_fp8": {"N": 5, "H": 2, "R": 64, "C": 128, "P": 16},
+    "merge_state": {"N": 5, "H": 2, "D": 128},
+}
+
+
+def _values(case: Checked) -> npt.NDArray[np.float64]:
+    return decode(case.data.inputs["x"]) * 1.3
+
+
+def _requantize(case: Checked, y: npt.NDArray[np.float64]) -> None:
+    """Store what a kernel gives that computed `y` instead of the exact values."""
+    amax = np.abs(_values(case)).max()
+    quantized = quantize_blocks(y, np.float64(448 * 6 / amax))
+    case.outputs["codes"] = quantized.packed
+    case.outputs["block_scale"] = quantized.scales
+    case.outputs["y_fp8"] = round_to_e4m3(y)
+    case.outputs["y_bf16"] = round_to_bf16(y)
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_the_correctly_rounded_result_passes(tmp_path: Path, regime: str) -> None:
+    assert checked(synthetic_problem(tmp_path), regime).judge().finding is None
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_values_rounded_to_bf16_before_quantisation_pass(tmp_path: Path, regime: str) -> None:
+    case = checked(synthetic_problem(tmp_path, ((32, 256),)), regime)
+    before = case.outputs["codes"].copy()
+    _requantize(case, decode(round_to_bf16(_values(case))))
+    assert case.judge().finding is None
+    assert np.any(case.outputs["codes"] != before)
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_values_rounded_to_bf16_twice_on_the_way_pass(tmp_path: Path, regime: str) -> None:
+    case = checked(synthetic_problem(tmp_path, ((32, 256),)), regime)
+    half_way = decode(round_to_bf16(_values(case) * 0.7))
+    _requantize(case, decode(round_to_bf16(half_way / 0.7 / 1.1)) * 1.1)
+    assert case.judge().finding is None
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_approximate_reciprocals_pass(tmp_path: Path, regime: str) -> None:
+    case = checked(synthetic_problem(tmp_path, ((32, 256),)), regime)
+    noise = np.random.default_rng(5).uniform(-1e-7, 1e-7, (32, 256))
+    _requantize(case, _values(case) * (1 + noise))
+    assert case.judge().finding is None
+
+
+def test_a_zero_code_of_either_sign_passes(tmp_path: Path) -> None:
+    case = checked(synthetic_problem(tmp_path), "mixed")
+    codes = case.outputs["codes"]
+    low_is_zero = (codes & 0x7) == 0
+    assert low_is_zero.any()
+    codes[low_is_zero] ^= 0x8
+    assert case.judge().finding is None
+
+
+def test_any_code_passes_under_a_zero_scale(tmp_path: Path) -> None:
+    case = checked(synthetic_problem(tmp_path), "zero_blocks")
+    zero = np.repeat(decode(case.outputs["block_scale"]) == 0, 8, axis=1)
+    assert zero.any()
+    case.outputs["codes"][zero] = 0x77
+    assert case.judge().finding is None
+
+
+def test_an_honest_last_bit_passes_where_correct_rounding_has_no_error(tmp_path: Path) -> None:
+    problem = synthetic_problem(tmp_path)
+    oracle = (tmp_path / "oracle.py").read_text()
+    (tmp_path / "oracle.py").write_text(oracle.replace("x * 1.3", "x * 2.0"))
+    case = checked(problem)
+    assert np.array_equal(decode(case.outputs["y_bf16"]), decode(case.data.inputs["x"]) * 2)
+    bits = case.outputs["y_bf16"].view(np.uint16)
+    bits[:, ::5] += 1
+    assert case.judge().finding is None
+
+
+def test_one_dominating_value_that_is_one_step_off_passes(tmp_path: Path) -> None:
+    case = checked(synthetic_problem(tmp_path), "outliers")
+    y = np.abs(_values(case))
+    bits = case.outputs["y_bf16"].view(np.uint16)
+    bits[np.arange(8), y.argmax(axis=1)] += 1
+    assert case.judge().finding is None
+
+
+def test_either_neighbour_of_an_exact_midpoint_passes(tmp_path: Path) -> None:
+    problem = synthetic_problem(tmp_path, ((1, 16),))
+    oracle = (tmp_path / "oracle.py").read_text()
+    (tmp_path / "oracle.py").write_text(oracle.replace("* 1.3", "* 0.0 + TIES") + TIES)
+    for code in (2, 3):
+        case = checked(problem)
+        case.outputs["codes"][0, 0] = pack_e2m1(np.array([code, 7], dtype=np.uint8))[0]
+        assert case.judge().finding is None
+
+
+TIES = "\n\nTIES = np.array([[1.25, 6.0] + [0.0] * 14])\n"
+
+
+def test_rounding_of_the_last_row_sum_in_float32_passes(tmp_path: Path) -> None:
+    case = checked(synthetic_problem(tmp_path, ((32, 256),)))
+    sums = _values(case).astype(np.float32).cumsum(axis=1, dtype=np.float32)[:, -1]
+    case.outputs["total"][:-1] = sums[:-1]
+    assert case.judge().finding is None
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("name", SMALL_AXES)
+def test_every_packaged_oracle_passes_its_own_gates(name: str, regime: str) -> None:
+    problem = problems()[name]
+    workload = workload_of(problem, SMALL_AXES[name])
+    oracle = load_oracle(problem)
+    inputs = oracle.make_inputs(workload, np.random.default_rng(7), regime)
+    scalars = {scalar.name: scalar.value for scalar in problem.scalars}
+    expected = oracle.expected(inputs, scalars)
+    data = CaseData(
+        inputs,
+        {output: make_reference(problem, output, entry) for output, entry in expected.items()},
+    )
+    outputs: dict[str, npt.NDArray[Any]] = {}
+    for output, entry in expected.items():
+        size = entry.rounded.itemsize
+        buffer = inputs.get(output, np.full(entry.rounded.shape, -1, f"i{size}"))
+        buffer = buffer.view(f"u{size}").copy()
+        buffer[entry.written] = entry.rounded.view(f"u{size}")[entry.written]
+        outputs[output] = buffer.view(entry.rounded.dtype)
+    judgement = judge(data, outputs, 0xFF)
+    assert judgement.finding is None
+    for entry in measure_accuracy(judgement.outputs):
+        assert entry.mismatch_fraction == 0
+        assert entry.within_mission_numbers
+
+
+def test_every_packaged_problem_is_among_the_small_ones() -> None:
+    assert set(SMALL_AXES) == set(problems())

@@ -1,0 +1,148 @@
+"""The oracle cache: same data back, damage and races survived, size bounded."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from kopt.tools.check.case_data import CaseData, CaseKey
+from kopt.tools.check.oracle_cache import OracleCache, case_hash
+from support.synthetic_check import synthetic_problem
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> CaseKey:
+    problem = synthetic_problem(tmp_path / "problem", layout="sf_128x4")
+    return CaseKey(problem, problem.workloads[0], 1, "normal")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> OracleCache:
+    return OracleCache(tmp_path / "cache")
+
+
+def _bytes(array: npt.NDArray[Any] | None) -> bytes | None:
+    return None if array is None else array.tobytes()
+
+
+def _assert_same(one: CaseData, other: CaseData) -> None:
+    assert {name: (a.dtype, a.shape, a.tobytes()) for name, a in one.inputs.items()} == {
+        name: (a.dtype, a.shape, a.tobytes()) for name, a in other.inputs.items()
+    }
+    for name, reference in one.references.items():
+        loaded = other.references[name]
+        for part in ("exact", "bits", "written", "offsets", "slack", "unit"):
+            assert _bytes(getattr(reference, part)) == _bytes(getattr(loaded, part)), part
+        for part in ("number_format", "shape", "rows", "scaled_by", "bit_exact"):
+            assert getattr(reference, part) == getattr(loaded, part), part
+        assert (reference.noise is None) == (loaded.noise is None)
+
+
+def _entries(cache: OracleCache) -> list[Path]:
+    return sorted(path for path in cache.folder.iterdir() if not path.name.startswith("."))
+
+
+def test_the_second_load_comes_from_disk_and_is_the_same(
+    key: CaseKey, cache: OracleCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = cache.load(key)
+
+    def refuse(key: CaseKey) -> CaseData:
+        raise AssertionError("the oracle ran again")
+
+    monkeypatch.setattr("kopt.tools.check.oracle_cache.make_case_data", refuse)
+    _assert_same(made, cache.load(key))
+
+
+def test_seed_regime_and_oracle_have_entries_of_their_own(key: CaseKey) -> None:
+    keys = {case_hash(key), case_hash(replace(key, seed=2)), case_hash(replace(key, regime="tiny"))}
+    oracle = key.problem.folder / "oracle.py"
+    oracle.write_text(oracle.read_text() + "\n# changed\n")
+    keys.add(case_hash(key))
+    assert len(keys) == 4
+
+
+def test_an_entry_says_nothing_of_the_seed(key: CaseKey, cache: OracleCache) -> None:
+    cache.load(replace(key, seed=918273645))
+    (entry,) = _entries(cache)
+    assert "918273645" not in entry.name
+    assert b"918273645" not in (entry / "entry.json").read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["cut", "zeroed", "removed", "bad json", "no entry.json"])
+def test_a_damaged_entry_is_made_again(key: CaseKey, cache: OracleCache, damage: str) -> None:
+    made = cache.load(key)
+    (entry,) = _entries(cache)
+    array = entry / "output-y_bf16-exact.npy"
+    if damage == "cut":
+        os.truncate(array, array.stat().st_size - 8)
+    elif damage == "zeroed":
+        with array.open("r+b") as file:
+            file.seek(array.stat().st_size - 512)
+            file.write(bytes(512))
+    elif damage == "removed":
+        array.unlink()
+    elif damage == "bad json":
+        (entry / "entry.json").write_text("{")
+    else:
+        (entry / "entry.json").unlink()
+    _assert_same(made, cache.load(key))
+    _assert_same(made, cache.load(key))
+    assert len(_entries(cache)) == 1
+
+
+def test_a_place_taken_by_another_process_is_left_to_it(
+    key: CaseKey, cache: OracleCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = cache.load(key)
+    (entry,) = _entries(cache)
+    stamp = (entry / "entry.json").stat().st_ino
+    monkeypatch.setattr("kopt.tools.check.oracle_cache._read", lambda place: None)
+    _assert_same(made, cache.load(key))
+    assert _entries(cache) == [entry]
+    assert (entry / "entry.json").stat().st_ino == stamp
+    assert len(list(cache.folder.iterdir())) == 1
+
+
+def test_the_entry_not_used_for_longest_goes_first(key: CaseKey, cache: OracleCache) -> None:
+    small = OracleCache(cache.folder, limit_bytes=1)
+    first, second = case_hash(key), case_hash(replace(key, seed=2))
+    cache.load(key)
+    cache.load(replace(key, seed=2))
+    for age, name in enumerate((second, first)):
+        os.utime(cache.folder / name / "entry.json", ns=(age, age))
+    size = sum(file.stat().st_size for file in (cache.folder / first).iterdir())
+    replace(small, limit_bytes=size).load(replace(key, seed=3))
+    assert {entry.name for entry in _entries(cache)} == {first, case_hash(replace(key, seed=3))}
+
+
+def test_remains_of_a_dead_writer_are_removed(key: CaseKey, cache: OracleCache) -> None:
+    cache.load(key)
+    remains = cache.folder / ".partial-4194304999-abc"  # above the largest process id of Linux
+    remains.mkdir()
+    (remains / "x.npy").write_bytes(bytes(100))
+    OracleCache(cache.folder, limit_bytes=50).load(replace(key, seed=2))
+    assert not remains.exists()
+
+
+def test_evicted_data_stays_readable_for_who_has_it(key: CaseKey, cache: OracleCache) -> None:
+    cache.load(key)
+    mapped = cache.load(key)
+    OracleCache(cache.folder, limit_bytes=0).load(replace(key, seed=2))
+    assert not (cache.folder / case_hash(key)).exists()
+    assert np.isfinite(np.asarray(mapped.references["y_bf16"].exact)).all()
+
+
+def test_a_folder_that_cannot_be_written_costs_the_reuse_only(
+    key: CaseKey, cache: OracleCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(*args: object, **kwargs: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full_disk)
+    assert cache.load(key).inputs["x"].shape == (8, 64)
+    assert list(cache.folder.iterdir()) == []

@@ -14,17 +14,25 @@ ARCH = re.compile(r"sm_\d{2,3}[af]?")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def arch_list(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
-    """Read `sm_100a,sm_90a` into its parts, each once, in the order given; () for None.
+def one_arch(_: click.Context, __: click.Parameter, text: str) -> str:
+    """Read `sm_100a`.
+
+    Raises:
+        click.BadParameter: It is no architecture of nvcc's form.
+    """
+    if not ARCH.fullmatch(text):
+        raise click.BadParameter(f"{text!r} is not an architecture such as sm_100a or sm_90a")
+    return text
+
+
+def arch_list(ctx: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
+    """Read `sm_100a,sm_90a` into its parts, each once, in the order given.
 
     Raises:
         click.BadParameter: A part is no architecture of nvcc's form.
     """
-    names = tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
-    for name in names:
-        if not ARCH.fullmatch(name):
-            raise click.BadParameter(f"{name!r} is not an architecture such as sm_100a or sm_90a")
-    return names
+    parts = dict.fromkeys(part.strip() for part in text.split(","))
+    return tuple(one_arch(ctx, parameter, part) for part in parts)
 
 
 def tune_values(_: click.Context, __: click.Parameter, text: str | None) -> dict[str, int] | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from kopt.config.errors import ToolError
+from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.status import Status
 from kopt.server.console import print_record, print_views
@@ -15,6 +16,7 @@ from kopt.server.options import (
     device_option,
     file_argument,
     kernel_option,
+    one_arch,
     tune_option,
 )
 from kopt.server.progress import status_line
@@ -44,6 +46,7 @@ class CheckOptions:
     device: str
     level: CheckLevel
     seeds: tuple[int, ...]
+    arch: str
     tune: dict[str, int] | None
 
 
@@ -75,6 +78,14 @@ def _seeds(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
     metavar="N,...",
     help="Visible seeds of the inputs; hidden ones are drawn beside them.",
 )
+@click.option(
+    "--arch",
+    default=DEFAULT_ARCH,
+    show_default=True,
+    callback=one_arch,
+    metavar="ARCH",
+    help="nvcc must accept the source for this one first.",
+)
 @tune_option
 @command_body(CheckOptions)
 def command(session: Session, options: CheckOptions) -> int:
@@ -95,6 +106,7 @@ def command(session: Session, options: CheckOptions) -> int:
             level=options.level,
             tune=options.tune,
             seeds=options.seeds,
+            arch=options.arch,
             progress=show,
         )
         result = check_candidate(request, SimDevice(session.settings), session.settings)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from kopt.config.errors import ToolError
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.status import Status
 from kopt.server.console import print_document, print_record, print_views
@@ -53,8 +52,6 @@ def command(session: Session, options: CompileOptions) -> int:
     Any number of files and architectures in one call: registers, spills, shared memory,
     theoretical occupancy and what limits it, instructions. No GPU is needed.
     """
-    if not options.archs:
-        raise ToolError("--arch is empty; give at least one, e.g. --arch sm_100a")
     settings = session.settings
     targets = [find_target(file, options.kernel, settings) for file in options.files]
     compiled: list[CompiledFile] = []

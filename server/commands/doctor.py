@@ -44,9 +44,7 @@ def command(session: Session, options: DoctorOptions) -> int:
         _require("platform", _platform),
         _require("host compiler", lambda: _host_compiler(settings)),
         _require("CUDA compiler", lambda: _cuda_compiler(settings)),
-        _require(
-            "sandbox", lambda: f"{available_level(settings)} (KOPT_SANDBOX={settings.sandbox})"
-        ),
+        _require("sandbox", lambda: _sandbox(settings)),
         _require("state folder", lambda: f"{ensure_folder(settings.home)} is writable"),
         _require("problems", lambda: _problems(settings)),
         _require("processor", lambda: f"{settings.jobs} processes at once (KOPT_JOBS)"),
@@ -96,6 +94,13 @@ def _cuda_compiler(settings: Settings) -> str:
         for name, path in (("nvdisasm", found.nvdisasm), ("nvrtc", found.nvrtc))
     ]
     return f"nvcc {found.version} from {found.origin}: {found.nvcc} ({', '.join(extras)})"
+
+
+def _sandbox(settings: Settings) -> str:
+    level = available_level(settings)
+    if level == "bubblewrap":
+        return level
+    return f"{level}; bubblewrap would be stronger (apt install bubblewrap)"
 
 
 def _problems(settings: Settings) -> str:

@@ -41,7 +41,7 @@ class ListOptions:
 def command(session: Session, options: ListOptions) -> int:
     """List the kernels that kopt knows, with their bytes and time floors."""
     gpu = gpu_for_arch(options.arch or DEFAULT_ARCH)
-    problems = load_problems(session.settings.problems).values()
+    problems = list(load_problems(session.settings.problems).values())
     if options.arch is not None:
         problems = [problem for problem in problems if _has_baseline(problem, gpu)]
     rows = [row for problem in problems for row in _rows(problem, gpu)]

@@ -8,12 +8,18 @@ from kopt.server.cli import main
 from support.command_line import Ending, Kopt
 
 
+@pytest.fixture(scope="session")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the state folder of all calls that do not set their own: its caches are shared."""
+    return tmp_path_factory.mktemp("kopt-home")
+
+
 @pytest.fixture
 def kopt(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, shared_home: Path
 ) -> Kopt:
-    """Return a function that runs `kopt WORDS` with its state under tmp_path."""
-    monkeypatch.setenv("KOPT_HOME", str(tmp_path / "kopt-home"))
+    """Return a function that runs `kopt WORDS` with its state in a temporary folder."""
+    monkeypatch.setenv("KOPT_HOME", str(shared_home))
     monkeypatch.delenv("KOPT_PROBLEMS", raising=False)
 
     def call(*words: object) -> Ending:

@@ -1,0 +1,137 @@
+"""`kopt runs`: earlier runs as a list, in detail, as a web page, as data."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kopt.config.errors import SetupError
+from kopt.search.run_export import export_lines
+from kopt.search.run_page import render_page
+from kopt.search.run_report import list_runs, report_run, view_run
+from kopt.server.console import print_document, print_record, print_views
+from kopt.server.exits import ExitCode
+from kopt.server.session import Session, command_body
+from kopt.server.views.run_view import run_view, runs_table
+
+EPILOG = """\b
+Examples:
+  kopt runs
+  kopt runs show run-20260101-120000-000
+  kopt runs report 120000-000 --to report.html
+  kopt runs export 120000-000 > run.jsonl
+
+\b
+RUN is an id or any part of one that fits a single run. A run that is paused or
+interrupted goes on with: kopt run --resume RUN"""
+
+run_argument = click.argument("run", metavar="RUN")
+
+
+def _to_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    file = click.Path(dir_okay=False, path_type=Path)
+    return click.option("--to", type=file, metavar="FILE", help=help_text)
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """Nothing beyond what every command takes."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Which run."""
+
+    run: str
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """Which run, and where to write it."""
+
+    run: str
+    to: Path | None
+
+
+@click.group("runs", epilog=EPILOG, invoke_without_command=True)
+@command_body(ListOptions)
+def command(session: Session, options: ListOptions) -> int:
+    """List earlier runs, newest first; or show, report or export one."""
+    if click.get_current_context().invoked_subcommand is not None:
+        return ExitCode.PASSED
+    summaries = list_runs(session.settings)
+    if session.as_json:
+        runs = [summary.model_dump(mode="json", by_alias=True) for summary in summaries]
+        print_document({"schema": "kopt.runs/1", "status": "passed", "runs": runs})
+    elif summaries:
+        print_views(runs_table(summaries))
+    else:
+        click.echo(f"no runs yet in {session.settings.runs}; start one: kopt run --kernel ID")
+    return ExitCode.PASSED
+
+
+@command.command("show", epilog="\b\nExample:\n  kopt runs show run-20260101-120000-000")
+@run_argument
+@command_body(RunOptions)
+def show(session: Session, options: RunOptions) -> int:
+    """Show one run: ranking, statuses, winner. Works while it is running, too."""
+    with view_run(options.run, session.settings) as (reader, folder):
+        report = report_run(reader, folder)
+    if session.as_json:
+        print_record(report)
+    else:
+        print_views(run_view(report))
+    return ExitCode.PASSED
+
+
+@command.command("report", epilog="\b\nExample:\n  kopt runs report 120000-000 --to report.html")
+@run_argument
+@_to_option("Where to write the page.  [default: report.html in the run's folder]")
+@command_body(WriteOptions)
+def report(session: Session, options: WriteOptions) -> int:
+    """Write one run as a web page of its own, without scripts or outside links."""
+    with view_run(options.run, session.settings) as (reader, folder):
+        facts = report_run(reader, folder)
+        source = None if facts.winner_path is None else Path(facts.winner_path).read_text("utf-8")
+        path = options.to or folder / "report.html"
+    _write(path, [render_page(facts, source)])
+    if session.as_json:
+        print_document(
+            {"schema": "kopt.report/1", "status": "passed", "run": facts.run, "path": str(path)}
+        )
+    else:
+        click.echo(path)
+    return ExitCode.PASSED
+
+
+@command.command("export", epilog="\b\nExample:\n  kopt runs export 120000-000 > run.jsonl")
+@run_argument
+@_to_option("Where to write the lines.  [default: stdout]")
+@command_body(WriteOptions)
+def export(session: Session, options: WriteOptions) -> int:
+    """Export everything that one run recorded as JSON lines, sources included.
+
+    With --json the lines are the `records` of one document.
+    """
+    with view_run(options.run, session.settings) as (reader, _):
+        if session.as_json:
+            records = [json.loads(line) for line in export_lines(reader)]
+            print_document({"schema": "kopt.run_export/1", "status": "passed", "records": records})
+        elif options.to is not None:
+            _write(options.to, (f"{line}\n" for line in export_lines(reader)))
+            click.echo(options.to, err=True)
+        else:
+            for line in export_lines(reader):
+                click.echo(line)
+    return ExitCode.PASSED
+
+
+def _write(path: Path, parts: Iterable[str]) -> None:
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(parts)
+    except OSError as error:
+        raise SetupError(f"cannot write {path}: {error.strerror}; choose another --to") from error

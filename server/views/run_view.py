@@ -1,0 +1,150 @@
+"""A run as text: the ranking with its estimated times, the status counts, the winner's file."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.status import Status
+from kopt.search.run_report import CandidateReport, RunReport, RunSummary
+
+from .diagnostics import advice_text, status_text
+
+RANKED = 10  # the report has all
+COLUMNS = ("rank", "candidate", "round", "tune", "time", "vs start", "registers", "checked")
+
+
+def run_view(report: RunReport) -> RenderableType:
+    """Return what a run found; every time says how it came about."""
+    return Group(*_parts(report))
+
+
+def runs_table(summaries: Sequence[RunSummary]) -> RenderableType:
+    """Return one line for each run, in the order given."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("run", "status", "kernel", "evaluated", "best", "begun"):
+        is_count = column in ("evaluated", "best")
+        table.add_column(column, no_wrap=True, justify="right" if is_count else "left")
+    for run in summaries:
+        table.add_row(
+            run.run,
+            run.status,
+            run.kernel,
+            f"{run.evaluated} of {run.candidates}",
+            _latency(run.best_latency_us, run.provenance),
+            f"{datetime.fromtimestamp(run.created_us / 1e6, UTC):%Y-%m-%d %H:%M} UTC",
+        )
+    return table
+
+
+def _parts(report: RunReport) -> Iterator[RenderableType]:
+    yield Text(f"\n{report.run}  {report.kernel}", style="bold")
+    yield Text(
+        f"{report.status}, {report.evaluated} of {report.candidates} candidates evaluated on"
+        f" {report.device} in {report.spent_s:.0f} s, seed {report.seed}",
+        style="dim",
+    )
+    if report.stop_detail:
+        yield Text(f"Stopped because {report.stop_detail}.")
+    if report.ranking:
+        yield _ranking_table(report)
+    yield _status_counts(report)
+    yield from _failures(report)
+    yield _provenance_note(report)
+    yield _ending(report)
+
+
+def _ranking_table(report: RunReport) -> RenderableType:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in (
+        "rank",
+        "candidate",
+        "round",
+        "tune",
+        "time",
+        "vs start",
+        "registers",
+        "checked",
+    ):
+        table.add_column(column, no_wrap=column != "tune")
+    by_seq = {entry.seq: entry for entry in report.population}
+    for rank, seq in enumerate(report.ranking[:RANKED], start=1):
+        entry = by_seq[seq]
+        style = "bold green" if seq == report.winner else ""
+        table.add_row(str(rank), *_ranked_cells(entry, report.start_latency_us), style=style)
+    left_out = len(report.ranking) - RANKED
+    if left_out <= 0:
+        return table
+    return Group(table, Text(f"... and {left_out} more: kopt runs report {report.run}"))
+
+
+def _ranked_cells(entry: CandidateReport, start_us: float | None) -> Iterator[str]:
+    yield f"#{entry.seq}{' (start)' if entry.seq == 0 else ''}"
+    yield str(entry.round)
+    yield tune_text(entry.tune)
+    yield _latency(entry.latency_us, entry.provenance)
+    yield "-" if None in (start_us, entry.latency_us) else _ratio(start_us, entry.latency_us)
+    yield "-" if entry.registers_per_thread is None else str(entry.registers_per_thread)
+    yield "quick" if entry.full_status is None else f"full: {entry.full_status}"
+
+
+def tune_text(tune: dict[str, int]) -> str:
+    """Return tune values as `--tune` takes them; `-` for none."""
+    return ",".join(f"{name}={value}" for name, value in tune.items()) or "-"
+
+
+def _ratio(start_us: float | None, latency_us: float | None) -> str:
+    return f"{start_us / latency_us:.2f}x" if start_us and latency_us else "-"
+
+
+def _latency(latency_us: float | None, provenance: str) -> str:
+    return "-" if latency_us is None else f"{latency_us:.3f} us {provenance}"
+
+
+def _status_counts(report: RunReport) -> Text:
+    statuses = Counter(entry.status for entry in report.population if entry.status)
+    counts = [f"{count} {status}" for status, count in statuses.most_common()]
+    same = sum(entry.same_program_as is not None for entry in report.population)
+    if same:
+        counts.append(f"{same} of them the same program as an earlier one")
+    return Text(f"Statuses: {', '.join(counts) or 'none yet'}")
+
+
+def _failures(report: RunReport) -> Iterator[RenderableType]:
+    """Yield why the first candidate of each failing status fell short: a few lines, not a log."""
+    shown: set[Status] = set()
+    for entry in report.population:
+        if entry.status and entry.status is not Status.PASSED and entry.status not in shown:
+            shown.add(entry.status)
+            place = f"#{entry.seq} {tune_text(entry.tune)} "
+            yield Text.assemble(place, status_text(entry.status), f": {entry.summary}")
+            if report.winner is None:
+                yield advice_text(entry.status)
+
+
+def _provenance_note(report: RunReport) -> Text:
+    gpu = gpu_for_arch(report.arch).name
+    if report.provenance == "estimated":
+        note = f"Times are estimated on {report.device} for {gpu}, not measured: docs/estimate.md."
+    else:
+        note = f"Times are {report.provenance} on {report.device} for {gpu}."
+    return Text(note, style="yellow")
+
+
+def _ending(report: RunReport) -> Text:
+    if report.winner is not None:
+        tune = tune_text(report.winner_tune or {})
+        improved = "the starting kernel itself" if report.winner == 0 else f"#{report.winner}"
+        return Text(
+            f"Winner: {improved}, {tune}, passed the full check\n{report.winner_path}",
+            style="bold green",
+        )
+    if report.status in ("paused", "interrupted", "budget"):
+        return Text(f"No winner yet; go on with: kopt run --resume {report.run}")
+    if report.status == "running":
+        return Text("Still running.")
+    return Text("No winner: no candidate passed the full check.", style="bold red")

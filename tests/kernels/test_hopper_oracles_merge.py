@@ -1,5 +1,6 @@
 """The oracle of merge_state: 60-digit arithmetic, empty states, and fp32 within the gates."""
 
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from math import isclose
 
@@ -137,3 +138,11 @@ def test_flashinfers_order_in_fp32_passes_the_gates(regime: str) -> None:
     np.testing.assert_array_equal(np.isneginf(score), empty)
     excess = np.abs(score[~empty] - expected.exact[~empty]) - expected.slack[~empty]
     assert excess.max() <= 0
+
+
+def test_slack_covers_what_fp32_loses_where_both_vectors_cancel() -> None:
+    inputs = _one_pair(2.0**-20, 0.0)
+    inputs["v_b"] = -inputs["v_a"]
+    got, output = round_to_bf16(_fp32_merge(inputs)[0]), expect(NAME, inputs)["v_merged"]
+    assert worst_bf16_ulps(got, output) <= 2
+    assert worst_bf16_ulps(got, replace(output, slack=None)) > 2

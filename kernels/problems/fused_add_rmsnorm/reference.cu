@@ -1,6 +1,6 @@
 /* kopt: 1
 family: other
-note: "starting point: one block per row, scalar loads, tree reduction, a second pass over global memory"
+note: "starting point: one block per row, scalar loads, tree reduction, second pass over DRAM"
 where: "true"
 tune: {BLOCK: [256, 128, 512, 1024]}
 launch:
@@ -35,14 +35,16 @@ extern "C" __global__ void fused_add_rmsnorm_kernel(__nv_bfloat16* input, __nv_b
 
   float sum_of_squares = 0.0f;
   for (int column = threadIdx.x; column < H; column += BLOCK) {
-    const float h = __bfloat162float(input[row + column]) + __bfloat162float(residual[row + column]);
+    const float h =
+        __bfloat162float(input[row + column]) + __bfloat162float(residual[row + column]);
     sum_of_squares += h * h;
   }
   const float rstd = rsqrtf(block_sum(sum_of_squares) / H + eps);
 
   // Nothing was stored in the first pass: h comes again, unrounded, from the original values.
   for (int column = threadIdx.x; column < H; column += BLOCK) {
-    const float h = __bfloat162float(input[row + column]) + __bfloat162float(residual[row + column]);
+    const float h =
+        __bfloat162float(input[row + column]) + __bfloat162float(residual[row + column]);
     residual[row + column] = __float2bfloat16(h);
     input[row + column] = __float2bfloat16(h * rstd * __bfloat162float(weight[column]));
   }

@@ -1,6 +1,6 @@
 /* kopt: 1
 family: other
-note: "starting point: one block per row, scalar loads, tree reductions, a second pass over global memory"
+note: "starting point: one block per row, scalar loads, tree reductions, second pass over DRAM"
 where: "true"
 tune: {BLOCK: [256, 128, 512, 1024]}
 launch:
@@ -33,7 +33,8 @@ extern "C" __global__ void fused_add_rmsnorm_fp8_block_quant_kernel(
 
   float sum_of_squares = 0.0f;
   for (int column = threadIdx.x; column < H; column += BLOCK) {
-    const float h = __bfloat162float(input[row + column]) + __bfloat162float(residual[row + column]);
+    const float h =
+        __bfloat162float(input[row + column]) + __bfloat162float(residual[row + column]);
     sum_of_squares += h * h;
   }
   partial[threadIdx.x] = sum_of_squares;

@@ -1,6 +1,6 @@
 /* kopt: 1
 family: other
-note: "starting point: one block per row, scalar loads, tree reduction, a second pass over global memory"
+note: "starting point: one block per row, scalar loads, tree reduction, second pass over DRAM"
 where: "true"
 tune: {BLOCK: [256, 128, 512, 1024]}
 launch:
@@ -37,7 +37,8 @@ extern "C" __global__ void fused_add_rmsnorm_quant_kernel(
 
   float sum_of_squares = 0.0f;
   for (int column = threadIdx.x; column < H; column += BLOCK) {
-    const float h = __bfloat162float(input[row + column]) + __bfloat162float(residual[row + column]);
+    const float h =
+        __bfloat162float(input[row + column]) + __bfloat162float(residual[row + column]);
     sum_of_squares += h * h;
   }
   const float rstd = rsqrtf(block_sum(sum_of_squares) / H + eps);
@@ -45,7 +46,8 @@ extern "C" __global__ void fused_add_rmsnorm_quant_kernel(
 
   // Nothing was stored in the first pass: h comes again, unrounded, from the original values.
   for (int column = threadIdx.x; column < H; column += BLOCK) {
-    const float h = __bfloat162float(input[row + column]) + __bfloat162float(residual[row + column]);
+    const float h =
+        __bfloat162float(input[row + column]) + __bfloat162float(residual[row + column]);
     residual[row + column] = __float2bfloat16(h);
     const float normed = h * rstd * __bfloat162float(weight[column]);
     out[row + column] = __nv_cvt_float_to_fp8(normed * inverse_scale, __NV_SATFINITE, __NV_E4M3);

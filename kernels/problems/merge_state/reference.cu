@@ -1,6 +1,6 @@
 /* kopt: 1
 family: other
-note: "starting point: one thread per output element, scalar loads, weights computed again by every thread"
+note: "starting point: one thread per output element, scalar loads, weights for each anew"
 where: "true"
 tune: {BLOCK: [256, 128, 512, 1024]}
 launch:
@@ -33,8 +33,9 @@ extern "C" __global__ void merge_state_kernel(const __nv_bfloat16* v_a, const fl
     const float weight_a = exp2f(s_a[head] - larger);
     const float weight_b = exp2f(s_b[head] - larger);
     const float total = weight_a + weight_b;
-    merged = (__bfloat162float(v_a[element]) * weight_a + __bfloat162float(v_b[element]) * weight_b) /
-             total;
+    const float weighted_a = __bfloat162float(v_a[element]) * weight_a;
+    const float weighted_b = __bfloat162float(v_b[element]) * weight_b;
+    merged = (weighted_a + weighted_b) / total;
     score = log2f(total) + larger;
   }
   v_merged[element] = __float2bfloat16(merged);

@@ -1,6 +1,6 @@
 /* kopt: 1
 family: other
-note: "starting point: one block per token and head, scalar loads, each element of a pair computed apart"
+note: "starting point: one block per token and head, scalar loads, pairs loaded twice"
 where: "true"
 tune: {BLOCK: [128, 64, 256, 576]}
 launch:

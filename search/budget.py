@@ -22,9 +22,20 @@ class Budget(Record):
     seconds: float | None = Field(default=None, gt=0.0)
     """Wall time of the processes that drove the run; the time between them does not count."""
 
+    def __str__(self) -> str:
+        """Return the budget in words."""
+        limits = [
+            None if self.evaluations is None else f"{self.evaluations} evaluations",
+            None if self.seconds is None else f"{self.seconds:g} s",
+        ]
+        return " or ".join(limit for limit in limits if limit) or "no limit"
+
     def covers(self, other: "Budget") -> bool:
         """Return whether `other` allows nothing that this budget does not."""
         return _covers(self.evaluations, other.evaluations) and _covers(self.seconds, other.seconds)
+
+
+UNLIMITED = Budget()
 
 
 def parse_budget(text: str) -> Budget:

@@ -145,7 +145,7 @@ class _Session:
         gain = round_gain([m for m in members if m.round < state.round], members)
         if gain < settings.early_stop_min_improvement:
             return "early_stop", (
-                f"round {state.round} made the best {gain:.1%} faster by {_provenance(members)}"
+                f"round {state.round} improved the best by {gain:.1%} in {_provenance(members)}"
                 f" time, less than {settings.early_stop_min_improvement:.0%}"
             )
         return None

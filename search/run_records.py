@@ -8,7 +8,7 @@ from pydantic import Field
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.record import Record
 
-from .budget import Budget
+from .budget import UNLIMITED, Budget
 
 RunStatus = Literal["running", "paused", "done", "failed", "budget"]
 StopReason = Literal["early_stop", "rounds", "exhausted", "budget"]
@@ -34,7 +34,7 @@ class RunSettings(Record):
     """Rounds after the first, which evaluates the starting point only."""
     early_stop_min_improvement: float = Field(default=0.03, ge=0.0)
     """The search ends after a round that gains less than this fraction."""
-    budget: Budget = Budget()
+    budget: Budget = UNLIMITED
 
     @property
     def round_size(self) -> int:

@@ -33,7 +33,7 @@ def _tune_lists(source: str) -> dict[str, list[tuple[int, int, str]]]:
     # A block mapping starts in one column: the blank after the comment's opening is none of it.
     text = header.lstrip()
     offset = begin + len(header) - len(text)
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    root = yaml.SafeLoader(text).get_single_node()
     lists: dict[str, list[tuple[int, int, str]]] = {}
     for name, node in _entries(_entries(root).get("tune")).items():
         if isinstance(node, yaml.SequenceNode):

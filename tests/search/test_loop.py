@@ -99,7 +99,7 @@ def test_round_that_gains_little_stops_the_search_and_names_the_provenance(tmp_p
     with new_store(tmp_path) as store:
         state = run_search(search(store, answer))
     assert state.stop_reason == "early_stop"
-    assert state.stop_detail == "round 1 made the best 1.0% faster by estimated time, less than 3%"
+    assert state.stop_detail == "round 1 improved the best by 1.0% in estimated time, less than 3%"
 
 
 def test_evaluation_budget_is_never_exceeded(tmp_path: Path) -> None:

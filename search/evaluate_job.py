@@ -1,0 +1,145 @@
+"""One job on this machine: the stages in order, and what the search keeps of their results."""
+
+import hashlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
+from kopt.config.settings import Settings
+from kopt.kernels.byte_model import workload_bytes
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.compile_result import Build
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
+from kopt.kernels.problem import Workload
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.status import Provenance, Status
+from kopt.kernels.time_estimate import TimeEstimate
+from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.stage import check_candidate
+from kopt.tools.cuda.planned_build import PlannedBuild, PlanSource, checked_plans
+from kopt.tools.device import Device
+from kopt.tools.estimate import estimate_time, find_build
+
+from .artifacts import ArtifactStore
+from .evaluator import LATENCY, REGISTERS, Evaluation, EvaluationJob, Value
+
+
+def evaluate_job(
+    job: EvaluationJob, device: Device, settings: Settings, artifacts: ArtifactStore
+) -> Evaluation:
+    """Compile, check and estimate the candidate of `job`.
+
+    Raises:
+        ToolError: No such kernel or architecture.
+        SetupError: This machine lacks a compiler or a writable folder.
+        InfraError: The machine failed under the candidate; the job may be tried again.
+    """
+    began = time.monotonic()
+    problem, workload = find_kernel(job.kernel, settings.problems)
+    candidate = Candidate(job.source, job.source_name)
+    request = CheckRequest(
+        problem=problem,
+        workload=workload,
+        candidate=candidate,
+        level=job.level,
+        tune=job.tune,
+        arch=job.arch,
+    )
+    checked = check_candidate(request, device, settings)
+    documents = {"check": checked.model_dump_json(by_alias=True).encode()}
+    values: tuple[Value, ...] = ()
+    equivalence: str | None = None
+    if checked.status is Status.PASSED:
+        gpu = gpu_for_arch(job.arch)
+        plan = _final_plan(request, checked, gpu)
+        build = find_build(checked.compiled, plan, gpu)
+        model = workload_bytes(problem, workload)
+        estimate = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
+        values = (*_build_values(build, checked, workload), _latency(estimate))
+        equivalence = _equivalence(checked, plan)
+        documents["estimate"] = estimate.model_dump_json().encode()
+        documents["cubin"] = Path(build.cubin_path).read_bytes()
+    return Evaluation(
+        status=checked.status,
+        summary=_summary(checked),
+        device=checked.device,
+        sandbox=checked.sandbox,
+        equivalence=equivalence,
+        values=values,
+        artifacts={kind: artifacts.put(data) for kind, data in documents.items()},
+        elapsed_s=time.monotonic() - began,
+    )
+
+
+def _final_plan(request: CheckRequest, checked: CheckResult, gpu: GpuSpec) -> LaunchPlan:
+    """Return the plan of the named workload, with the co-resident blocks that the cubin allows."""
+    header = parse_header(request.candidate, request.problem).header
+    tune = dict(request.tune or {})
+    if header is not None:
+        target = PlanTarget(request.workload, gpu)
+        plan = resolve_plan(header, request.problem, tune, target).plan
+        if plan is not None:
+            kernels = find_build(checked.compiled, plan, gpu).kernels
+            planned = PlannedBuild(gpu.arch, gpu, (plan,))
+            source = PlanSource(header, request.problem, tune)
+            return checked_plans(planned, kernels, source)[0][0]
+    raise AssertionError("a candidate that passed the check has a header and a plan")
+
+
+def _build_values(build: Build, checked: CheckResult, workload: Workload) -> Iterator[Value]:
+    def computed(metric: str, unit: str, value: float) -> Value:
+        return Value(
+            workload=workload.name,
+            metric=metric,
+            unit=unit,
+            provenance=Provenance.COMPUTED,
+            value=value,
+        )
+
+    kernels = build.kernels
+    yield computed(REGISTERS, "1", max(kernel.registers_per_thread for kernel in kernels))
+    spills = sum(kernel.spill_store_bytes + kernel.spill_load_bytes for kernel in kernels)
+    yield computed("spills", "bytes", spills)
+    static = max(kernel.static_smem_bytes for kernel in kernels)
+    yield computed("static_smem", "bytes", static)
+    occupancy = [entry.theoretical_occupancy for entry in checked.compiled.occupancy]
+    if occupancy:
+        yield computed("theoretical_occupancy", "1", min(occupancy))
+
+
+def _latency(estimate: TimeEstimate) -> Value:
+    return Value(
+        workload=estimate.workload,
+        metric=LATENCY,
+        unit="us",
+        provenance=estimate.provenance,
+        value=estimate.latency_us,
+    )
+
+
+def _equivalence(checked: CheckResult, plan: LaunchPlan) -> str:
+    """Return the digest of the cubins and the launches; the defines are in the cubins already."""
+    launches = plan.model_copy(update={"defines": {}}).model_dump_json()
+    return hashlib.sha256(f"{checked.compiled.binary_id}\n{launches}".encode()).hexdigest()
+
+
+def _summary(checked: CheckResult) -> str:
+    if checked.status is Status.PASSED:
+        executions = sum(workload.executions for workload in checked.workloads)
+        workloads = len(checked.workloads)
+        return f"{executions} executions of {workloads} workload(s) agree with the oracle"
+    if checked.mismatch is not None:
+        found = checked.mismatch
+        return (
+            f"{found.workload}: {found.tensor}{list(found.index)} is {found.got},"
+            f" expected {found.expected} ({found.pattern})"
+        )
+    for diagnostic in checked.diagnostics:
+        if diagnostic.severity == "error":
+            place = "" if diagnostic.line is None else f"line {diagnostic.line}: "
+            return f"{place}{diagnostic.message}"
+    return checked.status.value

@@ -1,0 +1,27 @@
+"""A whole run as JSON lines, for analysis elsewhere; the store stays the original."""
+
+import json
+from collections.abc import Iterator
+
+from .run_reader import RunReader
+
+_TABLES = ("candidate", "lineage", "evaluation", "measurement", "evaluation_artifact", "blob")
+
+
+def export_lines(reader: RunReader) -> Iterator[str]:
+    """Yield one JSON object per line: the run, its sources, its tables row by row, its events.
+
+    `type` says which; the first line has the `schema` of the export.
+    """
+    run = reader.state().model_dump(mode="json")
+    yield json.dumps({"type": "run", "schema": "kopt.run-export/1", **run})
+    sources = {member.source_sha: member.source for member in reader.members()}
+    for sha, source in sources.items():
+        yield json.dumps({"type": "source", "sha": sha, "source": source})
+    for table in _TABLES:
+        for row in reader.table(table):
+            if table == "candidate":
+                row["tune"] = json.loads(row["tune"])
+            yield json.dumps({"type": table, **row})
+    for event in reader.events():
+        yield json.dumps({"type": "event", **event.model_dump(mode="json")})

@@ -1,0 +1,157 @@
+"""Where runs lie and how one is begun, taken up again and driven with the parts of this machine.
+
+A run is a folder `KOPT_HOME/runs/<run id>` with its store, its lock and, at the end, its winner.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kopt import __version__
+from kopt.config.errors import ToolError
+from kopt.config.settings import DEFAULT_ARCH, Settings, ensure_folder
+from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.plan_resolver import tune_choices
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem_loader import find_kernel
+from kopt.tools.device import Device
+
+from .artifacts import open_artifacts
+from .budget import UNLIMITED, Budget
+from .local_evaluator import LocalEvaluator
+from .loop import Search, run_search
+from .proposer import Proposal
+from .run_folders import find_run, new_run_folder
+from .run_records import Event, RunSettings, RunState
+from .store import RunStore
+from .sweep import ReadChoices, SweepProposer
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What a user asks of a new run."""
+
+    kernel: str
+    start: Path | None = None
+    """The source to start from; None for the problem's reference.cu."""
+    device: str = "sim"
+    arch: str = DEFAULT_ARCH
+    seed: int = 0
+    beam_width: int = 4
+    rounds: int = 4
+    budget: Budget = UNLIMITED
+
+
+def begin_run(request: RunRequest, settings: Settings) -> RunStore:
+    """Create a run and return its open store; from here on it can be resumed.
+
+    Raises:
+        ToolError: No such kernel, or the starting source cannot be read.
+        SetupError: KOPT_HOME cannot be written.
+    """
+    problem, _ = find_kernel(request.kernel, settings.problems)
+    start = read_candidate(request.start or problem.folder / "reference.cu")
+    artifacts = open_artifacts(settings.home)
+    artifacts.sweep()
+    run_settings = RunSettings(
+        kernel=request.kernel,
+        problem_sha=_problem_digest(problem),
+        start_sha=artifacts.put(start.source.encode()),
+        start_name=start.name,
+        device=request.device,
+        arch=request.arch,
+        seed=request.seed,
+        beam_width=request.beam_width,
+        rounds=request.rounds,
+        budget=request.budget,
+    )
+    store = RunStore(new_run_folder(ensure_folder(settings.runs)), artifacts)
+    store.begin(run_settings, __version__)
+    return store
+
+
+def reopen_run(text: str, settings: Settings, budget: Budget | None = None) -> RunStore:
+    """Return the open store of the run that `text` names, ready to be driven on.
+
+    A finished run is opened as it is, unless it had spent its budget and is given a larger one.
+
+    Raises:
+        ToolError: No such run, another process holds it, or the problem has changed since.
+    """
+    store = RunStore(find_run(text, settings), open_artifacts(settings.home))
+    try:
+        if not store.reader.run_exists():
+            raise ToolError(f"{store.folder.name} was killed before it began: start a new run")
+        state = store.reader.state()
+        problem, _ = find_kernel(state.settings.kernel, settings.problems)
+        if _problem_digest(problem) != state.settings.problem_sha:
+            raise ToolError(
+                f"the problem {problem.name} has changed since {state.id} began: start a new run"
+            )
+        wanted = budget or state.settings.budget
+        gets_more = state.status == "budget" and not state.settings.budget.covers(wanted)
+        if gets_more or not state.is_finished:
+            store.resume(state.settings.model_copy(update={"budget": wanted}))
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def drive_run(
+    store: RunStore,
+    device: Device,
+    settings: Settings,
+    on_event: Callable[[Event], None] | None = None,
+) -> RunState:
+    """Search on this machine until the run ends and return its final state.
+
+    Raises:
+        KeyboardInterrupt: The user stopped it; the run is paused and can be resumed.
+        KoptError: This machine cannot evaluate; the run is paused likewise.
+    """
+    run_settings = store.reader.state().settings
+    problem, workload = find_kernel(run_settings.kernel, settings.problems)
+    evaluator = LocalEvaluator(device, settings, store.artifacts)
+    source = store.reader.source(run_settings.start_sha)
+    start = Candidate(source, run_settings.start_name)
+    try:
+        return run_search(
+            Search(
+                store=store,
+                evaluator=evaluator,
+                proposer=SweepProposer(_header_choices(problem, workload)),
+                start=_starting_point(start, problem, workload),
+            ),
+            on_event,
+        )
+    finally:
+        evaluator.close()
+
+
+def _problem_digest(problem: Problem) -> str:
+    files = (problem.folder / name for name in ("problem.yaml", "oracle.py"))
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def _starting_point(candidate: Candidate, problem: Problem, workload: Workload) -> Proposal:
+    """Return the candidate of round 0; a broken header is for its evaluation to report."""
+    header = parse_header(candidate, problem).header
+    choices = tune_choices(header, workload.axes) if header else ()
+    return Proposal(
+        source=candidate.source,
+        source_name=candidate.name,
+        tune=choices[0] if choices else {},
+        family=header.family[0] if header else "other",
+        proposer="start",
+    )
+
+
+def _header_choices(problem: Problem, workload: Workload) -> ReadChoices:
+    def read(source: str) -> tuple[dict[str, int], ...]:
+        header = parse_header(Candidate(source), problem).header
+        return tune_choices(header, workload.axes) if header else ()
+
+    return read

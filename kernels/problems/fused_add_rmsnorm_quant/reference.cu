@@ -1,6 +1,6 @@
 /* kopt: 1
 family: other
-note: "starting point: one block per row, scalar loads, tree reduction, second pass over DRAM"
+note: "starting point: one block per row, scalar loads, tree reduction, two global-memory passes"
 where: "true"
 tune: {BLOCK: [256, 128, 512, 1024]}
 launch:

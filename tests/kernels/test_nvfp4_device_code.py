@@ -1,0 +1,70 @@
+"""What nvcc makes of nvfp4_utils.cuh: the packed conversion on sm_100a, software on sm_90a."""
+
+from typing import Literal
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate
+from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from support.oracle_run import problems
+
+CANDIDATE = """/* kopt: 1
+family: [fp4_intrinsics, vectorization]
+launch:
+  - kernel: quantize_blocks
+    grid: ceil_div(M * K // 16, 128)
+    block: 128
+    args: [input, global_scale, out, block_scale, M, K]
+*/
+#include <cuda_bf16.h>
+#include <kopt/nvfp4_utils.cuh>
+
+extern "C" __global__ void quantize_blocks(const __nv_bfloat16* input, const float* global_scale,
+                                           unsigned char* out, __nv_fp8_storage_t* block_scale,
+                                           int M, int K) {
+  const int blocks_per_row = K / kopt::kNvfp4BlockSize;
+  const int block = blockIdx.x * 128 + threadIdx.x;
+  if (block >= M * blocks_per_row) return;
+  float values[2][8];
+  float amax = 0.0f;
+  for (int i = 0; i < 16; ++i) {
+    values[i / 8][i % 8] = __bfloat162float(input[block * 16 + i]);
+    amax = fmaxf(amax, fabsf(values[i / 8][i % 8]));
+  }
+  const unsigned char scale = kopt::block_scale(amax, *global_scale);
+  const float multiplier = kopt::code_multiplier(scale, *global_scale);
+  for (int i = 0; i < 16; ++i) values[i / 8][i % 8] *= multiplier;
+  reinterpret_cast<uint2*>(out)[block] =
+      make_uint2(kopt::floats_to_e2m1x8(values[0]), kopt::floats_to_e2m1x8(values[1]));
+  const int row = block / blocks_per_row;
+  block_scale[kopt::sf_128x4_offset(row, block % blocks_per_row, blocks_per_row)] = scale;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Settings with a home of this module."""
+    return Settings(home=tmp_path_factory.mktemp("home"), jobs=2)
+
+
+@pytest.mark.parametrize("compiler", ["nvcc", "nvrtc"])
+def test_eight_pairs_take_eight_conversions_on_sm_100a_and_none_on_sm_90a(
+    settings: Settings, compiler: Literal["nvcc", "nvrtc"]
+) -> None:
+    problem = problems()["nvfp4_quantize"]
+    request = CompileRequest(
+        problem,
+        problem.workloads[0],
+        Candidate(CANDIDATE),
+        archs=("sm_100a", "sm_90a"),
+        compiler=compiler,
+    )
+    result = compile_candidate(request, settings)
+    assert result.status == "passed", result.diagnostics
+    packed = {
+        build.arch: build.kernels[0].instruction_mix.get("f2fp", 0) for build in result.builds
+    }
+    # Both architectures convert the scale to e4m3 and back in one instruction each.
+    assert packed == {"sm_100a": 10, "sm_90a": 2}

@@ -114,7 +114,8 @@ def _yaml_mistake(error: YamlError, header: str) -> Diagnostic:
 
 def _check_version(fields: Fields) -> None:
     node = fields.node("kopt")
-    if node is not None and (not isinstance(node, Scalar) or node.value != FORMAT_VERSION):
+    value = node.value if isinstance(node, Scalar) else None
+    if node is not None and (isinstance(value, bool) or value != FORMAT_VERSION):
         fields.error("kopt", f"expected format version {FORMAT_VERSION}, got {described(node)}")
 
 

@@ -148,7 +148,8 @@ class _Reader:
             key = self._node(event, events, depth + 1)
             if not isinstance(key, Scalar) or not isinstance(key.value, str):
                 shown = repr(key.text) if isinstance(key, Scalar) else "a list or mapping"
-                raise YamlError(f"a key must be text, got {shown}", key.line)
+                message = f"a key must be text, got {shown}"
+                raise YamlError(f"{message}; inside {{ }} quote a text with commas", key.line)
             if key.value in entries:
                 first = key_lines[key.value]
                 raise YamlError(f"the key {key.value!r} stands here and in line {first}", key.line)

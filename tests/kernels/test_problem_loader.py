@@ -1,0 +1,132 @@
+"""Problem folders: what is read, and what each mistake says."""
+
+from pathlib import Path
+
+import pytest
+from kopt.config.errors import ToolError
+from kopt.kernels.oracle import load_oracle
+from kopt.kernels.problem_loader import find_kernel, load_problem, load_problems
+from support.tiny_problem import PROBLEM_YAML, write_tiny_problem
+
+
+def test_every_field_of_a_problem_is_read(tmp_path: Path) -> None:
+    problem = load_problem(write_tiny_problem(tmp_path))
+    assert problem.axes == {"B": None, "H": None, "HB": "H // 16"}
+    assert [tensor.name for tensor in problem.tensors] == ["x", "weight", "out"]
+    assert problem.tensor("weight").static
+    assert problem.tensor("weight").dtype == "bfloat16"
+    assert problem.scalars[0].value == 2.0
+    assert problem.workload("b32xh256").axes == {"B": 32, "H": 256, "HB": 16}
+    assert problem.kernel_ids == ("scale_rows_b8xh64", "scale_rows_b32xh256")
+
+
+def test_the_oracle_of_the_tiny_problem_loads(tmp_path: Path) -> None:
+    assert load_oracle(load_problem(write_tiny_problem(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("op_type: scale\n", "", ":1: problem: the key 'op_type' is missing"),
+        ("op_type: scale", "op_typ: scale", "did you mean op_type?"),
+        ("op_type: scale", "op_type: 7", ":2: problem: op_type: expected text, got '7'"),
+        ("name: scale_rows", "name: Scale", "does not have the form"),
+        ("name: scale_rows", "name: scale_row", "differs from its folder 'scale_rows'"),
+        ("role: out", "role: output", ":8: tensor out: role: expected one of in, out, inout"),
+        ("role: out", "role: in", "nothing would be computed"),
+        ("dtype: float32, shape: [B, H]}", "dtype: fp32, shape: [B, H]}", "tensor x: dtype"),
+        ("shape: [H]", "shape: [HH]", ":7: tensor weight: shape: unknown axis 'HH'; did you mean"),
+        ("shape: [H]", "shape: H", "expected a list"),
+        ("static: true", "static: yes", "expected true or false, got 'yes'"),
+        ("static: true", "layout: sf_128x4", "at least 2 axes"),
+        ('HB: {expr: "H // 16"}', 'HB: {expr: "HX // 16"}', "unknown name 'HX'; did you mean H?"),
+        ('HB: {expr: "H // 16"}', 'HB: {expr: "H // 0"}', "division by zero"),
+        ('HB: {expr: "H // 16"}', 'HB: {expr: "H // 128"}', "HB = H // 128 is 0"),
+        ('HB: {expr: "H // 16"}', "HB: {}", "either {var: true} or {expr: ...}"),
+        ("HB: {", "hb: {", "'hb' does not have the form"),
+        ("row_axis: B", "row_axis: R", "row_axis: unknown axis 'R'"),
+        ("b8xh64: {axes: {B: 8,", "b8xh64: {axes: {B: 9,", "ask for the name 'b9xh64'"),
+        ("b8xh64: {axes: {B: 8,", "b8xh64: {axes: {B: 0,", ":12: workload b8xh64: B: expected"),
+        ("{B: 8, H: 64}", "{B: 8}", "no value for H"),
+        ("{B: 8, H: 64}", "{B: 8, H: 64, HB: 4}", "'HB' is no variable axis"),
+        ("tolerance: bf16", "tolerance: fp16", "expected one of nvfp4, fp8, bf16; got 'fp16'"),
+        ("value: 2.0", "value: 1e999", "expected a finite number"),
+        ("value: 2.0", "value: two", "expected a finite number, got 'two'"),
+        ("scale: {dtype: float32", "scale: {dtype: int32", "expected an integer, got '2.0'"),
+        ("scale: {dtype", "out: {dtype", "the name 'out' stands twice"),
+        ("flops: B * H", "flops: B * W", "unknown name 'W'"),
+        ("flops: B * H", "flops: *B", "aliases are not allowed"),
+        ("flops: B * H", "flops: B\nflops: H", ":16: the key 'flops' stands here and in line 15"),
+    ],
+)
+def test_mistake_is_named_with_file_and_field(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    folder = write_tiny_problem(tmp_path)
+    assert old in PROBLEM_YAML
+    (folder / "problem.yaml").write_text(PROBLEM_YAML.replace(old, new, 1))
+    with pytest.raises(ToolError) as caught:
+        load_problem(folder)
+    assert message in str(caught.value)
+    assert str(folder / "problem.yaml") in str(caught.value)
+
+
+def test_several_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    folder = write_tiny_problem(tmp_path)
+    text = PROBLEM_YAML.replace("role: out", "role: o").replace("row_axis: B", "row_axis: Q")
+    (folder / "problem.yaml").write_text(text)
+    with pytest.raises(ToolError) as caught:
+        load_problem(folder)
+    assert "tensor out: role" in str(caught.value)
+    assert "row_axis" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"x" * 70_000, b"[1, 2]", b"a: [", b"a: \x00"]
+)
+def test_file_that_is_no_problem_is_refused(tmp_path: Path, content: bytes) -> None:
+    folder = write_tiny_problem(tmp_path)
+    (folder / "problem.yaml").write_bytes(content)
+    with pytest.raises(ToolError, match=r"problem\.yaml"):
+        load_problem(folder)
+
+
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="cannot read"):
+        load_problem(tmp_path)
+
+
+def test_users_folder_adds_its_problems(tmp_path: Path) -> None:
+    folder = write_tiny_problem(tmp_path)
+    assert "scale_rows" in load_problems(tmp_path)
+    assert "scale_rows" in load_problems(folder)
+    assert "scale_rows" not in load_problems()
+
+
+def test_name_of_a_packaged_problem_is_refused(tmp_path: Path) -> None:
+    taken = next(iter(load_problems()))
+    folder = write_tiny_problem(tmp_path).rename(tmp_path / taken)
+    (folder / "problem.yaml").write_text(PROBLEM_YAML.replace("scale_rows", taken, 1))
+    with pytest.raises(ToolError, match="exists already"):
+        load_problems(tmp_path)
+
+
+def test_folder_without_problems_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=r"no folder with a problem\.yaml"):
+        load_problems(tmp_path)
+    with pytest.raises(ToolError, match="not a folder"):
+        load_problems(tmp_path / "absent")
+
+
+def test_kernel_is_found_by_its_id(tmp_path: Path) -> None:
+    write_tiny_problem(tmp_path)
+    problem, workload = find_kernel("scale_rows_b32xh256", tmp_path)
+    assert (problem.name, workload.axes["H"]) == ("scale_rows", 256)
+
+
+def test_unknown_kernel_id_names_near_matches(tmp_path: Path) -> None:
+    write_tiny_problem(tmp_path)
+    with pytest.raises(ToolError, match="did you mean scale_rows_b32xh256"):
+        find_kernel("scale_rows_b32xh255", tmp_path)
+    with pytest.raises(ToolError, match="is a problem; its kernel ids are scale_rows_b8xh64"):
+        find_kernel("scale_rows", tmp_path)

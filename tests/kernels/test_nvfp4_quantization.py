@@ -69,6 +69,11 @@ def test_a_block_of_zeros_has_scale_zero_and_codes_zero() -> None:
     assert quantized.packed.max() == 0
 
 
+@pytest.mark.parametrize(("amax", "scale"), [(6 * 1.0625, 1.0), (6 * (1.0625 + 2.0**-40), 1.125)])
+def test_scales_next_to_a_midpoint_are_rounded_once(amax: float, scale: float) -> None:
+    assert decode(_quantize(_block(amax)).scales).tolist() == [[scale]]
+
+
 @pytest.mark.parametrize(
     ("amax", "scale"),
     [(6 * 2.0**-10, 0.0), (6.001 * 2.0**-10, 2.0**-9), (6 * 2.0**-9, 2.0**-9), (2688.0, 448.0)],

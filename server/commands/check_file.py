@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from kopt.config.errors import ToolError
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.status import Status
@@ -95,8 +94,6 @@ def command(session: Session, options: CheckOptions) -> int:
     column, an access out of bounds with kernel line, block and thread, a race, a divergence.
     """
     device_name(options.device)
-    if not options.seeds:
-        raise ToolError("--seeds is empty; give at least one, e.g. --seeds 1")
     target = find_target(options.file, options.kernel, session.settings)
     with status_line(quiet=session.as_json) as show:
         request = CheckRequest(

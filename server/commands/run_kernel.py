@@ -94,8 +94,10 @@ def command(session: Session, options: RunOptions) -> int:
     time; the best of all must pass the full check to be the winner.
     """
     with closing(_open(session, options)) as store:
-        click.echo(f"{store.folder.name} in {store.folder}", err=True)
-        state = _drive(store, session, quiet=session.as_json and not options.progress)
+        quiet = session.as_json and not options.progress
+        if not quiet:
+            click.echo(f"{store.folder.name} of {store.reader.state().settings.kernel}", err=True)
+        state = _drive(store, session, quiet)
         report = report_run(store.reader, store.folder)
     if session.as_json:
         print_record(report)

@@ -1,0 +1,115 @@
+"""A profile as text, a screenful: time estimate against the floor, launches, bytes, suspects."""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.kernels.profile_result import LaunchProfile, ProfileResult, TensorTraffic
+from kopt.kernels.status import Status
+
+from .diagnostics import advice_text, diagnostics_text, short_id, status_text
+
+MIX_SHOWN = 8
+SUSPECTS_SHOWN = 4
+
+
+def profile_view(name: str, profile: ProfileResult) -> RenderableType:
+    """Return the profile of the file `name`."""
+    return Group(*_parts(name, profile))
+
+
+def _parts(name: str, profile: ProfileResult) -> Iterator[RenderableType]:
+    yield Text.assemble(
+        status_text(profile.status),
+        f"  {profile.kernel}  {name} ({short_id(profile.candidate)})"
+        f"  {profile.arch}, data sheet of {profile.gpu}",
+    )
+    yield from _time_lines(profile)
+    for launch in profile.launches:
+        yield from _launch_lines(launch)
+    if profile.traffic:
+        yield _traffic_table(profile)
+    if profile.counters is None:
+        yield Text("Accesses are not counted: the candidate was not executed.", style="yellow")
+    for suspect in profile.suspects[:SUSPECTS_SHOWN]:
+        gain = f" (worth up to {suspect.gain_us:.2f} us, estimated)" if suspect.gain_us else ""
+        yield Text.assemble(
+            (suspect.name.replace("_", " "), "bold"), f": {suspect.statement}{gain}"
+        )
+        yield Text(
+            f"  {'; '.join(suspect.evidence)}. Try: {', '.join(suspect.families)}", style="dim"
+        )
+    if profile.diagnostics:
+        yield diagnostics_text(name, profile.diagnostics)
+    if profile.status is not Status.PASSED:
+        yield advice_text(profile.status)
+
+
+def _time_lines(profile: ProfileResult) -> Iterator[Text]:
+    line = profile.roofline
+    limit = "an empty launch" if line.is_launch_dominated else line.bound
+    yield Text(
+        f"Floor: {line.floor_us:.3f} us for {profile.byte_model.total_bytes:,} bytes and"
+        f" {profile.byte_model.flop:,} flop, bound by {limit} (computed;"
+        f" {line.flop_per_byte:.2f} flop/byte, ridge {line.ridge_flop_per_byte:.1f})"
+    )
+    estimate = profile.estimate
+    if estimate is None:
+        return
+    fraction = profile.floor_fraction
+    floor = "" if fraction is None else f"; the floor is {fraction:.0%} of it"
+    parts = (part for launch in estimate.launches for part in launch.parts)
+    largest = sorted(parts, key=lambda part: -part.time_us)[:4]
+    shares = ", ".join(f"{part.name} {part.time_us:.2f}" for part in largest)
+    yield Text.assemble(
+        (f"Time: {estimate.latency_us:.3f} us estimated, not measured", "bold"),
+        f"{floor}; mostly {estimate.dominant}; parts in us: {shares}",
+    )
+    for assumption in estimate.missing:
+        yield Text(f"  {assumption}", style="dim")
+
+
+def _launch_lines(launch: LaunchProfile) -> Iterator[Text]:
+    resources, occupancy = launch.resources, launch.occupancy
+    smem = resources.static_smem_bytes + launch.dynamic_smem_bytes
+    limiters = " and ".join(occupancy.limiters).replace("_", " ")
+    yield Text(
+        f"{launch.kernel} <<<{_dim(launch.grid)}, {_dim(launch.block)}>>>:"
+        f" {resources.registers_per_thread} registers,"
+        f" {resources.spill_store_bytes + resources.spill_load_bytes} B spilled, {smem} B shared;"
+        f" occupancy {occupancy.theoretical_occupancy:.0%} (theoretical) limited by {limiters},"
+        f" {occupancy.waves:.2f} waves"
+    )
+    mix = sorted(resources.instruction_mix.items(), key=lambda item: -item[1])[:MIX_SHOWN]
+    if resources.instructions is not None:
+        counts = ", ".join(f"{count} {name}" for name, count in mix)
+        yield Text(f"  {resources.instructions} SASS instructions: {counts}", style="dim")
+
+
+def _dim(dim: tuple[int, int, int]) -> str:
+    """Return (128, 1, 1) as `128` and (8, 4, 1) as `8x4`."""
+    parts = [str(part) for part in dim]
+    while len(parts) > 1 and parts[-1] == "1":
+        parts.pop()
+    return "x".join(parts)
+
+
+def _traffic_table(profile: ProfileResult) -> RenderableType:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("buffer", no_wrap=True)
+    table.add_column("role", no_wrap=True)
+    for column in ("needs", "loads", "stores", "sectors/request", "ideal"):
+        table.add_column(column, justify="right")
+    for row in profile.traffic:
+        table.add_row(row.name, row.role, *_traffic_cells(row))
+    return table
+
+
+def _traffic_cells(row: TensorTraffic) -> Iterator[str]:
+    yield f"{row.needed_read_bytes + row.needed_written_bytes:,}"
+    for count in (row.load_bytes, row.store_bytes):
+        yield "-" if count is None else f"{count:,}"
+    for sectors in (row.sectors_per_request, row.ideal_sectors_per_request):
+        yield "-" if sectors is None else f"{sectors:.1f}"

@@ -1,0 +1,178 @@
+"""`kopt check` and `kopt profile`: how results read, over records that the stages would give."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kopt.kernels.check_result import CheckResult, Mismatch, TensorAccuracy, WorkloadCheck
+from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Status
+from kopt.server.commands import check_file
+from kopt.server.exits import ExitCode
+from kopt.tools.check.stage import CheckRequest
+from support.command_line import Kopt
+
+KERNEL = "silu_and_mul_b8xh14336"
+REFERENCE = Path(__file__).parents[2] / "kernels" / "problems" / "silu_and_mul" / "reference.cu"
+Answer = Callable[..., list[CheckRequest]]
+
+
+@pytest.fixture
+def answer(monkeypatch: pytest.MonkeyPatch) -> Answer:
+    """Return a function that sets the stage's result; it returns the requests that come in."""
+
+    def set_result(status: Status, **fields: Any) -> list[CheckRequest]:
+        requests: list[CheckRequest] = []
+
+        def check(request: CheckRequest, *_: object) -> CheckResult:
+            requests.append(request)
+            known = {
+                "status": status,
+                "kernel": KERNEL,
+                "candidate": request.candidate.id,
+                "device": "sim",
+                "level": request.level,
+                "compiled": CompileResult(
+                    status=Status.PASSED, kernel=KERNEL, candidate=request.candidate.id
+                ),
+                "elapsed_s": 1.25,
+            }
+            return CheckResult.model_validate(known | fields)
+
+        monkeypatch.setattr(check_file, "check_candidate", check)
+        return requests
+
+    return set_result
+
+
+def _mismatch(**fields: Any) -> Mismatch:
+    known: dict[str, Any] = {
+        "workload": "b8xh14336",
+        "tensor": "out",
+        "gate": "ulp",
+        "index": (3, 17),
+        "row": 3,
+        "column": 17,
+        "expected": "1.5",
+        "got": "0",
+        "wrong_elements": 896,
+        "total_elements": 114688,
+        "pattern": "every 16th element",
+        "seed": 1,
+        "regime": "outliers",
+    }
+    return Mismatch.model_validate(known | fields)
+
+
+def test_passed_is_0_and_says_what_was_not_covered(kopt: Kopt, answer: Answer) -> None:
+    answer(Status.PASSED, sandbox="landlock")
+    ending = kopt("check", REFERENCE)
+    assert ending.code == ExitCode.PASSED
+    assert ending.stdout.startswith(f"passed  {KERNEL}")
+    assert "sandbox landlock" in ending.stdout
+    assert "--level full" in ending.stdout
+
+
+def test_a_mismatch_says_where_what_and_which_pattern(kopt: Kopt, answer: Answer) -> None:
+    answer(Status.INCORRECT, mismatch=_mismatch())
+    ending = kopt("check", REFERENCE)
+    assert ending.code == ExitCode.FELL_SHORT
+    assert "out[3, 17] (row 3, column 17): expected 1.5, got 0" in ending.stdout
+    assert "every 16th element; 896 of 114688 elements (0.78%) fail the ulp gate" in ending.stdout
+    assert "seed 1, inputs 'outliers'" in ending.stdout
+    assert "What to do: Start from the first mismatch" in ending.stdout
+
+
+def test_a_hidden_seed_stays_hidden(kopt: Kopt, answer: Answer) -> None:
+    answer(Status.INCORRECT, mismatch=_mismatch(seed=None))
+    assert "a hidden seed" in kopt("check", REFERENCE).stdout
+
+
+def test_diagnostics_have_place_excerpt_and_hint(kopt: Kopt, answer: Answer) -> None:
+    found = Diagnostic(message="read past the end", line=41, excerpt="x[i]\n  ^", hint="guard it")
+    answer(Status.OUT_OF_BOUNDS, diagnostics=(found,))
+    text = kopt("check", REFERENCE).stdout
+    assert f"{REFERENCE}:41: error: read past the end\nx[i]\n  ^\n  hint: guard it\n" in text
+
+
+def test_many_diagnostics_are_cut_and_counted(kopt: Kopt, answer: Answer) -> None:
+    found = tuple(Diagnostic(message=f"number {index}", line=index) for index in range(40))
+    answer(Status.COMPILE_ERROR, diagnostics=found)
+    text = kopt("check", REFERENCE).stdout
+    assert "number 0" in text
+    assert "number 39" not in text
+    assert "and 28 more" in text
+
+
+def test_square_brackets_in_messages_are_shown_as_they_are(kopt: Kopt, answer: Answer) -> None:
+    answer(Status.CRASH, diagnostics=(Diagnostic(message="in tile[bold][i]"),))
+    assert "in tile[bold][i]" in kopt("check", REFERENCE).stdout
+
+
+def test_workloads_and_accuracy_are_tables(kopt: Kopt, answer: Answer) -> None:
+    answer(
+        Status.PASSED,
+        level="full",
+        workloads=(
+            WorkloadCheck(
+                workload="b8xh14336",
+                status=Status.PASSED,
+                visible_seeds=3,
+                hidden_seeds=2,
+                poisons=2,
+                schedules=4,
+                executions=24,
+                elapsed_s=3.0,
+            ),
+        ),
+        accuracy=(
+            TensorAccuracy(
+                tensor="out",
+                mismatch_fraction=0.0,
+                max_abs=0.002,
+                max_rel=0.0,
+                within_mission_numbers=True,
+                l2_ratio=1.02,
+            ),
+        ),
+    )
+    text = kopt("check", REFERENCE, "--level", "full").stdout
+    assert "b8xh14336  passed      3       2        2          4    24" in text
+    assert "within      1.02" in text
+
+
+def test_json_is_the_record_itself(kopt: Kopt, answer: Answer) -> None:
+    answer(Status.INCORRECT, mismatch=_mismatch())
+    ending = kopt("check", REFERENCE, "--json")
+    assert (ending.code, ending.stderr) == (ExitCode.FELL_SHORT, "")
+    assert ending.document["schema"] == "kopt.check/1"
+    assert ending.document["mismatch"]["pattern"] == "every 16th element"
+
+
+def test_flags_reach_the_stage(kopt: Kopt, answer: Answer) -> None:
+    requests = answer(Status.PASSED)
+    kopt(
+        *("check", REFERENCE, "--kernel", "silu_and_mul_b128xh14336", "--level", "full"),
+        *("--seeds", "4,5,4", "--tune", "BLOCK=512", "--arch", "sm_90a"),
+    )
+    (request,) = requests
+    assert (request.problem.name, request.workload.name) == ("silu_and_mul", "b128xh14336")
+    assert (request.level, request.seeds, request.arch) == ("full", (4, 5), "sm_90a")
+    assert request.tune == {"BLOCK": 512}
+
+
+def test_a_winner_is_checked_on_the_workload_in_its_name(
+    kopt: Kopt, answer: Answer, tmp_path: Path
+) -> None:
+    requests = answer(Status.PASSED)
+    folder = tmp_path / "silu_and_mul"
+    (folder / "winners").mkdir(parents=True)
+    for name in ("problem.yaml", "oracle.py"):
+        (folder / name).write_bytes((REFERENCE.parent / name).read_bytes())
+    winner = folder / "winners" / "b128xh14336.sm_100a.cu"
+    winner.write_bytes(REFERENCE.read_bytes())
+    kopt("check", winner)
+    assert requests[0].workload.name == "b128xh14336"

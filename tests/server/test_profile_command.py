@@ -1,0 +1,22 @@
+"""`kopt check` and `kopt profile` through the real stages, once: nothing is replaced here."""
+
+from pathlib import Path
+
+from support.command_line import Kopt
+
+REFERENCE = Path(__file__).parents[2] / "kernels" / "problems" / "silu_and_mul" / "reference.cu"
+
+
+def test_a_reference_kernel_passes_and_is_profiled(kopt: Kopt) -> None:
+    checked = kopt("check", REFERENCE, "--json")
+    assert (checked.code, checked.document["status"]) == (0, "passed")
+
+    profiled = kopt("profile", REFERENCE)
+    assert profiled.code == 0
+    assert "us estimated, not measured" in profiled.stdout
+    assert "occupancy" in profiled.stdout
+    assert len(profiled.stdout.splitlines()) <= 40
+
+    document = kopt("profile", REFERENCE, "--json").document
+    assert document["schema"] == "kopt.profile/1"
+    assert document["estimate"]["provenance"] == "estimated"

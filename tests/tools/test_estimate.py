@@ -1,123 +1,17 @@
 """The time model orders candidates sensibly: relations between estimates, never their values."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import load_gpus
-from kopt.kernels.byte_model import ByteModel, TensorBytes
-from kopt.kernels.compile_result import Build, CompileResult, KernelResources, Toolchain
-from kopt.kernels.counters import BufferTraffic, ExecutionCounters
-from kopt.kernels.plan import Dim3, Launch, LaunchPlan, Scratch
-from kopt.kernels.status import Provenance, Status
+from kopt.kernels.status import Provenance
 from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.estimate import estimate_time
+from support.estimate_cases import SCALAR_MIX, Case, compiled
 
 GPU = load_gpus()["H100"]
-SCALAR_MIX = {"ldg_16": 4, "stg_16": 2, "bar": 2, "shfl": 10}
-VECTOR_MIX = {"ldg_128": 4, "stg_128": 2, "bar": 2, "shfl": 10}
-
-
-@dataclass(frozen=True)
-class Case:
-    """One candidate as the model sees it: 128 rows, one block for each."""
-
-    blocks: int = 128
-    threads: int = 256
-    load_bytes: int = 2 << 20
-    store_bytes: int = 1 << 20
-    unique_load_bytes: int | None = None
-    sectors: float = 16.0
-    barriers: float = 2.0
-    phases: float = 1.0
-    instructions: int | None = 300
-    registers: int = 32
-    spill_bytes: int = 0
-    mix: tuple[tuple[str, int], ...] = tuple(VECTOR_MIX.items())
-    launches: int = 1
-    pdl: bool = False
-    zero_scratch: bool = False
-    gpu: str = "H100"
-
-    def kernel(self) -> KernelResources:
-        return KernelResources(
-            name="kernel",
-            registers_per_thread=self.registers,
-            spill_store_bytes=self.spill_bytes,
-            spill_load_bytes=self.spill_bytes,
-            stack_bytes=0,
-            static_smem_bytes=0,
-            constant_bytes=0,
-            barriers=1,
-            max_threads_per_block=None,
-            parameters=(),
-            instructions=self.instructions,
-            instruction_mix=dict(self.mix),
-        )
-
-    def plan(self) -> LaunchPlan:
-        grid: Dim3 = (self.blocks, 1, 1)
-        launch = Launch(
-            kernel="kernel", grid=grid, block=(self.threads, 1, 1), pdl=self.pdl, arguments=()
-        )
-        scratch = (Scratch(name="sums", dtype="float32", shape=(128,), init="zero"),)
-        return LaunchPlan(
-            workload="b128xh4096",
-            axes={},
-            defines={},
-            launches=(launch,) * self.launches,
-            scratch=scratch if self.zero_scratch else (),
-        )
-
-    def counters(self) -> ExecutionCounters:
-        def traffic(load_bytes: int, store_bytes: int) -> BufferTraffic:
-            return BufferTraffic(
-                load_bytes=load_bytes,
-                store_bytes=store_bytes,
-                sectors_per_request=self.sectors,
-                ideal_sectors_per_request=16.0,
-            )
-
-        return ExecutionCounters(
-            traffic={"x": traffic(self.load_bytes, 0), "out": traffic(0, self.store_bytes)},
-            barriers_per_block=self.barriers,
-            load_phases_per_thread=self.phases,
-            global_accesses_per_thread=6.0,
-        )
-
-    def model(self) -> ByteModel:
-        read_bytes = self.unique_load_bytes or self.load_bytes
-        return ByteModel(
-            kernel="problem_b128xh4096",
-            tensors=(
-                TensorBytes(name="x", role="in", read_bytes=read_bytes, written_bytes=0),
-                TensorBytes(name="out", role="out", read_bytes=0, written_bytes=self.store_bytes),
-            ),
-            read_bytes=read_bytes,
-            written_bytes=self.store_bytes,
-            total_bytes=read_bytes + self.store_bytes,
-            flop=0,
-            flop_per_byte=0.0,
-        )
-
-
-def compiled(case: Case, arch: str = "sm_90a") -> CompileResult:
-    build = Build(
-        arch=arch,
-        defines={},
-        workloads=("b128xh4096",),
-        cubin_sha256="0" * 64,
-        cubin_path="/nowhere",
-        module_global_bytes=0,
-        kernels=(case.kernel(),),
-        toolchain=Toolchain(compiler="nvcc", version="13.2", path="/nowhere", origin="pip"),
-        compile_s=0.0,
-        cached=True,
-    )
-    return CompileResult(
-        status=Status.PASSED, kernel="problem_b128xh4096", candidate="c", builds=(build,)
-    )
 
 
 def estimate(case: Case) -> TimeEstimate:

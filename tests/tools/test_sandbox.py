@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import SetupError
-from kopt.config.settings import Settings, settings_from_environment
+from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import available_level, run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
 
@@ -43,15 +43,9 @@ class Level:
         return run_sandboxed([PYTHON, "-ISc", code], policy or self.policy, self.settings)
 
 
-@pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("kopt-home")
-
-
 @pytest.fixture(params=["bubblewrap", "landlock", "plain"])
-def level(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> Level:
-    base = settings_from_environment({"KOPT_HOME": str(home)})
-    settings = replace(base, sandbox=request.param)
+def level(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Level:
+    settings = replace(settings, sandbox=request.param)
     try:
         available_level(settings)
     except SetupError as error:

@@ -8,34 +8,28 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import SetupError
-from kopt.config.settings import Settings, settings_from_environment
+from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import available_level, run_sandboxed
 from kopt.tools.sandbox.launcher_build import build_launcher
 from kopt.tools.sandbox.policy import SandboxPolicy
 
 
-@pytest.fixture(scope="session")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    home = tmp_path_factory.mktemp("kopt-home")
-    found = settings_from_environment({"KOPT_HOME": str(home)})
-    return replace(found, gxx=shutil.which("g++") or "g++")
-
-
-def test_forced_level_that_is_missing_is_a_setup_error(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    build_launcher(settings)
+@pytest.fixture
+def without_path(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
+    """Settings whose compiler is found although nothing is on PATH."""
+    found = replace(settings, gxx=shutil.which(settings.gxx) or settings.gxx)
+    build_launcher(found)
     monkeypatch.setenv("PATH", str(tmp_path))
+    return found
+
+
+def test_forced_level_that_is_missing_is_a_setup_error(without_path: Settings) -> None:
     with pytest.raises(SetupError, match="no bwrap on PATH"):
-        available_level(replace(settings, sandbox="bubblewrap", jobs=99))
+        available_level(replace(without_path, sandbox="bubblewrap", jobs=99))
 
 
-def test_automatic_choice_goes_down_the_ladder(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    build_launcher(settings)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert available_level(replace(settings, jobs=98)) in ("landlock", "plain")
+def test_automatic_choice_goes_down_the_ladder(without_path: Settings) -> None:
+    assert available_level(replace(without_path, jobs=98)) in ("landlock", "plain")
 
 
 def test_missing_compiler_is_named_with_what_to_do(settings: Settings) -> None:

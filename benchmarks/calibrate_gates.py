@@ -55,7 +55,7 @@ class Extremes:
 
 def main() -> None:
     """Print one line per problem and order, then the largest of all."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--rows", type=int, default=64)
     options = parser.parse_args()
@@ -70,7 +70,7 @@ def main() -> None:
                 inputs = _inputs(problem, workload, regime, seed)
                 data = _case_data(problem, inputs)
                 rng = np.random.default_rng([seed, 99])
-                scalars = {scalar.name: np.float32(scalar.value) for scalar in problem.scalars}
+                scalars: Arrays = {scalar.name: np.array(scalar.value, dtype=np.float32) for scalar in problem.scalars}
                 outputs = emulation.run({**inputs, **scalars}, order, rng)
                 got = _over_poison(data, outputs)
                 _measure(data, got, seen, f"{name}, {order.name}, {regime}")

@@ -61,10 +61,10 @@ def _bf16(x: Float32s) -> Float32s:
     return result
 
 
-def _noisy(x: Float32s, rng: np.random.Generator) -> Float32s:
+def _noisy(x: npt.NDArray[Any], rng: np.random.Generator) -> Float32s:
     """Return `x` as an approximate instruction gives it."""
-    factor = 1 + rng.uniform(-_NOISE, _NOISE, x.shape)
-    return (x * factor).astype(np.float32)
+    noisy: Float32s = (x * (1 + rng.uniform(-_NOISE, _NOISE, x.shape))).astype(np.float32)
+    return noisy
 
 
 def _normed(inputs: Mapping[str, Any], order: Order, rng: np.random.Generator) -> Float32s:

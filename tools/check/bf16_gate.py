@@ -78,8 +78,9 @@ def _far_elements(output: Output) -> Indices:
     allowed += output.reference.slack_at(far)
     # Not `>`: an infinite exact value makes the error NaN, which is no reason to accept.
     with np.errstate(invalid="ignore"):
-        accepted = np.abs(output.values_at(far) - exact) <= allowed
-    return far[~accepted]
+        accepted: npt.NDArray[np.bool_] = np.abs(output.values_at(far) - exact) <= allowed
+    refused: Indices = far[~accepted]
+    return refused
 
 
 def _row_error_sq(output: Output, noise: RowNoise) -> npt.NDArray[np.float64]:

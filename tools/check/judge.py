@@ -18,7 +18,7 @@ from .exact_gate import exact_gate
 from .finite_gate import finite_gate
 from .float_gate import float_gate
 from .number_formats import CODE_FORMATS
-from .output import Finding, Output
+from .output import Finding, Output, initial_bits
 from .scale_gate import scale_gate
 from .untouched_gate import untouched_gate
 
@@ -33,9 +33,9 @@ class Judgement:
     finding: Finding | None
 
     @property
-    def refused_output(self) -> Output | None:
-        """The output that the finding is about."""
-        return None if self.finding is None else self.outputs[self.finding.tensor]
+    def refused(self) -> tuple[Output, Finding] | None:
+        """The finding with the output that it is about."""
+        return None if self.finding is None else (self.outputs[self.finding.tensor], self.finding)
 
 
 def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -> Judgement:
@@ -58,7 +58,7 @@ def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -
         output = outputs[name]
         finding = (
             finite_gate(output)
-            or untouched_gate(output, poison, data.inputs.get(name))
+            or untouched_gate(output, initial_bits(output, poison, data.inputs.get(name)))
             or _value_gate(output, outputs, name in scales)
         )
         if finding is not None:

@@ -1,6 +1,9 @@
 """From a gate's finding to the record that a candidate's author reads."""
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from kopt.kernels.check_result import Mismatch
 from kopt.kernels.record import Diagnostic
@@ -42,9 +45,11 @@ def make_mismatch(output: Output, finding: Finding, case: Case) -> Mismatch:
     )
 
 
-def make_diagnostic(output: Output, finding: Finding, case: Case, poison: int) -> Diagnostic:
+def make_diagnostic(
+    output: Output, finding: Finding, case: Case, initial: npt.NDArray[Any]
+) -> Diagnostic:
     """Return the sentence that goes with the mismatch: what the gate allows, and a likely cause."""
     return Diagnostic(
         message=f"{output.name} of {case.workload.name}, gate {finding.gate}: {finding.note}",
-        hint=likely_cause(output, finding, poison),
+        hint=likely_cause(output, finding, initial),
     )

@@ -52,8 +52,8 @@ def ordinals(bits: Bits, number_format: str) -> npt.NDArray[np.int64]:
     """
     shift = _SIGN_SHIFT[number_format]
     magnitude = (bits & bits.dtype.type((1 << shift) - 1)).astype(np.int64)
-    negative = (bits >> bits.dtype.type(shift)).astype(bool)
-    signed: npt.NDArray[np.int64] = np.where(negative, -magnitude, magnitude)
+    sign = 1 - 2 * (bits >> bits.dtype.type(shift)).astype(np.int64)
+    signed: npt.NDArray[np.int64] = sign * magnitude
     return signed
 
 

@@ -81,6 +81,20 @@ class Output:
         return (stored >> shift) & np.uint8(0xF)
 
 
+def initial_bits(output: Output, poison: int, before: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+    """Return what each stored element held before the launch, flat.
+
+    Args:
+        output: The tensor.
+        poison: Byte that filled it, if it is a pure output.
+        before: What an inout tensor held; None for a pure output.
+    """
+    if before is not None:
+        return storage_bits(before)
+    pattern = int.from_bytes(bytes([poison]) * output.bits.dtype.itemsize, "little")
+    return np.broadcast_to(output.bits.dtype.type(pattern), output.bits.shape)
+
+
 @dataclass(frozen=True)
 class Finding:
     """What a gate refused in one output."""

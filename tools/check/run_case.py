@@ -19,10 +19,10 @@ from kopt.tools.device import Device, ExecutionOutcome, ExecutionRequest, Progra
 from .accuracy import measure_accuracy
 from .case_data import CaseData, CaseKey
 from .cases import Case, Run
-from .judge import Judgement, judge
+from .judge import judge
 from .mismatch import make_diagnostic, make_mismatch
 from .oracle_cache import OracleCache
-from .output import Finding, Output
+from .output import Finding, Output, initial_bits
 from .unwritten_gate import holds_poison, other_poison, unwritten_gate
 
 _TIMEOUT_S = 30.0
@@ -86,12 +86,18 @@ def _judged_run(shared: SharedCase, run: Run, device: Device) -> RunReport:
         )
         return RunReport(outcome.status, outcome, diagnostics=(*outcome.diagnostics, where))
     judgement = judge(data, outcome.outputs, run.poison)
-    finding, output = judgement.finding, judgement.refused_output
-    if finding is None or output is None:
+    if judgement.refused is None:
         return RunReport(Status.PASSED, outcome, accuracy=measure_accuracy(judgement.outputs))
+    output, finding = judgement.refused
     if not _may_be_unwritten(data, output, finding, run):
-        return _refusal(shared.case, judgement, run, outcome)
-    return _confirm_unwritten(shared, run, device, (outcome, judgement))
+        return _refusal(shared, run, outcome, (output, finding))
+    again = Run(other_poison(run.poison), run.schedule_seed)
+    second = device.execute(_request(shared, again, data))
+    runs = [(outcome.outputs, run.poison), (second.outputs, again.poison)]
+    unwritten = _unwritten(data, runs) if second.status is Status.PASSED else None
+    if unwritten is not None:
+        output, finding = judgement.outputs[unwritten.tensor], unwritten
+    return replace(_refusal(shared, run, outcome, (output, finding)), executions=2)
 
 
 def compare_poisons(
@@ -105,8 +111,10 @@ def compare_poisons(
     finding = _unwritten(shared.data(), runs)
     if finding is None:
         return None
-    judgement = judge(shared.data(), first[1].outcome.outputs, first[0].poison)
-    return _refusal(shared.case, Judgement(judgement.outputs, finding), first[0], first[1].outcome)
+    run, report = first
+    name = finding.tensor
+    output = Output(name, shared.data().references[name], report.outcome.outputs[name])
+    return _refusal(shared, run, report.outcome, (output, finding))
 
 
 def _request(shared: SharedCase, run: Run, data: CaseData) -> ExecutionRequest:
@@ -126,21 +134,6 @@ def _may_be_unwritten(data: CaseData, output: Output, finding: Finding, run: Run
     return bool(holds_poison(output.array, run.poison)[stored].any())
 
 
-def _confirm_unwritten(
-    shared: SharedCase, run: Run, device: Device, seen: tuple[ExecutionOutcome, Judgement]
-) -> RunReport:
-    """Run once more under the other poison: wrong values, or no values at all?"""
-    outcome, judgement = seen
-    again = Run(other_poison(run.poison), run.schedule_seed)
-    second = device.execute(_request(shared, again, shared.data()))
-    if second.status is Status.PASSED:
-        runs = [(outcome.outputs, run.poison), (second.outputs, again.poison)]
-        finding = _unwritten(shared.data(), runs)
-        if finding is not None:
-            judgement = Judgement(judgement.outputs, finding)
-    return _refusal(shared.case, judgement, run, outcome, executions=2)
-
-
 def _unwritten(
     data: CaseData, runs: list[tuple[dict[str, npt.NDArray[Any]], int]]
 ) -> Finding | None:
@@ -156,16 +149,14 @@ def _unwritten(
 
 
 def _refusal(
-    case: Case, judgement: Judgement, run: Run, outcome: ExecutionOutcome, executions: int = 1
+    shared: SharedCase, run: Run, outcome: ExecutionOutcome, refused: tuple[Output, Finding]
 ) -> RunReport:
-    finding, output = judgement.finding, judgement.refused_output
-    if finding is None or output is None:
-        raise ValueError("a refusal needs a finding")
+    output, finding = refused
+    initial = initial_bits(output, run.poison, shared.data().inputs.get(output.name))
     unwritten = finding.gate == "unwritten"
     return RunReport(
         status=Status.UNWRITTEN_OUTPUT if unwritten else Status.INCORRECT,
         outcome=outcome,
-        executions=executions,
-        mismatch=make_mismatch(output, finding, case),
-        diagnostics=(make_diagnostic(output, finding, case, run.poison),),
+        mismatch=make_mismatch(output, finding, shared.case),
+        diagnostics=(make_diagnostic(output, finding, shared.case, initial),),
     )

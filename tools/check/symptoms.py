@@ -4,6 +4,8 @@ Each symptom names a likely cause for the candidate's author. A guess from value
 is offered only where most wrong elements fit and the fit cannot be chance.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,14 +17,20 @@ _MOST = 0.9
 _ENOUGH = 8  # wrong elements below which a fit says nothing
 
 
-def likely_cause(output: Output, finding: Finding, poison: int) -> str | None:
-    """Return a sentence on the likely cause, or None when nothing fits."""
+def likely_cause(output: Output, finding: Finding, initial: npt.NDArray[Any]) -> str | None:
+    """Return a sentence on the likely cause, or None when nothing fits.
+
+    Args:
+        output: The refused tensor.
+        finding: What was refused.
+        initial: What each stored element held before the launch (`output.initial_bits`).
+    """
     if finding.gate in ("untouched", "unwritten", "row_l2", "total_l2"):
         return None
     wrong = finding.wrong[:_SAMPLE]
-    stored = output.bits[output.storage_index(wrong)]
-    if (stored == _pattern(output, poison)).mean() >= _MOST:
-        return "the wrong elements hold the fill pattern of the buffer: nothing wrote them"
+    place = output.storage_index(wrong)
+    if (output.bits[place] == initial[place]).mean() >= _MOST:
+        return "the wrong elements hold what was there before the launch: nothing wrote them"
     if wrong.size < _ENOUGH:
         return None
     got = output.bits_at(wrong)
@@ -63,7 +71,3 @@ def _fits(
     here = output.expected_bits_at(wrong[inside])
     moved = there != here
     return bool(moved.any() and (there[moved] == got[inside][moved]).mean() >= _MOST)
-
-
-def _pattern(output: Output, poison: int) -> int:
-    return int.from_bytes(bytes([poison]) * output.bits.dtype.itemsize, "little")

@@ -14,18 +14,21 @@ Source: h = x + r, h * rstd, and, in rows with one dominating value, that value'
 more through rstd, which moves the whole row (benchmarks/calibrate_gates.py, `outliers`).
 """
 
-CODE_WINDOW = 2.0**-6
+CODE_WINDOW = (HONEST_ROUNDINGS + 1) * BF16_STEP
 """How far from a decision boundary, relative to it, the neighbouring code is still accepted.
 
-Source: 4 * BF16_STEP: `HONEST_ROUNDINGS` and one of the result itself before it is quantised.
+Source: `HONEST_ROUNDINGS`, and one of the result itself before it is quantised.
 """
 
 SCALE_STEPS = 1
 """Steps of e4m3 between a block's scale and the correctly rounded one. Source: CONTRACTS gates."""
 
-FLOAT_SCALE_WINDOW = 2.0**-6
-"""Relative error of a float32 block scale: it follows the block's largest value, which may have
-been rounded to bf16 as often as the codes' values may."""
+FLOAT_SCALE_WINDOW = (HONEST_ROUNDINGS + 2) * BF16_STEP
+"""Relative error of a float32 block scale.
+
+It follows the block's largest value, which may have been rounded to bf16 as often as the codes'
+values, and once more in the oracle, whose scale is that of values rounded to bf16.
+"""
 
 BF16_TOTAL_RATIO = 1.9
 """Root mean square error of a whole bf16 output, in units of that of correct rounding."""

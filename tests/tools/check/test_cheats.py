@@ -14,7 +14,7 @@ from kopt.kernels.rounding import (
     round_to_e4m3,
     unpack_e2m1,
 )
-from kopt.tools.check.output import Finding
+from kopt.tools.check.output import Finding, initial_bits
 from kopt.tools.check.pattern import describe_pattern
 from kopt.tools.check.symptoms import likely_cause
 from support.synthetic_check import Checked, checked, synthetic_problem
@@ -29,18 +29,17 @@ def case(tmp_path: Path) -> Checked:
 
 def _refused(case: Checked) -> tuple[Finding, str]:
     judgement = case.judge()
-    assert judgement.finding is not None
-    assert judgement.refused_output is not None
-    reference = judgement.refused_output.reference
-    finding = judgement.finding
+    assert judgement.refused is not None
+    output, finding = judgement.refused
+    reference = output.reference
     return finding, describe_pattern(finding.wrong, reference.rows, reference.columns)
 
 
 def _cause(case: Checked) -> str | None:
     judgement = case.judge()
-    assert judgement.finding is not None
-    assert judgement.refused_output is not None
-    return likely_cause(judgement.refused_output, judgement.finding, 0xFF)
+    assert judgement.refused is not None
+    output, finding = judgement.refused
+    return likely_cause(output, finding, initial_bits(output, 0xFF, None))
 
 
 def test_one_scale_per_32_values_is_refused(case: Checked) -> None:
@@ -59,8 +58,9 @@ def test_truncated_codes_are_refused(case: Checked) -> None:
     y = decode(case.data.inputs["x"]) * 1.3
     scale = np.repeat(decode(case.outputs["block_scale"]), 16, axis=1)
     quotient = np.abs(y) * (448 * 6 / np.abs(y).max()) / scale
-    below = np.searchsorted([0.5, 1, 1.5, 2, 3, 4, 6], quotient, side="right")
-    case.outputs["codes"] = pack_e2m1((codes & 8) | below.astype(np.uint8))
+    limits = np.array([0.5, 1, 1.5, 2, 3, 4, 6])
+    below = (quotient[..., None] >= limits).sum(axis=-1).astype(np.uint8)
+    case.outputs["codes"] = pack_e2m1((codes & 8) | below)
     assert _refused(case)[0].gate == "code"
 
 

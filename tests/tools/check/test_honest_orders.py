@@ -40,7 +40,7 @@ def _values(case: Checked) -> npt.NDArray[np.float64]:
 def _requantize(case: Checked, y: npt.NDArray[np.float64]) -> None:
     """Store what a kernel gives that computed `y` instead of the exact values."""
     amax = np.abs(_values(case)).max()
-    quantized = quantize_blocks(y, np.float64(448 * 6 / amax))
+    quantized = quantize_blocks(y, np.asarray(448 * 6 / amax))
     case.outputs["codes"] = quantized.packed
     case.outputs["block_scale"] = quantized.scales
     case.outputs["y_fp8"] = round_to_e4m3(y)
@@ -155,9 +155,9 @@ def test_every_packaged_oracle_passes_its_own_gates(name: str, regime: str) -> N
         outputs[output] = buffer.view(entry.rounded.dtype)
     judgement = judge(data, outputs, 0xFF)
     assert judgement.finding is None
-    for entry in measure_accuracy(judgement.outputs):
-        assert entry.mismatch_fraction == 0
-        assert entry.within_mission_numbers
+    for accuracy in measure_accuracy(judgement.outputs):
+        assert accuracy.mismatch_fraction == 0
+        assert accuracy.within_mission_numbers
 
 
 def test_every_packaged_problem_is_among_the_small_ones() -> None:

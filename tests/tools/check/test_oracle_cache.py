@@ -101,7 +101,11 @@ def test_a_place_taken_by_another_process_is_left_to_it(
     made = cache.load(key)
     (entry,) = _entries(cache)
     stamp = (entry / "entry.json").stat().st_ino
-    monkeypatch.setattr("kopt.tools.check.oracle_cache._read", lambda place: None)
+
+    def miss(place: Path) -> None:
+        del place
+
+    monkeypatch.setattr("kopt.tools.check.oracle_cache._read", miss)
     _assert_same(made, cache.load(key))
     assert _entries(cache) == [entry]
     assert (entry / "entry.json").stat().st_ino == stamp

@@ -40,7 +40,7 @@ def fault_status(fault: Mapping[str, Any]) -> Status:
 def describe_fault(fault: Mapping[str, Any], executable: str, candidate: Candidate) -> Diagnostic:
     """Return one diagnostic: the access in words, the candidate's line, block and thread."""
     status = fault_status(fault)
-    line = _source_line(executable, int(fault["pc"]))
+    line = int(fault["line"]) or _source_line(executable, int(fault["pc"]))
     note = str(fault["note"])
     message = f"{_what(fault, status)} (block {_triple(fault, 'block')}, {_thread(fault)})"
     if note:

@@ -24,6 +24,7 @@ from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
 
 from .compiler_messages import parse_messages
+from .hook_coverage import DUMP_FLAG, unhooked_line
 from .object_screen import dynamic_shared_symbols, has_inline_assembly, screen_object
 from .program_facts import SimProgram, read_program_facts
 from .toolset import CANDIDATE_FLAGS, SimToolset, find_toolset
@@ -86,7 +87,8 @@ class _Builder:
     def build(
         self, source: str, kernels: tuple[str, ...], folder: Path
     ) -> SimProgram | BuildFailure:
-        compiled = self._gxx([*CANDIDATE_FLAGS, "-include", "kopt_sim/device.h"], "unit.cpp", "-S")
+        flags = [*CANDIDATE_FLAGS, DUMP_FLAG, "-include", "kopt_sim/device.h"]
+        compiled = self._gxx(flags, "unit.cpp", "-S")
         if compiled.timed_out:
             return _unsupported(f"g++ did not finish within {_COMPILE_S:.0f} s")
         if compiled.returncode != 0:
@@ -96,6 +98,9 @@ class _Builder:
         text = assembly.read_text("utf-8")
         if has_inline_assembly(text):
             return _unsupported("it has inline assembly")
+        line = unhooked_line((self.work / "unit.tsan").read_text("utf-8"))
+        if line is not None:
+            return _unsupported("a call that is not inlined takes a struct from memory", line)
         assembly.write_text(_BSS_VARIABLE.sub(rf"\1\t.zero {_RED_ZONE_BYTES}\n", text), "utf-8")
         self._checked(self._gxx([], "unit.s", "-c"))
         with (self.work / "unit.o").open("rb") as stream:
@@ -143,8 +148,9 @@ class _Builder:
             raise InfraError(f"the simulator's program could not be linked: {text}")
 
 
-def _unsupported(reason: str) -> BuildFailure:
+def _unsupported(reason: str, line: int | None = None) -> BuildFailure:
     diagnostic = Diagnostic(
+        line=line,
         message=f"the simulator cannot run this kernel: {reason}",
         hint="use the wrappers of <kopt/...> or plain CUDA C++ (docs/sim.md lists what works)",
     )
@@ -153,7 +159,7 @@ def _unsupported(reason: str) -> BuildFailure:
 
 def _keep(work: Path, folder: Path) -> None:
     """Put a finished build in place; another process may have been quicker."""
-    for name in ("unit.cpp", "unit.s", "unit.o"):
+    for name in ("unit.cpp", "unit.s", "unit.o", "unit.tsan"):
         (work / name).unlink(missing_ok=True)
     for scratch in ("home", "tmp"):  # the sandbox's
         shutil.rmtree(work / scratch, ignore_errors=True)

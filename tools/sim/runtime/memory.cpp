@@ -132,7 +132,7 @@ bool check_shared(Access access, bool aligned) {
     const auto offset = static_cast<std::int64_t>(access.address - variable.address);
     const std::int64_t distance =
         offset < 0 ? -offset : offset - static_cast<std::int64_t>(variable.bytes);
-    if (distance > 1 << 20) continue;
+    if (distance > 1 << 20 || variable.bytes == 0) continue;
     if (nearest == nullptr || distance < least) {
       nearest = &variable;
       least = distance;

@@ -38,10 +38,10 @@ void print_fault(const FaultRecord& fault) {
               fault.launch, static_cast<unsigned long long>(fault.pc));
   std::printf("\"block\": [%u, %u, %u], \"thread\": [%u, %u, %u], ", fault.block.x, fault.block.y,
               fault.block.z, fault.thread.x, fault.thread.y, fault.thread.z);
-  std::printf("\"offset\": %lld, \"variable_bytes\": %llu, \"bytes\": %u, \"is_store\": %s, ",
+  std::printf("\"offset\": %lld, \"variable_bytes\": %llu, \"bytes\": %u, \"is_store\": %s, \"line\": %d, ",
               static_cast<long long>(fault.offset),
               static_cast<unsigned long long>(fault.variable_bytes), fault.bytes,
-              fault.is_store ? "true" : "false");
+              fault.is_store ? "true" : "false", fault.line);
   print_text("variable", fault.variable);
   std::printf(", ");
   print_text("note", fault.note);

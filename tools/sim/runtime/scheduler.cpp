@@ -46,6 +46,8 @@ void enter_block(Block& block, std::uint64_t index, unsigned position) {
   block.alive = threads;
   block.at_barrier = block.at_cluster = block.at_grid = 0;
   block.votes = block.last_votes = 0;
+  block.mbarriers.clear();
+  block.bulk_loads.clear();
   for (std::uint32_t i = 0; i < threads; ++i) {
     Fiber& fiber = block.fibers[i];
     delete fiber.async;
@@ -138,6 +140,7 @@ void pass_barrier(Block& block) {
     if (fiber.line != line) {
       g.fiber = &fiber;
       FaultRecord record = describe_fault(Fault::barrier_divergence, 0);
+      record.line = line;
       std::snprintf(record.note, sizeof record.note,
                     "threads of one block meet at different barriers, lines %d and %d", line,
                     fiber.line);
@@ -146,41 +149,6 @@ void pass_barrier(Block& block) {
     fiber.lane_epoch = 0;
     fiber.wait = Wait::runnable;
   }
-}
-
-const char* name_of(Wait wait) {
-  switch (wait) {
-    case Wait::barrier: return "a block barrier";
-    case Wait::exchange: return "a warp shuffle or vote";
-    case Wait::warp_sync: return "a warp sync";
-    case Wait::cluster: return "a cluster barrier";
-    case Wait::grid: return "a grid barrier";
-    default: return "nothing";
-  }
-}
-
-void report_deadlock(Block& block) {
-  const Fiber* first = nullptr;
-  const Fiber* other = nullptr;
-  for (std::uint32_t i = 0; i < g.threads_per_block; ++i) {
-    const Fiber& fiber = block.fibers[i];
-    if (fiber.wait == Wait::done) continue;
-    if (first == nullptr) first = &fiber;
-    else if (other == nullptr && (fiber.wait != first->wait || fiber.line != first->line))
-      other = &fiber;
-  }
-  g.fiber = const_cast<Fiber*>(first);
-  FaultRecord record = describe_fault(Fault::barrier_divergence, 0);
-  if (other != nullptr)
-    std::snprintf(record.note, sizeof record.note,
-                  "thread %u waits at line %d for %s, thread %u at line %d for %s",
-                  first->linear, first->line, name_of(first->wait), other->linear, other->line,
-                  name_of(other->wait));
-  else
-    std::snprintf(record.note, sizeof record.note,
-                  "%s at line %d names lanes (mask 0x%08x) that never come",
-                  name_of(first->wait), first->line, first->mask);
-  keep_fault(record);
 }
 
 // Runs until every thread is done or waits for other blocks. False: nothing could run.
@@ -270,39 +238,3 @@ void run_blocks(std::uint64_t first, std::uint64_t count) {
 }
 
 }  // namespace kopt_sim
-
-using namespace kopt_sim;
-
-extern "C" {
-
-unsigned kopt_sim_barrier(int predicate, int line) {
-  settle_pending_write();
-  Fiber& self = *g.fiber;
-  self.wait = Wait::barrier;
-  self.line = line;
-  ++g.block->at_barrier;
-  g.block->votes += predicate != 0;
-  return_to_scheduler();
-  return g.block->last_votes;
-}
-
-static void wait_for_blocks(Wait wait, std::uint32_t Block::*count, int line) {
-  settle_pending_write();
-  g.fiber->wait = wait;
-  g.fiber->line = line;
-  ++(g.block->*count);
-  return_to_scheduler();
-}
-
-void kopt_sim_grid_barrier(int line) {
-  if (!g.launch->cooperative) {
-    FaultRecord record = describe_fault(Fault::unsupported, g.last_pc);
-    std::snprintf(record.note, sizeof record.note,
-                  "line %d: a grid barrier needs `cooperative: true` in the launch", line);
-    stop_with(record);
-  }
-  wait_for_blocks(Wait::grid, &Block::at_grid, line);
-}
-
-void kopt_sim_cluster_barrier(int line) { wait_for_blocks(Wait::cluster, &Block::at_cluster, line); }
-}

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace kopt_sim {
@@ -79,6 +80,7 @@ struct FaultRecord {
   std::uint64_t variable_bytes;
   std::uint32_t bytes;
   bool is_store;
+  int line;  // of the candidate where it is known without the pc, else 0
   char note[200];
 };
 
@@ -97,11 +99,20 @@ struct WorkerReport {
   bool finished;
 };
 
-enum class Wait : std::uint8_t { runnable, barrier, exchange, warp_sync, cluster, grid, done };
+enum class Wait : std::uint8_t {
+  runnable,
+  barrier,
+  exchange,
+  warp_sync,
+  mbarrier,
+  cluster,
+  grid,
+  done
+};
 
 struct AsyncCopy {
-  void* shared;
-  const void* global;
+  void* to;
+  const void* from;
   unsigned bytes, source_bytes;
 };
 
@@ -120,6 +131,7 @@ struct Fiber {
   bool fence_pending;
   std::uint32_t mask;
   std::uint32_t exchange_lanes;
+  std::uintptr_t mbarrier;  // waited for
   int line;
   std::uint32_t lane_epoch;
   Index3 thread;
@@ -135,6 +147,17 @@ struct Warp {
   bool synced;  // a warp sync happened since the last block barrier
 };
 
+struct BulkLoad {
+  AsyncCopy copy;
+  std::uintptr_t barrier;
+};
+
+struct Mbarrier {
+  std::uint32_t arrivals, pending;
+  std::int64_t bytes;
+  std::uint32_t parity;  // of the phase that is under way
+};
+
 struct Block {
   std::uint64_t index;  // within the launch
   Index3 position;
@@ -145,7 +168,8 @@ struct Block {
   std::uint32_t at_barrier, at_cluster, at_grid;
   std::uint32_t votes, last_votes;
   std::vector<std::uint8_t> shared_image;  // contents while another resident block runs
-  std::vector<std::vector<Cell>> shared_cells;
+  std::unordered_map<std::uintptr_t, Mbarrier> mbarriers;
+  std::vector<BulkLoad> bulk_loads;
 };
 
 struct LaunchJob {
@@ -225,6 +249,9 @@ void install_signal_handlers(unsigned timeout_ms);
 
 // scheduler.cpp
 void run_blocks(std::uint64_t first, std::uint64_t count);
+
+// block_barriers.cpp
+void report_deadlock(Block& block);
 
 // trace.cpp
 void trace_access(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, bool is_store);

@@ -1,14 +1,9 @@
-// Warp exchanges, warp syncs, fences, atomics as synchronisation, and asynchronous copies.
+// Warp exchanges, warp syncs, fences, and atomics as synchronisation between blocks.
 #include <cstdio>
 #include <cstring>
 #include <unordered_map>
 
 #include "shadow.h"
-
-extern "C" {
-void* kopt_sim_memcpy(void* to, const void* from, std::size_t bytes);
-void* kopt_sim_memset(void* to, int value, std::size_t bytes);
-}
 
 namespace kopt_sim {
 
@@ -68,9 +63,9 @@ void wait_as(Wait wait, std::uint32_t mask, int kind, int line) {
   settle_pending_write();
   Fiber& self = *g.fiber;
   if ((mask >> (self.linear % 32) & 1u) == 0) {
-    FaultRecord record = describe_fault(Fault::barrier_divergence, g.last_pc);
-    std::snprintf(record.note, sizeof record.note,
-                  "line %d: the calling lane %u is not in the mask 0x%08x", line,
+    FaultRecord record = describe_fault(Fault::barrier_divergence, 0);
+    record.line = line;
+    std::snprintf(record.note, sizeof record.note, "the calling lane %u is not in the mask 0x%08x",
                   self.linear % 32, mask);
     stop_with(record);
   }
@@ -88,12 +83,18 @@ void wait_as(Wait wait, std::uint32_t mask, int kind, int line) {
   refresh_stamp();
 }
 
-// Both sides are checked as accesses of the thread that waits.
-void copy_now(const AsyncCopy& copy) {
-  kopt_sim_memcpy(copy.shared, copy.global, copy.source_bytes);
-  kopt_sim_memset(static_cast<std::uint8_t*>(copy.shared) + copy.source_bytes, 0,
-                  copy.bytes - copy.source_bytes);
+// The values by lane. A quick lane's next exchange uses the other half of the buffer.
+const std::uint64_t* exchange(int kind, std::uint32_t mask, std::uint64_t value, int line) {
+  Fiber& self = *g.fiber;
+  self.exchange_parity ^= 1;
+  std::uint64_t* values = warp_of(self).values[self.exchange_parity];
+  values[self.linear % 32] = value;
+  wait_as(Wait::exchange, mask, kind, line);
+  return values;
 }
+
+constexpr int kShuffle = 1;
+constexpr std::uint64_t kUndefined = 0x7fbadbad7fbadbad;  // NaN in fp32, fp64 and, halved, bf16
 
 }  // namespace
 
@@ -128,18 +129,16 @@ using namespace kopt_sim;
 
 extern "C" {
 
-const std::uint64_t* kopt_sim_exchange(int kind, unsigned mask, std::uint64_t value, int line) {
-  Fiber& self = *g.fiber;
-  self.exchange_parity ^= 1;  // a quick lane's next exchange must not overwrite this one's values
-  std::uint64_t* values = warp_of(self).values[self.exchange_parity];
-  values[self.linear % 32] = value;
-  wait_as(Wait::exchange, mask, kind, line);
-  for (unsigned lane = 0; lane < 32; ++lane)
-    if (!(self.exchange_lanes >> lane & 1u)) values[lane] = 0x7fbadbad7fbadbad;  // undefined: NaN
-  return values;
+unsigned kopt_sim_exchange(int kind, unsigned mask, std::uint64_t value, int line,
+                           std::uint64_t* values) {
+  std::memcpy(values, exchange(kind, mask, value, line), 32 * sizeof *values);
+  return g.fiber->exchange_lanes;
 }
 
-unsigned kopt_sim_exchange_lanes() { return g.fiber->exchange_lanes; }
+std::uint64_t kopt_sim_shuffle(unsigned mask, std::uint64_t value, unsigned source, int line) {
+  const std::uint64_t* values = exchange(kShuffle, mask, value, line);
+  return g.fiber->exchange_lanes >> source & 1u ? values[source] : kUndefined;
+}
 
 void kopt_sim_sync_warp(unsigned mask, int line) { wait_as(Wait::warp_sync, mask, 0, line); }
 
@@ -155,28 +154,10 @@ void kopt_sim_yield() {
 }
 
 void kopt_sim_trap(int line) {
-  FaultRecord record = describe_fault(Fault::crash, g.last_pc);
-  std::snprintf(record.note, sizeof record.note, "line %d: the kernel called __trap()", line);
+  FaultRecord record = describe_fault(Fault::crash, 0);
+  record.line = line;
+  std::snprintf(record.note, sizeof record.note, "the kernel called __trap()");
   stop_with(record);
-}
-
-void kopt_sim_async_copy(void* shared, const void* global, unsigned bytes, unsigned source_bytes) {
-  if (g.fiber->async == nullptr) g.fiber->async = new std::vector<std::vector<AsyncCopy>>(1);
-  g.fiber->async->back().push_back({shared, global, bytes, source_bytes});
-}
-
-void kopt_sim_async_commit() {
-  if (g.fiber->async == nullptr) g.fiber->async = new std::vector<std::vector<AsyncCopy>>(1);
-  g.fiber->async->emplace_back();
-}
-
-void kopt_sim_async_wait(unsigned groups_left) {
-  auto* groups = g.fiber->async;
-  if (groups == nullptr) return;
-  while (groups->size() > groups_left + 1) {
-    for (const AsyncCopy& copy : groups->front()) copy_now(copy);
-    groups->erase(groups->begin());
-  }
 }
 
 void kopt_sim_cpu_body(const char* name) {

@@ -18,6 +18,7 @@ void* memset(void*, int, __SIZE_TYPE__) noexcept __asm__("kopt_sim_memset");
 #include <limits>
 #include <type_traits>
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <device_launch_parameters.h>
 
@@ -42,10 +43,17 @@ void* memset(void*, int, __SIZE_TYPE__) noexcept __asm__("kopt_sim_memset");
 #include <kopt_sim/math.h>
 #include <kopt_sim/integers.h>
 
+// Structs that a call takes or returns by value are loaded and stored by the call itself, which
+// the access hooks do not see. So everything is inlined before the hooks go in: the conversions of
+// CUDA's headers (which mark them `unused` outside nvcc) and the candidate's device functions.
+#define unused unused, always_inline
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <cuda_fp4.h>
+#undef unused
+#undef __device__
+#define __device__ __attribute__((always_inline))
 
 #include <kopt_sim/memory.h>
 #include <kopt_sim/narrow_floats.h>

@@ -10,11 +10,13 @@ extern "C" {
 // the candidate calls it: threads that meet at different lines have diverged.
 unsigned kopt_sim_barrier(int predicate, int line);
 
-// Warp-wide exchange: waits for the lanes of `mask` that have not exited, and returns what each
-// lane gave, by lane. Lanes outside hold poison. `kind` tells unlike operations apart.
-const std::uint64_t* kopt_sim_exchange(int kind, unsigned mask, std::uint64_t value, int line);
-// The lanes whose values the last exchange returned.
-unsigned kopt_sim_exchange_lanes(void);
+// Warp-wide exchange: waits for the lanes of `mask` that have not exited, writes what each lane
+// gave to `values`, by lane, and returns the lanes that took part. `kind` tells unlike operations
+// apart.
+unsigned kopt_sim_exchange(int kind, unsigned mask, std::uint64_t value, int line,
+                           std::uint64_t values[32]);
+// The same for one lane's value; poison if `source` took no part.
+std::uint64_t kopt_sim_shuffle(unsigned mask, std::uint64_t value, unsigned source, int line);
 // Orders memory among the lanes of `mask`, as __syncwarp does; exchanges alone do not.
 void kopt_sim_sync_warp(unsigned mask, int line);
 unsigned kopt_sim_active_mask(void);
@@ -32,6 +34,15 @@ void kopt_sim_cluster_barrier(int line);
 void kopt_sim_async_copy(void* shared, const void* global, unsigned bytes, unsigned source_bytes);
 void kopt_sim_async_commit(void);
 void kopt_sim_async_wait(unsigned groups_left);
+
+// mbarriers: state by address. A bulk load lands, and is counted, when a thread waits for it.
+void kopt_sim_mbarrier_init(void* barrier, unsigned arrivals);
+void kopt_sim_mbarrier_arrive(void* barrier, unsigned expected_bytes);
+void kopt_sim_mbarrier_wait(void* barrier, unsigned parity, int line);
+void kopt_sim_bulk_load(void* shared, const void* global, unsigned bytes, unsigned source_bytes,
+                        void* barrier);
+unsigned kopt_sim_cluster_rank(void);
+unsigned kopt_sim_cluster_size(void);
 
 // Spins politely: lets other threads of the block run.
 void kopt_sim_yield(void);

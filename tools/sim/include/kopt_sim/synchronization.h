@@ -27,7 +27,7 @@ inline clock_t clock() { return kopt_sim_clock(); }
 
 namespace kopt_sim {
 
-enum Exchange { kShuffle = 1, kVote, kMatch, kReduce };
+enum Exchange { kVote = 2, kMatch, kReduce };
 
 template <class T>
 inline std::uint64_t to_bits(T value) {
@@ -47,13 +47,13 @@ inline T from_bits(std::uint64_t bits) {
 // `source` is the lane to read, already limited to the caller's segment.
 template <class T>
 inline T shuffle(unsigned mask, T value, unsigned source, int line) {
-  return from_bits<T>(kopt_sim_exchange(kShuffle, mask, to_bits(value), line)[source & 31u]);
+  return from_bits<T>(kopt_sim_shuffle(mask, to_bits(value), source & 31u, line));
 }
 
 template <class T, class Combine>
 inline T reduce(unsigned mask, T value, Combine combine, int line) {
-  const std::uint64_t* values = kopt_sim_exchange(kReduce, mask, to_bits(value), line);
-  const unsigned lanes = kopt_sim_exchange_lanes();
+  std::uint64_t values[32];
+  const unsigned lanes = kopt_sim_exchange(kReduce, mask, to_bits(value), line, values);
   T result = value;
   bool first = true;
   for (unsigned lane = 0; lane < 32; ++lane) {
@@ -94,9 +94,9 @@ inline T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, KOPT_
 }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate, KOPT_SIM_LINE) {
-  const std::uint64_t* values =
-      kopt_sim_exchange(kopt_sim::kVote, mask, predicate != 0, line);
-  const unsigned lanes = kopt_sim_exchange_lanes();
+  std::uint64_t values[32];
+  const unsigned lanes =
+      kopt_sim_exchange(kopt_sim::kVote, mask, predicate != 0, line, values);
   unsigned ballot = 0;
   for (unsigned lane = 0; lane < 32; ++lane)
     if (lanes >> lane & 1u) ballot |= static_cast<unsigned>(values[lane] & 1u) << lane;
@@ -111,8 +111,8 @@ inline int __all_sync(unsigned mask, int predicate, KOPT_SIM_LINE) {
 template <class T>
 inline unsigned __match_any_sync(unsigned mask, T value, KOPT_SIM_LINE) {
   const std::uint64_t mine = kopt_sim::to_bits(value);
-  const std::uint64_t* values = kopt_sim_exchange(kopt_sim::kMatch, mask, mine, line);
-  const unsigned lanes = kopt_sim_exchange_lanes();
+  std::uint64_t values[32];
+  const unsigned lanes = kopt_sim_exchange(kopt_sim::kMatch, mask, mine, line, values);
   unsigned same = 0;
   for (unsigned lane = 0; lane < 32; ++lane)
     if ((lanes >> lane & 1u) && values[lane] == mine) same |= 1u << lane;

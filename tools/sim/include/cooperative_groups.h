@@ -1,0 +1,153 @@
+// cooperative_groups for the simulator: the groups and operations that kernels of this field use.
+// CUDA's own header is PTX throughout. What is missing here (labeled_partition, memcpy_async,
+// invoke_one, cluster shared memory) does not compile and is reported with its line.
+#pragma once
+
+#include <kopt_sim/device.h>
+
+namespace cooperative_groups {
+
+namespace details {
+inline unsigned block_rank() {
+  return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+}
+inline unsigned block_size() { return blockDim.x * blockDim.y * blockDim.z; }
+}  // namespace details
+
+class thread_block {
+ public:
+  using arrival_token = int;
+  static void sync(KOPT_SIM_LINE) { kopt_sim_barrier(0, line); }
+  static unsigned thread_rank() { return details::block_rank(); }
+  static unsigned size() { return details::block_size(); }
+  static unsigned num_threads() { return details::block_size(); }
+  static dim3 group_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
+  static dim3 thread_index() { return dim3(threadIdx.x, threadIdx.y, threadIdx.z); }
+  static dim3 dim_threads() { return dim3(blockDim.x, blockDim.y, blockDim.z); }
+  static dim3 group_dim() { return dim_threads(); }
+};
+inline thread_block this_thread_block() { return {}; }
+
+class grid_group {
+ public:
+  static void sync(KOPT_SIM_LINE) { kopt_sim_grid_barrier(line); }
+  static bool is_valid() { return true; }
+  static unsigned long long block_rank() {
+    return (static_cast<unsigned long long>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x +
+           blockIdx.x;
+  }
+  static unsigned long long num_blocks() {
+    return static_cast<unsigned long long>(gridDim.x) * gridDim.y * gridDim.z;
+  }
+  static unsigned long long thread_rank() {
+    return block_rank() * details::block_size() + details::block_rank();
+  }
+  static unsigned long long size() { return num_blocks() * details::block_size(); }
+  static unsigned long long num_threads() { return size(); }
+  static dim3 group_dim() { return dim3(gridDim.x, gridDim.y, gridDim.z); }
+};
+inline grid_group this_grid() { return {}; }
+
+class cluster_group {
+ public:
+  static void sync(KOPT_SIM_LINE) { kopt_sim_cluster_barrier(line); }
+  static unsigned block_rank() { return kopt_sim_cluster_rank(); }
+  static unsigned num_blocks() { return kopt_sim_cluster_size(); }
+  static dim3 block_index() { return dim3(kopt_sim_cluster_rank()); }
+  static dim3 dim_blocks() { return dim3(kopt_sim_cluster_size()); }
+  static unsigned thread_rank() {
+    return block_rank() * details::block_size() + details::block_rank();
+  }
+  static unsigned num_threads() { return num_blocks() * details::block_size(); }
+};
+inline cluster_group this_cluster() { return {}; }
+
+// Lanes of one warp; `mask` is theirs.
+class lane_group {
+ public:
+  explicit lane_group(unsigned mask) : mask_(mask) {}
+  void sync(KOPT_SIM_LINE) const { kopt_sim_sync_warp(mask_, line); }
+  unsigned size() const { return static_cast<unsigned>(__popc(mask_)); }
+  unsigned num_threads() const { return size(); }
+  unsigned thread_rank() const {
+    return static_cast<unsigned>(__popc(mask_ & ((1u << kopt_sim_lane()) - 1u)));
+  }
+  template <class T>
+  T shfl(T value, unsigned rank, KOPT_SIM_LINE) const {
+    return kopt_sim::shuffle(mask_, value, lane_of(rank % size()), line);
+  }
+  template <class T>
+  T shfl_down(T value, unsigned delta, KOPT_SIM_LINE) const {
+    const unsigned rank = thread_rank();
+    const unsigned source = rank + delta < size() ? rank + delta : rank;
+    return kopt_sim::shuffle(mask_, value, lane_of(source), line);
+  }
+  template <class T>
+  T shfl_up(T value, unsigned delta, KOPT_SIM_LINE) const {
+    const unsigned rank = thread_rank();
+    const unsigned source = rank >= delta ? rank - delta : rank;
+    return kopt_sim::shuffle(mask_, value, lane_of(source), line);
+  }
+  template <class T>
+  T shfl_xor(T value, unsigned bits, KOPT_SIM_LINE) const {
+    const unsigned source = thread_rank() ^ bits;
+    return kopt_sim::shuffle(mask_, value, lane_of(source < size() ? source : thread_rank()),
+                             line);
+  }
+  int any(int predicate, KOPT_SIM_LINE) const { return __any_sync(mask_, predicate, line); }
+  int all(int predicate, KOPT_SIM_LINE) const { return __all_sync(mask_, predicate, line); }
+  // Bit r of the answer is the vote of rank r.
+  unsigned ballot(int predicate, KOPT_SIM_LINE) const {
+    const unsigned votes = __ballot_sync(mask_, predicate, line);
+    unsigned ranked = 0;
+    for (unsigned rank = 0; rank < size(); ++rank)
+      ranked |= (votes >> lane_of(rank) & 1u) << rank;
+    return ranked;
+  }
+  unsigned lanes() const { return mask_; }
+
+ private:
+  unsigned lane_of(unsigned rank) const {
+    unsigned rest = mask_;
+    for (; rank > 0; --rank) rest &= rest - 1u;
+    return static_cast<unsigned>(__ffs(static_cast<int>(rest)) - 1);
+  }
+  unsigned mask_;
+};
+
+template <unsigned Size, class Parent = void>
+class thread_block_tile : public lane_group {
+ public:
+  static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,
+                "the simulator has tiles of 1 to 32 threads, powers of two");
+  thread_block_tile() : lane_group(first_mask() << (kopt_sim_lane() / Size * Size)) {}
+  static constexpr unsigned size() { return Size; }
+  static constexpr unsigned num_threads() { return Size; }
+  static unsigned thread_rank() { return kopt_sim_lane() % Size; }
+  static unsigned meta_group_rank() { return details::block_rank() / Size; }
+  static unsigned meta_group_size() { return (details::block_size() + Size - 1) / Size; }
+
+ private:
+  static constexpr unsigned first_mask() {
+    return Size == 32 ? 0xffffffffu : (1u << Size % 32) - 1u;
+  }
+};
+
+template <unsigned Size, class Parent>
+inline thread_block_tile<Size, Parent> tiled_partition(const Parent&) {
+  return {};
+}
+
+class coalesced_group : public lane_group {
+ public:
+  using lane_group::lane_group;
+};
+// All lanes of the warp that have not exited count as converged.
+inline coalesced_group coalesced_threads() { return coalesced_group(kopt_sim_active_mask()); }
+
+template <class Group>
+inline void sync(const Group& group, KOPT_SIM_LINE) {
+  group.sync(line);
+}
+
+}  // namespace cooperative_groups

@@ -1,0 +1,132 @@
+// Asynchronous copies and mbarriers. A copy takes effect as late as it may: when it is waited for.
+#include <cstdio>
+
+#include "shadow.h"
+
+extern "C" {
+void* kopt_sim_memcpy(void* to, const void* from, std::size_t bytes);
+void* kopt_sim_memset(void* to, int value, std::size_t bytes);
+}
+
+namespace kopt_sim {
+
+namespace {
+
+// Both sides are checked as accesses of the running thread.
+void copy_now(const AsyncCopy& copy) {
+  kopt_sim_memcpy(copy.to, copy.from, copy.source_bytes);
+  kopt_sim_memset(static_cast<std::uint8_t*>(copy.to) + copy.source_bytes, 0,
+                  copy.bytes - copy.source_bytes);
+}
+
+std::vector<std::vector<AsyncCopy>>& groups_of(Fiber& fiber) {
+  if (fiber.async == nullptr) fiber.async = new std::vector<std::vector<AsyncCopy>>(1);
+  return *fiber.async;
+}
+
+Mbarrier& find_mbarrier(std::uintptr_t address) {
+  const auto found = g.block->mbarriers.find(address);
+  if (found == g.block->mbarriers.end()) {
+    FaultRecord record = describe_fault(Fault::uninitialized_read, g.last_pc);
+    std::snprintf(record.variable, sizeof record.variable, "mbarrier");
+    std::snprintf(record.note, sizeof record.note, "the mbarrier was not initialised");
+    stop_with(record);
+  }
+  return found->second;
+}
+
+void complete_if_due(std::uintptr_t address, Mbarrier& barrier) {
+  if (barrier.pending != 0 || barrier.bytes != 0) return;
+  barrier.pending = barrier.arrivals;
+  barrier.parity ^= 1;
+  ++g.block->epoch;  // whoever waited is ordered after whoever arrived
+  for (std::uint32_t i = 0; i < g.threads_per_block; ++i) {
+    Fiber& fiber = g.block->fibers[i];
+    if (fiber.wait == Wait::mbarrier && fiber.mbarrier == address) fiber.wait = Wait::runnable;
+  }
+  refresh_stamp();
+}
+
+// Lands the loads that count on this barrier.
+void land_loads(std::uintptr_t address) {
+  std::vector<BulkLoad> due, rest;
+  for (const BulkLoad& load : g.block->bulk_loads)
+    (load.barrier == address ? due : rest).push_back(load);
+  g.block->bulk_loads.swap(rest);
+  for (const BulkLoad& load : due) {
+    copy_now(load.copy);
+    Mbarrier& barrier = find_mbarrier(address);
+    barrier.bytes -= load.copy.bytes;
+    complete_if_due(address, barrier);
+  }
+}
+
+// Threads that already sleep at the barrier cannot land its loads themselves.
+void land_if_awaited(std::uintptr_t address) {
+  for (std::uint32_t i = 0; i < g.threads_per_block; ++i) {
+    const Fiber& fiber = g.block->fibers[i];
+    if (fiber.wait == Wait::mbarrier && fiber.mbarrier == address) return land_loads(address);
+  }
+}
+
+}  // namespace
+}  // namespace kopt_sim
+
+using namespace kopt_sim;
+
+extern "C" {
+
+void kopt_sim_async_copy(void* to, const void* from, unsigned bytes, unsigned source_bytes) {
+  groups_of(*g.fiber).back().push_back({to, from, bytes, source_bytes});
+}
+
+void kopt_sim_async_commit() { groups_of(*g.fiber).emplace_back(); }
+
+void kopt_sim_async_wait(unsigned groups_left) {
+  auto& groups = groups_of(*g.fiber);
+  while (groups.size() > groups_left + 1) {
+    const std::vector<AsyncCopy> oldest = groups.front();
+    groups.erase(groups.begin());
+    for (const AsyncCopy& copy : oldest) copy_now(copy);
+  }
+}
+
+void kopt_sim_mbarrier_init(void* barrier, unsigned arrivals) {
+  const auto address = reinterpret_cast<std::uintptr_t>(barrier);
+  check_atomic(address, 8, g.last_pc);  // bounds and alignment
+  g.block->mbarriers[address] = {arrivals, arrivals, 0, 0};
+}
+
+void kopt_sim_mbarrier_arrive(void* barrier, unsigned expected_bytes) {
+  settle_pending_write();
+  const auto address = reinterpret_cast<std::uintptr_t>(barrier);
+  Mbarrier& state = find_mbarrier(address);
+  state.bytes += expected_bytes;
+  --state.pending;
+  complete_if_due(address, state);
+  land_if_awaited(address);
+}
+
+void kopt_sim_mbarrier_wait(void* barrier, unsigned parity, int line) {
+  settle_pending_write();
+  const auto address = reinterpret_cast<std::uintptr_t>(barrier);
+  land_loads(address);
+  while (find_mbarrier(address).parity == (parity & 1u)) {
+    g.fiber->wait = Wait::mbarrier;
+    g.fiber->mbarrier = address;
+    g.fiber->line = line;
+    return_to_scheduler();
+    land_loads(address);
+  }
+}
+
+void kopt_sim_bulk_load(void* shared, const void* global, unsigned bytes, unsigned source_bytes,
+                        void* barrier) {
+  g.block->bulk_loads.push_back(
+      {{shared, global, bytes, source_bytes}, reinterpret_cast<std::uintptr_t>(barrier)});
+  land_if_awaited(reinterpret_cast<std::uintptr_t>(barrier));
+}
+
+unsigned kopt_sim_cluster_size() { return g.launch->cluster.x; }
+unsigned kopt_sim_cluster_rank() { return g.block->position.x % g.launch->cluster.x; }
+}

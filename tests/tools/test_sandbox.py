@@ -2,59 +2,22 @@
 
 import json
 import os
-import select
 import signal
 import socket
-import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
-from kopt.tools.sandbox.ladder import available_level, run_sandboxed
-from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
-
-PYTHON = Path(sys.executable).resolve()
-HANG_LIMIT_S = 20.0
+from support.sandbox_level import LEVELS, Level, open_level
 
 
-@dataclass(frozen=True)
-class Level:
-    """One level of the ladder, ready for hostile programs."""
-
-    settings: Settings
-    work: Path
-
-    @property
-    def name(self) -> str:
-        return self.settings.sandbox
-
-    @property
-    def policy(self) -> SandboxPolicy:
-        return SandboxPolicy(
-            readable=(Path(sys.base_prefix),), writable=(self.work,), wall_s=HANG_LIMIT_S
-        )
-
-    def run(self, code: str, policy: SandboxPolicy | None = None) -> SandboxedRun:
-        return run_sandboxed([PYTHON, "-ISc", code], policy or self.policy, self.settings)
-
-
-@pytest.fixture(params=["bubblewrap", "landlock", "plain"])
+@pytest.fixture(params=LEVELS)
 def level(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Level:
-    settings = replace(settings, sandbox=request.param)
-    try:
-        available_level(settings)
-    except SetupError as error:
-        if request.param == "plain":
-            raise
-        pytest.skip(str(error))  # a machine may have neither bubblewrap nor Landlock
-    work = tmp_path / "work"
-    work.mkdir()
-    return Level(settings, work)
+    return open_level(request.param, settings, tmp_path)
 
 
 @pytest.fixture
@@ -62,15 +25,6 @@ def file_level(level: Level) -> Level:
     if level.name == "plain":
         pytest.skip("plain restricts no files")
     return level
-
-
-@pytest.fixture
-def lifeline(level: Level) -> Iterator[int]:
-    """A FIFO at work/alive: whoever opens it for writing is alive until it reads as ended."""
-    os.mkfifo(level.work / "alive")
-    descriptor = os.open(level.work / "alive", os.O_RDONLY | os.O_NONBLOCK)
-    yield descriptor
-    os.close(descriptor)
 
 
 def test_result_names_the_level_and_carries_output_and_status(level: Level) -> None:
@@ -188,6 +142,16 @@ def test_write_outside_is_refused_and_inside_works(file_level: Level, tmp_path: 
     assert not (tmp_path / "outside").exists()
 
 
+def test_folder_in_shared_memory_can_be_writable_and_nothing_beside_it(file_level: Level) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as shared:
+        policy = replace(file_level.policy, writable=(Path(shared),))
+        code = "open('inside', 'w').write('x'); open('/dev/shm/kopt-outside', 'w')"
+        run = file_level.run(code, policy)
+        assert (Path(shared) / "inside").read_text() == "x"
+    assert run.returncode == 1
+    assert not Path("/dev/shm/kopt-outside").exists()
+
+
 def test_largest_file_is_bounded(level: Level) -> None:
     policy = replace(level.policy, file_bytes=100_000)
     run = level.run("open('big', 'wb').write(bytes(1_000_000))", policy)
@@ -243,64 +207,3 @@ def test_processes_outside_cannot_be_signalled(level: Level) -> None:
         "    except OSError: print('refused')"
     )
     assert level.run(code).stdout == b"refused\n" * 4
-
-
-HOLD_LIFELINE = (
-    "import os, signal\n"
-    "def hold():\n"
-    "    try: os.setsid()\n"
-    "    except PermissionError: pass\n"
-    "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-    "    os.write(os.open('alive', os.O_WRONLY), b'+'); os.write(2, b'holding')\n"
-    "    os.closerange(0, 3)\n"
-)
-
-
-def _read_lifeline(descriptor: int) -> bytes:
-    """What comes next: `+` when somebody holds it, nothing once the last holder has ended."""
-    assert select.select([descriptor], [], [], HANG_LIMIT_S)[0], "a descendant is still alive"
-    return os.read(descriptor, 1)
-
-
-def test_time_out_ends_grandchildren(level: Level, lifeline: int) -> None:
-    code = HOLD_LIFELINE + (
-        "if os.fork() == 0:\n    if os.fork() == 0: hold()\n    signal.pause()\nsignal.pause()"
-    )
-    run = level.run(code, replace(level.policy, wall_s=2.0))
-    assert (run.timed_out, run.returncode) == (True, -signal.SIGKILL)
-    assert run.stderr == b"holding"
-    assert os.read(lifeline, 2) == b"+"
-    assert os.read(lifeline, 1) == b""  # would raise BlockingIOError while a holder lives
-
-
-def test_orphan_does_not_survive_the_program(level: Level, lifeline: int) -> None:
-    code = HOLD_LIFELINE + (
-        "ready, done = os.pipe()\n"
-        "if os.fork() == 0:\n"
-        "    hold(); os.write(done, b'1'); os.close(done); signal.pause()\n"
-        "os.read(ready, 1)"
-    )
-    run = level.run(code)
-    assert (run.timed_out, run.returncode, run.stderr) == (False, 0, b"holding")
-    assert os.read(lifeline, 2) == b"+"
-    assert os.read(lifeline, 1) == b""  # would raise BlockingIOError while a holder lives
-
-
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_survives_the_end_of_kopt(level: Level, lifeline: int, end: signal.Signals) -> None:
-    code = HOLD_LIFELINE + "if os.fork() == 0:\n    hold()\nos.write(1, b'1'); signal.pause()"
-    script = (
-        "from pathlib import Path; from kopt.config.settings import Settings\n"
-        "from kopt.tools.sandbox.ladder import run_sandboxed\n"
-        "from kopt.tools.sandbox.policy import SandboxPolicy\n"
-        f"settings = Settings(Path({str(level.settings.home)!r}), sandbox={level.name!r})\n"
-        f"policy = SandboxPolicy((Path({sys.base_prefix!r}),), (Path({str(level.work)!r}),))\n"
-        f"run_sandboxed([{str(PYTHON)!r}, '-ISc', {code!r}], policy, settings)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) as kopt:
-        assert _read_lifeline(lifeline) == b"+"
-        kopt.send_signal(end)
-        stderr = kopt.communicate(timeout=HANG_LIMIT_S)[1]
-    assert kopt.returncode == -end
-    assert (b"KeyboardInterrupt" in stderr) == (end == signal.SIGINT)
-    assert _read_lifeline(lifeline) == b""

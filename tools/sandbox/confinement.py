@@ -108,7 +108,8 @@ def _bwrap_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[st
     for path in _with_targets(policy.writable):
         arguments += ["--bind", path, path]
     # Last: folders below /dev/shm may be bound before.
-    arguments += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(policy.writable[0]), "--"]
+    arguments += ["--remount-ro", "/dev", "--remount-ro", "/"]
+    arguments += ["--chdir", str(policy.writable[0]), "--"]
     return arguments
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from kopt.config.errors import InfraError, SetupError
 from kopt.config.settings import Settings
 
-from .confinement import PATH, Confinement, child_environment, command_line
+from .confinement import Confinement, child_environment, command_line
 from .launcher_build import build_launcher
 from .policy import SandboxedRun, SandboxLevel, SandboxPolicy
 from .supervise import Bounds, Ending, Spawn, supervise
@@ -128,7 +128,7 @@ def _tools_of(level: SandboxLevel, launcher: Path) -> Confinement | str:
     bwrap = None
     abi = 0
     if level == "bubblewrap":
-        bwrap = shutil.which("bwrap", path=os.environ.get("PATH", PATH))
+        bwrap = shutil.which("bwrap")
         if bwrap is None:
             return "no bwrap on PATH"
     elif level == "landlock":

@@ -39,6 +39,7 @@ _SHOWN = {
 
 # Two overloads see the kernel's name: its own signature, and, where the candidate declares no
 # such function, the declaration in kopt_fallback. The int parameter makes the first the better.
+# NVRTC takes no function without an execution space, not even one that is never called.
 _PRELUDE = """
 struct __half;
 struct __nv_bfloat16;
@@ -63,8 +64,9 @@ template <class kopt_l, int kopt_n, class... kopt_accepted> struct kopt_accepts 
   static constexpr bool kopt_is =
       (kopt_same<typename kopt_at<kopt_n, kopt_l>::kopt_type, kopt_accepted>::kopt_is || ...);
 };
-template <class... kopt_t> kopt_list<kopt_t...> kopt_parameters(void (*)(kopt_t...), int);
-kopt_missing kopt_parameters(kopt_missing (*)(kopt_missing), long);
+template <class... kopt_t>
+__device__ kopt_list<kopt_t...> kopt_parameters(void (*)(kopt_t...), int);
+__device__ kopt_missing kopt_parameters(kopt_missing (*)(kopt_missing), long);
 """
 
 
@@ -80,7 +82,7 @@ def type_assertions(plan: LaunchPlan, problem: Problem) -> str:
         problem: Roles and dtypes of the tensors.
     """
     kernels = sorted({launch.kernel for launch in plan.launches})
-    fallbacks = "".join(f"kopt_missing {kernel}(kopt_missing);\n" for kernel in kernels)
+    fallbacks = "".join(f"__device__ kopt_missing {kernel}(kopt_missing);\n" for kernel in kernels)
     # The blank lines end a last line of the candidate that has no newline or ends in a backslash.
     lines = [
         f'\n\n#line 1 "{ASSERTIONS_FILE}"{_PRELUDE}',

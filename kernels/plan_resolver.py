@@ -207,7 +207,8 @@ class _Resolver:
         if entry.int_type is not None and entry.expression is not None:
             value = self._value(entry.expression, what, line)
             if value is not None and entry.int_type == "int32" and not _fits_int32(value):
-                self.findings.error(f"{what}: {entry.expression} is {value}, which no int32 holds", line)
+                message = f"{what}: {entry.expression} is {value}, which no int32 holds"
+                self.findings.error(message, line)
             return Argument(kind=entry.int_type, name=entry.expression, value=value)
         name = entry.name or ""
         if name in self._axes:

@@ -63,7 +63,12 @@ _FORBIDDEN_FORMS = (
         "a macro of a library that tests the target",
     ),
     (re.compile(r"KOPT_SIM\w*"), "a test of the simulator"),
+    (re.compile(r"kopt_\w+"), "a name that belongs to kopt"),
+    (re.compile(r"__(?:tsan|asan|ubsan|sanitizer|cxa)_\w+"), "a function of the checker"),
+    (re.compile(r"no_sanitize\w*|disable_sanitizer_\w+"), "an attribute that hides accesses"),
 )
+HIDEABLE_PREFIXES = ("KOPT_SIM", "NV_", "CUB_", "THRUST_", "kopt_", "no_sanitize", "disable_sanit")
+"""Beginnings of forbidden names without a leading underscore, which a paste could complete."""
 _ALLOWED = frozenset({"_Pragma"})
 _PROTECTED_PREFIXES = ("kopt_", "KOPT_")
 KEYWORDS = _words(

@@ -19,6 +19,7 @@ from .source_names import (
     CUDA_FOLDERS,
     CUDA_HEADERS,
     DIRECTIVES,
+    HIDEABLE_PREFIXES,
     PRAGMAS,
     STANDARD_HEADERS,
     forbidden_name,
@@ -44,8 +45,7 @@ _PREFIXES_OF_STRINGS = frozenset({"R", "L", "u", "U", "u8", "LR", "uR", "UR", "u
 
 def screen_source(candidate: Candidate) -> tuple[Diagnostic, ...]:
     """Return what is refused in `candidate`, in source order, at most 20 findings."""
-    screen = _Screen(candidate.source)
-    return tuple(screen.findings()[:MAX_FINDINGS])
+    return tuple(_Screen(candidate.source).findings())
 
 
 class _Screen:
@@ -53,7 +53,7 @@ class _Screen:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._found: dict[int, Diagnostic] = {}
+        self._found: dict[int, tuple[str, str | None]] = {}
         self._own_macros = set(declared_macros(source))
 
     def findings(self) -> list[Diagnostic]:
@@ -69,14 +69,17 @@ class _Screen:
             if line.is_directive:
                 self._check_directive(line)
         self._check_strings([token for line in lines for token in line.tokens])
-        return [self._found[offset] for offset in sorted(self._found)]
+        return [self._diagnostic(offset) for offset in sorted(self._found)[:MAX_FINDINGS]]
 
     def _refuse(self, offset: int, message: str, hint: str | None = None) -> None:
+        self._found.setdefault(offset, (message, hint))
+
+    def _diagnostic(self, offset: int) -> Diagnostic:
+        message, hint = self._found[offset]
         line = self._source.count("\n", 0, offset) + 1
         column = offset - (self._source.rfind("\n", 0, offset) + 1) + 1
         excerpt = source_excerpt(self._source, line, column)
-        found = Diagnostic(message=message, line=line, column=column, excerpt=excerpt, hint=hint)
-        self._found.setdefault(offset, found)
+        return Diagnostic(message=message, line=line, column=column, excerpt=excerpt, hint=hint)
 
     def _check_names(self, line: LogicalLine) -> None:
         for token in line.tokens:
@@ -212,7 +215,7 @@ def _parameters(body: tuple[Token, ...]) -> frozenset[str]:
 def _could_hide(prefix: str) -> bool:
     """Whether pasting behind `prefix` can make a forbidden name or a string."""
     is_prefix_of_forbidden = any(
-        name.startswith(prefix) or prefix.startswith(name) for name in ("KOPT_SIM", "NV_")
+        name.startswith(prefix) or prefix.startswith(name) for name in HIDEABLE_PREFIXES
     )
     return prefix.startswith("_") or is_prefix_of_forbidden or prefix in _PREFIXES_OF_STRINGS
 

@@ -7,8 +7,9 @@ else, `yes` and `0x10` included, is text. PyYAML reads the tokens; nothing is co
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import yaml
 
@@ -91,6 +92,11 @@ def _problem(error: yaml.MarkedYAMLError) -> str:
     return " ".join(part for part in (error.problem, error.context) if part)
 
 
+def _events(text: str) -> Iterator[yaml.Event]:
+    parse = cast(Callable[..., Iterator[yaml.Event]], yaml.parse)  # pyright: ignore[reportUnknownMemberType]  # the stub has no return type
+    return parse(text, Loader=yaml.SafeLoader)
+
+
 class _Reader:
     """Builds the tree from PyYAML's events, which the parser makes without recursion."""
 
@@ -98,7 +104,7 @@ class _Reader:
         self._first_line = first_line
 
     def document(self, text: str) -> Node:
-        events = iter(yaml.parse(text, Loader=yaml.SafeLoader))
+        events = _events(text)
         next(events)  # the stream's start
         start = next(events)
         if not isinstance(start, yaml.DocumentStartEvent):

@@ -6,6 +6,7 @@ from importlib.metadata import files as distribution_files
 from pathlib import Path
 
 import pytest
+
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.dtypes import DTYPE_CUDA_TYPES, DTYPE_SIZE_BYTES
 from kopt.kernels.header_parser import parse_header
@@ -33,6 +34,7 @@ SECOND = "__nv_fp8_e4m3* codes, float* __restrict__ out, const float scale"
 STAND_IN = """
 #include <stdint.h>
 #define __global__
+#define __device__
 struct __nv_bfloat16 { unsigned short x; };
 struct __nv_fp8_e4m3 { unsigned char x; };
 typedef unsigned char __nv_fp8_storage_t;
@@ -149,6 +151,7 @@ def test_candidate_without_cuda_headers_compiles(tmp_path: Path) -> None:
     header = header.replace("weight, ", "").replace("x_map, ", "")
     source = """
 #define __global__
+#define __device__
 extern "C" __global__ void first(const float*, int*, int, long) {}
 extern "C" __global__ void second(float*, float) {}
 """

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.compile_result import KernelParameter, KernelResources
 from kopt.kernels.header_parser import parse_header
@@ -167,11 +168,19 @@ def test_registers_are_counted_in_units_of_allocation() -> None:
     assert block_registers(32, 33) == 4 * 1024
 
 
+def one_per_sm(kernel: str, threads: int, smem: int) -> int:
+    return 1
+
+
+def two_per_sm(kernel: str, threads: int, smem: int) -> int:
+    return 2
+
+
 def test_cooperative_grid_must_be_co_resident(tmp_path: Path) -> None:
     problem = tiny_problem(tmp_path)
     header = HEADER.replace("grid: B", "grid: SM_COUNT * 2\n    cooperative: true")
     plan = plan_of(problem, header)
-    one = check_plan(plan, [kernel()], problem, H100, lambda *_: 1)
+    one = check_plan(plan, [kernel()], problem, H100, one_per_sm)
     assert "a cooperative grid of 264 blocks; 1 per SM on 132 SMs of H100 are 132" in one[0].message
-    assert check_plan(plan, [kernel()], problem, H100, lambda *_: 2) == ()
+    assert check_plan(plan, [kernel()], problem, H100, two_per_sm) == ()
     assert check_plan(plan, [kernel()], problem, H100) == ()

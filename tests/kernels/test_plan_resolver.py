@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.header import CandidateHeader
 from kopt.kernels.header_parser import parse_header

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from kopt.config.errors import ToolError
 from kopt.kernels.oracle import load_oracle
 from kopt.kernels.problem_loader import find_kernel, load_problem, load_problems

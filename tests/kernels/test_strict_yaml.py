@@ -1,6 +1,7 @@
 """The strict YAML subset: what scalars mean, what is refused, and where."""
 
 import pytest
+
 from kopt.kernels.strict_yaml import Mapping, Scalar, YamlError, load_yaml
 
 

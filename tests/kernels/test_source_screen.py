@@ -1,0 +1,182 @@
+"""The source screen: what each refused construct says, and that honest code passes."""
+
+import pytest
+
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.source_screen import screen_source
+
+HEADER = "/* kopt: 1\nfamily: other\nspecialize: [H]\ntune: {BLOCK: [128], USE_LDG: [0, 1]}\n*/\n"
+
+
+def found(body: str) -> list[str]:
+    return [diagnostic.message for diagnostic in screen_source(Candidate(HEADER + body))]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n#include <cstdint>\n#include <math.h>",
+        "#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>",
+        "#include <cub/block/block_reduce.cuh>\n#include <cuda/std/type_traits>",
+        "#include <cuda/ptx>",
+        "# /* why */ include <cuda_fp4.h> // because",
+        '#include <kopt/nvfp4_utils.cuh>\n#include "kopt/nvfp4_utils.cuh"',
+        "// #include </etc/passwd> and __CUDA_ARCH__ and KOPT_SIM and .incbin",
+        '/* #include "../x"\n#if __CUDA_ARCH__ */',
+        'const char* text = "__CUDA_ARCH__ // /* #include <../x>";',
+        'const char* raw = R"x(#include </etc/passwd> " )" )x";',
+        "#if BLOCK > 64 && KOPT_H == 2048 && defined(USE_LDG)\n#elif USE_LDG\n#else\n#endif",
+        "#define ROWS 4\n#ifdef ROWS\n#endif\n#ifndef MINE\n#define MINE\n#endif",
+        "#pragma unroll 4\n#pragma unroll\n#pragma nounroll\n#pragma nv_diag_suppress 177",
+        '_Pragma("unroll") for (;;) {}',
+        '#define KERNEL(NAME, T) extern "C" __global__ void kernel_##NAME(T* x)',
+        "#define LOG(f, ...) g(f, ##__VA_ARGS__)",
+        "#define MAX(a, b) \\\n  ((a) > (b) ? (a) : (b))\n",
+        "__global__ void __launch_bounds__(BLOCK) k(const float* __restrict__ x) {"
+        " __shared__ __align__(16) float s[4]; __syncthreads(); __ldg(x); }",
+        "auto c = __nv_cvt_float2_to_fp4x2(v, __NV_E2M1, cudaRoundNearest); // __NV_SATFINITE",
+        "auto d = __nv_cvt_float_to_fp8(v, __NV_SATFINITE, __NV_E4M3);",
+        "int million = 1'000'000; char quote = '\"'; char tick = '\\''; float f = 1.e-5f;",
+        'if (__builtin_expect(x > 0, 1)) { asm volatile("mov.u32 %0, %%laneid;" : "=r"(x)); }',
+        "#error H must be even\n#warning slow",
+        "#",
+        "int x = a %b;",
+        "#if 0\ndon't\n#endif",
+    ],
+)
+def test_honest_source_passes(body: str) -> None:
+    assert found(body) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("#include </etc/passwd>", "the absolute include </etc/passwd>"),
+        ('#include "/etc/passwd"', "the absolute include"),
+        ("#include <../secret.h>", "leaves its folder by .."),
+        ("#include <kopt/../../x.cuh>", "leaves its folder by .."),
+        ("#include <cuda/../../x>", "leaves its folder by .."),
+        (
+            "#include <kopt/absent.cuh>",
+            "kopt has no header <kopt/absent.cuh>; there are kopt/",
+        ),
+        ("#include <fstream>", "not on the list of allowed headers"),
+        ("#include <unistd.h>", "not on the list of allowed headers"),
+        ("#include <nv/target>", "not on the list of allowed headers"),
+        ('#include "helper.h"', "not on the list of allowed headers"),
+        ("#include <cuda_bf16.h>x", "needs one header name"),
+        ("#include <cuda//bf16.h>", "not on the list of allowed headers"),
+        ("#include MACRO", "needs one header name"),
+        ("#include", "needs one header name"),
+        ("#inc\\\nlude </etc/passwd>", "the absolute include"),
+        ("#/* */include/**/</etc/passwd>", "the absolute include"),
+        ("/* \n */ #include </etc/passwd>", "the absolute include"),
+        ("%:include </etc/passwd>", "write # instead of %:"),
+        ("%:include </etc/passwd>", "the absolute include"),
+        ("??=include </etc/passwd>", "write # instead of ??="),
+        ("#include_next <math.h>", "#include_next is not allowed"),
+        ("#import <math.h>", "#import is not allowed"),
+        ("#embed </etc/passwd>", "#embed is not allowed"),
+        ("#if __has_include(</etc/passwd>)\n#endif", "__has_include is a probe"),
+        ("#line 7", "#line is not allowed"),
+        ('# 7 "x.cu"', "a line marker is not allowed"),
+        ("#ident x", "#ident is not allowed"),
+        ("#ifdef __CUDA_ARCH__\n#endif", "__CUDA_ARCH__ is a name of the compiler"),
+        ("#if defined(__CUDACC__)\n#endif", "__CUDACC__ is a name of the compiler"),
+        ("#ifdef __NVCC__\n#endif", "__NVCC__"),
+        ("#ifdef __CUDACC_RTC__\n#endif", "__CUDACC_RTC__"),
+        ("#ifdef __SANITIZE_THREAD__\n#endif", "__SANITIZE_THREAD__"),
+        ("#ifdef __CUDA_ARCH_FEAT_SM90_ALL\n#endif", "__CUDA_ARCH_FEAT_SM90_ALL"),
+        ("#ifdef KOPT_SIM\n#endif", "KOPT_SIM is a test of the simulator"),
+        ("#ifdef KOPT_B\n#endif", "#ifdef tests KOPT_B, which this file does not define"),
+        ("#ifdef linux\n#endif", "#ifdef tests linux"),
+        ("#if CUDART_VERSION > 13000\n#endif", "#if tests CUDART_VERSION"),
+        ("#if 0\n#elif __x86_64__\n#endif", "__x86_64__ is a predefined macro"),
+        ("#ifndef __pic__\n#endif", "__pic__ is a predefined macro"),
+        ("int a = __CUDA_ARCH__;", "__CUDA_ARCH__"),
+        ("#define ARCH __CUDA_ARCH__", "__CUDA_ARCH__"),
+        ("int a = __CUDA_\\\nARCH__;", "__CUDA_ARCH__"),
+        ("auto s = __DATE__ __TIME__;", "__DATE__"),
+        ("auto s = __TIMESTAMP__;", "__TIMESTAMP__"),
+        ("auto s = __FILE__;", "__FILE__"),
+        ("int n = __COUNTER__;", "__COUNTER__"),
+        ("NV_IF_TARGET(NV_IS_HOST, (a), (b))", "NV_IF_TARGET is a test of the target"),
+        ("int a = CUB_PTX_ARCH;", "CUB_PTX_ARCH is a macro of a library"),
+        ("int a = _CCCL_CUDA_COMPILER;", "reserved for libraries"),
+        ('int a = __nvvm_reflect("__CUDA_ARCH");', "a probe of the target"),
+        ("bool b = __builtin_is_constant_evaluated();", "a probe of the target"),
+        ("auto f = __builtin_FILE();", "a probe of the build"),
+        ("#define CAT(a, b) a##b", "## may only extend a name"),
+        ("#define CAT(a, b) a%:%:b", "write # instead of %:%:"),
+        ("#define HIDE(x) __CUDA##x", "## may only extend a name"),
+        ("#define HIDE(x) _##x", "## may only extend a name"),
+        ("#define HIDE(x) KOPT_##x", "## may only extend a name"),
+        ("#define HIDE(x) NV##x", "## may only extend a name"),
+        ("#define HIDE(x) R##x", "## may only extend a name"),
+        ("#define HIDE(x) 0##x", "## may only extend a name"),
+        ("#define HIDE(...) __VA_ARGS__##x", "## may only extend a name"),
+        ("#define HIDE(x) a \\\n ## x + x ## a", "## may only extend a name"),
+        ("#define static_assert(...)", "static_assert is not allowed: it is a keyword"),
+        ("#define kopt_accepts x", "kopt_accepts is a name that belongs to kopt"),
+        ("#define __global__ x", "belong to the compiler"),
+        ("#undef __shared__", "belong to the compiler"),
+        ('#pragma GCC optimize("O0")', "#pragma GCC optimize"),
+        ('#pragma push_macro("x")', "#pragma push_macro"),
+        ("#pragma GCC system_header", "#pragma GCC system_header"),
+        ("#pragma", "#pragma  is not allowed"),
+        ('_Pragma("GCC optimize(3)")', "#pragma GCC optimize"),
+        ("#define P(x) _Pragma(#x)", "_Pragma is allowed with a string literal only"),
+        ('asm(".incbin \\"/etc/passwd\\"");', "an assembler .incbin reads files"),
+        ('asm(".inc" "bin \\"/etc/passwd\\"");', "an assembler .incbin reads files"),
+        ('asm("\\x2eincbin");', "an assembler .incbin reads files"),
+        ('asm("\\56incbin");', "an assembler .incbin reads files"),
+        ('asm(R"(.incbin "x")");', "an assembler .incbin reads files"),
+        ('asm(".include \\"/etc/passwd\\"");', "an assembler .include reads files"),
+        ("int a; // ??/\nint b;", "the trigraph ??/"),
+        ("int a; // \\ \nint b;", "a backslash with blanks"),
+        ("int a;\x00", "a control character"),
+        ("int a;\rint b;", "a control character"),
+        ('#define X R"(\n)"', "a raw string over several lines inside a directive"),
+        ("' __CUDA_ARCH__", "__CUDA_ARCH__"),
+        ("#if 0\ndon't __CUDA_ARCH__\n#endif", "__CUDA_ARCH__"),
+        ('R"( )\\\n" )" __CUDA_ARCH__ "', "__CUDA_ARCH__"),
+        ("// comment \\\nstill comment\n__CUDA_ARCH__", "__CUDA_ARCH__"),
+        ('FOOR"( " __CUDA_ARCH__ ")"', "__CUDA_ARCH__"),
+        ("1'0 __CUDA_ARCH__ '", "__CUDA_ARCH__"),
+    ],
+)
+def test_forbidden_construct_is_refused(body: str, message: str) -> None:
+    assert any(message in text for text in found(body)), found(body)
+
+
+def test_finding_shows_line_column_and_caret() -> None:
+    body = "int a;\n\tint arch = \\\n    __CUDA_ARCH__;\n"
+    diagnostic = screen_source(Candidate(HEADER + body))[0]
+    assert (diagnostic.line, diagnostic.column) == (8, 5)
+    assert diagnostic.excerpt == "    __CUDA_ARCH__;\n    ^"
+    assert diagnostic.severity == "error"
+
+
+def test_caret_of_a_long_line_stays_in_the_excerpt() -> None:
+    body = f"/*{'x' * 500}*/ __CUDA_ARCH__ /*{'y' * 500}*/"
+    excerpt = screen_source(Candidate(HEADER + body))[0].excerpt
+    assert excerpt is not None
+    line, caret = excerpt.split("\n")
+    assert len(line) == 120
+    assert line[caret.index("^") :].startswith("__CUDA_ARCH__")
+
+
+def test_findings_are_told_in_source_order_up_to_a_limit() -> None:
+    diagnostics = screen_source(Candidate(HEADER + "__CUDA_ARCH__\n" * 100))
+    assert [diagnostic.line for diagnostic in diagnostics] == list(range(6, 26))
+
+
+@pytest.mark.parametrize(
+    "body", ['"', "'", "/*", 'R"(', "#define", "#if", "##", "\\", "#include <", "é$"]
+)
+def test_unfinished_source_does_not_make_the_screen_fail(body: str) -> None:
+    screen_source(Candidate(HEADER + body))
+
+
+def test_source_without_header_is_screened() -> None:
+    assert screen_source(Candidate("#include </etc/passwd>\n"))[0].line == 1

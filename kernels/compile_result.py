@@ -41,6 +41,9 @@ class KernelResources(Record):
     max_threads_per_block: int | None
     """From __launch_bounds__; None if the kernel has none."""
     parameters: tuple[KernelParameter, ...]
+    parameter_base_bytes: int = 0
+    """Where the parameters begin in their constant bank, e.g. 528 on sm_90a and 896 on sm_100a: a
+    parameter is aligned there, not relative to the first one, which shows with tensor maps."""
     instructions: int | None
     """SASS instructions without trailing padding; None where nvdisasm is not installed."""
     instruction_mix: dict[str, int] = Field(default_factory=dict[str, int])

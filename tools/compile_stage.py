@@ -4,6 +4,7 @@ It never raises for what a candidate did wrong: a mistake in the header, the sou
 a status with diagnostics. It launches nothing.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +27,7 @@ from .cuda.parallel import run_parallel
 from .cuda.planned_build import PlannedBuild, PlanSource, checked_plans, plan_builds
 from .cuda.toolchain import HOW_TO_INSTALL, find_toolchain
 
+_ARCH = re.compile(r"sm_\d{2,3}[af]?")
 COMPILE_LIMIT_S = 60.0
 """Wall time after which one compiler process is stopped."""
 
@@ -65,8 +67,7 @@ def compile_candidate(request: CompileRequest, settings: Settings) -> CompileRes
         SetupError: No compiler, no sandbox, or a cache folder that cannot be written.
         InfraError: The machine failed under the compile; it may be tried again.
     """
-    if not request.archs:
-        raise ToolError("no architecture given; e.g. sm_100a")
+    _check_archs(request.archs)
     parsed = parse_header(request.candidate, request.problem)
     if parsed.header is None:
         return _result(request, Status.PLAN_ERROR, parsed.diagnostics)
@@ -88,6 +89,14 @@ def compile_candidate(request: CompileRequest, settings: Settings) -> CompileRes
     built = [_Built(*pair) for pair in zip(planned, outcomes, strict=True)]
     notes = (*parsed.diagnostics, *screened)
     return _with_evidence(_judge(request, source, built, notes), built)
+
+
+def _check_archs(archs: Sequence[str]) -> None:
+    if not archs:
+        raise ToolError("no architecture given; e.g. sm_100a")
+    for arch in archs:
+        if not _ARCH.fullmatch(arch):
+            raise ToolError(f"{arch!r} is no architecture; written like sm_100a or sm_90")
 
 
 def _judge(

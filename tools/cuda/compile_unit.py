@@ -28,7 +28,7 @@ from .ptxas_report import PtxasKernel, parse_ptxas_report
 from .sass import SassFunction, disassemble
 from .toolchain import FoundToolchain
 
-_FACTS_VERSION = "1"
+_FACTS_VERSION = "2"
 """Raised whenever the unit of an unchanged cubin would be recorded differently."""
 _COMPILER_KILLED = re.compile(r"died due to signal|Killed signal|virtual memory exhausted")
 _LOCK_MARGIN_S = 30.0
@@ -176,6 +176,7 @@ def _resources(
         barriers=report.barriers,
         max_threads_per_block=kernel.max_threads_per_block,
         parameters=kernel.parameters,
+        parameter_base_bytes=kernel.parameter_base_bytes,
         instructions=function.instructions if function else None,
         instruction_mix=dict(function.mix) if function else {},
     )

@@ -7,10 +7,11 @@ needs.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from kopt.kernels.excerpts import source_excerpt
 from kopt.kernels.parameter_types import ASSERTIONS_FILE
 from kopt.kernels.record import Diagnostic
 
@@ -64,10 +65,9 @@ def parse_log(text: str, source: str) -> tuple[Diagnostic, ...]:
 
     Messages about the assertions behind the candidate keep `ASSERTIONS_FILE` as their file.
     """
-    lines = source.splitlines()
     found: dict[Diagnostic, None] = {}
     for entry in _entries(text):
-        diagnostic = _diagnostic(entry, lines)
+        diagnostic = _diagnostic(entry, source)
         if diagnostic is not None:
             found[diagnostic] = None
     rank = {"error": 0, "warning": 1, "note": 2}
@@ -96,7 +96,7 @@ def _entries(text: str) -> Iterator[_Entry]:
         yield _Entry(header, tuple(body))
 
 
-def _diagnostic(entry: _Entry, lines: Sequence[str]) -> Diagnostic | None:
+def _diagnostic(entry: _Entry, source: str) -> Diagnostic | None:
     severity = _severity(entry.field("severity") or "error")
     message = _message(entry)
     if message in _SUMMARY:
@@ -111,6 +111,7 @@ def _diagnostic(entry: _Entry, lines: Sequence[str]) -> Diagnostic | None:
         return Diagnostic(severity=severity, message=message, file=ASSERTIONS_FILE)
     if file != CANDIDATE_FILE:
         return _elsewhere(entry, severity, message)
+    lines = source.split("\n")
     number = int(line or 0)
     if not 1 <= number <= len(lines):
         return Diagnostic(severity=severity, message=message)
@@ -120,7 +121,7 @@ def _diagnostic(entry: _Entry, lines: Sequence[str]) -> Diagnostic | None:
         message=message,
         line=number,
         column=column,
-        excerpt=_excerpt(lines[number - 1], column),
+        excerpt=source_excerpt(source, number, column),
     )
 
 
@@ -183,11 +184,3 @@ def _matching_column(shown: str, offset: int, own_line: str) -> int | None:
     if len(places) != all_shown:
         return None  # a macro brought or took some: which one is meant is unknown
     return places[nth - 1] + 1
-
-
-def _excerpt(own_line: str, column: int | None) -> str:
-    if column is None:
-        return own_line
-    before = own_line[: column - 1]
-    indent = "".join("\t" if character == "\t" else " " for character in before)
-    return f"{own_line}\n{indent}^"

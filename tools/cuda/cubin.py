@@ -19,6 +19,7 @@ from kopt.kernels.compile_result import KernelParameter
 # Source: `cuobjdump -elf` of CUDA 13 prints the same records by name (EIFMT_*, EIATTR_*).
 _FORMAT_NO_VALUE, _FORMAT_BYTE, _FORMAT_HALF, _FORMAT_SIZED = 1, 2, 3, 4
 _ATTRIBUTE_MAX_THREADS = 0x05
+_ATTRIBUTE_PARAM_CBANK = 0x0A
 _ATTRIBUTE_REQUIRED_THREADS = 0x10
 _ATTRIBUTE_KPARAM_INFO = 0x17
 _MODULE_CONSTANT_BANK = ".nv.constant3"  # what `__constant__` declares
@@ -35,6 +36,8 @@ class CubinKernel:
     name: str
     parameters: tuple[KernelParameter, ...]
     """By ordinal."""
+    parameter_base_bytes: int
+    """Where the parameters begin in constant bank 0; their alignment counts from the bank."""
     max_threads_per_block: int | None
     """From `__launch_bounds__`; None without."""
     constant_bytes: int
@@ -83,9 +86,12 @@ def _kernel(name: str, sections: dict[str, Section]) -> CubinKernel:
     info = sections.get(f".nv.info.{name}")
     parameters: list[KernelParameter] = []
     max_threads: int | None = None
+    base = 0
     for attribute, payload in _info_entries(info.data() if info is not None else b""):
         if attribute == _ATTRIBUTE_KPARAM_INFO:
             parameters.append(_parameter(payload))
+        elif attribute == _ATTRIBUTE_PARAM_CBANK:  # symbol (4 bytes), base (2), size (2)
+            base = struct.unpack_from("<IHH", payload)[1]
         elif attribute in (_ATTRIBUTE_MAX_THREADS, _ATTRIBUTE_REQUIRED_THREADS):
             x, y, z = struct.unpack_from("<3I", payload)
             max_threads = x * y * z
@@ -98,6 +104,7 @@ def _kernel(name: str, sections: dict[str, Section]) -> CubinKernel:
     return CubinKernel(
         name=name,
         parameters=tuple(sorted(parameters, key=lambda parameter: parameter.ordinal)),
+        parameter_base_bytes=base,
         max_threads_per_block=max_threads,
         constant_bytes=constant_bytes,
     )

@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +88,7 @@ def store_entry(cache: Path, key: str, unit: CompiledUnit, cubin: bytes | None, 
 
 
 @contextmanager
-def key_lock(cache: Path, key: str, wait_s: float) -> Iterator[bool]:
+def key_lock(cache: Path, key: str, wait_s: float) -> Generator[bool, None, None]:
     """Hold the lock of `key`; yields False, without it, if others held it for `wait_s`.
 
     The lock ends with its process, however that ends. It saves work and protects the replacement

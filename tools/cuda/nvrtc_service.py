@@ -61,7 +61,7 @@ class NvrtcService:
             *readable,
         )
         self._settings = settings
-        self.level = available_level(settings)
+        self.level: SandboxLevel = available_level(settings)
         work = ensure_folder(settings.cubin_cache.absolute() / "work")
         self.folder = Path(tempfile.mkdtemp(dir=work, prefix="nvrtc-"))
         os.mkfifo(self.folder / "requests")

@@ -4,6 +4,7 @@ Computed, not achieved: it says how many warps could be resident, not how many w
 the preferred carve-out of the launch are left out.
 """
 
+import sys
 from dataclasses import dataclass
 from typing import Literal
 
@@ -95,7 +96,7 @@ def _limit_by_registers(block: BlockResources, gpu: GpuSpec) -> int:
     if block.registers_per_thread > _MAX_REGISTERS_PER_THREAD:
         return 0
     if block.registers_per_thread == 0:
-        return gpu.max_blocks_per_sm
+        return sys.maxsize
     warps_per_block = -(-block.threads // _WARP_THREADS)
     registers_per_warp = _round_up(
         block.registers_per_thread * _WARP_THREADS, _REGISTER_GRANULARITY

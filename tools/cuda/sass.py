@@ -133,7 +133,7 @@ def _function(name: str, instructions: list[tuple[str, str]]) -> SassFunction:
     while instructions and instructions[-1][0] == "NOP":
         instructions.pop()
     classes = (instruction_class(opcode) for opcode, _ in instructions)
-    screened = {
+    screened: set[ScreenClass] = {
         found for opcode, operands in instructions for found in _screen_classes(opcode, operands)
     }
     return SassFunction(

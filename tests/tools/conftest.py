@@ -1,0 +1,18 @@
+"""One home for all tests of a process that compile: its launcher is built once."""
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.tools.cuda.toolchain import FoundToolchain, find_toolchain
+
+
+@pytest.fixture(scope="session")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Settings with a home of this test process and the pip toolkit."""
+    return Settings(home=tmp_path_factory.mktemp("home"), jobs=2)
+
+
+@pytest.fixture(scope="session")
+def toolchain(settings: Settings) -> FoundToolchain:
+    """The toolkit that `make test` installs."""
+    return find_toolchain(settings)

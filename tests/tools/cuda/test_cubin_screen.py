@@ -1,0 +1,90 @@
+"""The screen on cubins of kernels that each do one thing a candidate may not."""
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.tools.cuda.cubin import CubinFacts, read_cubin
+from kopt.tools.cuda.cubin_screen import NOT_INSPECTED, screen_cubin
+from kopt.tools.cuda.sass import SassFunction, disassemble
+from kopt.tools.cuda.toolchain import FoundToolchain
+from support.cuda_sources import cubin_of
+
+BAD = """
+#include <cstdio>
+__device__ int counter;
+extern "C" __global__ void state(int* o) { o[0] = atomicAdd(&counter, 1); }
+extern "C" __global__ void prints(int* o) { printf("%d", o[0]); }
+extern "C" __global__ void sleeps() { __nanosleep(100); }
+extern "C" __global__ void traps(int* o) { if (o[0]) __trap(); }
+extern "C" __global__ void timer(unsigned long long* o) {
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(o[0]));
+}
+extern "C" __global__ void cycles(long long* o) { o[0] = clock64(); }
+"""
+GOOD = """
+#include <cooperative_groups.h>
+__constant__ float table[4] = {1.0f, 2.0f, 3.0f, 4.0f};
+extern "C" __global__ void good(const float* x, float* y) {
+  auto block = cooperative_groups::this_thread_block();
+  y[threadIdx.x] = __sinf(x[threadIdx.x]) * table[threadIdx.x & 3];
+  block.sync();
+}
+extern "C" __global__ void dependent(const float* x, float* y) {
+  cudaGridDependencySynchronize();
+  y[threadIdx.x] = x[threadIdx.x];
+}
+"""
+
+
+def facts_and_functions(
+    source: str, settings: Settings, toolchain: FoundToolchain, arch: str
+) -> tuple[CubinFacts, tuple[SassFunction, ...]]:
+    cubin = cubin_of(source, settings, arch)
+    functions = disassemble(cubin, toolchain, settings)
+    assert functions is not None
+    return read_cubin(cubin), functions
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+def test_each_bad_kernel_is_named_with_its_reason(
+    settings: Settings, toolchain: FoundToolchain, arch: str
+) -> None:
+    screening = screen_cubin(*facts_and_functions(BAD, settings, toolchain, arch))
+    messages = [entry.message for entry in screening.refused]
+    for expected in (
+        "the module calls vprintf",
+        "kernel state uses variables or tables of module scope",
+        "kernel sleeps contains a sleep",
+        "kernel traps contains a trap",
+        "kernel timer reads the global timer",
+    ):
+        assert [message for message in messages if message.startswith(expected)], expected
+    assert all(entry.hint for entry in screening.refused)
+    assert not [message for message in messages if message.startswith("kernel cycles")]
+    assert screening.flagged == ("kernel cycles reads the cycle counter",)
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+def test_unused_library_objects_and_constant_tables_are_fine(
+    settings: Settings, toolchain: FoundToolchain, arch: str
+) -> None:
+    facts, functions = facts_and_functions(GOOD, settings, toolchain, arch)
+    assert facts.module_global_bytes > 0  # what cooperative groups leave behind
+    screening = screen_cubin(facts, functions)
+    assert (screening.refused, screening.flagged) == ((), ())
+    waits = {function.name: function.waits_for_producer for function in functions}
+    assert waits == {"dependent": True, "good": False}
+
+
+def test_without_instructions_used_state_is_still_refused(settings: Settings) -> None:
+    screening = screen_cubin(read_cubin(cubin_of(BAD, settings)), None)
+    messages = [entry.message for entry in screening.refused]
+    assert [message for message in messages if "module scope" in message]
+    assert screening.flagged == (NOT_INSPECTED,)
+
+
+def test_without_instructions_a_plain_module_passes_and_says_so(settings: Settings) -> None:
+    plain = 'extern "C" __global__ void k(float* o) { o[threadIdx.x] = 1.0f; }'
+    screening = screen_cubin(read_cubin(cubin_of(plain, settings)), None)
+    assert screening.refused == ()
+    assert screening.flagged == (NOT_INSPECTED,)

@@ -3,6 +3,7 @@
 import json
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -11,6 +12,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance, Status
 from kopt.search.evaluator import Evaluation, EvaluationJob
 from kopt.search.loop import run_search
+from kopt.search.run_chart import latency_chart
 from kopt.search.run_export import export_lines
 from kopt.search.run_page import render_page
 from kopt.search.run_report import list_runs, report_run, view_run
@@ -139,6 +141,16 @@ def test_page_says_that_times_are_estimated_and_never_faster(tmp_path: Path) -> 
     assert "1.000 us; the start 6.000 us: 6.00 times by estimated time." in page
     assert "us, estimated</text>" in page
     assert "faster" not in page and "measured" not in page
+
+
+def test_chart_is_well_formed_and_marks_every_candidate(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        run_search(search(store))
+        report = report_run(store.reader, store.folder)
+    chart = ElementTree.fromstring(latency_chart(report.population, report.winner))
+    kinds = [element.get("class") for element in chart]
+    assert (kinds.count("passed"), kinds.count("winner"), kinds.count("failed")) == (7, 1, 1)
+    assert len(chart.findall("*/title")) == 9
 
 
 def test_page_of_a_run_without_any_passed_candidate_says_so(tmp_path: Path) -> None:

@@ -1,0 +1,149 @@
+"""What the search keeps of the stages' results; the check itself is replaced by its result."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.kernels.check_result import CheckResult, Mismatch
+from kopt.kernels.compile_result import Build, CompileResult, KernelResources, Toolchain
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Provenance, Status
+from kopt.search import evaluate_job as module
+from kopt.search.artifacts import open_artifacts
+from kopt.search.evaluator import Evaluation, EvaluationJob
+from kopt.tools.check.request import CheckRequest
+from kopt.tools.sim.device import SimDevice
+
+KERNEL = "silu_and_mul_b8xh14336"
+SOURCE = """/* kopt: 1
+family: other
+tune: {BLOCK: [128, 256], UNROLL: [1, 2]}
+launch:
+  - {kernel: k, grid: B, block: BLOCK, args: [input, out, B, H]}
+*/
+"""
+KERNEL_FACTS = KernelResources(
+    name="k",
+    registers_per_thread=40,
+    spill_store_bytes=8,
+    spill_load_bytes=4,
+    stack_bytes=0,
+    static_smem_bytes=256,
+    constant_bytes=0,
+    barriers=1,
+    max_threads_per_block=None,
+    parameters=(),
+    instructions=None,
+)
+TOOLCHAIN = Toolchain(compiler="nvcc", version="13.2", path="nvcc", origin="path")
+
+
+def _checked(request: CheckRequest, cubin: Path, **fields: Any) -> CheckResult:
+    build = Build(
+        arch=request.arch,
+        defines=dict(request.tune or {}),
+        workloads=(request.workload.name,),
+        cubin_sha256="c" * 64,
+        cubin_path=str(cubin),
+        module_global_bytes=0,
+        kernels=(KERNEL_FACTS,),
+        toolchain=TOOLCHAIN,
+        compile_s=0.1,
+        cached=False,
+    )
+    compiled = CompileResult(status=Status.PASSED, kernel=KERNEL, candidate="0", builds=(build,))
+    known: dict[str, Any] = {
+        "status": Status.PASSED,
+        "kernel": KERNEL,
+        "candidate": "0",
+        "device": "sim",
+        "level": request.level,
+        "compiled": compiled,
+        "elapsed_s": 0.1,
+    }
+    return CheckResult(**(known | fields))
+
+
+@pytest.fixture
+def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that evaluates a tune choice whose check has the given fields."""
+    (tmp_path / "cubin").write_bytes(b"cubin")
+
+    def call(tune: dict[str, int], **fields: Any) -> Evaluation:
+        def stand_in(request: CheckRequest, *_: object) -> CheckResult:
+            return _checked(request, tmp_path / "cubin", **fields)
+
+        monkeypatch.setattr(module, "check_candidate", stand_in)
+        settings = Settings(tmp_path)
+        job = EvaluationJob(
+            id="run-1/0/quick",
+            kernel=KERNEL,
+            source=SOURCE,
+            source_name="k.cu",
+            tune=tune,
+            level="quick",
+            arch="sm_100a",
+        )
+        return module.evaluate_job(job, SimDevice(settings), settings, open_artifacts(tmp_path))
+
+    return call
+
+
+def test_passed_candidate_gets_an_estimated_latency_and_computed_facts(evaluate: Any) -> None:
+    evaluation = evaluate({"BLOCK": 128, "UNROLL": 1})
+    values = {value.metric: value for value in evaluation.values}
+    assert evaluation.latency.provenance is Provenance.ESTIMATED and evaluation.latency.value > 0
+    assert values["spills"].value == 12.0 and values["spills"].provenance is Provenance.COMPUTED
+    assert evaluation.registers == 40.0
+
+
+def test_artifacts_are_stored_before_they_are_named(evaluate: Any, tmp_path: Path) -> None:
+    evaluation = evaluate({"BLOCK": 128, "UNROLL": 1})
+    assert set(evaluation.artifacts) == {"check", "estimate", "cubin"}
+    assert open_artifacts(tmp_path).get(evaluation.artifacts["cubin"]) == b"cubin"
+
+
+def test_same_cubin_with_the_same_launches_is_the_same_program(evaluate: Any) -> None:
+    one, two = (evaluate({"BLOCK": 128, "UNROLL": unroll}) for unroll in (1, 2))
+    assert one.equivalence == two.equivalence is not None
+
+
+def test_same_cubin_with_another_block_size_is_another_program(evaluate: Any) -> None:
+    one, two = (evaluate({"BLOCK": block, "UNROLL": 1}) for block in (128, 256))
+    assert one.equivalence != two.equivalence
+
+
+def test_candidate_that_fell_short_carries_no_speed_and_says_what_was_wrong(evaluate: Any) -> None:
+    mismatch = Mismatch(
+        workload="b8xh14336",
+        tensor="out",
+        gate="ulp",
+        index=(3, 17),
+        row=3,
+        column=17,
+        expected="1.5",
+        got="0.0",
+        wrong_elements=1,
+        total_elements=8,
+        pattern="a single element",
+        seed=1,
+        regime="normal",
+    )
+    evaluation = evaluate({"BLOCK": 128}, status=Status.INCORRECT, mismatch=mismatch)
+    assert evaluation.values == () and evaluation.equivalence is None
+    assert evaluation.summary == "b8xh14336: out[3, 17] is 0.0, expected 1.5 (a single element)"
+
+
+def test_first_error_is_the_summary_where_nothing_was_computed(evaluate: Any) -> None:
+    diagnostics = (
+        Diagnostic(severity="warning", message="unused variable", line=1),
+        Diagnostic(message="expected ;", line=9),
+    )
+    failed = evaluate({"BLOCK": 128}, status=Status.COMPILE_ERROR, diagnostics=diagnostics)
+    assert failed.summary == "line 9: expected ;"
+
+
+def test_failure_without_words_is_named_by_its_status(evaluate: Any) -> None:
+    assert evaluate({"BLOCK": 128}, status=Status.TIMEOUT).summary == "timeout"

@@ -1,7 +1,7 @@
 """What is going on right now, on stderr: one changing line on a terminal, plain lines elsewhere."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import click
@@ -11,7 +11,7 @@ Show = Callable[[str], None]
 
 
 @contextmanager
-def status_line(quiet: bool) -> Iterator[Show]:
+def status_line(quiet: bool) -> Generator[Show, None, None]:
     """Yield a function that shows one line of text; with `quiet` it shows nothing."""
     if quiet:
         yield lambda text: None

@@ -1,7 +1,7 @@
 """A run's events on stderr: a bar with the best so far on a terminal, plain lines elsewhere."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,7 +32,7 @@ class BestSoFar:
 
 
 @contextmanager
-def run_progress(quiet: bool) -> Iterator[OnEvent]:
+def run_progress(quiet: bool) -> Generator[OnEvent, None, None]:
     """Yield the subscriber of a run's events; with `quiet` it shows nothing."""
     if quiet:
         yield lambda event: None

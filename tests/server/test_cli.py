@@ -21,7 +21,10 @@ def _command_raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> N
 
     option = click.Option(["--json", "as_json"], is_flag=True)
     command = click.Command("list", callback=fail, params=[option])
-    monkeypatch.setattr(group, "get_command", lambda *_: command)
+    def get_command(*_: object) -> click.Command:
+        return command
+
+    monkeypatch.setattr(group, "get_command", get_command)
 
 
 def test_help_imports_nothing_heavy() -> None:

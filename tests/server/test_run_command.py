@@ -26,7 +26,10 @@ def script(monkeypatch: pytest.MonkeyPatch, kopt: Kopt, tmp_path: Path) -> Scrip
     monkeypatch.setenv("KOPT_HOME", str(tmp_path / "own-home"))
 
     def set_answer(answer: Answer) -> None:
-        monkeypatch.setattr(runs, "LocalEvaluator", lambda *_: RecordedEvaluator(answer))
+        def evaluator(*_: object) -> RecordedEvaluator:
+            return RecordedEvaluator(answer)
+
+        monkeypatch.setattr(runs, "LocalEvaluator", evaluator)
 
     return set_answer
 

@@ -51,17 +51,17 @@ $(venv)/.stamp-place:
 	@echo "make: creating $(venv) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(if $(made_in),--clear) $(venv) || { echo "This Python cannot create a virtual environment;" \
 		"on Debian and Ubuntu: apt install python3-venv" >&2; exit 3; }
-	@$(pip) install --quiet --upgrade 'pip>=25.1' # the first with --group
+	@$(pip) install -qq --upgrade 'pip>=25.1' # the first with --group
 	@printf '%s\n' "$(CURDIR)" > $@
 
 $(venv)/.stamp-toolkit: pyproject.toml $(venv)/.stamp-place
 	@echo "make: installing kopt and the CUDA compiler from pip into $(venv) (250 MB the first time)"
-	@$(pip) install --quiet -e '.[toolkit]'
+	@$(pip) install -qq -e '.[toolkit]'
 	@touch $@
 
 $(venv)/.stamp-test $(venv)/.stamp-lint: $(venv)/.stamp-%: pyproject.toml $(venv)/.stamp-toolkit
 	@echo "make: installing the $* tools into $(venv)"
-	@$(pip) install --quiet --group $*
+	@$(pip) install -qq --group $*
 	@touch $@
 
 g++:

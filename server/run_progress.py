@@ -94,7 +94,8 @@ def _line(event: Event, best: BestSoFar) -> str | None:
         case EventKind.RUN_RESUMED:
             return f"resumed; {data['requeued']} evaluations that were under way begin again"
         case EventKind.ROUND_STARTED:
-            return f"round {data['round']}: {data['candidates']} candidates"
+            plural = "" if data["candidates"] == 1 else "s"
+            return f"round {data['round']}: {data['candidates']} candidate{plural}"
         case EventKind.EVALUATION_REQUEUED:
             return f"  #{data['candidate']} is tried again: {data['reason']}"
         case EventKind.FINAL_CHECK:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from kopt.config.errors import KoptError, ToolError
+from kopt.config.gpu_specs import gpu_for_arch
 from kopt.search.budget import parse_budget
 from kopt.search.run_records import RunState
 from kopt.search.run_report import report_run
@@ -110,6 +111,8 @@ def _open(session: Session, options: RunOptions) -> RunStore:
     """Return the open store of the new or resumed run."""
     budget = None if options.budget is None else parse_budget(options.budget)
     device = device_name(options.device)
+    if options.arch is not None:
+        gpu_for_arch(options.arch)  # refused here rather than by every evaluation of the run
     given = options.of_new_run()
     if options.resume is not None:
         if given:

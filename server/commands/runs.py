@@ -73,7 +73,11 @@ def command(session: Session, options: ListOptions) -> int:
     return ExitCode.PASSED
 
 
-@command.command("show", epilog="\b\nExample:\n  kopt runs show run-20260101-120000-000")
+@command.command(
+    "show",
+    short_help="Show one run: ranking, statuses, winner.",
+    epilog="\b\nExample:\n  kopt runs show run-20260101-120000-000",
+)
 @run_argument
 @command_body(RunOptions)
 def show(session: Session, options: RunOptions) -> int:
@@ -87,7 +91,11 @@ def show(session: Session, options: RunOptions) -> int:
     return ExitCode.PASSED
 
 
-@command.command("report", epilog="\b\nExample:\n  kopt runs report 120000-000 --to report.html")
+@command.command(
+    "report",
+    short_help="Write one run as a web page.",
+    epilog="\b\nExample:\n  kopt runs report 120000-000 --to report.html",
+)
 @run_argument
 @_to_option("Where to write the page.  [default: report.html in the run's folder]")
 @command_body(WriteOptions)
@@ -107,7 +115,11 @@ def report(session: Session, options: WriteOptions) -> int:
     return ExitCode.PASSED
 
 
-@command.command("export", epilog="\b\nExample:\n  kopt runs export 120000-000 > run.jsonl")
+@command.command(
+    "export",
+    short_help="Export one run as JSON lines.",
+    epilog="\b\nExample:\n  kopt runs export 120000-000 > run.jsonl",
+)
 @run_argument
 @_to_option("Where to write the lines.  [default: stdout]")
 @command_body(WriteOptions)

@@ -54,7 +54,8 @@ def _parts(report: RunReport) -> Iterator[RenderableType]:
         yield _ranking_table(report)
     yield _status_counts(report)
     yield from _failures(report)
-    yield _provenance_note(report)
+    if report.ranking:
+        yield _provenance_note(report)
     yield _ending(report)
 
 

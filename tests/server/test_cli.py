@@ -21,6 +21,7 @@ def _command_raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> N
 
     option = click.Option(["--json", "as_json"], is_flag=True)
     command = click.Command("list", callback=fail, params=[option])
+
     def get_command(*_: object) -> click.Command:
         return command
 

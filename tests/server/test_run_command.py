@@ -112,6 +112,7 @@ def test_a_machine_that_cannot_evaluate_pauses_the_run(kopt: Kopt, script: Scrip
         (("--resume", "run-x"), "no run matches 'run-x'"),
         (("--resume", "run-x", "--rounds", "3"), "--rounds cannot be changed"),
         (("--kernel", KERNEL, "--beam-width", "0"), "--beam-width"),
+        (("--kernel", KERNEL, "--arch", "sm_75"), "no GPU data sheet for sm_75"),
     ],
 )
 def test_a_careless_call_is_one_line(
@@ -133,6 +134,11 @@ def test_runs_lists_newest_first_and_shows_one(kopt: Kopt, script: Script) -> No
     listed = kopt("runs").stdout.splitlines()
     assert [line.split()[0] for line in listed] == ["run", second, first]
     assert kopt("runs", "show", first, "--json").document["run"] == first
+
+
+def test_a_refused_call_leaves_no_run_behind(kopt: Kopt, script: Script) -> None:
+    kopt("run", "--kernel", KERNEL, "--arch", "sm_75")
+    assert kopt("runs", "--json").document["runs"] == []
 
 
 def test_no_runs_yet_says_how_to_start_one(kopt: Kopt, script: Script) -> None:

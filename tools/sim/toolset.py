@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
@@ -17,6 +18,8 @@ from pathlib import Path
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings, ensure_folder
 from kopt.tools.cuda.include_tree import cuda_include_folders
+from kopt.tools.sandbox.ladder import run_sandboxed
+from kopt.tools.sandbox.policy import SandboxPolicy
 
 # no-tree-sra keeps vector loads whole, so that their width and alignment can be checked; the
 # sanitizer's hooks are the simulator's own (runtime/memory.cpp).
@@ -40,6 +43,7 @@ CANDIDATE_FLAGS = (
     "-DNDEBUG",
     "-DKOPT_SIM=1",
 )
+_BUILD_S = 120.0
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fno-pic", "-no-pie", "-fno-strict-aliasing", "-w")
 
 
@@ -82,7 +86,7 @@ def find_toolset(settings: Settings) -> SimToolset:
     digest = _digest(gxx, sources)
     folder = ensure_folder(settings.sim_cache) / f"toolset-{digest[:24]}"
     if not folder.is_dir():
-        _build(gxx, sources, folder)
+        _build(gxx, sources, folder, settings)
     return SimToolset(gxx, folder, digest)
 
 
@@ -107,39 +111,58 @@ def _digest(gxx: Path, sources: dict[str, bytes]) -> str:
     return digest.hexdigest()
 
 
-def _build(gxx: Path, sources: dict[str, bytes], folder: Path) -> None:
+@dataclass(frozen=True)
+class _Build:
+    """One build of the toolset in `work`."""
+
+    gxx: Path
+    work: Path
+    settings: Settings
+
+    def run_all(self) -> None:
+        """Compile the runtime's units and the precompiled header side by side, then join."""
+        units = sorted(path.stem for path in (self.work / "runtime").glob("*.cpp"))
+        header = self.work / "include" / "kopt_sim" / "device.h"
+        includes = (self.work / "include", *cuda_include_folders())
+        commands = [[*CANDIDATE_FLAGS, *(f"-I{path}" for path in includes)]]
+        commands[0] += ["-x", "c++-header", str(header), "-o", f"{header}.gch"]
+        commands += [
+            [*_RUNTIME_FLAGS, "-c", f"runtime/{unit}.cpp", "-o", f"{unit}.o"] for unit in units
+        ]
+        with ThreadPoolExecutor(self.settings.jobs, thread_name_prefix="toolset") as pool:
+            for _ in pool.map(self._gxx, commands):
+                pass
+        joined = [f"{unit}.o" for unit in units]
+        self._gxx(["-r", "-nostdlib", "-no-pie", "-o", "runtime.o", *joined])
+        for name in joined:
+            (self.work / name).unlink()
+        for name in ("runtime", "home", "tmp"):  # sources, and the sandbox's own folders
+            shutil.rmtree(self.work / name, ignore_errors=True)
+
+    def _gxx(self, arguments: list[str]) -> None:
+        policy = SandboxPolicy(
+            readable=cuda_include_folders(), writable=(self.work,), wall_s=_BUILD_S
+        )
+        done = run_sandboxed([self.gxx, *arguments], policy, self.settings)
+        if done.returncode != 0:
+            first = done.stderr.decode(errors="replace").strip().splitlines()[:3]
+            raise SetupError(
+                f"{self.gxx} cannot compile the simulator's runtime: {' | '.join(first)}; "
+                "it needs a g++ with C++17 and -fsanitize=thread (10 or later)"
+            )
+
+
+def _build(gxx: Path, sources: dict[str, bytes], folder: Path, settings: Settings) -> None:
     work = Path(tempfile.mkdtemp(prefix=".toolset-", dir=folder.parent))
     try:
         for name, data in sources.items():
             path = work / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        units = sorted(str(path) for path in (work / "runtime").glob("*.cpp"))
-        _run([gxx, *_RUNTIME_FLAGS, "-r", "-nostdlib", "-o", work / "runtime.o", *units])
-        # Compiled where it will lie: the header's place is part of what g++ records.
-        shutil.rmtree(work / "runtime")
-        header = work / "include" / "kopt_sim" / "device.h"
-        includes = [work / "include", *cuda_include_folders()]
-        command: list[str | Path] = [gxx, *CANDIDATE_FLAGS, *(f"-I{path}" for path in includes)]
-        _run([*command, "-x", "c++-header", header, "-o", f"{header}.gch"])
-        _put_in_place(work, folder)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-def _put_in_place(work: Path, folder: Path) -> None:
-    try:
+        _Build(gxx, work, settings).run_all()
         os.rename(work, folder)
     except OSError:
         if not folder.is_dir():  # else another process was quicker, with the same contents
             raise
-
-
-def _run(command: list[str | Path]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        first = done.stderr.strip().splitlines()[:3]
-        raise SetupError(
-            f"{command[0]} cannot compile the simulator's runtime: {' | '.join(first)}; "
-            "it needs a g++ with C++17 and -fsanitize=thread (10 or later)"
-        )
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

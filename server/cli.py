@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
@@ -88,6 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if failure.code is ExitCode.BUG:
             traceback.print_exc()
         _report(failure, as_json="--json" in words)
+        if failure.code is ExitCode.INTERRUPTED and arguments is None:
+            _leave_at_once(failure.code)
         return failure.code
 
 
@@ -99,6 +102,17 @@ def _report(failure: Failure, as_json: bool) -> None:
     click.echo(f"kopt: {failure.message}", err=True)
     if failure.hint:
         click.echo(failure.hint, err=True)
+
+
+def _leave_at_once(code: int) -> NoReturn:
+    """End the process without waiting for its threads.
+
+    After Ctrl-C they may still wait for a compiler. What is worth keeping is committed already, and
+    the sandbox ends its children with this process.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _discard_stdout() -> None:

@@ -6,7 +6,7 @@ dimension first: extents u32, padding u32, strides in bytes u64, box u32, elemen
 """
 
 import struct
-from itertools import accumulate
+from math import prod
 
 from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.plan import TensorMap
@@ -21,7 +21,7 @@ def encode_tensor_map(tensor_map: TensorMap, buffer_number: int, dtype: str) -> 
     """Return the 128 bytes for a tensor that is the job's `buffer_number`-th buffer."""
     item_bytes = dtype_size_bytes(dtype)
     extents = tuple(reversed(tensor_map.view))
-    strides = list(accumulate((item_bytes, *extents[:-1]), lambda a, b: a * b))
+    strides = tuple(item_bytes * prod(extents[:axis]) for axis in range(len(extents)))
     swizzle = 0 if tensor_map.swizzle == "none" else int(tensor_map.swizzle)
     base = _ARENA + (buffer_number << _SLOT_BITS) + _SLOT_LEAD
     head = struct.pack(
@@ -33,5 +33,5 @@ def encode_tensor_map(tensor_map: TensorMap, buffer_number: int, dtype: str) -> 
     return (head + body).ljust(128, b"\0")
 
 
-def _five(code: str, values: "tuple[int, ...] | list[int]") -> bytes:
+def _five(code: str, values: tuple[int, ...]) -> bytes:
     return struct.pack(f"<5{code}", *[*values, *[1] * (5 - len(values))])

@@ -6,17 +6,19 @@ import click
 
 from kopt.config.gpu_specs import load_gpus
 from kopt.kernels.byte_model import roofline, workload_bytes
+from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.server.console import print_document, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
-from kopt.server.views.candidate_example import candidate_example
+from kopt.server.views.candidate_skeleton import candidate_skeleton
 from kopt.server.views.problem_view import example_view, problem_view
 
 EPILOG = """\b
 Examples:
   kopt show add_rmsnorm_fp4quant_b128xh2048
   kopt show silu_and_mul_b8xh14336 --example > mine.cu
+  kopt show silu_and_mul_b8xh14336 --skeleton > mine.cu
   kopt show add_rmsnorm_fp4quant_b128xh2048 --json"""
 
 
@@ -26,18 +28,21 @@ class ShowOptions:
 
     kernel: str
     example: bool
+    skeleton: bool
 
 
 @click.command("show", epilog=EPILOG)
 @click.argument("kernel", metavar="ID")
-@click.option("--example", is_flag=True, help="Only the skeleton of a candidate, ready for a file.")
+@click.option("--example", is_flag=True, help="Only a complete candidate: the reference kernel.")
+@click.option("--skeleton", is_flag=True, help="Only a candidate whose body is still empty.")
 @command_body(ShowOptions)
 def command(session: Session, options: ShowOptions) -> int:
     """Show one kernel: definition, tensors, bytes, rooflines, baselines, how to write one."""
     problem, workload = find_kernel(options.kernel, session.settings.problems)
     model = workload_bytes(problem, workload)
     rooflines = [roofline(model, gpu) for gpu in load_gpus().values()]
-    source = candidate_example(problem)
+    skeleton = candidate_skeleton(problem)
+    example = read_candidate(problem.folder / "reference.cu").source
     if session.as_json:
         print_document(
             {
@@ -49,14 +54,15 @@ def command(session: Session, options: ShowOptions) -> int:
                 "byte_model": model.model_dump(mode="json", by_alias=True),
                 "rooflines": [line.model_dump(mode="json", by_alias=True) for line in rooflines],
                 "reference": str(problem.folder / "reference.cu"),
-                "example": source,
+                "example": example,
+                "skeleton": skeleton,
             }
         )
-    elif options.example:
-        click.echo(source, nl=False)
+    elif options.example or options.skeleton:
+        click.echo(skeleton if options.skeleton else example, nl=False)
     else:
         print_views(
             problem_view(problem, workload, model, rooflines),
-            example_view(problem, model.kernel, source),
+            example_view(model.kernel, example),
         )
     return ExitCode.PASSED

@@ -25,18 +25,20 @@ def problem_view(
     return Group(*_parts(problem, workload, model, rooflines))
 
 
-def example_view(problem: Problem, kernel_id: str, source: str) -> RenderableType:
-    """Return how to write a candidate, around the skeleton `source`."""
+def example_view(kernel_id: str, source: str) -> RenderableType:
+    """Return how to write a candidate, around the complete candidate `source`."""
     return Group(
         _heading("How to write a candidate"),
         Text(
-            "One .cu file: this header comment says how it is launched, then device code. The"
-            " skeleton has the right\narguments and compiles; fill in the body."
-            f" A complete kernel: {problem.folder / 'reference.cu'}\n"
+            "One .cu file: a header comment that says how it is launched, then device code. This is"
+            " the reference\nkernel, complete and correct, which searches start from"
+            " (--example prints it alone, --skeleton one with\nthe right arguments and an empty"
+            " body):\n"
         ),
         Syntax(source.rstrip(), "cuda", background_color="default"),
         Text(
-            f"\nNext: kopt check mine.cu --kernel {kernel_id}\n"
+            f"\nNext: kopt show {kernel_id} --example > mine.cu\n"
+            f"      kopt check mine.cu --kernel {kernel_id}\n"
             f"      kopt run --kernel {kernel_id} --start mine.cu"
         ),
     )

@@ -40,7 +40,7 @@ def test_several_files_give_one_document_and_the_first_failure_as_its_status(
 
 
 def test_a_compile_error_shows_its_line_and_what_to_do(kopt: Kopt, tmp_path: Path) -> None:
-    source = kopt("show", "silu_and_mul_b8xh14336", "--example").stdout
+    source = kopt("show", "silu_and_mul_b8xh14336", "--skeleton").stdout
     broken = tmp_path / "broken.cu"
     broken.write_text(source.replace("return;", "retrun;"))
     ending = kopt("compile", broken, "--kernel", "silu_and_mul_b8xh14336")
@@ -56,5 +56,5 @@ def test_a_compile_error_shows_its_line_and_what_to_do(kopt: Kopt, tmp_path: Pat
 def test_the_skeleton_of_show_compiles(kopt: Kopt, tmp_path: Path, problem: str) -> None:
     kernel = load_problems()[problem].kernel_ids[0]
     mine = tmp_path / "mine.cu"
-    mine.write_text(kopt("show", kernel, "--example").stdout)
+    mine.write_text(kopt("show", kernel, "--skeleton").stdout)
     assert kopt("compile", mine, "--kernel", kernel).code == 0

@@ -68,6 +68,11 @@ def test_show_names_the_complete_kernel_and_it_exists(kopt: Kopt) -> None:
     assert Path(document["reference"]).is_file()
 
 
+def test_skeleton_alone_is_what_the_document_has(kopt: Kopt) -> None:
+    ending = kopt("show", ID, "--skeleton")
+    assert ending.stdout == kopt("show", ID, "--json").document["skeleton"]
+
+
 def test_example_alone_is_a_file_that_can_be_compiled_as_it_is(kopt: Kopt) -> None:
     ending = kopt("show", ID, "--example")
     assert ending.stdout.startswith("/* kopt: 1\n")

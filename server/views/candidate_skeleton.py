@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) {name}(
 """
 
 
-def candidate_example(problem: Problem) -> str:
+def candidate_skeleton(problem: Problem) -> str:
     """Return the source of a candidate for `problem` with one thread per row."""
     tensors = problem.tensors
     axes = _passed_axes(problem)

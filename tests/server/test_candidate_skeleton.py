@@ -7,14 +7,14 @@ from kopt.kernels.header_parser import parse_header
 from kopt.kernels.plan_resolver import tune_choices
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
-from kopt.server.views.candidate_example import candidate_example
+from kopt.server.views.candidate_skeleton import candidate_skeleton
 
 PROBLEMS = list(load_problems().values())
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
 def test_header_of_the_skeleton_parses_without_a_remark(problem: Problem) -> None:
-    outcome = parse_header(Candidate(candidate_example(problem)), problem)
+    outcome = parse_header(Candidate(candidate_skeleton(problem)), problem)
     assert outcome.diagnostics == ()
     assert outcome.header is not None
     assert len(tune_choices(outcome.header)) == 2
@@ -22,14 +22,14 @@ def test_header_of_the_skeleton_parses_without_a_remark(problem: Problem) -> Non
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
 def test_skeleton_names_every_tensor_and_scalar_once_as_a_parameter(problem: Problem) -> None:
-    signature = candidate_example(problem).split('extern "C"')[1].split(") {")[0]
+    signature = candidate_skeleton(problem).split('extern "C"')[1].split(") {")[0]
     for name in (*(t.name for t in problem.tensors), *(s.name for s in problem.scalars)):
         assert signature.count(f" {name}") >= 1
 
 
 def test_inputs_are_const_and_outputs_are_not() -> None:
     problem = next(item for item in PROBLEMS if item.name == "silu_and_mul")
-    lines = candidate_example(problem).splitlines()
+    lines = candidate_skeleton(problem).splitlines()
     pointers = {line.split("// ")[1].split()[0]: line for line in lines if "__restrict__" in line}
     assert pointers["in"].strip().startswith("const ")
     assert not pointers["out"].strip().startswith("const ")

@@ -1,9 +1,11 @@
 """Print how far honest kernels are from correct rounding: where the gates' numbers come from.
 
+The mission's max abs and max rel are those of normal inputs.
+
 For every problem, order of rounding (honest_orders.py), regime and seed, the emulated outputs go
 through the very gates of `kopt check`, and the largest use of each bound is printed. Beside the
 regimes there are two kinds of tie-rich inputs: `ties` are multiples of 1/8 with weights that are
-powers of two, `representable` are rows whose results are bf16 numbers but for rstd's last bits.
+powers of two, `few_values` are rows of +-1 and +-3, whose rounding errors repeat along the row.
 
     .venv/bin/python benchmarks/calibrate_gates.py [--seeds N] [--rows N]
 """
@@ -22,6 +24,7 @@ from kopt.kernels.oracle import REGIMES, load_oracle
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.rounding import round_to_bf16
+from kopt.tools.check.accuracy import measure_accuracy
 from kopt.tools.check.bf16_gate import bf16_error_ratio, bf16_row_ratios
 from kopt.tools.check.case_data import CaseData
 from kopt.tools.check.code_gate import scale_index, suspects
@@ -30,7 +33,7 @@ from kopt.tools.check.number_formats import CODE_FORMATS, magnitudes, ordinals, 
 from kopt.tools.check.output import Output
 from kopt.tools.check.reference import make_reference
 
-_TIE_RICH = ("ties", "representable")
+_TIE_RICH = ("ties", "few_values")
 _WIDTHS = {"H": 2048, "K": 2048}
 _OTHER_AXES = {
     "merge_state": {"H": 8, "D": 128},
@@ -63,21 +66,24 @@ def main() -> None:
     overall = Extremes()
     for name, emulation in emulations():
         problem = problems[name]
-        workload = _workload(problem, options.rows)
+        workload = small_workload(problem, options.rows)
         for order in emulation.orders:
             seen = Extremes()
             for regime, seed in _draws(problem, options.seeds):
-                inputs = _inputs(problem, workload, regime, seed)
-                data = _case_data(problem, inputs)
+                inputs = draw_inputs(problem, workload, regime, seed)
+                data = case_data(problem, inputs)
                 rng = np.random.default_rng([seed, 99])
-                scalars: Arrays = {scalar.name: np.array(scalar.value, dtype=np.float32) for scalar in problem.scalars}
+                scalars: Arrays = {
+                    scalar.name: np.array(scalar.value, dtype=np.float32)
+                    for scalar in problem.scalars
+                }
                 outputs = emulation.run({**inputs, **scalars}, order, rng)
                 got = _over_poison(data, outputs)
-                _measure(data, got, seen, f"{name}, {order.name}, {regime}")
+                _measure(data, got, seen, regime)
             _print_line(name, order, seen)
             for key, value in seen.values.items():
                 overall.add(key, value)
-            overall.refused += seen.refused
+            overall.refused += [f"{name}, {order.name}, {case}" for case in seen.refused]
     print("\nlargest of all: " + _words(overall))
     for case in overall.refused:
         print(f"REFUSED {case}")
@@ -91,7 +97,7 @@ def _draws(problem: Problem, seeds: int) -> Iterator[tuple[str, int]]:
             yield regime, seed
 
 
-def _workload(problem: Problem, rows: int) -> Workload:
+def small_workload(problem: Problem, rows: int) -> Workload:
     """Return a workload with `rows` rows and narrow columns."""
     axes: dict[str, int] = {}
     fixed = {**_WIDTHS, **_OTHER_AXES.get(problem.name, {})}
@@ -103,25 +109,27 @@ def _workload(problem: Problem, rows: int) -> Workload:
     return Workload(name="calibration", axes=axes)
 
 
-def _inputs(problem: Problem, workload: Workload, regime: str, seed: int) -> Arrays:
+def draw_inputs(problem: Problem, workload: Workload, regime: str, seed: int) -> Arrays:
+    """Return inputs of one of `REGIMES`, or tie-rich ones."""
     rng = np.random.default_rng([seed, 0])
     oracle = load_oracle(problem)
     if regime in REGIMES:
         return oracle.make_inputs(workload, rng, regime)
     inputs = oracle.make_inputs(workload, rng, "normal")
     shape = inputs["input"].shape
+    x: npt.NDArray[np.float64] = rng.integers(-32, 33, shape) / 8
+    residual: npt.NDArray[np.float64] = rng.integers(-32, 33, shape) / 8
     if regime == "ties":
-        x = rng.integers(-32, 33, (2, *shape)) / 8
+        inputs["weight"] = round_to_bf16(np.ldexp(1.0, rng.integers(-2, 3, shape[1])))
     else:
-        # h is +-1 or +-3 in equal parts: its mean square is 5 or so, and rows are all alike.
-        x = np.stack([rng.choice([-1.0, 1.0], shape), rng.choice([0.0, 2.0], shape)])
-        x[1] *= x[0]
-    inputs["input"], inputs["residual"] = round_to_bf16(x[0]), round_to_bf16(x[1])
-    inputs["weight"] = round_to_bf16(2.0 ** rng.integers(-2, 3, shape[1]))
+        x = np.copysign(1.0, x)
+        residual = np.multiply(x, np.where(residual > 0, 2.0, 0.0))
+    inputs["input"], inputs["residual"] = round_to_bf16(x), round_to_bf16(residual)
     return inputs
 
 
-def _case_data(problem: Problem, inputs: Arrays) -> CaseData:
+def case_data(problem: Problem, inputs: Arrays) -> CaseData:
+    """Return `inputs` with what the oracle expects of them."""
     scalars = {scalar.name: scalar.value for scalar in problem.scalars}
     expected = load_oracle(problem).expected(inputs, scalars)
     references = {name: make_reference(problem, name, entry) for name, entry in expected.items()}
@@ -141,12 +149,16 @@ def _over_poison(data: CaseData, outputs: Arrays) -> Arrays:
     return result
 
 
-def _measure(data: CaseData, got: Arrays, seen: Extremes, case: str) -> None:
+def _measure(data: CaseData, got: Arrays, seen: Extremes, regime: str) -> None:
     judgement = judge(data, got, _POISON)
     if judgement.finding is not None:
-        seen.refused.append(f"{case}: {judgement.finding}")
+        seen.refused.append(f"{regime}: {judgement.finding}")
     for output in judgement.outputs.values():
         _measure_output(output, judgement.outputs, seen)
+    for accuracy in measure_accuracy(judgement.outputs):
+        if accuracy.tensor in ("out", "input", "v_merged", "q_rope_out") and regime == "normal":
+            seen.add("max abs", accuracy.max_abs)
+            seen.add("max rel", accuracy.max_rel)
 
 
 def _measure_output(output: Output, outputs: dict[str, Output], seen: Extremes) -> None:

@@ -156,8 +156,8 @@ def _silu(inputs: Mapping[str, Any], order: Order, rng: np.random.Generator) -> 
 def _merge(inputs: Mapping[str, Any], order: Order, rng: np.random.Generator) -> Arrays:
     del order
     s_a, s_b = inputs["s_a"], inputs["s_b"]
-    top = np.maximum(s_a, s_b)
-    top = np.where(np.isneginf(top), np.float32(0), top)
+    top: Float32s = np.maximum(s_a, s_b)
+    top = np.where(top == -np.inf, np.float32(0), top)
     weight_a, weight_b = _noisy(np.exp2(s_a - top), rng), _noisy(np.exp2(s_b - top), rng)
     total = weight_a + weight_b
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -18,7 +18,8 @@ class Mismatch(Record):
     workload: str
     tensor: str
     gate: str
-    """The gate that refused: scale, code, ulp, row_l2, total_l2, exact, finite, untouched."""
+    """The gate that refused: finite, untouched, unwritten, scale, code, ulp, row_l2, total_l2,
+    float32, exact (docs/correctness.md)."""
     index: tuple[int, ...]
     """Logical index of the first wrong element."""
     row: int

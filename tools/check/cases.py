@@ -3,8 +3,8 @@
 quick: one visible seed of normal inputs under both poisons, natural schedule.
 full:  every regime, spread over the visible and the hidden seeds, each run under the next schedule
        and the other poison; `zero_blocks` under both, for there any code may be right and only the
-       pair tells whether it was written. Large workloads: one visible seed of normal inputs and
-       one hidden seed of another regime.
+       pair tells whether it was written. A large workload has one visible and one hidden seed:
+       one case each where a smaller workload has met every regime, else all regimes.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from kopt.kernels.problem import Problem, Workload, tensor_size_bytes
 from .unwritten_gate import POISONS
 
 LARGE_BYTES = 16 << 20
-"""Tensors of a workload above which a full check takes two cases instead of one per regime."""
+"""Bytes of all tensors from which on a workload has one visible and one hidden seed."""
 
 HIDDEN_SEEDS = 2
 
@@ -80,9 +80,18 @@ def plan_cases(
     ordered = sorted(workloads, key=lambda workload: workload_bytes(problem, workload))
     cases: list[Case] = []
     for turn, workload in enumerate(ordered):
-        large = workload_bytes(problem, workload) > LARGE_BYTES
-        cases += _large_cases(workload, seeds, turn) if large else _cases(workload, seeds, turn)
+        if not is_large(problem, workload):
+            cases += _cases(workload, seeds, turn)
+        elif cases:
+            cases += _large_cases(workload, seeds, turn)
+        else:
+            cases += _cases(workload, Seeds(seeds.visible[:1], seeds.hidden[:1]), turn)
     return tuple(cases)
+
+
+def is_large(problem: Problem, workload: Workload) -> bool:
+    """Return whether all tensors together pass `LARGE_BYTES`."""
+    return workload_bytes(problem, workload) > LARGE_BYTES
 
 
 def _cases(workload: Workload, seeds: Seeds, turn: int) -> list[Case]:

@@ -19,7 +19,7 @@ from kopt.kernels.status import Status
 from kopt.tools.device import Device, Program
 
 from .accuracy import worst_accuracy
-from .cases import LARGE_BYTES, Case, Run, workload_bytes
+from .cases import Case, Run, is_large
 from .oracle_cache import OracleCache, open_cache
 from .run_case import RunReport, SharedCase, compare_poisons, execute_run
 
@@ -91,7 +91,7 @@ def _submit(
     submitted: _Submitted = []
     for case in batch.cases:
         program = Program(batch.candidate, batch.problem, batch.plans[case.workload.name])
-        large = workload_bytes(batch.problem, case.workload) > LARGE_BYTES
+        large = is_large(batch.problem, case.workload)
         shared = SharedCase(program, case, cache, large)
         runs = [(run, pool.submit(execute_run, shared, run, device)) for run in case.runs]
         submitted.append((shared, runs))

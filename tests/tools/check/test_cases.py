@@ -62,10 +62,17 @@ def test_more_seeds_than_regimes_are_all_used(problem: Problem) -> None:
 def test_a_large_workload_has_one_visible_and_one_hidden_seed(problem: Problem) -> None:
     large = problem.workloads[0]
     assert workload_bytes(problem, large) > LARGE_BYTES
-    visible, hidden = plan_cases(problem, (large,), "full", SEEDS)
+    *_, visible, hidden = plan_cases(problem, problem.workloads, "full", SEEDS)
+    assert visible.workload == hidden.workload == large
     assert (visible.seed, visible.hidden, visible.regime) == (1, False, "normal")
     assert (hidden.seed, hidden.hidden) == (1001, True)
     assert visible.runs[0].poison != hidden.runs[0].poison
+
+
+def test_a_domain_of_large_workloads_still_meets_every_regime(problem: Problem) -> None:
+    cases = plan_cases(problem, problem.workloads[:1], "full", SEEDS)
+    assert {case.regime for case in cases} == set(REGIMES)
+    assert {(case.seed, case.hidden) for case in cases} == {(1, False), (1001, True)}
 
 
 def test_labels_never_name_a_hidden_seed(problem: Problem) -> None:

@@ -120,7 +120,7 @@ def draw_inputs(problem: Problem, workload: Workload, regime: str, seed: int) ->
     x: npt.NDArray[np.float64] = rng.integers(-32, 33, shape) / 8
     residual: npt.NDArray[np.float64] = rng.integers(-32, 33, shape) / 8
     if regime == "ties":
-        inputs["weight"] = round_to_bf16(np.ldexp(1.0, rng.integers(-2, 3, shape[1])))
+        inputs["weight"] = round_to_bf16(rng.choice([0.25, 0.5, 1.0, 2.0, 4.0], shape[1]))
     else:
         x = np.copysign(1.0, x)
         residual = np.multiply(x, np.where(residual > 0, 2.0, 0.0))

@@ -45,10 +45,12 @@ class KernelResources(Record):
     """Where the parameters begin in their constant bank, e.g. 528 on sm_90a and 896 on sm_100a: a
     parameter is aligned there, not relative to the first one, which shows with tensor maps."""
     instructions: int | None
-    """SASS instructions without trailing padding; None where nvdisasm is not installed."""
+    """SASS instructions without trailing padding, those of called functions included; None where
+    they cannot be read: nvdisasm is not installed and sass_reader.py does not know them all."""
     instruction_mix: dict[str, int] = Field(default_factory=dict[str, int])
     """Counts by class: ldg_128, ldg_64, ldg_32, ldg_16, ldg_8, stg_..., lds, sts, ldl, stl, f2fp,
-    mufu, bar, shfl, mma, atom. Empty where nvdisasm is not installed."""
+    mufu, bar, shfl, mma, atom, and ld, st (generic), ldgsts, tma. Empty where `instructions` is
+    None."""
 
 
 class Occupancy(Record):

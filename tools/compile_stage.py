@@ -20,8 +20,8 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
 
-from .cuda.compile_job import Compiler
-from .cuda.compile_unit import CompileContext, UnitOutcome, compile_unit
+from .cuda.compile_job import CompileContext, Compiler
+from .cuda.compile_unit import UnitOutcome, compile_unit
 from .cuda.occupancy import launch_occupancy
 from .cuda.parallel import run_parallel
 from .cuda.planned_build import PlannedBuild, PlanSource, checked_plans, plan_builds

@@ -4,7 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from kopt.config.settings import Settings
-from kopt.tools.cuda.compile_job import CompileJob, CompilerRun
+from kopt.tools.cuda.compile_job import CompileContext, CompileJob, CompilerRun
 from kopt.tools.cuda.nvcc import run_nvcc
 from kopt.tools.cuda.toolchain import find_toolchain
 
@@ -51,9 +51,8 @@ quantize(const __nv_bfloat16* x, unsigned char* codes, unsigned char* scales, co
 @lru_cache
 def compiled(source: str, settings: Settings, arch: str = "sm_90a") -> CompilerRun:
     """Return nvcc's run on `source`, past the cache."""
-    settings.cubin_cache.mkdir(parents=True, exist_ok=True)
     job = CompileJob(source=source, plan_assertions="", arch=arch)
-    return run_nvcc(job, settings.cubin_cache, find_toolchain(settings), settings, 60.0)
+    return run_nvcc(job, CompileContext("nvcc", find_toolchain(settings), settings))
 
 
 def cubin_of(source: str, settings: Settings, arch: str = "sm_90a") -> bytes:

@@ -1,6 +1,11 @@
 """The compile stage from a candidate's text to its result, on a tiny problem."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +23,12 @@ from kopt.tools.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.tiny_problem import BODY, HEADER, tiny_problem
 
+BOMB = """
+template <int N, int M> struct Bomb { static constexpr int value =
+    Bomb<N - 1, 2 * M>::value + Bomb<N - 1, 2 * M + 1>::value; };
+template <int M> struct Bomb<0, M> { static constexpr int value = M; };
+__device__ int sink() { return Bomb<26, 0>::value; }
+"""
 SYSTEM_NVCC = Path("/usr/local/cuda/bin/nvcc")
 
 
@@ -176,8 +187,9 @@ def test_a_dependent_launch_cannot_be_judged_without_nvdisasm(
 
     monkeypatch.setattr(compile_stage, "find_toolchain", find_blind)
     header = HEADER.replace("block: BLOCK", "block: BLOCK\n    pdl: true")
+    timed = BODY.replace("for (", "if (clock64() == 0) return;\n  for (")
     with pytest.raises(SetupError, match="nvdisasm"):
-        compile_candidate(request_for(problem, header + BODY), settings)
+        compile_candidate(request_for(problem, header + timed), settings)
 
 
 def test_a_grid_of_co_resident_blocks_is_counted_from_the_cubin(
@@ -217,16 +229,61 @@ variants:
 
 
 def test_a_compile_that_takes_too_long_is_a_timeout(problem: Problem, settings: Settings) -> None:
-    bomb = """
-template <int N, int M> struct Bomb { static constexpr int value =
-    Bomb<N - 1, 2 * M>::value + Bomb<N - 1, 2 * M + 1>::value; };
-template <int M> struct Bomb<0, M> { static constexpr int value = M; };
-__device__ int sink() { return Bomb<26, 0>::value; }
-"""
-    request = replace(request_for(problem, HEADER + bomb + BODY), limit_s=1.0)
+    request = replace(request_for(problem, HEADER + BOMB + BODY), limit_s=1.0)
     result = compile_candidate(request, settings)
     assert result.status == Status.TIMEOUT
     assert (result.builds, result.log_path) == ((), None)
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.problem_loader import load_problem
+from kopt.tools.compile_stage import CompileRequest, compile_candidate
+problem = load_problem(Path(sys.argv[2]))
+candidate = Candidate(Path(sys.argv[3]).read_text())
+archs = ("sm_100a", "sm_90a")
+settings = Settings(home=Path(sys.argv[1]), jobs=2)
+compile_candidate(CompileRequest(problem, problem.workloads[0], candidate, archs), settings)
+"""
+
+
+def test_an_interrupt_ends_the_compilers_at_once(
+    problem: Problem, settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / "bomb.cu").write_text(HEADER + BOMB + BODY, "utf-8")
+    arguments = [settings.home, problem.folder, tmp_path / "bomb.cu"]
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", INTERRUPTED, *map(str, arguments)],
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+    )
+    deadline = time.monotonic() + 60
+    while len(compilers_of(settings)) < 2 and time.monotonic() < deadline:
+        os.sched_yield()
+    assert len(compilers_of(settings)) == 2
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)  # the compilers' own limit is a minute
+    assert process.returncode == -signal.SIGINT
+    while compilers_of(settings) and time.monotonic() < deadline:
+        os.sched_yield()  # an orphan is ended by its sandbox, not by its parent
+    assert compilers_of(settings) == []
+
+
+def compilers_of(settings: Settings) -> list[str]:
+    """The front ends (cicc) that run for this home."""
+    found: list[str] = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            program, *_ = (path / "cmdline").read_bytes().split(b"\0")
+            folder = os.readlink(path / "cwd")
+        except OSError:
+            continue
+        if program.endswith(b"cicc") and folder.startswith(str(settings.home)):
+            found.append(path.name)
+    return found
 
 
 def test_nvrtc_compiles_a_reference_kernel_with_its_assertions(settings: Settings) -> None:

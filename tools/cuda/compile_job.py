@@ -1,12 +1,16 @@
-"""One compile: what goes in, and what the compiler gave back; shared by nvcc and NVRTC."""
+"""One compile: what goes in, and what the compiler gave back; the same for nvcc and NVRTC."""
 
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
+from kopt.config.settings import Settings, ensure_folder
 from kopt.tools.sandbox.policy import SandboxLevel
+
+from .toolchain import FoundToolchain
 
 Compiler = Literal["nvcc", "nvrtc"]
 
@@ -49,6 +53,25 @@ class CompileJob:
 
 
 @dataclass(frozen=True)
+class CompileContext:
+    """What all compiles of one request share."""
+
+    compiler: Compiler
+    toolchain: FoundToolchain
+    settings: Settings
+    wall_s: float = 60.0
+    """Time limit of one compiler process."""
+
+    def work_folder(self) -> Path:
+        """Return the folder of compiles in progress, made on first use.
+
+        Raises:
+            SetupError: KOPT_HOME cannot be written.
+        """
+        return ensure_folder(self.settings.cubin_cache.absolute() / "work")
+
+
+@dataclass(frozen=True)
 class CompilerRun:
     """How the compiler ended."""
 
@@ -60,3 +83,5 @@ class CompilerRun:
     timed_out: bool
     level: SandboxLevel
     elapsed_s: float
+    ptx: str | None = None
+    """What ptxas read, only where it was kept to explain its errors."""

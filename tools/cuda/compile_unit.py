@@ -9,40 +9,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kopt.config.errors import InfraError
-from kopt.config.settings import Settings, ensure_folder
 from kopt.kernels.compile_result import KernelResources
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 
-from .compile_job import CompileJob, Compiler, CompilerRun
+from .compile_job import CompileContext, CompileJob, Compiler, CompilerRun
 from .compiled_unit import CompiledUnit
-from .compiler_log import parse_log
+from .compiler_log import names_ptx_lines, parse_log
 from .cubin import CubinFacts, CubinKernel, read_cubin
 from .cubin_cache import CacheEntry, key_lock, load_entry, store_entry
 from .cubin_screen import screen_cubin
 from .include_tree import headers_digest
-from .nvcc import run_nvcc
+from .nvcc import run_nvcc, run_nvcc_keeping_ptx
 from .nvrtc import run_nvrtc
 from .plan_assertions import as_plan_errors, as_unfinished_source
 from .ptxas_report import PtxasKernel, parse_ptxas_report
 from .sass import SassFunction, disassemble
-from .toolchain import FoundToolchain
+from .sass_reader import read_instructions
 
 _FACTS_VERSION = "2"
 """Raised whenever the unit of an unchanged cubin would be recorded differently."""
 _COMPILER_KILLED = re.compile(r"died due to signal|Killed signal|virtual memory exhausted")
 _LOCK_MARGIN_S = 30.0
-
-
-@dataclass(frozen=True)
-class CompileContext:
-    """What all compiles of one request share."""
-
-    compiler: Compiler
-    toolchain: FoundToolchain
-    settings: Settings
-    wall_s: float = 60.0
-    """Time limit of one compiler process."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +79,10 @@ def _make(job: CompileJob, context: CompileContext) -> tuple[CompiledUnit, Compi
     run = None
     used: Compiler = context.compiler
     if used == "nvrtc":
-        run = run_nvrtc(job, context.toolchain, context.settings, context.wall_s)
+        run = run_nvrtc(job, context)
     if run is None:  # what NVRTC cannot compile, nvcc compiles or explains
         used = "nvcc"
-        folder = ensure_folder(context.settings.cubin_cache.absolute() / "work")
-        run = run_nvcc(job, folder, context.toolchain, context.settings, context.wall_s)
+        run = run_nvcc(job, context)
     unit = CompiledUnit(
         status=Status.PASSED,
         cubin_sha256=None,
@@ -110,12 +97,13 @@ def _make(job: CompileJob, context: CompileContext) -> tuple[CompiledUnit, Compi
         update = {"status": Status.TIMEOUT, "diagnostics": (timeout,), "repeatable": False}
         return unit.model_copy(update=update), run
     if run.cubin is None:
-        return unit.model_copy(update=_failure(job, run)), run
+        return unit.model_copy(update=_failure(job, run, context)), run
     return unit.model_copy(update=_facts(job, run.cubin, run.log, context)), run
 
 
-def _failure(job: CompileJob, run: CompilerRun) -> dict[str, object]:
-    diagnostics = parse_log(run.log, job.source)
+def _failure(job: CompileJob, run: CompilerRun, context: CompileContext) -> dict[str, object]:
+    explained = run_nvcc_keeping_ptx(job, context) if names_ptx_lines(run.log) else run
+    diagnostics = parse_log(explained.log, job.source, explained.ptx)
     plan_errors = as_plan_errors(diagnostics)
     if plan_errors:
         return {"status": Status.PLAN_ERROR, "diagnostics": plan_errors}
@@ -134,7 +122,9 @@ def _failure(job: CompileJob, run: CompilerRun) -> dict[str, object]:
 
 def _facts(job: CompileJob, cubin: bytes, log: str, context: CompileContext) -> dict[str, object]:
     facts = read_cubin(cubin)
-    functions = disassemble(cubin, context.toolchain, context.settings)
+    functions = read_instructions(facts, job.arch)
+    if functions is None:
+        functions = disassemble(cubin, context.toolchain, context.settings)
     screening = screen_cubin(facts, functions)
     waits = None
     if functions is not None:

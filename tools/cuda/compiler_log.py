@@ -15,6 +15,8 @@ from kopt.kernels.excerpts import source_excerpt
 from kopt.kernels.parameter_types import ASSERTIONS_FILE
 from kopt.kernels.record import Diagnostic
 
+from .ptx_lines import source_line
+
 CANDIDATE_FILE = "candidate.cu"
 """Name under which every candidate is compiled: its real name must not reach the binary."""
 MAX_DIAGNOSTICS = 40
@@ -60,14 +62,15 @@ class _Entry:
         return self.header.groupdict().get(name)
 
 
-def parse_log(text: str, source: str) -> tuple[Diagnostic, ...]:
+def parse_log(text: str, source: str, ptx: str | None = None) -> tuple[Diagnostic, ...]:
     """Return what `text` reports about `source`, errors first, without repetitions.
 
-    Messages about the assertions behind the candidate keep `ASSERTIONS_FILE` as their file.
+    With `ptx`, made with a line table, errors of ptxas have lines of the source. Messages about
+    the assertions behind the candidate keep `ASSERTIONS_FILE` as their file.
     """
     found: dict[Diagnostic, None] = {}
     for entry in _entries(text):
-        diagnostic = _diagnostic(entry, source)
+        diagnostic = _diagnostic(entry, source, ptx)
         if diagnostic is not None:
             found[diagnostic] = None
     rank = {"error": 0, "warning": 1, "note": 2}
@@ -79,6 +82,11 @@ def parse_log(text: str, source: str) -> tuple[Diagnostic, ...]:
         message=f"{len(ordered) - MAX_DIAGNOSTICS} more messages are in the compiler log",
     )
     return (*ordered[:MAX_DIAGNOSTICS], left_out)
+
+
+def names_ptx_lines(text: str) -> bool:
+    """Return whether ptxas reports errors at lines of the PTX, which say nothing to an author."""
+    return any(_PTXAS_LINE.match(line) for line in text.splitlines())
 
 
 def _entries(text: str) -> Iterator[_Entry]:
@@ -96,17 +104,14 @@ def _entries(text: str) -> Iterator[_Entry]:
         yield _Entry(header, tuple(body))
 
 
-def _diagnostic(entry: _Entry, source: str) -> Diagnostic | None:
+def _diagnostic(entry: _Entry, source: str, ptx: str | None) -> Diagnostic | None:
     severity = _severity(entry.field("severity") or "error")
     message = _message(entry)
     if message in _SUMMARY:
         return None
     file, line = entry.field("file"), entry.field("line")
     if file is None:
-        place = f" (line {ptx} of the PTX)" if (ptx := entry.field("ptx_line")) else ""
-        is_ptxas = entry.header.re is _PTXAS_LINE or entry.field("tool") == "ptxas"
-        tool = "ptxas: " if is_ptxas else ""
-        return Diagnostic(severity=severity, message=f"{tool}{message}{place}")
+        return _without_file(entry, source, ptx)
     if file == ASSERTIONS_FILE:
         return Diagnostic(severity=severity, message=message, file=ASSERTIONS_FILE)
     if file != CANDIDATE_FILE:
@@ -122,6 +127,20 @@ def _diagnostic(entry: _Entry, source: str) -> Diagnostic | None:
         line=number,
         column=column,
         excerpt=source_excerpt(source, number, column),
+    )
+
+
+def _without_file(entry: _Entry, source: str, ptx: str | None) -> Diagnostic:
+    """Return a message of a tool behind the front end, at its line of the source if known."""
+    severity = _severity(entry.field("severity") or "error")
+    ptx_line = entry.field("ptx_line")
+    is_ptxas = ptx_line is not None or entry.field("tool") == "ptxas"
+    line = source_line(ptx, int(ptx_line), CANDIDATE_FILE) if ptx and ptx_line else None
+    return Diagnostic(
+        severity=severity,
+        message=("ptxas: " if is_ptxas else "") + _message(entry),
+        line=line,
+        excerpt=source_excerpt(source, line) if line else None,
     )
 
 

@@ -5,7 +5,7 @@ Not the instructions (sass.py) and not spills, which only the compiler's report 
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 
@@ -54,6 +54,8 @@ class CubinFacts:
     """Functions that are called but defined nowhere in the module."""
     module_global_bytes: int
     """Size of all module-scope variables in global memory, used or not."""
+    code: Mapping[str, bytes]
+    """Machine code by section: each kernel with the functions that it calls."""
     has_address_bank: bool
     """Whether constant bank 4, which holds addresses of module-scope objects, exists at all."""
 
@@ -69,13 +71,18 @@ def read_cubin(data: bytes) -> CubinFacts:
         sections = {section.name: section for section in elf.iter_sections()}
         names = [name[6:] for name in sections if name.startswith(".text.")]
         return CubinFacts(
-            kernels=tuple(_kernel(name, sections) for name in sorted(names)),
+            kernels=tuple(
+                _kernel(name, sections)
+                for name in sorted(names)
+                if f".nv.constant0.{name}" in sections  # only entry functions have parameters
+            ),
             undefined_functions=_undefined_functions(sections),
             module_global_bytes=sum(
                 section["sh_size"]
                 for name, section in sections.items()
                 if name == ".nv.global" or name.startswith(".nv.global.")
             ),
+            code={name: sections[f".text.{name}"].data() for name in sorted(names)},
             has_address_bank=any(name.startswith(".nv.constant4") for name in sections),
         )
     except (ELFError, struct.error, UnicodeDecodeError) as error:

@@ -7,52 +7,65 @@ given a fixed full path, from which it derives the names of internal symbols.
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy
 
-from .compile_job import CompileJob, CompilerRun
+from .compile_job import CompileContext, CompileJob, CompilerRun
 from .compiler_log import CANDIDATE_FILE
 from .include_tree import include_root
 from .toolchain import FoundToolchain
 
 CUBIN_FILE = "candidate.cubin"
+PTX_FILE = "candidate.ptx"
 _LOG_LIMIT_BYTES = 1 << 20
 _CUBIN_LIMIT_BYTES = 64 << 20
 
 
-def run_nvcc(
-    job: CompileJob, folder: Path, toolchain: FoundToolchain, settings: Settings, wall_s: float
-) -> CompilerRun:
-    """Compile `job` in a private folder under `folder`, which is removed afterwards.
+def run_nvcc(job: CompileJob, context: CompileContext) -> CompilerRun:
+    """Compile `job` in a private folder, which is removed afterwards.
 
     Raises:
         SetupError: The sandbox or the compiler cannot start.
         InfraError: The sandbox was killed from outside.
     """
-    with tempfile.TemporaryDirectory(dir=folder, prefix="nvcc-") as scratch:
+    return _run(job, context, ())
+
+
+def run_nvcc_keeping_ptx(job: CompileJob, context: CompileContext) -> CompilerRun:
+    """Compile `job` with a line table and return the PTX too, for the places of ptxas's errors.
+
+    Its cubin is not the one to use: the line table names folders.
+    """
+    return _run(job, context, ("-lineinfo", "-keep"))
+
+
+def _run(job: CompileJob, context: CompileContext, extra: Sequence[str]) -> CompilerRun:
+    with tempfile.TemporaryDirectory(dir=context.work_folder(), prefix="nvcc-") as scratch:
         work = Path(scratch)
         (work / CANDIDATE_FILE).write_bytes(job.text.encode())
         policy = SandboxPolicy(
-            readable=readable_folders(toolchain, settings),
+            readable=readable_folders(context.toolchain, context.settings),
             writable=(work,),
-            wall_s=wall_s,
+            wall_s=context.wall_s,
             output_bytes=_LOG_LIMIT_BYTES,
             file_bytes=_CUBIN_LIMIT_BYTES,
         )
-        run = run_sandboxed(nvcc_command(job, toolchain, settings), policy, settings)
-        log = _readable_log(run.stdout + run.stderr, work, run.dropped_bytes)
-        cubin = work / CUBIN_FILE
+        command = [*nvcc_command(job, context.toolchain, context.settings), *extra]
+        run = run_sandboxed(command, policy, context.settings)
+        cubin, ptx = work / CUBIN_FILE, work / PTX_FILE
         succeeded = run.returncode == 0 and not run.timed_out and cubin.is_file()
         return CompilerRun(
             returncode=run.returncode,
-            log=log,
+            log=_readable_log(run.stdout + run.stderr, work, run.dropped_bytes),
             cubin=cubin.read_bytes() if succeeded else None,
             timed_out=run.timed_out,
             level=run.level,
             elapsed_s=run.elapsed_s,
+            ptx=ptx.read_text("utf-8", errors="replace") if ptx.is_file() else None,
         )
 
 

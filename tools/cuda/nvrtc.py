@@ -4,24 +4,20 @@ It has no host headers and other texts for errors, so that whatever it does not 
 nvcc, which decides. A failure is never reported from here.
 """
 
-from kopt.config.settings import Settings
-
-from .compile_job import CompileJob, CompilerRun
+from .compile_job import CompileContext, CompileJob, CompilerRun
 from .include_tree import include_root
 from .nvrtc_headers import host_header_root
 from .nvrtc_service import nvrtc_service
-from .toolchain import FoundToolchain
 
 
-def run_nvrtc(
-    job: CompileJob, toolchain: FoundToolchain, settings: Settings, wall_s: float
-) -> CompilerRun | None:
+def run_nvrtc(job: CompileJob, context: CompileContext) -> CompilerRun | None:
     """Compile `job` in the warm NVRTC process; None where that is nvcc's to do.
 
     Raises:
         SetupError: The sandbox cannot start.
         InfraError: The process ended under the compile.
     """
+    toolchain, settings = context.toolchain, context.settings
     if toolchain.nvrtc is None:
         return None
     folders = (
@@ -32,7 +28,7 @@ def run_nvrtc(
     )
     service = nvrtc_service(toolchain.nvrtc, folders, settings)
     options = nvrtc_options(job, [str(folder) for folder in folders])
-    answer = service.compile(job.text, options, wall_s)
+    answer = service.compile(job.text, options, context.wall_s)
     if answer.cubin is None and not answer.timed_out:
         return None
     return CompilerRun(

@@ -51,7 +51,7 @@ _CLASSES = {
 
 @dataclass(frozen=True)
 class SassFunction:
-    """What is known of one kernel's instructions."""
+    """What is known of one kernel's instructions, those of functions that it calls included."""
 
     name: str
     instructions: int
@@ -96,16 +96,16 @@ def parse_nvdisasm(text: str) -> tuple[SassFunction, ...]:
         ValueError: `text` is not its [metadata, functions].
     """
     _metadata, functions = cast(tuple[Any, list[dict[str, Any]]], json.loads(text))
-    return tuple(
-        _function(
-            str(function["function-name"]),
-            [
-                (str(entry["opcode"]), str(entry.get("operands", "")))
-                for entry in function["sass-instructions"]
-            ],
+    sections: dict[str, list[tuple[str, str]]] = {}
+    name = ""
+    for function in functions:
+        if function["start"] == 0:  # what follows at other offsets is called by this one
+            name = str(function["function-name"])
+        sections.setdefault(name, []).extend(
+            (str(entry["opcode"]), str(entry.get("operands", "")))
+            for entry in function["sass-instructions"]
         )
-        for function in functions
-    )
+    return tuple(_function(name, sections[name]) for name in sorted(sections))
 
 
 def instruction_class(opcode: str) -> str | None:

@@ -11,8 +11,8 @@ from elftools.elf.elffile import ELFFile
 
 from kopt.config.settings import Settings
 from kopt.kernels.status import Status
-from kopt.tools.cuda.compile_job import CompileJob
-from kopt.tools.cuda.compile_unit import CompileContext, UnitOutcome, compile_unit
+from kopt.tools.cuda.compile_job import CompileContext, CompileJob
+from kopt.tools.cuda.compile_unit import UnitOutcome, compile_unit
 from kopt.tools.cuda.cubin_screen import NOT_INSPECTED
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.cuda_sources import FP4_QUANTIZE, SCALE
@@ -113,6 +113,19 @@ def test_a_failed_compile_is_remembered_with_its_log(nvcc: CompileContext) -> No
     assert first.unit.cubin_sha256 is None
 
 
+def test_a_ptxas_error_has_the_line_of_the_source(nvcc: CompileContext) -> None:
+    source = """extern "C" __global__ void k(float* o) {
+  o[0] = 1.0f;
+  asm volatile("tcgen05.wait::ld.sync.aligned;");
+}
+"""
+    unit = compile_unit(job(source), nvcc).unit
+    assert unit.status == Status.COMPILE_ERROR
+    (error,) = unit.diagnostics
+    assert error.message.startswith("ptxas: Instruction 'tcgen05.wait' not supported")
+    assert (error.line, error.excerpt) == (3, source.splitlines()[2])
+
+
 def test_a_damaged_cubin_is_built_again(nvcc: CompileContext) -> None:
     source = SCALE + "// damaged"
     first = compile_unit(job(source), nvcc)
@@ -147,9 +160,19 @@ def test_a_source_that_ends_inside_a_brace_is_the_source_s_error(nvcc: CompileCo
     assert all(entry.file is None for entry in unit.diagnostics)
 
 
-def test_without_nvdisasm_instructions_are_unavailable_not_zero(nvcc: CompileContext) -> None:
+def test_without_nvdisasm_plain_kernels_are_counted_all_the_same(nvcc: CompileContext) -> None:
     blind = replace(nvcc, toolchain=replace(nvcc.toolchain, nvdisasm=None))
-    unit = compile_unit(job(SCALE), blind).unit
+    assert (
+        compile_unit(job(SCALE), blind).unit.kernels == compile_unit(job(SCALE), nvcc).unit.kernels
+    )
+
+
+def test_what_only_nvdisasm_can_read_is_unavailable_without_it_not_zero(
+    nvcc: CompileContext,
+) -> None:
+    blind = replace(nvcc, toolchain=replace(nvcc.toolchain, nvdisasm=None))
+    source = 'extern "C" __global__ void k(long long* o) { o[0] = clock64(); }'
+    unit = compile_unit(job(source), blind).unit
     assert unit.status == Status.PASSED
     assert unit.kernels[0].instructions is None
     assert unit.kernels[0].instruction_mix == {}
@@ -196,8 +219,8 @@ COMPILE_ONCE = """
 import json, sys
 from pathlib import Path
 from kopt.config.settings import Settings
-from kopt.tools.cuda.compile_job import CompileJob
-from kopt.tools.cuda.compile_unit import CompileContext, compile_unit
+from kopt.tools.cuda.compile_job import CompileContext, CompileJob
+from kopt.tools.cuda.compile_unit import compile_unit
 from kopt.tools.cuda.toolchain import find_toolchain
 settings = Settings(home=Path(sys.argv[1]))
 context = CompileContext("nvcc", find_toolchain(settings), settings)

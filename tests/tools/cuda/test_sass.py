@@ -84,3 +84,21 @@ def test_without_nvdisasm_there_are_no_counts(
 )
 def test_an_opcode_has_one_class(opcode: str, expected: str | None) -> None:
     assert instruction_class(opcode) == expected
+
+
+def test_called_functions_count_for_their_kernel(
+    settings: Settings, toolchain: FoundToolchain
+) -> None:
+    source = """
+__device__ __noinline__ float helper(const float* a) {
+  cudaGridDependencySynchronize();
+  return a[0] + a[1];
+}
+extern "C" __global__ void first(float* o) { o[0] = helper(o + 8) + helper(o + 16); }
+extern "C" __global__ void second(float* o) { o[0] = 1.0f; }
+"""
+    functions = functions_of(source, settings, toolchain, "sm_90a")
+    assert set(functions) == {"first", "second"}
+    assert functions["first"].mix["ldg_32"] == 2
+    assert functions["first"].waits_for_producer
+    assert not functions["second"].waits_for_producer

@@ -1,0 +1,122 @@
+"""Instruction counts straight from the machine code, for kernels of which every opcode is known.
+
+nvdisasm takes 0.35 s to start, as long as the rest of a compile; this takes a millisecond. It is no
+disassembler: it knows the operation of an instruction word and the width of a global access, on
+compute capability 9.0 and 10.0, and answers only if nothing in the module asks for a closer look.
+An unknown opcode, a constant bank or a special register beyond the harmless ones: nvdisasm decides.
+
+An instruction has 16 bytes. Bits 0 to 11 are the operation, bits 54 to 58 the bank of a constant
+load, bits 72 to 79 the special register of S2R and its kin, bits 73 to 75 the width of a global
+access. No other operation of the table can have a constant operand.
+
+Source: the output of `nvdisasm -hex` of CUDA 13.2, over sources that use each operation; the tests
+hold this table against nvdisasm.
+"""
+
+import re
+import struct
+from collections import Counter
+from collections.abc import Mapping
+
+from .cubin import CubinFacts
+from .sass import SassFunction, instruction_class
+
+_KNOWN_ARCHS = re.compile(r"sm_(90|100)[af]?")
+
+# Operation and its opcodes, which differ by the kind of operands. Left out on purpose: traps,
+# sleeps and absolute calls.
+_OPERATIONS = """
+ACQBULK 82e / ARRIVES 9b0 / ATOM 38a 98a 9a2 / ATOMG 3a9 9a3 9a8 / ATOMS 38d 58d 98c f8c /
+B2R 31c / BAR 31d b1d / BRA 547 947 / BREAK 942 / BREV 301 / BRX 949 / BSSY 945 / BSYNC 941 /
+CALL 944 / CCTL 98f / CGAERRBAR 5ab / CREDUX 2cc / CS2R 805 / DADD 229 429 / DEPBAR 91a /
+DFMA 22b 42b 82b c2b e2b / DMMA 23f / DMUL 228 828 c28 / DSETP 22a e2a / ELECT 82f /
+ENDCOLLECTIVE 91b / ERRBAR 9ab / EXIT 94d / F2F 304 310 / F2FP 23e / F2I 305 311 /
+FADD 221 421 / FADD2 24b / FCHK 302 / FENCE 3c6 / FFMA 223 423 823 e23 / FFMA2 249 /
+FLO 300 d00 / FMNMX 209 809 / FMNMX3 276 / FMUL 220 820 c20 / FMUL2 24a / FRND 307 /
+FSEL 208 808 / FSET 20a 80a / FSETP 20b 80b / HADD2 230 / HFMA2 231 235 431 435 831 835 /
+HGMMA 9f0 / HMMA 23c / HMNMX2 240 / HSET2 433 / HSETP2 234 434 / I2F 306 312 d06 d12 /
+I2FP 245 c45 / IABS 213 / IADD3 210 810 c10 / IDP 226 /
+IMAD 224 225 227 424 824 825 827 c24 c25 c27 e24 e25 / IMMA 237 / ISETP 20c 80c c0c / LD 980 /
+LDC b82 / LDCU 7ac / LDG 97e 981 / LDGDEPBAR 9af / LDGSTS fae / LDL 983 / LDS 984 / LDSM 83b /
+LEA 211 811 c11 / LEPC 94e / LOP3 212 812 c12 / MATCH 3a1 / MEMBAR 992 / MOV 202 802 c02 /
+MUFU 308 908 / NOP 918 / P2R 803 / PLOP3 81c / POPC 309 d09 / PREEXIT 82d / PRMT 216 816 /
+QSPC 3aa / R2P 804 / R2UR 2ca / REDG 98e 9a6 / REDUX 3c4 / RET 950 / S2R 919 / S2UR 9c3 /
+SEL 207 807 / SGXT 81a / SHF 219 419 819 / SHFL 389 589 989 f89 / ST 985 / STG 97f 986 /
+STL 387 / STS 388 988 / STSM 844 / SYNCS 5a7 5b2 9a7 9b1 / UBLKCP 3ba / UBLKPF 3bc /
+UBLKRED 3bb / UCGABAR_ARV 9c7 / UCGABAR_WAIT dc7 / UFLO 2bd / UIADD3 290 890 /
+UIMAD 2a4 2a5 8a5 / UISETP 28c 88c / ULDC ab9 abb / ULEA 291 / ULOP3 892 / UMOV 882 c82 /
+UPOPC 2bf / UPRMT 896 / USEL 287 / USHF 899 / UTMACCTL 9b9 / UTMACMDFLUSH 9b7 / UTMALDG 5b4 /
+UTMASTG 3b5 / VABSDIFF 214 / VIADD 836 c36 / VIADDMNMX 246 446 846 / VIMNMX 248 848 /
+VOTE 806 / VOTEU 886 / WARPGROUP 9c5 / WARPSYNC 348 948 / YIELD 946
+"""
+_OPERATION_BITS = 0xFFF
+_WIDTHS = ("U8", "S8", "U16", "S16", "32", "64", "128")
+_WIDE_ACCESSES = {0x97E: "LDG.256", 0x97F: "STG.256"}
+_CONSTANT_LOADS = frozenset({"LDC", "LDCU", "ULDC"})
+# Parameters, the kernel's own jump tables, and __constant__ variables; 4 is the address bank.
+_HARMLESS_BANKS = frozenset({0, 2, 3})
+_REGISTER_READS = frozenset({"S2R", "S2UR", "CS2R"})
+# Lane, thread and block indices, the shared window, the lane mask, SM and cluster ids, zero.
+_HARMLESS_REGISTERS = frozenset(
+    {0x00, 0x03, 0x21, 0x22, 0x23, 0x25, 0x26, 0x27, 0x2F, 0x39, 0x43, 0x88, 0x8A, 0xFF}
+)
+
+
+def read_instructions(facts: CubinFacts, arch: str) -> tuple[SassFunction, ...] | None:
+    """Return the functions of a cubin; None if nvdisasm must decide.
+
+    What it returns is what `sass.disassemble` would: no function in it has anything that the
+    screen asks about.
+    """
+    if not _KNOWN_ARCHS.fullmatch(arch):
+        return None
+    opcodes = _opcodes()
+    functions: list[SassFunction] = []
+    for name, code in facts.code.items():
+        operations = _operations(code, opcodes)
+        if operations is None:
+            return None
+        while operations and operations[-1] == "NOP":
+            operations.pop()
+        classes = (instruction_class(operation) for operation in operations)
+        functions.append(
+            SassFunction(
+                name=name,
+                instructions=len(operations),
+                mix=dict(sorted(Counter(found for found in classes if found).items())),
+                screened=frozenset(),
+                waits_for_producer="ACQBULK" in operations,
+            )
+        )
+    return tuple(functions)
+
+
+def _operations(code: bytes, opcodes: Mapping[int, str]) -> list[str] | None:
+    operations: list[str] = []
+    for low, high in struct.iter_unpack("<QQ", code):
+        opcode = low & _OPERATION_BITS
+        operation = opcodes.get(opcode)
+        if operation is None:
+            return None
+        if operation in _CONSTANT_LOADS and (low >> 54) & 0x1F not in _HARMLESS_BANKS:
+            return None
+        if operation in _REGISTER_READS and (high >> 8) & 0xFF not in _HARMLESS_REGISTERS:
+            return None
+        if opcode in _WIDE_ACCESSES:
+            operation = _WIDE_ACCESSES[opcode]
+        elif operation in ("LDG", "STG"):
+            width = (high >> 9) & 7
+            if width >= len(_WIDTHS):
+                return None
+            operation = f"{operation}.{_WIDTHS[width]}"
+        operations.append(operation)
+    return operations
+
+
+def _opcodes() -> dict[int, str]:
+    """Return the operation of each known opcode."""
+    table: dict[int, str] = {}
+    for entry in _OPERATIONS.replace("\n", " ").split("/"):
+        operation, *codes = entry.split()
+        table.update((int(code, 16), operation) for code in codes)
+    return table

@@ -3,7 +3,9 @@
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.kernels.problem import Problem
 from kopt.tools.cuda.toolchain import FoundToolchain, find_toolchain
+from support.tiny_problem import tiny_problem
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +18,9 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def toolchain(settings: Settings) -> FoundToolchain:
     """The toolkit that `make test` installs."""
     return find_toolchain(settings)
+
+
+@pytest.fixture(scope="session")
+def compile_problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
+    """The tiny problem, written once."""
+    return tiny_problem(tmp_path_factory.mktemp("problem"))

@@ -1,11 +1,6 @@
 """The compile stage from a candidate's text to its result, on a tiny problem."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,38 +8,14 @@ import pytest
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
-from kopt.kernels.candidate import Candidate
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem import Problem
-from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status
 from kopt.tools import compile_stage
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.compile_stage import compile_candidate
 from kopt.tools.cuda.toolchain import FoundToolchain
-from support.tiny_problem import BODY, HEADER, tiny_problem
-
-BOMB = """
-template <int N, int M> struct Bomb { static constexpr int value =
-    Bomb<N - 1, 2 * M>::value + Bomb<N - 1, 2 * M + 1>::value; };
-template <int M> struct Bomb<0, M> { static constexpr int value = M; };
-__device__ int sink() { return Bomb<26, 0>::value; }
-"""
-SYSTEM_NVCC = Path("/usr/local/cuda/bin/nvcc")
-
-
-@pytest.fixture(scope="session")
-def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
-    return tiny_problem(tmp_path_factory.mktemp("problem"))
-
-
-def request_for(problem: Problem, source: str, *archs: str, **tune: int) -> CompileRequest:
-    return CompileRequest(
-        problem=problem,
-        workload=problem.workload("b8xh64"),
-        candidate=Candidate(source),
-        archs=archs or ("sm_100a",),
-        tune=tune or None,
-    )
+from support.compile_requests import request_for
+from support.tiny_problem import BODY, HEADER
 
 
 def first_error(result: CompileResult) -> str:
@@ -52,9 +23,9 @@ def first_error(result: CompileResult) -> str:
 
 
 def test_a_good_candidate_has_a_build_and_an_occupancy_per_architecture(
-    problem: Problem, settings: Settings
+    compile_problem: Problem, settings: Settings
 ) -> None:
-    request = request_for(problem, HEADER + BODY, "sm_100a", "sm_90a")
+    request = request_for(compile_problem, HEADER + BODY, "sm_100a", "sm_90a")
     result = compile_candidate(request, settings)
     assert result.status == Status.PASSED, result.diagnostics
     assert result.kernel == "scale_rows_b8xh64"
@@ -69,9 +40,9 @@ def test_a_good_candidate_has_a_build_and_an_occupancy_per_architecture(
 
 
 def test_a_cached_result_says_so_and_keeps_its_identity(
-    problem: Problem, settings: Settings
+    compile_problem: Problem, settings: Settings
 ) -> None:
-    request = request_for(problem, HEADER + BODY)
+    request = request_for(compile_problem, HEADER + BODY)
     first, second = compile_candidate(request, settings), compile_candidate(request, settings)
     assert [build.cached for build in second.builds] == [True]
     assert second.sandbox is None
@@ -80,10 +51,10 @@ def test_a_cached_result_says_so_and_keeps_its_identity(
 
 
 def test_specialised_axes_and_tune_values_are_compiled_in(
-    problem: Problem, settings: Settings
+    compile_problem: Problem, settings: Settings
 ) -> None:
     source = HEADER.replace("tune:", "specialize: [H]\ntune:") + BODY.replace("h < H", "h < KOPT_H")
-    result = compile_candidate(request_for(problem, source, BLOCK=256), settings)
+    result = compile_candidate(request_for(compile_problem, source, BLOCK=256), settings)
     assert result.status == Status.PASSED, result.diagnostics
     found = {build.workloads: build.defines for build in result.builds}
     assert found == {
@@ -93,31 +64,31 @@ def test_specialised_axes_and_tune_values_are_compiled_in(
 
 
 def test_a_header_mistake_is_a_plan_error_before_any_compiler_runs(
-    problem: Problem, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    compile_problem: Problem, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compile_stage, "find_toolchain", None)  # calling it would raise
-    result = compile_candidate(request_for(problem, "int x;\n"), settings)
+    result = compile_candidate(request_for(compile_problem, "int x;\n"), settings)
     assert result.status == Status.PLAN_ERROR
-    result = compile_candidate(request_for(problem, HEADER + BODY, BLOCK=77), settings)
+    result = compile_candidate(request_for(compile_problem, HEADER + BODY, BLOCK=77), settings)
     assert result.status == Status.PLAN_ERROR
     assert "BLOCK is 77" in first_error(result)
 
 
 def test_a_forbidden_include_is_refused_before_any_compiler_runs(
-    problem: Problem, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    compile_problem: Problem, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compile_stage, "find_toolchain", None)  # calling it would raise
     source = HEADER + '#include "/etc/passwd"\n' + BODY
-    result = compile_candidate(request_for(problem, source), settings)
+    result = compile_candidate(request_for(compile_problem, source), settings)
     assert result.status == Status.REFUSED
     assert result.diagnostics[0].line == HEADER.count("\n") + 1
 
 
 def test_a_syntax_error_has_the_line_of_the_author_s_file(
-    problem: Problem, settings: Settings
+    compile_problem: Problem, settings: Settings
 ) -> None:
     source = HEADER + BODY.replace("* scale;", "* scale")
-    result = compile_candidate(request_for(problem, source, "sm_100a", "sm_90a"), settings)
+    result = compile_candidate(request_for(compile_problem, source, "sm_100a", "sm_90a"), settings)
     assert result.status == Status.COMPILE_ERROR
     errors = [entry for entry in result.diagnostics if entry.severity == "error"]
     assert len(errors) == 1  # the same for both architectures
@@ -127,36 +98,38 @@ def test_a_syntax_error_has_the_line_of_the_author_s_file(
 
 
 def test_a_parameter_of_another_type_is_a_plan_error_with_the_launch_s_line(
-    problem: Problem, settings: Settings
+    compile_problem: Problem, settings: Settings
 ) -> None:
     source = HEADER + BODY.replace("const float* x", "const int* x")
-    result = compile_candidate(request_for(problem, source), settings)
+    result = compile_candidate(request_for(compile_problem, source), settings)
     assert result.status == Status.PLAN_ERROR
     assert "const float*" in first_error(result)
     assert result.diagnostics[0].line == HEADER[: HEADER.index("- kernel")].count("\n") + 1
 
 
-def test_a_kernel_that_does_not_exist_is_a_plan_error(problem: Problem, settings: Settings) -> None:
+def test_a_kernel_that_does_not_exist_is_a_plan_error(
+    compile_problem: Problem, settings: Settings
+) -> None:
     source = HEADER + BODY.replace("void scale_rows", "void scale_row")
-    result = compile_candidate(request_for(problem, source), settings)
+    result = compile_candidate(request_for(compile_problem, source), settings)
     assert result.status == Status.PLAN_ERROR
     assert "scale_rows" in first_error(result)
 
 
 def test_a_block_over_the_launch_bounds_is_a_plan_error(
-    problem: Problem, settings: Settings
+    compile_problem: Problem, settings: Settings
 ) -> None:
     source = HEADER + BODY.replace("void scale_rows", "void __launch_bounds__(64) scale_rows")
-    result = compile_candidate(request_for(problem, source), settings)
+    result = compile_candidate(request_for(compile_problem, source), settings)
     assert result.status == Status.PLAN_ERROR
     assert "__launch_bounds__(64)" in first_error(result)
 
 
 def test_module_state_is_refused_and_the_cubin_is_still_described(
-    problem: Problem, settings: Settings
+    compile_problem: Problem, settings: Settings
 ) -> None:
     body = "__device__ int calls;\n" + BODY.replace("for (", "atomicAdd(&calls, 1);\n  for (")
-    result = compile_candidate(request_for(problem, HEADER + body), settings)
+    result = compile_candidate(request_for(compile_problem, HEADER + body), settings)
     assert result.status == Status.REFUSED
     assert "module scope" in first_error(result)
     assert result.builds[0].module_global_bytes == 4
@@ -164,18 +137,21 @@ def test_module_state_is_refused_and_the_cubin_is_still_described(
 
 
 def test_a_dependent_launch_must_wait_for_its_producer(
-    problem: Problem, settings: Settings
+    compile_problem: Problem, settings: Settings
 ) -> None:
     header = HEADER.replace("block: BLOCK", "block: BLOCK\n    pdl: true")
-    result = compile_candidate(request_for(problem, header + BODY), settings)
+    result = compile_candidate(request_for(compile_problem, header + BODY), settings)
     assert result.status == Status.PLAN_ERROR
     assert "never waits" in first_error(result)
     waiting = BODY.replace("for (", "cudaGridDependencySynchronize();\n  for (")
-    assert compile_candidate(request_for(problem, header + waiting), settings).status == "passed"
+    assert (
+        compile_candidate(request_for(compile_problem, header + waiting), settings).status
+        == "passed"
+    )
 
 
 def test_a_dependent_launch_cannot_be_judged_without_nvdisasm(
-    problem: Problem,
+    compile_problem: Problem,
     settings: Settings,
     toolchain: FoundToolchain,
     monkeypatch: pytest.MonkeyPatch,
@@ -189,14 +165,14 @@ def test_a_dependent_launch_cannot_be_judged_without_nvdisasm(
     header = HEADER.replace("block: BLOCK", "block: BLOCK\n    pdl: true")
     timed = BODY.replace("for (", "if (clock64() == 0) return;\n  for (")
     with pytest.raises(SetupError, match="nvdisasm"):
-        compile_candidate(request_for(problem, header + timed), settings)
+        compile_candidate(request_for(compile_problem, header + timed), settings)
 
 
 def test_a_grid_of_co_resident_blocks_is_counted_from_the_cubin(
-    problem: Problem, settings: Settings
+    compile_problem: Problem, settings: Settings
 ) -> None:
     header = HEADER.replace("grid: B", "grid: blocks_per_sm * SM_COUNT")
-    result = compile_candidate(request_for(problem, header + BODY), settings)
+    result = compile_candidate(request_for(compile_problem, header + BODY), settings)
     assert result.status == Status.PASSED, result.diagnostics
     (occupancy,) = result.occupancy
     assert occupancy.blocks_per_sm == 16
@@ -205,7 +181,7 @@ def test_a_grid_of_co_resident_blocks_is_counted_from_the_cubin(
 
 
 def test_variants_with_the_same_defines_share_a_cubin_and_their_assertions(
-    problem: Problem, settings: Settings
+    compile_problem: Problem, settings: Settings
 ) -> None:
     header = """/* kopt: 1
 family: other
@@ -219,106 +195,27 @@ variants:
     other = BODY.replace("scale_rows", "other_rows").replace(
         "const float* x, float* out", "float* out, const float* x"
     )
-    result = compile_candidate(request_for(problem, header + BODY + other), settings)
+    result = compile_candidate(request_for(compile_problem, header + BODY + other), settings)
     assert result.status == Status.PASSED, result.diagnostics
     assert [build.workloads for build in result.builds] == [("b8xh64", "b32xh256")]
     wrong = compile_candidate(
-        request_for(problem, header + BODY + other.replace("const float*", "const int*")), settings
+        request_for(compile_problem, header + BODY + other.replace("const float*", "const int*")),
+        settings,
     )
     assert wrong.status == Status.PLAN_ERROR  # also where only an unnamed workload is concerned
 
 
-def test_a_compile_that_takes_too_long_is_a_timeout(problem: Problem, settings: Settings) -> None:
-    request = replace(request_for(problem, HEADER + BOMB + BODY), limit_s=1.0)
-    result = compile_candidate(request, settings)
-    assert result.status == Status.TIMEOUT
-    assert (result.builds, result.log_path) == ((), None)
-
-
-INTERRUPTED = """
-import sys
-from pathlib import Path
-from kopt.config.settings import Settings
-from kopt.kernels.candidate import Candidate
-from kopt.kernels.problem_loader import load_problem
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
-problem = load_problem(Path(sys.argv[2]))
-candidate = Candidate(Path(sys.argv[3]).read_text())
-archs = ("sm_100a", "sm_90a")
-settings = Settings(home=Path(sys.argv[1]), jobs=2)
-compile_candidate(CompileRequest(problem, problem.workloads[0], candidate, archs), settings)
-"""
-
-
-def test_an_interrupt_ends_the_compilers_at_once(
-    problem: Problem, settings: Settings, tmp_path: Path
-) -> None:
-    (tmp_path / "bomb.cu").write_text(HEADER + BOMB + BODY, "utf-8")
-    arguments = [settings.home, problem.folder, tmp_path / "bomb.cu"]
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", INTERRUPTED, *map(str, arguments)],
-        stderr=subprocess.PIPE,
-        cwd=tmp_path,
-    )
-    deadline = time.monotonic() + 60
-    while len(compilers_of(settings)) < 2 and time.monotonic() < deadline:
-        os.sched_yield()
-    assert len(compilers_of(settings)) == 2
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)  # the compilers' own limit is a minute
-    assert process.returncode == -signal.SIGINT
-    while compilers_of(settings) and time.monotonic() < deadline:
-        os.sched_yield()  # an orphan is ended by its sandbox, not by its parent
-    assert compilers_of(settings) == []
-
-
-def compilers_of(settings: Settings) -> list[str]:
-    """The front ends (cicc) that run for this home."""
-    found: list[str] = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            program, *_ = (path / "cmdline").read_bytes().split(b"\0")
-            folder = os.readlink(path / "cwd")
-        except OSError:
-            continue
-        if program.endswith(b"cicc") and folder.startswith(str(settings.home)):
-            found.append(path.name)
-    return found
-
-
-def test_nvrtc_compiles_a_reference_kernel_with_its_assertions(settings: Settings) -> None:
-    problem = load_problems()["nvfp4_quantize"]
-    source = (problem.folder / "reference.cu").read_text("utf-8")
-    request = CompileRequest(
-        problem, problem.workloads[0], Candidate(source), ("sm_100a",), compiler="nvrtc"
-    )
-    result = compile_candidate(request, settings)
-    assert result.status == Status.PASSED, result.diagnostics
-    assert {build.toolchain.compiler for build in result.builds} == {"nvrtc"}
-
-
 @pytest.mark.parametrize("archs", [("sm_12",), ("100a",), ("sm_100af",), ("sm_100a", "-Xfoo")])
 def test_an_unknown_architecture_is_the_caller_s_mistake(
-    problem: Problem, settings: Settings, archs: tuple[str, ...]
+    compile_problem: Problem, settings: Settings, archs: tuple[str, ...]
 ) -> None:
     with pytest.raises(ToolError, match=r"architecture|GPU data sheet"):
-        compile_candidate(request_for(problem, HEADER + BODY, *archs), settings)
+        compile_candidate(request_for(compile_problem, HEADER + BODY, *archs), settings)
 
 
-def test_no_architecture_is_the_caller_s_mistake(problem: Problem, settings: Settings) -> None:
-    request = replace(request_for(problem, HEADER + BODY), archs=())
+def test_no_architecture_is_the_caller_s_mistake(
+    compile_problem: Problem, settings: Settings
+) -> None:
+    request = replace(request_for(compile_problem, HEADER + BODY), archs=())
     with pytest.raises(ToolError, match="no architecture"):
         compile_candidate(request, settings)
-
-
-@pytest.mark.skipif(not SYSTEM_NVCC.is_file(), reason="this machine has no system CUDA toolkit")
-def test_a_system_toolkit_without_its_own_disassembler_works(
-    problem: Problem, settings: Settings
-) -> None:
-    result = compile_candidate(
-        request_for(problem, HEADER + BODY), replace(settings, nvcc=SYSTEM_NVCC)
-    )
-    assert result.status == Status.PASSED, result.diagnostics
-    (build,) = result.builds
-    assert build.toolchain.origin == "setting"
-    assert build.kernels[0].instructions is not None  # read with the pip toolkit's nvdisasm

@@ -48,11 +48,11 @@ struct __nv_fp8_e5m2;
 struct CUtensorMap_st;
 struct kopt_missing;
 template <class... kopt_t> struct kopt_list;
-template <class kopt_a, class kopt_b> struct kopt_same { static constexpr bool kopt_is = false; };
-template <class kopt_a> struct kopt_same<kopt_a, kopt_a> { static constexpr bool kopt_is = true; };
-template <class kopt_l> struct kopt_count { static constexpr int kopt_is = -1; };
+template <class kopt_a, class kopt_b> struct kopt_same { enum : bool { kopt_is = false }; };
+template <class kopt_a> struct kopt_same<kopt_a, kopt_a> { enum : bool { kopt_is = true }; };
+template <class kopt_l> struct kopt_count { enum : int { kopt_is = -1 }; };
 template <class... kopt_t> struct kopt_count<kopt_list<kopt_t...>> {
-  static constexpr int kopt_is = sizeof...(kopt_t);
+  enum : int { kopt_is = sizeof...(kopt_t) };
 };
 template <int kopt_n, class kopt_l> struct kopt_at { using kopt_type = kopt_missing; };
 template <class kopt_h, class... kopt_t> struct kopt_at<0, kopt_list<kopt_h, kopt_t...>> {
@@ -61,8 +61,10 @@ template <class kopt_h, class... kopt_t> struct kopt_at<0, kopt_list<kopt_h, kop
 template <int kopt_n, class kopt_h, class... kopt_t>
 struct kopt_at<kopt_n, kopt_list<kopt_h, kopt_t...>> : kopt_at<kopt_n - 1, kopt_list<kopt_t...>> {};
 template <class kopt_l, int kopt_n, class... kopt_accepted> struct kopt_accepts {
-  static constexpr bool kopt_is =
-      (kopt_same<typename kopt_at<kopt_n, kopt_l>::kopt_type, kopt_accepted>::kopt_is || ...);
+  enum : bool {
+    kopt_is =
+        (kopt_same<typename kopt_at<kopt_n, kopt_l>::kopt_type, kopt_accepted>::kopt_is || ...)
+  };
 };
 template <class... kopt_t>
 __device__ kopt_list<kopt_t...> kopt_parameters(void (*)(kopt_t...), int);

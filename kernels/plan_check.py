@@ -113,13 +113,14 @@ def _check_arguments(
             launch.line,
         )
         return
-    offset = 0
+    # Parameters are aligned in their constant bank, which need not begin at a multiple of 64.
+    base, offset = kernel.parameter_base_bytes, 0
     for position, (argument, parameter) in enumerate(
         zip(launch.arguments, parameters, strict=True), 1
     ):
         size = ARGUMENT_SIZE_BYTES[argument.kind]
         alignment = TENSOR_MAP_ALIGNMENT_BYTES if argument.kind == "tensor_map" else size
-        offset = -(-offset // alignment) * alignment
+        offset = -(-(base + offset) // alignment) * alignment - base
         shown = f"{what}: argument {position} is {_described(argument, problem)}"
         if parameter.size_bytes != size:
             wanted = "4 or 8" if argument.is_axis else str(size)

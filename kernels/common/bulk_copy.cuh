@@ -36,21 +36,25 @@ inline unsigned swizzled(unsigned offset, unsigned swizzle) {
   return offset;
 }
 
-// Calls `copy(shared offset, global address, bytes, inside)` for each piece of the tile at
-// `start`, innermost coordinate first: 16-byte chunks if swizzled, else rows, else elements.
+// Calls `copy(shared offset, global address, bytes, inside)` for each element of the tile at
+// `start`, innermost coordinate first. The box counts what is traversed, of which every n-th element
+// is taken; never along the innermost dimension (CUDA Driver API, cuTensorMapEncodeTiled).
 template <class Copy>
-inline void for_each_piece(const TensorMap& map, const int* start, Copy copy) {
-  unsigned total = 1;
-  for (unsigned d = 0; d < map.rank; ++d) total *= map.box[d];
+inline void for_each_element(const TensorMap& map, const int* start, Copy copy) {
+  unsigned total = 1, steps[5], counts[5];
+  for (unsigned d = 0; d < map.rank; ++d) {
+    steps[d] = d == 0 ? 1 : map.element_strides[d];
+    counts[d] = (map.box[d] + steps[d] - 1) / steps[d];
+    total *= counts[d];
+  }
   const unsigned element = map.element_bytes;
   for (unsigned i = 0; i < total; ++i) {
     unsigned long long address = map.base;
     bool inside = true;
     unsigned rest = i;
     for (unsigned d = 0; d < map.rank; ++d) {
-      const long long at = start[d] + static_cast<long long>(rest % map.box[d]) *
-                                          map.element_strides[d];
-      rest /= map.box[d];
+      const long long at = start[d] + static_cast<long long>(rest % counts[d]) * steps[d];
+      rest /= counts[d];
       inside = inside && at >= 0 && at < map.extents[d];
       address += static_cast<unsigned long long>(at) * map.strides[d];
     }
@@ -62,23 +66,23 @@ inline void load_tile(void* shared, const CUtensorMap* map, mbarrier_t* barrier,
                       const int* start) {
   kopt_sim_cpu_body("tma_load");
   const TensorMap& sim_map = *reinterpret_cast<const TensorMap*>(map);
-  for_each_piece(sim_map, start,
-                 [=](unsigned offset, unsigned long long address, unsigned bytes, bool inside) {
-                   kopt_sim_bulk_load(static_cast<char*>(shared) + offset,
-                                      reinterpret_cast<const void*>(address), bytes,
-                                      inside ? bytes : 0, barrier);
-                 });
+  for_each_element(sim_map, start,
+                   [=](unsigned offset, unsigned long long address, unsigned bytes, bool inside) {
+                     kopt_sim_bulk_load(static_cast<char*>(shared) + offset,
+                                        reinterpret_cast<const void*>(address), bytes,
+                                        inside ? bytes : 0, barrier);
+                   });
 }
 
 inline void store_tile(const CUtensorMap* map, const void* shared, const int* start) {
   kopt_sim_cpu_body("tma_store");
   const TensorMap& sim_map = *reinterpret_cast<const TensorMap*>(map);
-  for_each_piece(sim_map, start,
-                 [=](unsigned offset, unsigned long long address, unsigned bytes, bool inside) {
-                   if (!inside) return;
-                   kopt_sim_async_copy(reinterpret_cast<void*>(address),
-                                       static_cast<const char*>(shared) + offset, bytes, bytes);
-                 });
+  for_each_element(sim_map, start,
+                   [=](unsigned offset, unsigned long long address, unsigned bytes, bool inside) {
+                     if (!inside) return;
+                     kopt_sim_async_copy(reinterpret_cast<void*>(address),
+                                         static_cast<const char*>(shared) + offset, bytes, bytes);
+                   });
 }
 
 }  // namespace sim

@@ -37,6 +37,7 @@ __device__ __forceinline__ void store_streaming_16(void* global, uint4 v) {
 __device__ __forceinline__ uint8x32_t load_32(const void* global) {
 #if defined(KOPT_SIM)
   kopt_sim_cpu_body("load_32");
+  kopt_sim_require_aligned(global, 32, false);
   return *static_cast<const uint8x32_t*>(global);
 #elif __CUDA_ARCH__ >= 1000
   uint8x32_t v;
@@ -55,6 +56,7 @@ __device__ __forceinline__ uint8x32_t load_32(const void* global) {
 __device__ __forceinline__ void store_32(void* global, const uint8x32_t& v) {
 #if defined(KOPT_SIM)
   kopt_sim_cpu_body("store_32");
+  kopt_sim_require_aligned(global, 32, true);
   *static_cast<uint8x32_t*>(global) = v;
 #elif __CUDA_ARCH__ >= 1000
   asm volatile("st.global.v8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" ::"l"(global),

@@ -56,10 +56,13 @@ __device__ __forceinline__ void mbarrier_arrive_expect_tx(mbarrier_t* barrier, u
 }
 
 // Waits until the phase of `parity` (0 for the first, then 1, 0, ...) is complete.
-__device__ __forceinline__ void mbarrier_wait_parity(mbarrier_t* barrier, unsigned parity) {
 #if defined(KOPT_SIM)
-  kopt_sim_mbarrier_wait(barrier, parity, __builtin_LINE());
+__device__ __forceinline__ void mbarrier_wait_parity(mbarrier_t* barrier, unsigned parity,
+                                                     int line = __builtin_LINE()) {
+  kopt_sim_mbarrier_wait(barrier, parity, line);
+}
 #else
+__device__ __forceinline__ void mbarrier_wait_parity(mbarrier_t* barrier, unsigned parity) {
   const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
   unsigned done = 0;
   while (!done) {
@@ -71,7 +74,7 @@ __device__ __forceinline__ void mbarrier_wait_parity(mbarrier_t* barrier, unsign
         : "r"(address), "r"(parity)
         : "memory");
   }
-#endif
 }
+#endif
 
 }  // namespace kopt

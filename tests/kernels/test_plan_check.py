@@ -113,6 +113,22 @@ def test_tensor_map_is_128_bytes_at_a_multiple_of_64(tmp_path: Path) -> None:
     assert "128 bytes" in messages(problem, plan, kernel(parameters=parameters(4, 8, 8, 4, 4)))[0]
 
 
+def test_tensor_map_is_aligned_where_the_parameters_begin(tmp_path: Path) -> None:
+    problem = tiny_problem(tmp_path)
+    header = HEADER.replace("launch:", "tensor_maps: {m: {tensor: x, box: '1, 4'}}\nlaunch:")
+    plan = plan_of(problem, header.replace("args: [x, out", "args: [m, out"))
+    launch = plan.launches[0].model_copy(update={"line": 5})
+    plan = plan.model_copy(update={"launches": (launch,)})
+    places = zip((48, 176, 184, 188), (128, 8, 4, 4), strict=True)
+    at_528 = tuple(
+        KernelParameter(ordinal=number, offset_bytes=offset, size_bytes=size)
+        for number, (offset, size) in enumerate(places)
+    )
+    first = kernel(parameters=at_528, parameter_base_bytes=528)
+    assert messages(problem, plan, first) == []
+    assert messages(problem, plan, kernel(parameters=at_528)) != []
+
+
 def test_axis_becomes_as_wide_as_its_parameter(tmp_path: Path) -> None:
     problem = tiny_problem(tmp_path)
     plan = plan_of(problem)

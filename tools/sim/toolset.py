@@ -22,18 +22,23 @@ from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy
 
 # no-tree-sra keeps vector loads whole, so that their width and alignment can be checked; the
-# sanitizer's hooks are the simulator's own (runtime/memory.cpp).
+# sanitizer's hooks are the simulator's own (runtime/memory.cpp). DWARF 4: addr2line (2.40) takes
+# the first file of a DWARF 5 table for another. Stack clash protection touches every page of a
+# large frame, so that none skips the guard page below a fiber's stack.
 CANDIDATE_FLAGS = (
     "-std=c++17",
     "-O1",
     "-g1",
+    "-gdwarf-4",
     "-w",
     "-fsanitize=thread",
+    "--param=tsan-distinguish-volatile=1",
     "-fno-tree-sra",
     "-fno-exceptions",
     "-fno-rtti",
     "-fno-gnu-unique",
     "-fno-stack-protector",
+    "-fstack-clash-protection",
     "-fno-pic",
     "-no-pie",
     "-fcf-protection=none",
@@ -55,7 +60,8 @@ class SimToolset:
     folder: Path
     """Holds runtime.o and include/kopt_sim/device.h with its .gch beside it."""
     digest: str
-    """Changes with the sources, the flags and the compiler: part of every program's cache key."""
+    """Changes with the sources, the flags, the compiler and the screens: part of every program's
+    cache key."""
 
     @property
     def runtime_object(self) -> Path:
@@ -87,7 +93,7 @@ def find_toolset(settings: Settings) -> SimToolset:
     folder = ensure_folder(settings.sim_cache) / f"toolset-{digest[:24]}"
     if not folder.is_dir():
         _build(gxx, sources, folder, settings)
-    return SimToolset(gxx, folder, digest)
+    return SimToolset(gxx, folder, hashlib.sha256(digest.encode() + _screens()).hexdigest())
 
 
 def _source_files() -> dict[str, bytes]:
@@ -99,6 +105,12 @@ def _source_files() -> dict[str, bytes]:
                 if path.is_file():
                     found[str(path.relative_to(root))] = path.read_bytes()
     return found
+
+
+def _screens() -> bytes:
+    """Return what decides whether a program is kept: stricter screens must see it again."""
+    with as_file(files("kopt.tools.sim")) as root:
+        return b"".join(path.read_bytes() for path in sorted(root.glob("*.py")))
 
 
 def _digest(gxx: Path, sources: dict[str, bytes]) -> str:
@@ -148,7 +160,7 @@ class _Build:
             first = done.stderr.decode(errors="replace").strip().splitlines()[:3]
             raise SetupError(
                 f"{self.gxx} cannot compile the simulator's runtime: {' | '.join(first)}; "
-                "it needs a g++ with C++17 and -fsanitize=thread (10 or later)"
+                "it needs a g++ with C++17 and -fsanitize=thread (11 or later)"
             )
 
 

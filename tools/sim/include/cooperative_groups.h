@@ -115,23 +115,47 @@ class lane_group {
   unsigned mask_;
 };
 
+namespace details {
+// Which part of its parent a tile is, and of how many: the parent is the block or a larger tile.
+template <class Parent>
+struct tile_parent {
+  static unsigned rank() { return block_rank(); }
+  static unsigned size() { return block_size(); }
+};
+}  // namespace details
+
 template <unsigned Size, class Parent = void>
 class thread_block_tile : public lane_group {
  public:
   static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,
                 "the simulator has tiles of 1 to 32 threads, powers of two");
   thread_block_tile() : lane_group(first_mask() << (kopt_sim_lane() / Size * Size)) {}
+  template <class Other>
+  thread_block_tile(const thread_block_tile<Size, Other>& tile)
+      : lane_group(tile), parent_rank_(tile.parent_rank_), parent_size_(tile.parent_size_) {}
   static constexpr unsigned size() { return Size; }
   static constexpr unsigned num_threads() { return Size; }
   static unsigned thread_rank() { return kopt_sim_lane() % Size; }
-  static unsigned meta_group_rank() { return details::block_rank() / Size; }
-  static unsigned meta_group_size() { return (details::block_size() + Size - 1) / Size; }
+  unsigned meta_group_rank() const { return parent_rank_ / Size; }
+  unsigned meta_group_size() const { return (parent_size_ + Size - 1) / Size; }
 
  private:
+  template <unsigned, class>
+  friend class thread_block_tile;
+  unsigned parent_rank_ = details::tile_parent<Parent>::rank();
+  unsigned parent_size_ = details::tile_parent<Parent>::size();
   static constexpr unsigned first_mask() {
     return Size == 32 ? 0xffffffffu : (1u << Size % 32) - 1u;
   }
 };
+
+namespace details {
+template <unsigned Size, class Parent>
+struct tile_parent<thread_block_tile<Size, Parent>> {
+  static unsigned rank() { return kopt_sim_lane() % Size; }
+  static unsigned size() { return Size; }
+};
+}  // namespace details
 
 template <unsigned Size, class Parent>
 inline thread_block_tile<Size, Parent> tiled_partition(const Parent&) {

@@ -1,22 +1,20 @@
 // Asynchronous copies and mbarriers. A copy takes effect as late as it may: when it is waited for.
+#include <algorithm>
 #include <cstdio>
 
 #include "shadow.h"
-
-extern "C" {
-void* kopt_sim_memcpy(void* to, const void* from, std::size_t bytes);
-void* kopt_sim_memset(void* to, int value, std::size_t bytes);
-}
 
 namespace kopt_sim {
 
 namespace {
 
-// Both sides are checked as accesses of the running thread.
-void copy_now(const AsyncCopy& copy) {
-  kopt_sim_memcpy(copy.to, copy.from, copy.source_bytes);
-  kopt_sim_memset(static_cast<std::uint8_t*>(copy.to) + copy.source_bytes, 0,
-                  copy.bytes - copy.source_bytes);
+// A copy that is waited for asks for addresses that are multiples of its size, 16 at most.
+AsyncCopy make_copy(void* to, const void* from, unsigned bytes, unsigned source_bytes,
+                    std::uintptr_t pc) {
+  const unsigned alignment = std::min(bytes & -bytes, 16u);
+  check_alignment(to, alignment, true, pc);
+  if (source_bytes != 0) check_alignment(from, alignment, false, pc);
+  return {to, from, bytes, source_bytes, pc};
 }
 
 std::vector<std::vector<AsyncCopy>>& groups_of(Fiber& fiber) {
@@ -24,10 +22,10 @@ std::vector<std::vector<AsyncCopy>>& groups_of(Fiber& fiber) {
   return *fiber.async;
 }
 
-Mbarrier& find_mbarrier(std::uintptr_t address) {
+Mbarrier& find_mbarrier(std::uintptr_t address, std::uintptr_t pc) {
   const auto found = g.block->mbarriers.find(address);
   if (found == g.block->mbarriers.end()) {
-    FaultRecord record = describe_fault(Fault::uninitialized_read, g.last_pc);
+    FaultRecord record = describe_fault(Fault::uninitialized_read, pc);
     std::snprintf(record.variable, sizeof record.variable, "mbarrier");
     std::snprintf(record.note, sizeof record.note, "the mbarrier was not initialised");
     stop_with(record);
@@ -54,8 +52,8 @@ void land_loads(std::uintptr_t address) {
     (load.barrier == address ? due : rest).push_back(load);
   g.block->bulk_loads.swap(rest);
   for (const BulkLoad& load : due) {
-    copy_now(load.copy);
-    Mbarrier& barrier = find_mbarrier(address);
+    copy_checked(load.copy);
+    Mbarrier& barrier = find_mbarrier(address, load.copy.pc);
     barrier.bytes -= load.copy.bytes;
     complete_if_due(address, barrier);
   }
@@ -74,10 +72,12 @@ void land_if_awaited(std::uintptr_t address) {
 
 using namespace kopt_sim;
 
+#define CALLER reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
+
 extern "C" {
 
 void kopt_sim_async_copy(void* to, const void* from, unsigned bytes, unsigned source_bytes) {
-  groups_of(*g.fiber).back().push_back({to, from, bytes, source_bytes});
+  groups_of(*g.fiber).back().push_back(make_copy(to, from, bytes, source_bytes, CALLER));
 }
 
 void kopt_sim_async_commit() { groups_of(*g.fiber).emplace_back(); }
@@ -87,20 +87,20 @@ void kopt_sim_async_wait(unsigned groups_left) {
   while (groups.size() > groups_left + 1) {
     const std::vector<AsyncCopy> oldest = groups.front();
     groups.erase(groups.begin());
-    for (const AsyncCopy& copy : oldest) copy_now(copy);
+    for (const AsyncCopy& copy : oldest) copy_checked(copy);
   }
 }
 
 void kopt_sim_mbarrier_init(void* barrier, unsigned arrivals) {
   const auto address = reinterpret_cast<std::uintptr_t>(barrier);
-  check_atomic(address, 8, g.last_pc);  // bounds and alignment
+  check_atomic(address, 8, false, CALLER);  // bounds and alignment
   g.block->mbarriers[address] = {arrivals, arrivals, 0, 0};
 }
 
 void kopt_sim_mbarrier_arrive(void* barrier, unsigned expected_bytes) {
   settle_pending_write();
   const auto address = reinterpret_cast<std::uintptr_t>(barrier);
-  Mbarrier& state = find_mbarrier(address);
+  Mbarrier& state = find_mbarrier(address, CALLER);
   state.bytes += expected_bytes;
   --state.pending;
   complete_if_due(address, state);
@@ -111,7 +111,7 @@ void kopt_sim_mbarrier_wait(void* barrier, unsigned parity, int line) {
   settle_pending_write();
   const auto address = reinterpret_cast<std::uintptr_t>(barrier);
   land_loads(address);
-  while (find_mbarrier(address).parity == (parity & 1u)) {
+  while (find_mbarrier(address, CALLER).parity == (parity & 1u)) {
     g.fiber->wait = Wait::mbarrier;
     g.fiber->mbarrier = address;
     g.fiber->line = line;
@@ -123,7 +123,8 @@ void kopt_sim_mbarrier_wait(void* barrier, unsigned parity, int line) {
 void kopt_sim_bulk_load(void* shared, const void* global, unsigned bytes, unsigned source_bytes,
                         void* barrier) {
   g.block->bulk_loads.push_back(
-      {{shared, global, bytes, source_bytes}, reinterpret_cast<std::uintptr_t>(barrier)});
+      {make_copy(shared, global, bytes, source_bytes, CALLER),
+       reinterpret_cast<std::uintptr_t>(barrier)});
   land_if_awaited(reinterpret_cast<std::uintptr_t>(barrier));
 }
 

@@ -39,6 +39,11 @@ void report_deadlock(Block& block) {
                   "thread %u waits at line %d for %s, thread %u at line %d for %s",
                   first->linear, first->line, name_of(first->wait), other->linear, other->line,
                   name_of(other->wait));
+  else if (first->wait == Wait::mbarrier)
+    std::snprintf(record.note, sizeof record.note,
+                  "the mbarrier waited for at line %d lacks %u arrivals and %lld bytes",
+                  first->line, block.mbarriers[first->mbarrier].pending,
+                  static_cast<long long>(block.mbarriers[first->mbarrier].bytes));
   else
     std::snprintf(record.note, sizeof record.note,
                   "%s at line %d names lanes (mask 0x%08x) that never come",

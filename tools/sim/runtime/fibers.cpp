@@ -53,7 +53,7 @@ constexpr unsigned kMaxGuardedStacks = 4096;  // each guard page is a mapping of
 
 // First frame of a fiber: runs the kernel for this thread and never returns.
 void fiber_main() {
-  void* pointers[64];
+  void* pointers[kMaxArguments];
   const LaunchJob& launch = *g.launch;
   for (std::size_t i = 0; i < launch.values.size(); ++i)
     pointers[i] = launch.is_reference[i] ? reinterpret_cast<void*>(launch.values[i])

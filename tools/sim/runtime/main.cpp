@@ -50,7 +50,8 @@ void resize_dynamic_shared(std::uint64_t bytes) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   g.single_process = workers == 1;
   g.random.seed(g.schedule_seed * 977u + worker);
-  g.accesses_until_switch = g.schedule_seed == 0 ? 1u << 16 : 16 + g.random() % 240;
+  g.accesses_until_switch = draw_turn();
+  g.poison = static_cast<std::uint8_t>(job.poison);
   const std::uint64_t resident = g.launch->cooperative ? groups * group_size : group_size;
   allocate_stacks(static_cast<unsigned>(resident * g.threads_per_block));
   for (SharedVariable& variable : g.shared)

@@ -1,5 +1,6 @@
 // Every load and store of the candidate: -fsanitize=thread makes the compiler call a hook before
 // each, and these hooks are ours. They check bounds, alignment, races and initialisation.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -12,44 +13,6 @@ alignas(1024) std::uint8_t kopt_sim_dynamic_shared[(228 << 10) + 4096];
 }
 
 namespace kopt_sim {
-
-FaultRecord describe_access(Fault kind, const Access& access) {
-  FaultRecord record = describe_fault(kind, access.pc);
-  if (access.variable != nullptr)
-    std::snprintf(record.variable, sizeof record.variable, "%s", access.variable);
-  record.offset = static_cast<std::int64_t>(access.offset);
-  record.variable_bytes = access.variable_bytes;
-  record.bytes = access.bytes;
-  record.is_store = access.is_store;
-  return record;
-}
-
-void report_race(const Access& access, Stamp other, bool other_stored) {
-  FaultRecord record = describe_access(Fault::data_race, access);
-  const std::uint32_t block = stamp_block(other);
-  const char* what = other_stored ? "stored to" : "loaded";
-  if (stamp_many(other) != 0)
-    std::snprintf(record.note, sizeof record.note, "several other threads %s it", what);
-  else if (block == stamp_block(g.stamp))
-    std::snprintf(record.note, sizeof record.note, "thread %u of the same block %s it",
-                  stamp_thread(other), what);
-  else
-    std::snprintf(record.note, sizeof record.note, "thread %u of block %llu %s it",
-                  stamp_thread(other),
-                  static_cast<unsigned long long>(block - g.first_stamp_block), what);
-  if (access.is_store && other_stored && access.bytes <= sizeof g.pending_write_bytes) {
-    g.pending_write_race = record;
-    g.pending_write_address = access.address;
-    std::memcpy(g.pending_write_bytes, reinterpret_cast<void*>(access.address), access.bytes);
-    return;
-  }
-  keep_fault(record);
-}
-
-void note_uninitialized(const Access& access) {
-  if (g.pending_uninitialized.kind == Fault::none)
-    g.pending_uninitialized = describe_access(Fault::uninitialized_read, access);
-}
 
 namespace {
 
@@ -157,14 +120,36 @@ inline void check_any(const Access& access, bool aligned) {
   }
 }
 
+inline bool is_local(std::uintptr_t address) { return address - g.stack_begin < kStackBytes; }
+
+inline void end_turn_if_due() {
+  if (--g.accesses_until_switch != 0) return;
+  g.accesses_until_switch = draw_turn();
+  return_to_scheduler();
+}
+
 inline void check_access(std::uintptr_t address, unsigned bytes, bool is_store, bool aligned,
                          std::uintptr_t pc) {
-  if (address - g.stack_begin < kStackBytes) return;  // the thread's own local variables
-  check_any({address, pc, nullptr, 0, 0, bytes, is_store, false}, aligned);
-  if (g.accesses_until_switch != 0 && --g.accesses_until_switch == 0) {
-    g.accesses_until_switch = 16 + g.random() % 240;
-    return_to_scheduler();
-  }
+  if (is_local(address)) return;
+  check_any({address, pc, nullptr, 0, 0, bytes, is_store}, aligned);
+  end_turn_if_due();
+}
+
+inline void check_volatile(std::uintptr_t address, unsigned bytes, bool is_store,
+                           std::uintptr_t pc) {
+  if (is_local(address)) return;
+  end_turn_if_due();
+  Access access{address, pc, nullptr, 0, 0, bytes, is_store};
+  access.is_volatile = true;
+  check_any(access, true);
+  order_by_atomic(address, is_store);
+}
+
+bool is_candidate_memory(std::uintptr_t address) {
+  if (address - kArena < std::uintptr_t{kMaxBuffers} << kSlotBits) return true;
+  return std::any_of(g.shared.begin(), g.shared.end(), [address](const SharedVariable& variable) {
+    return address - variable.address < variable.bytes;
+  });
 }
 
 inline std::uintptr_t to_address(const volatile void* pointer) {
@@ -173,14 +158,37 @@ inline std::uintptr_t to_address(const volatile void* pointer) {
 
 }  // namespace
 
-void check_atomic(std::uintptr_t address, unsigned bytes, std::uintptr_t pc) {
-  check_any({address, pc, nullptr, 0, 0, bytes, true, true}, true);
-  order_by_atomic(address);
+// How many accesses a thread makes before others get their turn. In the natural order a thread
+// runs until it waits; the limit is for one that spins.
+std::uint32_t draw_turn() {
+  return g.schedule_seed == 0 ? 1u << 16 : 16 + static_cast<std::uint32_t>(g.random() % 240);
+}
+
+void check_atomic(std::uintptr_t address, unsigned bytes, bool reads, std::uintptr_t pc) {
+  end_turn_if_due();
+  Access access{address, pc, nullptr, 0, 0, bytes, true};
+  access.is_atomic = true;
+  access.reads_too = reads;
+  check_any(access, true);
+  order_by_atomic(address, true);
+}
+
+// Both sides are checked as accesses of the running thread.
+void copy_checked(const AsyncCopy& copy) {
+  const std::uintptr_t to = to_address(copy.to), from = to_address(copy.from);
+  if (copy.source_bytes != 0) {
+    if (!is_local(from)) check_any({from, copy.pc, nullptr, 0, 0, copy.source_bytes, false}, false);
+  }
+  if (!is_local(to)) check_any({to, copy.pc, nullptr, 0, 0, copy.bytes, true}, false);
+  std::memcpy(copy.to, copy.from, copy.source_bytes);
+  std::memset(static_cast<std::uint8_t*>(copy.to) + copy.source_bytes, 0,
+              copy.bytes - copy.source_bytes);
 }
 
 }  // namespace kopt_sim
 
 using kopt_sim::check_access;
+using kopt_sim::check_volatile;
 using kopt_sim::to_address;
 
 #define CALLER reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
@@ -192,6 +200,12 @@ using kopt_sim::to_address;
   }                                                                                            \
   void __tsan_unaligned_write##BYTES(void* p) {                                                \
     check_access(to_address(p), BYTES, true, false, CALLER);                                   \
+  }                                                                                            \
+  void __tsan_volatile_read##BYTES(void* p) {                                                  \
+    check_volatile(to_address(p), BYTES, false, CALLER);                                       \
+  }                                                                                            \
+  void __tsan_volatile_write##BYTES(void* p) {                                                 \
+    check_volatile(to_address(p), BYTES, true, CALLER);                                        \
   }
 
 extern "C" {
@@ -205,6 +219,15 @@ void __tsan_read_range(void* p, std::size_t bytes) {
 }
 void __tsan_write_range(void* p, std::size_t bytes) {
   if (bytes != 0) check_access(to_address(p), static_cast<unsigned>(bytes), true, false, CALLER);
+}
+// Beside atomic loads of bytes: the guards of `__shared__` variables. Arrays of __nv_bfloat162 and its like
+// have one, for a constructor that does nothing: 1 says that it has run.
+std::uint8_t __tsan_atomic8_load(const volatile void* p, int) {
+  const std::uintptr_t address = to_address(p);
+  const auto* byte = static_cast<const volatile std::uint8_t*>(p);
+  if (!kopt_sim::is_candidate_memory(address)) return 1;
+  kopt_sim::check_atomic(address, 1, true, CALLER);
+  return *byte;
 }
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
@@ -232,7 +255,11 @@ void* kopt_sim_memset(void* to, int value, std::size_t bytes) {
   return std::memset(to, value, bytes);
 }
 
-void kopt_sim_atomic(const volatile void* p, unsigned bytes) {
-  kopt_sim::check_atomic(to_address(p), bytes, CALLER);
+void kopt_sim_atomic(const volatile void* p, unsigned bytes, bool reads, const void* caller) {
+  kopt_sim::check_atomic(to_address(p), bytes, reads, to_address(caller));
+}
+
+void kopt_sim_require_aligned(const volatile void* p, unsigned bytes, bool is_store) {
+  kopt_sim::check_alignment(p, bytes, is_store, CALLER);
 }
 }

@@ -63,49 +63,52 @@ void enter_block(Block& block, std::uint64_t index, unsigned position) {
 // put in place while the block runs.
 void place_shared(Block& block) {
   if (shared_owner == &block || resident.size() == 1) return;
-  const auto move = [](Block& owner, bool out) {
-    std::size_t position = 0;
-    for (std::size_t i = 0; i < g.shared.size(); ++i) {
-      SharedVariable& variable = g.shared[i];
-      auto* memory = reinterpret_cast<std::uint8_t*>(variable.address);
-      std::uint8_t* image = owner.shared_image.data() + position;
-      std::copy_n(out ? memory : image, variable.bytes, out ? image : memory);
-      position += variable.bytes;
+  for (std::size_t i = 0; i < g.shared.size(); ++i) {
+    SharedVariable& variable = g.shared[i];
+    auto* memory = reinterpret_cast<std::uint8_t*>(variable.address);
+    if (shared_owner != nullptr) {
+      SharedImage& old = shared_owner->shared_images[i];
+      std::copy_n(memory, variable.bytes, old.contents.data());
+      old.cells.swap(variable.cells);
+      old.granule_shift = variable.granule_shift;
     }
-  };
-  if (shared_owner != nullptr) move(*shared_owner, true);
-  move(block, false);
+    SharedImage& image = block.shared_images[i];
+    std::copy_n(image.contents.data(), variable.bytes, memory);
+    image.cells.swap(variable.cells);
+    variable.granule_shift = image.granule_shift;
+  }
   shared_owner = &block;
+}
+
+void make_shared_images(Block& block) {
+  block.shared_images.clear();
+  for (const SharedVariable& variable : g.shared)
+    block.shared_images.push_back({std::vector<std::uint8_t>(variable.bytes, g.poison),
+                                   std::vector<Cell>((variable.bytes >> 2) + 1), 2});
 }
 
 void leave_fiber(Fiber& fiber) {
   Block& block = *g.block;
   --block.alive;
   block.warps[fiber.linear / 32].alive &= ~(1u << (fiber.linear % 32));
-  // Lanes that wait for this one need not any longer: the next of them to run completes.
-  Fiber* lanes = &block.fibers[fiber.linear & ~31u];
-  const std::uint32_t alive = block.warps[fiber.linear / 32].alive;
-  for (std::uint32_t rest = alive; rest != 0; rest &= rest - 1) {
-    Fiber& other = lanes[__builtin_ctz(rest)];
-    if (other.wait != Wait::exchange && other.wait != Wait::warp_sync) continue;
-    std::uint32_t group = other.mask & alive;
-    for (std::uint32_t members = group; members != 0; members &= members - 1) {
-      const Fiber& member = lanes[__builtin_ctz(members)];
-      if (member.wait != other.wait || member.mask != other.mask) group = 0;
-    }
-    for (std::uint32_t members = group; members != 0; members &= members - 1) {
-      lanes[__builtin_ctz(members)].wait = Wait::runnable;
-      lanes[__builtin_ctz(members)].exchange_lanes = group;
-    }
-  }
+  // Lanes that wait for this one need not any longer.
+  const Fiber* lanes = &block.fibers[fiber.linear & ~31u];
+  for (std::uint32_t rest = block.warps[fiber.linear / 32].alive; rest != 0; rest &= rest - 1)
+    release_if_complete(lanes[__builtin_ctz(rest)]);
 }
 
-bool run_warp(Block& block, unsigned number, bool until_blocked) {
+struct Turn {
+  bool ran;       // some thread did
+  bool gave_way;  // some thread could have gone on: it may spin on what others must do first
+};
+
+Turn run_warp(Block& block, unsigned number, bool until_blocked) {
   const auto threads = static_cast<std::uint32_t>(g.threads_per_block);
   const std::uint32_t first = number * 32, last = std::min(first + 32, threads);
   const std::uint32_t start = g.schedule_seed == 0 ? 0 : g.random() % 32;
   const std::uint32_t flip = g.schedule_seed == 0 ? 0 : g.random() % 32;
-  bool any = false, again = true;
+  Turn turn{};
+  bool again = true;
   while (again && !g.stopping) {
     again = false;
     for (std::uint32_t i = 0; i < 32; ++i) {
@@ -115,11 +118,12 @@ bool run_warp(Block& block, unsigned number, bool until_blocked) {
       if (fiber.wait != Wait::runnable) continue;
       switch_to(fiber);
       if (fiber.wait == Wait::done) leave_fiber(fiber);
-      any = true;
-      again = until_blocked;
+      turn.gave_way |= fiber.wait == Wait::runnable;
+      turn.ran = true;
+      again = until_blocked && !turn.gave_way;
     }
   }
-  return any;
+  return turn;
 }
 
 void pass_barrier(Block& block) {
@@ -151,7 +155,8 @@ void pass_barrier(Block& block) {
   }
 }
 
-// Runs until every thread is done or waits for other blocks. False: nothing could run.
+// Runs until every thread is done or waits for other blocks, or others deserve a turn. False:
+// nothing could run.
 bool run_block(Block& block) {
   g.block = &block;
   blockIdx = {block.position.x, block.position.y, block.position.z};
@@ -161,13 +166,19 @@ bool run_block(Block& block) {
   bool any = false;
   while (!g.stopping) {
     if (g.schedule_seed != 0) std::shuffle(order.begin(), order.end(), g.random);
-    bool progress = false;
-    for (const unsigned warp : order) progress |= run_warp(block, warp, g.schedule_seed == 0);
-    any |= progress;
+    Turn round{};
+    for (const unsigned warp : order) {
+      const Turn turn = run_warp(block, warp, g.schedule_seed == 0);
+      round.ran |= turn.ran;
+      round.gave_way |= turn.gave_way;
+    }
+    any |= round.ran;
     if (g.stopping || block.alive == 0) break;
     if (block.at_barrier == block.alive) {
       pass_barrier(block);
-    } else if (!progress) {
+    } else if (round.gave_way && resident.size() > 1) {
+      if (g.schedule_seed == 0 || g.random() % 16 == 0) break;
+    } else if (!round.ran) {
       if (block.at_grid + block.at_cluster == block.alive) break;
       report_deadlock(block);
     }
@@ -196,13 +207,13 @@ void pass_wide_barrier() {
 
 // Runs `count` blocks from number `first` on, all of them resident at once.
 static void run_resident(std::uint64_t first, std::uint64_t count) {
-  std::uint64_t image_bytes = 0;
-  for (const SharedVariable& variable : g.shared) image_bytes += variable.bytes;
   resident.resize(count);
+  g.resident_first = g.stamp_block_base + first;
+  g.resident_count = count;
   shared_owner = nullptr;
   for (std::uint64_t i = 0; i < count; ++i) {
     enter_block(resident[i], first + i, static_cast<unsigned>(i));
-    if (count > 1) resident[i].shared_image.assign(image_bytes, 0xa5);
+    if (count > 1) make_shared_images(resident[i]);
     start_trace(resident[i]);
   }
   while (!g.stopping) {
@@ -231,8 +242,12 @@ void run_blocks(std::uint64_t first, std::uint64_t count) {
   gridDim = {grid.x, grid.y, grid.z};
   const std::uint64_t together = launch.cooperative ? volume(grid) : volume(launch.cluster);
   fibers.resize(together * g.threads_per_block);
-  for (std::uint64_t i = 0; i < count && !g.stopping; i += together) {
-    run_resident(first + i, together);
+  std::vector<std::uint64_t> starts(count / together);
+  for (std::uint64_t i = 0; i < starts.size(); ++i) starts[i] = first + i * together;
+  if (g.schedule_seed != 0) std::shuffle(starts.begin(), starts.end(), g.random);
+  for (const std::uint64_t start : starts) {
+    if (g.stopping) break;
+    run_resident(start, together);
     if (g.pending_uninitialized.kind != Fault::none) keep_fault(g.pending_uninitialized);
   }
 }

@@ -7,11 +7,17 @@
 
 namespace kopt_sim {
 
+// True if all blocks that are resident now have met at a barrier since `earlier`.
+inline bool before_wide_barrier(Stamp earlier) {
+  return stamp_epoch(earlier) < g.synced_epoch &&
+         stamp_block(earlier) - g.resident_first < g.resident_count;
+}
+
 // True if the access stamped `earlier` happens before the running thread's next access.
 inline bool is_ordered(Stamp earlier) {
   const std::uint32_t block = stamp_block(earlier), epoch = stamp_epoch(earlier);
   if (block < g.first_stamp_block) return true;  // an earlier launch
-  if (epoch < g.synced_epoch) return true;       // before a grid-wide barrier
+  if (before_wide_barrier(earlier)) return true;
   if (block != stamp_block(g.stamp)) return ordered_by_atomics(block, epoch);
   if (stamp_many(earlier) == 3) return false;  // readers in several blocks
   if (epoch != stamp_epoch(g.stamp)) return true;  // a block barrier lies between
@@ -31,7 +37,10 @@ inline Stamp join_readers(Stamp readers) {
   if (!is_valid_here(readers) || stamp_thread(readers) == g.fiber->linear) {
     if (!is_valid_here(readers) || stamp_block(readers) == stamp_block(g.stamp)) return g.stamp;
   }
-  if (stamp_block(readers) < g.first_stamp_block || stamp_epoch(readers) < g.synced_epoch)
+  if (stamp_block(readers) < g.first_stamp_block || before_wide_barrier(readers)) return g.stamp;
+  // What comes after this load comes after the readers that it is ordered after.
+  if (stamp_many(readers) != 3 && stamp_block(readers) != stamp_block(g.stamp) &&
+      is_ordered(readers))
     return g.stamp;
   if (stamp_block(readers) != stamp_block(g.stamp) || stamp_many(readers) == 3)
     return g.stamp | Stamp{3} << kManyShift;
@@ -46,7 +55,10 @@ struct Access {
   const char* variable;
   std::uint64_t offset, variable_bytes;
   unsigned bytes;
-  bool is_store, is_atomic;
+  bool is_store;
+  bool is_atomic = false;
+  bool is_volatile = false;
+  bool reads_too = false;  // a store that depends on what was there
 };
 
 FaultRecord describe_access(Fault kind, const Access& access);
@@ -60,11 +72,20 @@ inline Stamp exchange_stamp(Stamp& cell, Stamp value) {
   return old;
 }
 
+// Atomics of any threads may meet. Volatile accesses may across warps, where flags are passed on;
+// within a warp they are how unsynchronised reductions used to be written.
+inline bool may_meet(const Access& access, Stamp other) {
+  if ((other & kAtomic) == 0) return false;
+  if (!access.is_volatile) return access.is_atomic;
+  return stamp_block(other) != stamp_block(g.stamp) ||
+         stamp_thread(other) / 32 != g.fiber->linear / 32;
+}
+
 // Checks one access against `cells` and stamps them. `initialized`: holds values from the start.
 // `per_block`: shared memory, where stamps of another block are of an earlier use.
 template <bool per_block>
 inline void check_cells(Cell* cell, Cell* end, const Access& access, bool initialized) {
-  const Stamp mine = access.is_atomic ? g.stamp | kAtomic : g.stamp;
+  const Stamp mine = access.is_atomic || access.is_volatile ? g.stamp | kAtomic : g.stamp;
   const auto counts = [](Stamp stamp) {
     if (!is_valid_here(stamp)) return false;
     return !per_block || stamp_block(stamp) == stamp_block(g.stamp);
@@ -73,16 +94,22 @@ inline void check_cells(Cell* cell, Cell* end, const Access& access, bool initia
     if (access.is_store) {
       const Stamp writer = exchange_stamp(cell->write, mine);
       const Stamp reader = __atomic_load_n(&cell->read, __ATOMIC_SEQ_CST);
-      const bool both_atomic = access.is_atomic && (writer & kAtomic) != 0;
-      if (counts(writer) && !both_atomic && !is_ordered(writer)) report_race(access, writer, true);
+      if (!counts(writer)) {
+        if (access.reads_too && !initialized) note_uninitialized(access);
+      } else if (!may_meet(access, writer) && !is_ordered(writer)) {
+        report_race(access, writer, true);
+      }
       if (counts(reader) && !is_ordered(reader)) report_race(access, reader, false);
     } else {
-      const Stamp joined = join_readers(per_block && !counts(cell->read) ? 0 : cell->read);
-      if (joined != cell->read) exchange_stamp(cell->read, joined);
+      // A volatile load may meet volatile stores: it leaves no stamp.
+      if (!access.is_volatile) {
+        const Stamp joined = join_readers(per_block && !counts(cell->read) ? 0 : cell->read);
+        if (joined != cell->read) exchange_stamp(cell->read, joined);
+      }
       const Stamp writer = __atomic_load_n(&cell->write, __ATOMIC_SEQ_CST);
       if (!counts(writer)) {
         if (!initialized) note_uninitialized(access);
-      } else if (!is_ordered(writer)) {
+      } else if (!may_meet(access, writer) && !is_ordered(writer)) {
         report_race(access, writer, true);
       }
     }

@@ -17,7 +17,7 @@ constexpr std::uintptr_t kArena = 0x200000000000;
 constexpr unsigned kSlotBits = 36;
 constexpr std::uintptr_t kSlotLead = std::uintptr_t{1} << 32;
 constexpr unsigned kMaxBuffers = 64;
-constexpr unsigned kMaxSharedVariables = 64;
+constexpr unsigned kMaxArguments = 64;
 constexpr unsigned kMaxCpuBodies = 32;
 constexpr std::size_t kStackBytes = 128 << 10;
 constexpr unsigned kMaxResidentThreads = 1 << 16;
@@ -113,7 +113,8 @@ enum class Wait : std::uint8_t {
 struct AsyncCopy {
   void* to;
   const void* from;
-  unsigned bytes, source_bytes;
+  unsigned bytes, source_bytes;  // what is beyond the source is filled with zeros
+  std::uintptr_t pc;             // where the copy was started
 };
 
 struct TraceEntry {
@@ -127,8 +128,8 @@ struct Fiber {
   void* stack_pointer;
   Wait wait;
   std::uint8_t exchange_kind;
-  std::uint8_t exchange_parity;
-  bool fence_pending;
+  std::uint8_t exchange_result;  // where its warp keeps what it was given
+  std::uint8_t fence;  // 0 none, 1 block, 2 device: passed since the last atomic
   std::uint32_t mask;
   std::uint32_t exchange_lanes;
   std::uintptr_t mbarrier;  // waited for
@@ -140,8 +141,15 @@ struct Fiber {
   std::vector<TraceEntry>* trace;              // null unless this thread is sampled
 };
 
+// What the lanes of a completed exchange gave, kept until each of them has read it.
+struct ExchangeResult {
+  std::uint64_t values[32];
+  std::uint32_t unread;
+};
+
 struct Warp {
-  std::uint64_t values[2][32];
+  std::uint64_t offered[32];
+  std::vector<ExchangeResult> results;  // never more than 32: each holds an unread lane
   std::uint16_t seen[32][32];  // seen[a][b]: the lane epoch of b up to which a is ordered after it
   std::uint32_t alive;
   bool synced;  // a warp sync happened since the last block barrier
@@ -158,6 +166,13 @@ struct Mbarrier {
   std::uint32_t parity;  // of the phase that is under way
 };
 
+// A shared variable of a block while another resident block runs.
+struct SharedImage {
+  std::vector<std::uint8_t> contents;
+  std::vector<Cell> cells;
+  unsigned granule_shift;
+};
+
 struct Block {
   std::uint64_t index;  // within the launch
   Index3 position;
@@ -167,7 +182,7 @@ struct Block {
   std::uint32_t alive;
   std::uint32_t at_barrier, at_cluster, at_grid;
   std::uint32_t votes, last_votes;
-  std::vector<std::uint8_t> shared_image;  // contents while another resident block runs
+  std::vector<SharedImage> shared_images;
   std::unordered_map<std::uintptr_t, Mbarrier> mbarriers;
   std::vector<BulkLoad> bulk_loads;
 };
@@ -202,11 +217,13 @@ struct State {
   void* scheduler_stack_pointer;
   bool stopping;
 
-  std::uint32_t synced_epoch;  // accesses of earlier epochs are ordered, whatever the block
+  std::uint32_t synced_epoch;  // accesses of resident blocks in earlier epochs are ordered
+  std::uint64_t resident_first, resident_count;  // stamp block numbers
+  std::uint8_t poison;
   bool single_process;
   unsigned schedule_seed;
   std::mt19937 random;
-  std::uint32_t accesses_until_switch;  // 0 in the natural order: never
+  std::uint32_t accesses_until_switch;
   std::uintptr_t last_pc;
 
   FaultRecord pending_uninitialized;
@@ -250,6 +267,9 @@ void install_signal_handlers(unsigned timeout_ms);
 // scheduler.cpp
 void run_blocks(std::uint64_t first, std::uint64_t count);
 
+// synchronization.cpp
+void release_if_complete(const Fiber& waiting);
+
 // block_barriers.cpp
 void report_deadlock(Block& block);
 
@@ -259,12 +279,13 @@ void start_trace(Block& block);
 void finish_trace(Block& block);
 
 // synchronization.cpp
-void forget_block_clocks();
 bool ordered_by_atomics(std::uint32_t block, std::uint32_t epoch);
-void order_by_atomic(std::uintptr_t address);
+void order_by_atomic(std::uintptr_t address, bool publishes);
 
 // memory.cpp
-void check_atomic(std::uintptr_t address, unsigned bytes, std::uintptr_t pc);
-
+std::uint32_t draw_turn();
+void check_atomic(std::uintptr_t address, unsigned bytes, bool reads, std::uintptr_t pc);
+void check_alignment(const volatile void* p, unsigned bytes, bool is_store, std::uintptr_t pc);
+void copy_checked(const AsyncCopy& copy);
 
 }  // namespace kopt_sim

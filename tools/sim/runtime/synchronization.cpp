@@ -34,22 +34,24 @@ bool all_arrived(const Warp& warp, const Fiber& self, std::uint32_t mask, Wait w
   return true;
 }
 
-void release_lanes(const Fiber& self, std::uint32_t lanes_mask) {
-  Fiber* lanes = &g.block->fibers[self.linear & ~31u];
-  for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1) {
-    Fiber& other = lanes[__builtin_ctz(rest)];
-    other.wait = Wait::runnable;
-    other.exchange_lanes = lanes_mask;
+// A stamp has 12 bits for the lane epoch. Before they run out the block's epoch moves on: what the
+// block did so far counts as ordered, so a race across this point is missed, none is invented.
+void restart_lane_epochs(Warp& warp, Fiber* lanes) {
+  ++g.block->epoch;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    std::memset(warp.seen[lane], 0, sizeof warp.seen[lane]);
+    if (warp.alive >> lane & 1u) lanes[lane].lane_epoch = 0;
   }
 }
 
 // Lanes that synced are ordered after everything that any of them did or knew.
-void join_lanes(Warp& warp, const Fiber& self, std::uint32_t lanes_mask) {
-  Fiber* lanes = &g.block->fibers[self.linear & ~31u];
+void join_lanes(Warp& warp, Fiber* lanes, std::uint32_t lanes_mask) {
   std::uint16_t joined[32] = {};
+  for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1)
+    if (lanes[__builtin_ctz(rest)].lane_epoch == 0xfffu) restart_lane_epochs(warp, lanes);
   for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1) {
     const unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
-    lanes[lane].lane_epoch = (lanes[lane].lane_epoch + 1) & 0xfffu;
+    ++lanes[lane].lane_epoch;
     warp.seen[lane][lane] = static_cast<std::uint16_t>(lanes[lane].lane_epoch);
     for (unsigned other = 0; other < 32; ++other)
       if (warp.seen[lane][other] > joined[other]) joined[other] = warp.seen[lane][other];
@@ -57,6 +59,32 @@ void join_lanes(Warp& warp, const Fiber& self, std::uint32_t lanes_mask) {
   for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1)
     std::memcpy(warp.seen[__builtin_ctz(rest)], joined, sizeof joined);
   warp.synced = true;
+}
+
+// Lanes read at different times, and a quick lane may be in its next exchange by then: each
+// completed exchange has a result of its own.
+std::uint8_t keep_result(Warp& warp, std::uint32_t lanes_mask) {
+  std::size_t free = 0;
+  while (free < warp.results.size() && warp.results[free].unread != 0) ++free;
+  if (free == warp.results.size()) warp.results.emplace_back();
+  std::memcpy(warp.results[free].values, warp.offered, sizeof warp.offered);
+  warp.results[free].unread = lanes_mask;
+  return static_cast<std::uint8_t>(free);
+}
+
+// Lets the lanes go on that have all arrived at the operation that `one` of them waits for.
+void release_lanes(const Fiber& one, Wait wait, std::uint32_t lanes_mask) {
+  Fiber* lanes = &g.block->fibers[one.linear & ~31u];
+  Warp& warp = warp_of(one);
+  std::uint8_t result = 0;
+  if (wait == Wait::warp_sync) join_lanes(warp, lanes, lanes_mask);
+  else result = keep_result(warp, lanes_mask);
+  for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1) {
+    Fiber& other = lanes[__builtin_ctz(rest)];
+    other.wait = Wait::runnable;
+    other.exchange_lanes = lanes_mask;
+    other.exchange_result = result;
+  }
 }
 
 void wait_as(Wait wait, std::uint32_t mask, int kind, int line) {
@@ -78,19 +106,19 @@ void wait_as(Wait wait, std::uint32_t mask, int kind, int line) {
     return_to_scheduler();
     return;
   }
-  if (wait == Wait::warp_sync) join_lanes(warp, self, mask & warp.alive);
-  release_lanes(self, mask & warp.alive);
+  release_lanes(self, wait, mask & warp.alive);
   refresh_stamp();
 }
 
-// The values by lane. A quick lane's next exchange uses the other half of the buffer.
+// The values by lane, to be read before another thread runs.
 const std::uint64_t* exchange(int kind, std::uint32_t mask, std::uint64_t value, int line) {
   Fiber& self = *g.fiber;
-  self.exchange_parity ^= 1;
-  std::uint64_t* values = warp_of(self).values[self.exchange_parity];
-  values[self.linear % 32] = value;
+  Warp& warp = warp_of(self);
+  warp.offered[self.linear % 32] = value;
   wait_as(Wait::exchange, mask, kind, line);
-  return values;
+  ExchangeResult& result = warp.results[self.exchange_result];
+  result.unread &= ~(1u << self.linear % 32);
+  return result.values;
 }
 
 constexpr int kShuffle = 1;
@@ -98,9 +126,11 @@ constexpr std::uint64_t kUndefined = 0x7fbadbad7fbadbad;  // NaN in fp32, fp64 a
 
 }  // namespace
 
-void forget_block_clocks() {
-  published.clear();
-  seen_by_block.clear();
+void release_if_complete(const Fiber& waiting) {
+  if (waiting.wait != Wait::exchange && waiting.wait != Wait::warp_sync) return;
+  const Warp& warp = warp_of(waiting);
+  if (all_arrived(warp, waiting, waiting.mask, waiting.wait))
+    release_lanes(waiting, waiting.wait, waiting.mask & warp.alive);
 }
 
 bool ordered_by_atomics(std::uint32_t block, std::uint32_t epoch) {
@@ -110,16 +140,18 @@ bool ordered_by_atomics(std::uint32_t block, std::uint32_t epoch) {
   return known != clock->second.end() && known->second > epoch;
 }
 
-void order_by_atomic(std::uintptr_t address) {
+void order_by_atomic(std::uintptr_t address, bool publishes) {
   const std::uint32_t block = stamp_block(g.stamp);
   const auto earlier = published.find(address);
   if (earlier != published.end()) merge(seen_by_block[block], earlier->second);
-  if (!g.fiber->fence_pending) return;
-  g.fiber->fence_pending = false;
+  if (!publishes || g.fiber->fence == 0) return;
   ++g.block->epoch;  // what the block does from here on is not published
-  Clock& mine = seen_by_block[block];
-  mine[block] = g.block->epoch;
-  merge(published[address], mine);
+  if (g.fiber->fence == 2) {
+    Clock& mine = seen_by_block[block];
+    mine[block] = g.block->epoch;
+    merge(published[address], mine);
+  }
+  g.fiber->fence = 0;
   refresh_stamp();
 }
 
@@ -146,7 +178,10 @@ unsigned kopt_sim_active_mask() { return warp_of(*g.fiber).alive; }
 
 unsigned kopt_sim_lane() { return g.fiber->linear % 32; }
 
-void kopt_sim_fence(int) { g.fiber->fence_pending = true; }
+void kopt_sim_fence(int scope) {
+  const std::uint8_t fence = scope == 0 ? 1 : 2;
+  if (fence > g.fiber->fence) g.fiber->fence = fence;
+}
 
 void kopt_sim_yield() {
   settle_pending_write();
@@ -170,5 +205,9 @@ void kopt_sim_cpu_body(const char* name) {
   }
 }
 
-long long kopt_sim_clock() { return 0; }
+// Goes forward by steps that follow from the schedule's seed: no value may depend on it.
+long long kopt_sim_clock() {
+  static long long cycles = 0;
+  return cycles += 1 + g.random() % 256;
+}
 }

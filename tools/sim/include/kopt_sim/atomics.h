@@ -9,10 +9,10 @@ using AtomicBits = std::conditional_t<
     sizeof(T) == 8, std::uint64_t,
     std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
 
-template <class T, class Change>
-__attribute__((no_sanitize_thread)) inline T atomic_update(T* address, Change change) {
+template <bool Reads, class T, class Change>
+__attribute__((no_sanitize_thread, noinline)) T atomic_update(T* address, Change change) {
   using Bits = AtomicBits<T>;
-  kopt_sim_atomic(address, sizeof(T));
+  kopt_sim_atomic(address, sizeof(T), Reads, __builtin_return_address(0));
   Bits* bits = reinterpret_cast<Bits*>(address);
   Bits seen = __atomic_load_n(bits, __ATOMIC_RELAXED);
   for (;;) {
@@ -25,32 +25,35 @@ __attribute__((no_sanitize_thread)) inline T atomic_update(T* address, Change ch
 
 }  // namespace kopt_sim
 
-#define KOPT_SIM_ATOMIC(NAME, EXPRESSION)                                            \
-  template <class T>                                                                 \
-  inline T NAME(T* address, std::common_type_t<T> value) {                           \
-    return kopt_sim::atomic_update(address, [=](T old) { return EXPRESSION; });      \
-  }                                                                                  \
-  template <class T>                                                                 \
-  inline T NAME##_block(T* address, std::common_type_t<T> value) {                   \
-    return NAME(address, value);                                                     \
-  }                                                                                  \
-  template <class T>                                                                 \
-  inline T NAME##_system(T* address, std::common_type_t<T> value) {                  \
-    return NAME(address, value);                                                     \
+// READS: the result depends on what was there. Inlined, so that the caller is the candidate's line.
+#define KOPT_SIM_ATOMIC(NAME, READS, EXPRESSION)                                       \
+  template <class T>                                                                   \
+  __forceinline__ T NAME(T* address, std::common_type_t<T> value) {                    \
+    return kopt_sim::atomic_update<READS>(address, [=](T old) { return EXPRESSION; }); \
+  }                                                                                    \
+  template <class T>                                                                   \
+  __forceinline__ T NAME##_block(T* address, std::common_type_t<T> value) {            \
+    return NAME(address, value);                                                       \
+  }                                                                                    \
+  template <class T>                                                                   \
+  __forceinline__ T NAME##_system(T* address, std::common_type_t<T> value) {           \
+    return NAME(address, value);                                                       \
   }
-KOPT_SIM_ATOMIC(atomicAdd, old + value)
-KOPT_SIM_ATOMIC(atomicSub, old - value)
-KOPT_SIM_ATOMIC(atomicExch, value)
-KOPT_SIM_ATOMIC(atomicMin, value < old ? value : old)
-KOPT_SIM_ATOMIC(atomicMax, old < value ? value : old)
-KOPT_SIM_ATOMIC(atomicAnd, old & value)
-KOPT_SIM_ATOMIC(atomicOr, old | value)
-KOPT_SIM_ATOMIC(atomicXor, old ^ value)
-KOPT_SIM_ATOMIC(atomicInc, old >= value ? 0 : old + 1)
-KOPT_SIM_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
+KOPT_SIM_ATOMIC(atomicAdd, true, old + value)
+KOPT_SIM_ATOMIC(atomicSub, true, old - value)
+KOPT_SIM_ATOMIC(atomicExch, false, value)
+KOPT_SIM_ATOMIC(atomicMin, true, value < old ? value : old)
+KOPT_SIM_ATOMIC(atomicMax, true, old < value ? value : old)
+KOPT_SIM_ATOMIC(atomicAnd, true, old & value)
+KOPT_SIM_ATOMIC(atomicOr, true, old | value)
+KOPT_SIM_ATOMIC(atomicXor, true, old ^ value)
+KOPT_SIM_ATOMIC(atomicInc, true, old >= value ? 0 : old + 1)
+KOPT_SIM_ATOMIC(atomicDec, true, old == 0 || old > value ? value : old - 1)
 #undef KOPT_SIM_ATOMIC
 
 template <class T>
-inline T atomicCAS(T* address, std::common_type_t<T> expected, std::common_type_t<T> desired) {
-  return kopt_sim::atomic_update(address, [=](T old) { return old == expected ? desired : old; });
+__forceinline__ T atomicCAS(T* address, std::common_type_t<T> expected,
+                            std::common_type_t<T> desired) {
+  return kopt_sim::atomic_update<true>(
+      address, [=](T old) { return old == expected ? desired : old; });
 }

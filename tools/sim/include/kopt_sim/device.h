@@ -18,9 +18,24 @@ void* memset(void*, int, __SIZE_TYPE__) noexcept __asm__("kopt_sim_memset");
 #include <limits>
 #include <type_traits>
 
+// CUDA's dim3 has constructors: reading its constants counts as an access of memory. The two that
+// are of this type get a plain one.
+#define blockDim kopt_sim_unused_block_dim
+#define gridDim kopt_sim_unused_grid_dim
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <device_launch_parameters.h>
+#undef blockDim
+#undef gridDim
+namespace kopt_sim {
+struct Dimensions {
+  unsigned x, y, z;
+  operator dim3() const { return dim3(x, y, z); }
+};
+}  // namespace kopt_sim
+extern "C" {
+extern const kopt_sim::Dimensions blockDim, gridDim;
+}
 
 // Static shared memory is a static variable: one process runs one block at a time. `used` keeps the
 // compiler from reasoning that nobody else changes it between two barriers.

@@ -9,10 +9,11 @@ inline To bit_cast(From from) {
   __builtin_memcpy(&to, &from, sizeof(To));
   return to;
 }
-// Float to integer saturates on the device and turns NaN into 0.
+// Float to integer saturates on the device; NaN gives 0 in 32 bits, the highest bit in 64.
+// Source: PTX ISA, cvt.
 template <class Int>
 inline Int saturating(double x) {
-  if (x != x) return 0;
+  if (x != x) return sizeof(Int) == 8 ? static_cast<Int>(1ull << 63) : 0;
   constexpr double lowest = static_cast<double>(std::numeric_limits<Int>::min());
   constexpr double highest = static_cast<double>(std::numeric_limits<Int>::max());
   if (x <= lowest) return std::numeric_limits<Int>::min();
@@ -90,6 +91,10 @@ inline unsigned __sad(int x, int y, unsigned z) {
 inline int __dp4a(int a, int b, int c) {
   for (int i = 0; i < 4; ++i)
     c += static_cast<signed char>(a >> (8 * i)) * static_cast<signed char>(b >> (8 * i));
+  return c;
+}
+inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
+  for (int i = 0; i < 32; i += 8) c += (a >> i & 0xffu) * (b >> i & 0xffu);
   return c;
 }
 inline unsigned __vmaxu4(unsigned a, unsigned b) {

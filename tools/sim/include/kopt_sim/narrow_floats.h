@@ -2,20 +2,30 @@
 // once to nearest even as the device does.
 #pragma once
 
+namespace kopt_sim {
+// a * b + c so that rounding it once more is rounding it once: to odd, the product being exact.
+// Source: Boldo, Melquiond, "Emulation of FMA and correctly rounded sums", IEEE TC 57(4), 2008.
+inline double fma_to_odd(double a, double b, double c) {
+  const double product = a * b, sum = product + c;
+  if (!std::isfinite(sum)) return sum;
+  const double from_c = sum - product;
+  const double error = (product - (sum - from_c)) + (c - from_c);
+  const auto bits = bit_cast<std::uint64_t>(sum);
+  if (error == 0 || (bits & 1u) != 0) return sum;
+  return bit_cast<double>((error > 0) == (sum > 0) ? bits + 1 : bits - 1);
+}
+}  // namespace kopt_sim
+
 inline __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
-  // Exact product and sum in fp64 round once to fp32; its 29 extra bits decide bf16 ties right
-  // except where they themselves tie, which two bf16 factors and a bf16 addend cannot make.
-  return __double2bfloat16(fma(static_cast<double>(__bfloat162float(a)),
-                               static_cast<double>(__bfloat162float(b)),
-                               static_cast<double>(__bfloat162float(c))));
+  return __double2bfloat16(
+      kopt_sim::fma_to_odd(__bfloat162float(a), __bfloat162float(b), __bfloat162float(c)));
 }
 inline __nv_bfloat162 __hfma2(__nv_bfloat162 a, __nv_bfloat162 b, __nv_bfloat162 c) {
   return __nv_bfloat162(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));
 }
 inline __half __hfma(__half a, __half b, __half c) {
-  return __double2half(fma(static_cast<double>(__half2float(a)),
-                           static_cast<double>(__half2float(b)),
-                           static_cast<double>(__half2float(c))));
+  return __double2half(
+      kopt_sim::fma_to_odd(__half2float(a), __half2float(b), __half2float(c)));
 }
 inline __half2 __hfma2(__half2 a, __half2 b, __half2 c) {
   return __half2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));

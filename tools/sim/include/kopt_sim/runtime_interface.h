@@ -24,8 +24,11 @@ unsigned kopt_sim_lane(void);
 
 // scope: 0 block, 1 device, 2 system.
 void kopt_sim_fence(int scope);
-// Checks an atomic access of `bytes` at `address` before it happens.
-void kopt_sim_atomic(const volatile void* address, unsigned bytes);
+// Checks an atomic access of `bytes` at `address` before it happens; `reads`: its result depends
+// on what was there; `caller`: an address in the candidate's line.
+void kopt_sim_atomic(const volatile void* address, unsigned bytes, bool reads, const void* caller);
+// Checks that `address` is a multiple of `bytes`, for accesses wider than the hooks know.
+void kopt_sim_require_aligned(const volatile void* address, unsigned bytes, bool is_store);
 
 void kopt_sim_grid_barrier(int line);
 void kopt_sim_cluster_barrier(int line);

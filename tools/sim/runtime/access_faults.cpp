@@ -1,0 +1,67 @@
+// What is wrong with an access, in the fields of a fault record.
+#include <cstdio>
+#include <cstring>
+
+#include "shadow.h"
+
+namespace kopt_sim {
+
+FaultRecord describe_access(Fault kind, const Access& access) {
+  FaultRecord record = describe_fault(kind, access.pc);
+  if (access.variable != nullptr)
+    std::snprintf(record.variable, sizeof record.variable, "%s", access.variable);
+  record.offset = static_cast<std::int64_t>(access.offset);
+  record.variable_bytes = access.variable_bytes;
+  record.bytes = access.bytes;
+  record.is_store = access.is_store;
+  return record;
+}
+
+void report_race(const Access& access, Stamp other, bool other_stored) {
+  FaultRecord record = describe_access(Fault::data_race, access);
+  const std::uint32_t block = stamp_block(other);
+  const char* what = other_stored ? "stored to" : "loaded";
+  if (stamp_many(other) != 0)
+    std::snprintf(record.note, sizeof record.note, "several other threads %s it", what);
+  else if (block == stamp_block(g.stamp))
+    std::snprintf(record.note, sizeof record.note, "thread %u of the same block %s it",
+                  stamp_thread(other), what);
+  else
+    std::snprintf(record.note, sizeof record.note, "thread %u of block %llu %s it",
+                  stamp_thread(other),
+                  static_cast<unsigned long long>(block - g.first_stamp_block), what);
+  if (access.is_store && other_stored && access.bytes <= sizeof g.pending_write_bytes) {
+    g.pending_write_race = record;
+    g.pending_write_address = access.address;
+    std::memcpy(g.pending_write_bytes, reinterpret_cast<void*>(access.address), access.bytes);
+    return;
+  }
+  keep_fault(record);
+}
+
+void note_uninitialized(const Access& access) {
+  if (g.pending_uninitialized.kind == Fault::none)
+    g.pending_uninitialized = describe_access(Fault::uninitialized_read, access);
+}
+
+// For accesses that no hook of a fitting width precedes.
+void check_alignment(const volatile void* p, unsigned bytes, bool is_store, std::uintptr_t pc) {
+  const auto address = reinterpret_cast<std::uintptr_t>(p);
+  if ((address & (bytes - 1)) == 0) return;
+  Access access{address, pc, nullptr, 0, 0, bytes, is_store};
+  const std::uintptr_t slot = (address - kArena) >> kSlotBits;
+  if (address >= kArena && slot < g.buffer_count) {
+    access.variable = g.buffers[slot].name;
+    access.variable_bytes = g.buffers[slot].bytes;
+    access.offset = address - reinterpret_cast<std::uintptr_t>(g.buffers[slot].base);
+  }
+  for (const SharedVariable& variable : g.shared) {
+    if (address - variable.address >= variable.bytes) continue;
+    access.variable = variable.name;
+    access.variable_bytes = variable.bytes;
+    access.offset = address - variable.address;
+  }
+  stop_with(describe_access(Fault::misaligned, access));
+}
+
+}  // namespace kopt_sim

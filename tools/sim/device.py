@@ -33,6 +33,9 @@ from .program_facts import SimProgram
 
 _MAX_RESIDENT_THREADS = 1 << 16
 _MAX_BLOCKS = 1 << 20
+# runtime/state.h: kMaxBuffers, kMaxArguments.
+_MAX_BUFFERS = 64
+_MAX_ARGUMENTS = 64
 
 
 class SimDevice:
@@ -50,7 +53,7 @@ class SimDevice:
 
     def prepare(self, program: Program) -> ExecutionOutcome | None:
         """Build the CPU program; None if that went well, else why it cannot run here."""
-        limits = _beyond_limits(program.plan)
+        limits = _beyond_limits(program)
         if limits is not None:
             return ExecutionOutcome(Status.UNSUPPORTED_ON_SIM, (limits,))
         built = build_program(program, self._settings)
@@ -69,14 +72,21 @@ class SimDevice:
         refused = self.prepare(request.program)
         if refused is not None:
             return refused
+        workers = self._workers_for(request.program)
+        outcome = self._execute_with(request, workers)
+        if outcome.status is Status.DATA_RACE and workers > 1:
+            # Processes see each other's stores at any time, also those of equal values. One process
+            # decides, and says the same each time.
+            outcome = self._execute_with(request, 1)
+        return replace(outcome, elapsed_s=time.monotonic() - started)
+
+    def _execute_with(self, request: ExecutionRequest, workers: int) -> ExecutionOutcome:
         program = build_program(request.program, self._settings)
         assert isinstance(program, SimProgram)  # prepare() built it
         needed = _job_bytes(request.program)
         with tempfile.TemporaryDirectory(prefix="kopt-sim-", dir=_job_parent(needed)) as name:
-            job = write_job(request, program, Path(name), self._workers_for(request.program))
-            run = self._run(job, program)
-            outcome = _outcome(run, job, program)
-        return replace(outcome, elapsed_s=time.monotonic() - started)
+            job = write_job(request, program, Path(name), workers)
+            return _outcome(self._run(job, program), job, program)
 
     def _workers_for(self, program: Program) -> int:
         """Blocks that talk to each other through atomics must run in one process."""
@@ -140,11 +150,34 @@ def _counters(report: Mapping[str, Any]) -> ExecutionCounters:
     )
 
 
-def _beyond_limits(plan: LaunchPlan) -> Diagnostic | None:
-    """Return what of the plan the simulator cannot run, before anything is built."""
+def _beyond_limits(program: Program) -> Diagnostic | None:
+    """Return what of the program the simulator cannot run, before anything is built."""
+    plan = program.plan
+    buffers = len(program.problem.tensors) + len(plan.scratch) + len(plan.tensor_maps)
+    if buffers > _MAX_BUFFERS:
+        return Diagnostic(
+            message=f"the simulator holds at most {_MAX_BUFFERS} tensors, scratch buffers and "
+            f"tensor maps; this plan has {buffers}"
+        )
+    return _plan_beyond_limits(plan)
+
+
+def _plan_beyond_limits(plan: LaunchPlan) -> Diagnostic | None:
     if sum(prod(launch.grid) for launch in plan.launches) > _MAX_BLOCKS:
         return Diagnostic(message=f"the simulator runs at most {_MAX_BLOCKS} blocks in all")
+    for tensor_map in plan.tensor_maps:
+        if tensor_map.fill == "nan" or tensor_map.interleave != "none":
+            return Diagnostic(
+                message=f"tensor map `{tensor_map.name}` has `fill: nan` or `interleave`: neither "
+                "exists on the simulator"
+            )
     for launch in plan.launches:
+        if len(launch.arguments) > _MAX_ARGUMENTS:
+            return Diagnostic(
+                message=f"`{launch.kernel}` has {len(launch.arguments)} arguments; the simulator "
+                f"passes at most {_MAX_ARGUMENTS}",
+                line=launch.line,
+            )
         resident = prod(launch.grid) if launch.cooperative else prod(launch.cluster)
         if resident * prod(launch.block) > _MAX_RESIDENT_THREADS:
             return Diagnostic(

@@ -11,21 +11,42 @@ DUMP_FLAG = "-fdump-tree-tsan-lineno=unit.tsan"
 """Makes g++ write the program, as it is right after instrumentation, into unit.tsan."""
 
 _PLACE = re.compile(r"\[[^\[\]]*?:(\d+):\d+(?: discrim \d+)?\] ?")
-_CALL = re.compile(
-    r"^(?:(?P<result>\S.*?) = )?(?P<callee>[A-Za-z_][\w:~<>, ]*?) \((?P<arguments>.*)\);"
-)
+_END = re.compile(r"\)(?: \[[\w ]+\])*;$")  # some calls have a remark: [tail call]
 _MEMORY = re.compile(r"\*|->|\bMEM\b|\[")
+_STATIC = re.compile(r"^ +static .*?([A-Za-z_][\w.]*)(?: \[.*)?;$")
 
 
 def unhooked_line(dump: str) -> int | None:
-    """Return the candidate's line of the first access without a hook, or None."""
+    """Return the candidate's line of the first access without a hook, or None.
+
+    Operands that lie on the thread's own stack need none.
+    """
+    statics: set[str] = set()  # shared variables of the function at hand
     for text in dump.splitlines():
+        if text.startswith(";; Function "):
+            statics.clear()
+        declared = _STATIC.match(text)
+        if declared is not None:
+            statics.add(declared[1])
         place = _PLACE.search(text)
-        call = _CALL.match(_PLACE.sub("", text.strip()))
-        if call is None or call["callee"].startswith(("__builtin_", "if", "switch", "goto")):
-            continue
-        operands = [argument.strip() for argument in call["arguments"].split(", ")]
-        operands.append(call["result"] or "")
-        if any(_MEMORY.search(o) and not o.startswith("&") for o in operands):
-            return int(place.group(1)) if place else 1
+        for operand in _call_operands(_PLACE.sub("", text.strip())):
+            in_memory = _MEMORY.search(operand) or operand.split(".")[0] in statics
+            if in_memory and not operand.startswith("&"):
+                return int(place[1]) if place else 1
     return None
+
+
+def _call_operands(statement: str) -> list[str]:
+    """Return what a call takes and where its result goes; [] for any other statement."""
+    end = _END.search(statement)
+    if end is None:
+        return []
+    depth, start = 1, end.start()
+    while depth > 0 and start > 0:
+        start -= 1
+        depth += {")": 1, "(": -1}.get(statement[start], 0)
+    result, assigned, callee = statement[:start].rpartition(" = ")
+    if not callee.endswith(" ") or callee.startswith("__builtin_") or callee in ("if ", "switch "):
+        return []
+    operands = [argument.strip() for argument in statement[start + 1 : end.start()].split(", ")]
+    return [*operands, result] if assigned else operands

@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterable
 
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+from elftools.elf.sections import Symbol, SymbolTableSection
+
+from .unit import UNIT_NAME
 
 # libm's names that device code may use; kopt_sim/math.h builds the intrinsics on them.
 _LIBM = frozenset(
@@ -30,20 +32,41 @@ _RUNTIME = frozenset(
     kopt_sim_async_copy kopt_sim_async_commit kopt_sim_async_wait kopt_sim_yield kopt_sim_trap
     kopt_sim_cpu_body kopt_sim_clock kopt_sim_memcpy kopt_sim_memmove kopt_sim_memset
     kopt_sim_mbarrier_init kopt_sim_mbarrier_arrive kopt_sim_mbarrier_wait kopt_sim_bulk_load
-    kopt_sim_cluster_rank kopt_sim_cluster_size
+    kopt_sim_require_aligned kopt_sim_cluster_rank kopt_sim_cluster_size
     __tsan_init __tsan_func_entry __tsan_func_exit __tsan_read_range __tsan_write_range
-    __tsan_vptr_update __tsan_vptr_read""",
+    __tsan_vptr_update __tsan_vptr_read
+    __tsan_atomic8_load __cxa_guard_acquire __cxa_guard_release""",
     )
 )
-_ACCESS_HOOK = re.compile(r"__tsan_(unaligned_)?(read|write)(1|2|4|8|16)$")
+_ACCESS_HOOK = re.compile(r"__tsan_(unaligned_|volatile_)?(read|write)(1|2|4|8|16)$")
 # What -fsanitize=thread itself adds: a constructor that calls __tsan_init.
 _OWN_CONSTRUCTORS = ".init_array.00099"
+_OWN_NAME = re.compile(r"(__tsan_|kopt_sim_(?!entry_\d+$))")
+# Anything else may run code, or change how the program is loaded (.init, .interp, .preinit_array).
+_SECTION = re.compile(
+    r"(\.rela?)?(\.text|\.rodata|\.data|\.bss|\.debug_|\.eh_frame$|\.gcc_except_table"
+    r"|\.init_array\.00099$)|\.(note|comment|group|symtab|strtab|shstrtab)|$"
+)
 _INLINE_ASSEMBLY = re.compile(r"^#APP$", re.MULTILINE)
+_SOURCE_FILE = re.compile(rf'^\s*\.file (\d+) "{re.escape(UNIT_NAME)}"', re.MULTILINE)
+_PLACE = re.compile(r"^\s*\.loc (\d+) (\d+) ", re.MULTILINE)
 
 
-def has_inline_assembly(assembly: str) -> bool:
-    """Return True if g++ marked inline assembly in the `-S` output."""
-    return _INLINE_ASSEMBLY.search(assembly) is not None
+def inline_assembly_line(assembly: str) -> int | None:
+    """Return the candidate's line of the first inline assembly in the `-S` output, or None.
+
+    1 if it cannot be told, as for assembly in a header that is inlined into no line of its own.
+    """
+    marked = _INLINE_ASSEMBLY.search(assembly)
+    if marked is None:
+        return None
+    own = _SOURCE_FILE.search(assembly)
+    lines = [
+        int(place[2])
+        for place in _PLACE.finditer(assembly, 0, marked.start())
+        if own is not None and place[1] == own[1]
+    ]
+    return lines[-1] if lines else 1
 
 
 def dynamic_shared_symbols(elf: ELFFile, names: frozenset[str]) -> tuple[str, ...]:
@@ -63,10 +86,17 @@ def screen_object(elf: ELFFile, dynamic_shared: Iterable[str]) -> str | None:
     """Return why the object is refused, or None."""
     for section in elf.iter_sections():
         name = str(section.name)
+        if _SECTION.match(name) is None:
+            return f"it puts something into the section {name!r}"
         if name.startswith((".init_array", ".ctors", ".preinit_array", ".fini_array", ".dtors")):
             own = name == _OWN_CONSTRUCTORS and section.data_size == elf.elfclass // 8
             if not own:
                 return "it has static constructors or destructors: code outside of any kernel"
+    for symbol in _symbols(elf):
+        if symbol["st_info"]["type"] == "STT_LOOS":  # GNU: an indirect function
+            return f"the code of {symbol.name!r} is chosen while the program is loaded"
+        if symbol["st_shndx"] != "SHN_UNDEF" and _OWN_NAME.match(str(symbol.name)):
+            return f"it defines {symbol.name!r}, a name of the simulator's own"
     allowed = set(dynamic_shared)
     for name in _undefined(elf):
         if not (name in allowed or _is_allowed(name)):
@@ -80,12 +110,14 @@ def _is_allowed(name: str) -> bool:
     return name in _LIBM or (name[-1:] in "fl" and name[:-1] in _LIBM)
 
 
-def _undefined(elf: ELFFile) -> list[str]:
+def _symbols(elf: ELFFile) -> list[Symbol]:
     table = elf.get_section_by_name(".symtab")
-    if not isinstance(table, SymbolTableSection):
-        return []
+    return list(table.iter_symbols()) if isinstance(table, SymbolTableSection) else []
+
+
+def _undefined(elf: ELFFile) -> list[str]:
     return [
         str(symbol.name)
-        for symbol in table.iter_symbols()
+        for symbol in _symbols(elf)
         if symbol.name and symbol["st_shndx"] == "SHN_UNDEF"
     ]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from pydantic import ValidationError
 
 from kopt.config.errors import InfraError
 from kopt.config.settings import Settings, ensure_folder
@@ -25,10 +26,10 @@ from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
 
 from .compiler_messages import parse_messages
 from .hook_coverage import DUMP_FLAG, unhooked_line
-from .object_screen import dynamic_shared_symbols, has_inline_assembly, screen_object
+from .object_screen import dynamic_shared_symbols, inline_assembly_line, screen_object
 from .program_facts import SimProgram, read_program_facts
 from .toolset import CANDIDATE_FLAGS, SimToolset, find_toolset
-from .unit import dynamic_shared_names, make_unit
+from .unit import dynamic_shared_names, make_unit, module_variables
 
 _COMPILE_S = 60.0
 _RED_ZONE_BYTES = 256
@@ -36,6 +37,11 @@ _RED_ZONE_BYTES = 256
 _BSS_VARIABLE = re.compile(
     r"(^\s*\.section\s+\.bss\.[^\n]*\n(?:(?!\s*\.section)[^\n]*\n)*?\s*\.zero\s+\d+\n)",
     re.MULTILINE,
+)
+# All that a candidate defines stays its own: it must not take the place of a function of the
+# runtime, or of the C library that the runtime calls.
+_EXPORTED_NAME = re.compile(
+    r"^\s*\.(?:globl|global|weak)\s+(?!kopt_sim_entry_\d+\s*$).*\n", re.MULTILINE
 )
 _KEPT_PROGRAMS = 256
 
@@ -60,10 +66,9 @@ def build_program(program: Program, settings: Settings) -> SimProgram | BuildFai
     headers = include_root(settings)
     key = hashlib.sha256(f"{toolset.digest}\0{headers.name}\0{unit}".encode()).hexdigest()
     folder = ensure_folder(settings.sim_cache / "programs") / key
-    facts = folder / "program.json"
-    if facts.is_file():
-        os.utime(folder)
-        return SimProgram.model_validate_json(facts.read_bytes())
+    kept = _find_kept(folder)
+    if kept is not None:
+        return kept
     with tempfile.TemporaryDirectory(prefix=".build-", dir=folder.parent) as name:
         work = Path(name)
         (work / "unit.cpp").write_text(unit, "utf-8")
@@ -73,6 +78,19 @@ def build_program(program: Program, settings: Settings) -> SimProgram | BuildFai
             _keep(work, folder)
     _forget_old(folder.parent)
     return result
+
+
+def _find_kept(folder: Path) -> SimProgram | None:
+    """Return the program in `folder` if it is whole; what is left of a broken one is removed."""
+    try:
+        program = SimProgram.model_validate_json((folder / "program.json").read_bytes())
+        os.utime(folder)
+        if os.access(program.executable, os.X_OK):
+            return program
+    except (OSError, ValidationError):
+        pass  # not there, or cut off by a full disk: built again
+    shutil.rmtree(folder, ignore_errors=True)
+    return None
 
 
 @dataclass(frozen=True)
@@ -96,13 +114,18 @@ class _Builder:
             return BuildFailure(Status.UNSUPPORTED_ON_SIM, parse_messages(text, source))
         assembly = self.work / "unit.s"
         text = assembly.read_text("utf-8")
-        if has_inline_assembly(text):
-            return _unsupported("it has inline assembly")
+        found = inline_assembly_line(text)
+        if found is not None:
+            return _unsupported("it has inline assembly", found)
         line = unhooked_line((self.work / "unit.tsan").read_text("utf-8"))
         if line is not None:
             return _unsupported("a call that is not inlined takes a struct from memory", line)
-        assembly.write_text(_BSS_VARIABLE.sub(rf"\1\t.zero {_RED_ZONE_BYTES}\n", text), "utf-8")
-        self._checked(self._gxx([], "unit.s", "-c"))
+        text = _BSS_VARIABLE.sub(rf"\1\t.zero {_RED_ZONE_BYTES}\n", text)
+        assembly.write_text(_EXPORTED_NAME.sub("", text), "utf-8")
+        assembled = self._gxx([], "unit.s", "-c")
+        if assembled.returncode != 0 and b"unit.s:" in assembled.stderr:
+            return _unsupported("it gives something a name that cannot be assembled")
+        self._checked(assembled)
         with (self.work / "unit.o").open("rb") as stream:
             elf = ELFFile(stream)
             dynamic = dynamic_shared_symbols(elf, dynamic_shared_names(source))
@@ -111,6 +134,11 @@ class _Builder:
             return _unsupported(refusal)
         self._checked(self._link(dynamic))
         facts = read_program_facts(self.work / "unit.o", self.work / "program", kernels)
+        for name, line in module_variables(source).items():
+            # It has storage like shared memory's: the runtime would take it for that.
+            if any(variable.name in (name, f"_ZL{len(name)}{name}") for variable in facts.shared):
+                reason = f"`{name}` keeps its value between launches: declare scratch instead"
+                return _unsupported(reason, line)
         result = SimProgram(
             executable=str(folder / "program"),
             entries=facts.entries,

@@ -1,5 +1,6 @@
 """What must be known of a linked program to run it: entries, shared variables, constant tables."""
 
+import re
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
@@ -9,6 +10,9 @@ from kopt.kernels.record import Record
 from kopt.tools.sandbox.policy import SandboxLevel
 
 from .unit import entry_name
+
+_LENGTH = re.compile(r"E(\d+)")
+_GUARD = "_ZGV"  # of a variable whose constructor does nothing; the runtime keeps it from running
 
 DYNAMIC_SHARED = "dynamic_smem"
 """How all `extern __shared__` arrays together are called; the runtime knows this name."""
@@ -95,6 +99,8 @@ def _is_variable(elf: ELFFile, symbol: Symbol) -> bool:
     section = symbol["st_shndx"]
     if _type(symbol) != "STT_OBJECT" or not isinstance(section, int):
         return False
+    if str(symbol.name).startswith(_GUARD):
+        return False
     return str(elf.get_section(section).name).startswith(".bss")
 
 
@@ -111,9 +117,11 @@ def _own_symbols(elf: ELFFile, unit_file: str) -> dict[str, Symbol]:
 
 
 def _source_name(symbol: str) -> str:
-    """Return a local static's own name: `red` for `_ZZ4bsumILi8EEffE3red`, `sm` for `sm.0`."""
-    if symbol.startswith("_ZZ"):
-        tail = symbol[symbol.rindex("E") + 1 :] if "E" in symbol else symbol
-        name = tail.lstrip("0123456789").split("_")[0]
-        return name or symbol
-    return symbol.split(".")[0]
+    """Return a local static's own name: `red` for `_ZZ4bsumILi8EEffE3red_0`, `sm` for `sm.0`."""
+    if not symbol.startswith("_ZZ"):
+        return symbol.split(".")[0]
+    for match in _LENGTH.finditer(symbol):
+        end = match.end() + int(match[1])
+        if end == len(symbol) or symbol[end : end + 1] == "_":  # of several with one name
+            return symbol[match.end() : end]
+    return symbol

@@ -1,7 +1,8 @@
 """The translation unit that g++ compiles for the simulator: the candidate with CPU entries.
 
-The source itself is what nvcc compiles, word for word, but for `extern __shared__`: static and
-dynamic shared memory are told apart by storage class on a CPU, so its qualifier is exchanged.
+The source itself is what nvcc compiles, word for word, but for two things. `extern __shared__`:
+static and dynamic shared memory are told apart by storage class on a CPU, so its qualifier is
+exchanged. `__shared__ alignas(16)`: g++ takes `alignas` only in front of a storage class.
 """
 
 import re
@@ -13,6 +14,13 @@ UNIT_NAME = "candidate.cu"
 _EXTERN_SHARED = re.compile(
     r"\bextern(?P<align>\s+(?:__align__|alignas)\s*\([^()]*\))?(?P<space>\s+)__shared__\b"
 )
+_ALIGNED_SHARED = re.compile(
+    r"\b(?P<qualifiers>(?:extern\s+)?__shared__)(?P<space>\s+)"
+    r"(?P<align>alignas\s*\((?:[^()]|\([^()]*\))*\))"
+)
+_MODULE_VARIABLE = re.compile(
+    r"\b__device__\b(?P<type>[^;(){}=\[]*?)\b(?P<name>[A-Za-z_]\w*)\s*[\[=;{]"
+)
 _DECLARED_NAME = re.compile(r"[^;]*?([A-Za-z_]\w*)\s*\[\s*\]\s*;")
 
 
@@ -20,8 +28,9 @@ def make_unit(source: str, defines: Mapping[str, int], kernels: Sequence[str]) -
     """Return the unit: defines, the candidate with its own line numbers, one entry per kernel."""
     lines = [f"#define {name} {value}" for name, value in sorted(defines.items())]
     lines.append(f'#line 1 "{UNIT_NAME}"')
+    text = _ALIGNED_SHARED.sub(r"\g<align>\g<space>\g<qualifiers>", source)
     lines.append(
-        _EXTERN_SHARED.sub(r"extern\g<align>\g<space>KOPT_SIM_EXTERN_SHARED", source)
+        _EXTERN_SHARED.sub(r"extern\g<align>\g<space>KOPT_SIM_EXTERN_SHARED", text)
         .replace("\r\n", "\n")
         .rstrip("\n")
     )
@@ -37,6 +46,15 @@ def make_unit(source: str, defines: Mapping[str, int], kernels: Sequence[str]) -
 def entry_name(number: int) -> str:
     """Return the C name of the entry of the `number`-th kernel."""
     return f"kopt_sim_entry_{number}"
+
+
+def module_variables(source: str) -> dict[str, int]:
+    """Return the names of `__device__` variables that are not constant, with their lines."""
+    return {
+        match["name"]: source.count("\n", 0, match.start("name")) + 1
+        for match in _MODULE_VARIABLE.finditer(source)
+        if not re.search(r"\bconst(expr)?\b", match["type"])
+    }
 
 
 def dynamic_shared_names(source: str) -> frozenset[str]:

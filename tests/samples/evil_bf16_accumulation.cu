@@ -1,0 +1,41 @@
+/* kopt: 1
+family: other
+note: "the sum of squares is kept in bf16"
+launch:
+  - kernel: fused_add_rmsnorm
+    grid: B
+    block: 256
+    args: [input, residual, weight, H, eps]
+*/
+// sample: kernel=fused_add_rmsnorm_b8xh4096 status=incorrect level=quick
+// 8 bits of significand: from 256 on, adding 1 changes nothing.
+
+#include <cuda_bf16.h>
+
+__device__ float add(__nv_bfloat16 x, __nv_bfloat16 r) {
+  return __bfloat162float(x) + __bfloat162float(r);
+}
+
+extern "C" __global__ void fused_add_rmsnorm(__nv_bfloat16* input, __nv_bfloat16* residual,
+                                             const __nv_bfloat16* weight, int H, float eps) {
+  __shared__ float partial[256];
+  const size_t row = static_cast<size_t>(blockIdx.x) * H;
+  __nv_bfloat16 low = __float2bfloat16(0.0f);
+  for (int column = threadIdx.x; column < H; column += 256) {
+    const float h = add(input[row + column], residual[row + column]);
+    low = __float2bfloat16(__bfloat162float(low) + h * h);
+  }
+  partial[threadIdx.x] = __bfloat162float(low);
+  __syncthreads();
+  __nv_bfloat16 total = __float2bfloat16(0.0f);
+  for (int i = 0; i < 256; ++i) {
+    total = __float2bfloat16(__bfloat162float(total) + partial[i]);
+  }
+  const float rstd = rsqrtf(__bfloat162float(total) / H + eps);
+  __syncthreads();
+  for (int column = threadIdx.x; column < H; column += 256) {
+    const float h = add(input[row + column], residual[row + column]);
+    residual[row + column] = __float2bfloat16(h);
+    input[row + column] = __float2bfloat16(h * rstd * __bfloat162float(weight[column]));
+  }
+}

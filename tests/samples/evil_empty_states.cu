@@ -1,0 +1,26 @@
+/* kopt: 1
+family: other
+note: "two empty states: -inf - -inf is NaN"
+where: "N <= 8"
+launch:
+  - kernel: merge_state
+    grid: ceil_div(N * H * D, 256)
+    block: 256
+    args: [v_a, s_a, v_b, s_b, v_merged, s_merged, D]
+*/
+// sample: kernel=merge_state_n8xh64xd128 status=incorrect level=full says=NaN
+// The formula as it stands in the paper, without the case of no keys at all.
+
+#include <cuda_bf16.h>
+
+extern "C" __global__ void merge_state(const __nv_bfloat16* v_a, const float* s_a,
+                                       const __nv_bfloat16* v_b, const float* s_b,
+                                       __nv_bfloat16* v_merged, float* s_merged, int D) {
+  const int element = blockIdx.x * 256 + threadIdx.x;
+  const int head = element / D;
+  const float larger = fmaxf(s_a[head], s_b[head]);
+  const float a = exp2f(s_a[head] - larger), b = exp2f(s_b[head] - larger);
+  v_merged[element] = __float2bfloat16(
+      (__bfloat162float(v_a[element]) * a + __bfloat162float(v_b[element]) * b) / (a + b));
+  if (element % D == 0) s_merged[head] = log2f(a + b) + larger;
+}

@@ -1,0 +1,30 @@
+/* kopt: 1
+family: other
+note: "raw PTX where a wrapper exists"
+launch:
+  - kernel: silu_and_mul
+    grid: B
+    block: 256
+    args: [input, out, H]
+*/
+// sample: kernel=silu_and_mul_b8xh14336 status=unsupported_on_sim level=quick
+// Right, but nothing on a CPU can run it: <kopt/global_access.cuh> has the same with a CPU body.
+
+#include <cuda_bf16.h>
+
+__device__ __nv_bfloat16 silu_mul(__nv_bfloat16 gate, __nv_bfloat16 up) {
+  const float g = __bfloat162float(gate);
+  return __float2bfloat16(g / (1.0f + __expf(-g)) * __bfloat162float(up));
+}
+
+extern "C" __global__ void silu_and_mul(const __nv_bfloat16* input, __nv_bfloat16* out, int H) {
+  const __nv_bfloat16* gate = input + static_cast<size_t>(blockIdx.x) * 2 * H;
+  const __nv_bfloat16* up = gate + H;
+  __nv_bfloat16* out_row = out + static_cast<size_t>(blockIdx.x) * H;
+
+  for (int column = threadIdx.x; column < H; column += 256) {
+    unsigned short bits;
+    asm volatile("ld.global.nc.u16 %0, [%1];" : "=h"(bits) : "l"(up + column));
+    out_row[column] = silu_mul(gate[column], reinterpret_cast<const __nv_bfloat16&>(bits));
+  }
+}

@@ -1,0 +1,44 @@
+/* kopt: 1
+family: other
+note: "scratch counts on zeros that nobody asked for"
+scratch: {sums: {dtype: float32, shape: B}}
+launch:
+  - kernel: fused_add_rmsnorm
+    grid: B
+    block: 256
+    args: [input, residual, weight, sums, H, eps]
+*/
+// sample: kernel=fused_add_rmsnorm_b8xh4096 status=uninitialized_read level=quick says=sums
+// `init` of the buffer is poison; `init: zero` would clear it.
+
+#include <cuda_bf16.h>
+
+__device__ float add(__nv_bfloat16 x, __nv_bfloat16 r) {
+  return __bfloat162float(x) + __bfloat162float(r);
+}
+
+extern "C" __global__ void fused_add_rmsnorm(__nv_bfloat16* input, __nv_bfloat16* residual,
+                                             const __nv_bfloat16* weight, float* sums, int H,
+                                             float eps) {
+  __shared__ float partial[256];
+  const size_t row = static_cast<size_t>(blockIdx.x) * H;
+  float sum = 0.0f;
+  for (int column = threadIdx.x; column < H; column += 256) {
+    const float h = add(input[row + column], residual[row + column]);
+    sum += h * h;
+  }
+  partial[threadIdx.x] = sum;
+  __syncthreads();
+  for (int stride = 128; stride > 0; stride /= 2) {
+    if (threadIdx.x < stride) partial[threadIdx.x] += partial[threadIdx.x + stride];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) atomicAdd(&sums[blockIdx.x], partial[0]);  // <- here
+  __syncthreads();
+  const float rstd = rsqrtf(sums[blockIdx.x] / H + eps);
+  for (int column = threadIdx.x; column < H; column += 256) {
+    const float h = add(input[row + column], residual[row + column]);
+    residual[row + column] = __float2bfloat16(h);
+    input[row + column] = __float2bfloat16(h * rstd * __bfloat162float(weight[column]));
+  }
+}

@@ -1,0 +1,43 @@
+/* kopt: 1
+family: other
+note: "codes are cut off, not rounded"
+launch:
+  - kernel: nvfp4_quantize
+    grid: M
+    block: 64
+    args: [input, global_scale, out, block_scale, KB]
+*/
+// sample: kernel=nvfp4_quantize_padded_m40xk288 status=incorrect level=quick
+// The next smaller magnitude instead of the nearest.
+
+#include <cuda_bf16.h>
+#include <kopt/nvfp4_utils.cuh>
+
+__device__ unsigned truncated(float value) {
+  const float magnitude = fabsf(value);
+  unsigned code = 0;
+  while (code < 7 && kopt::e2m1_to_float(code + 1) <= magnitude) ++code;
+  return value < 0.0f ? code | 8u : code;
+}
+
+extern "C" __global__ void nvfp4_quantize(const __nv_bfloat16* input, const float* global_scale,
+                                          unsigned char* out, __nv_fp8_storage_t* block_scale,
+                                          int KB) {
+  const int row = blockIdx.x;
+  for (int block = threadIdx.x; block < KB; block += 64) {
+    const size_t at = static_cast<size_t>(row) * KB + block;
+    float y[2][8];
+    float amax = 0.0f;
+    for (int i = 0; i < 16; ++i) {
+      y[i / 8][i % 8] = __bfloat162float(input[at * 16 + i]);
+      amax = fmaxf(amax, fabsf(y[i / 8][i % 8]));
+    }
+    const unsigned char scale = kopt::block_scale(amax, global_scale[0]);
+    const float multiplier = kopt::code_multiplier(scale, global_scale[0]);
+    block_scale[kopt::sf_128x4_offset(row, block, KB)] = scale;
+    for (int i = 0; i < 16; ++i) y[i / 8][i % 8] *= multiplier;
+    for (int i = 0; i < 16; i += 2) {
+      out[at * 8 + i / 2] = truncated(y[i / 8][i % 8]) | truncated(y[i / 8][i % 8 + 1]) << 4;
+    }
+  }
+}

@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(256)
     fused_add_rmsnorm_quant_two_pass(__nv_fp8_storage_t* out, const __nv_bfloat16* input,
                                      __nv_bfloat16* residual, const __nv_bfloat16* weight,
                                      const float* scale, int H, float eps) {
-  __shared__ float warp_sums[8];
+  static __shared__ float warp_sums[8];
   const int vectors = H / 4;
   const uint2* x =
       reinterpret_cast<const uint2*>(input) + static_cast<size_t>(blockIdx.x) * vectors;

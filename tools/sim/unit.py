@@ -1,8 +1,9 @@
 """The translation unit that g++ compiles for the simulator: the candidate with CPU entries.
 
-The source itself is what nvcc compiles, word for word, but for two things. `extern __shared__`:
+The source itself is what nvcc compiles, word for word, but for three things. `extern __shared__`:
 static and dynamic shared memory are told apart by storage class on a CPU, so its qualifier is
 exchanged. `__shared__ alignas(16)`: g++ takes `alignas` only in front of a storage class.
+`static __shared__`: the second word alone is a storage class here.
 """
 
 import re
@@ -21,6 +22,7 @@ _ALIGNED_SHARED = re.compile(
 _MODULE_VARIABLE = re.compile(
     r"\b__device__\b(?P<type>[^;(){}=\[]*?)\b(?P<name>[A-Za-z_]\w*)\s*[\[=;{]"
 )
+_STATIC_SHARED = re.compile(r"\bstatic(\s+__shared__\b)|\b(__shared__\s+)static\b")
 _DECLARED_NAME = re.compile(r"[^;]*?([A-Za-z_]\w*)\s*\[\s*\]\s*;")
 
 
@@ -28,7 +30,8 @@ def make_unit(source: str, defines: Mapping[str, int], kernels: Sequence[str]) -
     """Return the unit: defines, the candidate with its own line numbers, one entry per kernel."""
     lines = [f"#define {name} {value}" for name, value in sorted(defines.items())]
     lines.append(f'#line 1 "{UNIT_NAME}"')
-    text = _ALIGNED_SHARED.sub(r"\g<align>\g<space>\g<qualifiers>", source)
+    text = _STATIC_SHARED.sub(r"\1\2", source)
+    text = _ALIGNED_SHARED.sub(r"\g<align>\g<space>\g<qualifiers>", text)
     lines.append(
         _EXTERN_SHARED.sub(r"extern\g<align>\g<space>KOPT_SIM_EXTERN_SHARED", text)
         .replace("\r\n", "\n")

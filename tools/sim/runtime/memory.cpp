@@ -110,7 +110,8 @@ bool check_shared(Access access, bool aligned) {
 
 inline void check_any(const Access& access, bool aligned) {
   g.last_pc = access.pc;
-  if (g.pending_write_race.kind != Fault::none) settle_pending_write();
+  // Where a struct is copied, the load is announced between its store and the copy itself.
+  if (access.is_store && g.pending_write_race.kind != Fault::none) settle_pending_write();
   if (access.address - kArena < std::uintptr_t{kMaxBuffers} << kSlotBits) {
     check_global(access, aligned);
   } else if (!check_shared(access, aligned)) {
@@ -131,8 +132,8 @@ inline void end_turn_if_due() {
 inline void check_access(std::uintptr_t address, unsigned bytes, bool is_store, bool aligned,
                          std::uintptr_t pc) {
   if (is_local(address)) return;
+  end_turn_if_due();  // before the checks: what follows them is the access itself
   check_any({address, pc, nullptr, 0, 0, bytes, is_store}, aligned);
-  end_turn_if_due();
 }
 
 inline void check_volatile(std::uintptr_t address, unsigned bytes, bool is_store,
@@ -220,8 +221,8 @@ void __tsan_read_range(void* p, std::size_t bytes) {
 void __tsan_write_range(void* p, std::size_t bytes) {
   if (bytes != 0) check_access(to_address(p), static_cast<unsigned>(bytes), true, false, CALLER);
 }
-// Beside atomic loads of bytes: the guards of `__shared__` variables. Arrays of __nv_bfloat162 and its like
-// have one, for a constructor that does nothing: 1 says that it has run.
+// Beside atomic loads of bytes: the guards of `__shared__` variables. Arrays of __nv_bfloat162 and
+// its like have one, for a constructor that does nothing: 1 says that it has run.
 std::uint8_t __tsan_atomic8_load(const volatile void* p, int) {
   const std::uintptr_t address = to_address(p);
   const auto* byte = static_cast<const volatile std::uint8_t*>(p);

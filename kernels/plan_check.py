@@ -24,7 +24,8 @@ ARGUMENT_SIZE_BYTES = {
     "int64": 8,
     "float32": 4,
 }
-TENSOR_MAP_ALIGNMENT_BYTES = 64
+TENSOR_MAP_ALIGNMENTS_BYTES = (64, 128)
+"""CUtensorMap is aligned to 128 bytes in the cuda.h of CUDA 13.0, to 64 before and from 13.2 on."""
 WARP_THREADS = 32
 REGISTER_UNIT_PER_WARP = 256
 """Registers are given to a warp in this unit. Source: cuda_occupancy.h, compute capability 8-12."""
@@ -119,19 +120,19 @@ def _check_arguments(
         zip(launch.arguments, parameters, strict=True), 1
     ):
         size = ARGUMENT_SIZE_BYTES[argument.kind]
-        alignment = TENSOR_MAP_ALIGNMENT_BYTES if argument.kind == "tensor_map" else size
-        offset = -(-(base + offset) // alignment) * alignment - base
+        alignments = TENSOR_MAP_ALIGNMENTS_BYTES if argument.kind == "tensor_map" else (size,)
+        offsets = [-(-(base + offset) // step) * step - base for step in alignments]
         shown = f"{what}: argument {position} is {_described(argument, problem)}"
         if parameter.size_bytes != size:
             wanted = "4 or 8" if argument.is_axis else str(size)
             got = f"but the kernel's parameter {position} has {parameter.size_bytes}"
             findings.error(f"{shown}, {wanted} bytes, {got}", launch.line)
             return
-        if parameter.offset_bytes != offset:
+        if parameter.offset_bytes not in offsets:
             got = f"but the kernel's parameter lies at {parameter.offset_bytes}"
-            findings.error(f"{shown} at byte {offset} of the parameters, {got}", launch.line)
+            findings.error(f"{shown} at byte {offsets[0]} of the parameters, {got}", launch.line)
             return
-        offset += size
+        offset = parameter.offset_bytes + size
 
 
 def _described(argument: Argument, problem: Problem) -> str:

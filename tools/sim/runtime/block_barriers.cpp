@@ -78,7 +78,7 @@ static void wait_for_blocks(Wait wait, std::uint32_t Block::*count, int line) {
 
 void kopt_sim_grid_barrier(int line) {
   if (!g.launch->cooperative) {
-    FaultRecord record = describe_fault(Fault::unsupported, 0);
+    FaultRecord record = describe_fault(Fault::crash, 0);
     record.line = line;
     std::snprintf(record.note, sizeof record.note,
                   "a grid barrier needs `cooperative: true` in the launch");

@@ -41,6 +41,7 @@ def describe_fault(fault: Mapping[str, Any], executable: str, candidate: Candida
     """Return one diagnostic: the access in words, the candidate's line, block and thread."""
     status = fault_status(fault)
     line = int(fault["line"]) or _source_line(executable, int(fault["pc"]))
+    line = line or _source_line(executable, int(fault["last_pc"]))
     note = str(fault["note"])
     message = f"{_what(fault, status)} (block {_triple(fault, 'block')}, {_thread(fault)})"
     if note:

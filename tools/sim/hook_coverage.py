@@ -7,12 +7,16 @@ rather than half checked.
 
 import re
 
+from .unit import UNIT_NAME
+
 DUMP_FLAG = "-fdump-tree-tsan-lineno=unit.tsan"
 """Makes g++ write the program, as it is right after instrumentation, into unit.tsan."""
 
 _PLACE = re.compile(r"\[[^\[\]]*?:(\d+):\d+(?: discrim \d+)?\] ?")
 _END = re.compile(r"\)(?: \[[\w ]+\])*;$")  # some calls have a remark: [tail call]
 _MEMORY = re.compile(r"\*|->|\bMEM\b|\[")
+# Of constant size it becomes moves. The names without __builtin_ lead to the runtime (device.h).
+_BLOCK_COPY = re.compile(r"\b__builtin_mem(?:cpy|move|set) \((?![^,]*&)[^,]*,(?![^,]*&)")
 _STATIC = re.compile(r"^ +static .*?([A-Za-z_][\w.]*)(?: \[.*)?;$")
 
 
@@ -21,6 +25,7 @@ def unhooked_line(dump: str) -> int | None:
 
     Operands that lie on the thread's own stack need none.
     """
+    own = f"[{UNIT_NAME}:"
     statics: set[str] = set()  # shared variables of the function at hand
     for text in dump.splitlines():
         if text.startswith(";; Function "):
@@ -29,6 +34,8 @@ def unhooked_line(dump: str) -> int | None:
         if declared is not None:
             statics.add(declared[1])
         place = _PLACE.search(text)
+        if own in text and _BLOCK_COPY.search(text):
+            return int(place[1]) if place else 1
         for operand in _call_operands(_PLACE.sub("", text.strip())):
             in_memory = _MEMORY.search(operand) or operand.split(".")[0] in statics
             if in_memory and not operand.startswith("&"):

@@ -23,6 +23,8 @@ _LIBM = frozenset(
     scalbn sin sincos sinh sqrt tan tanh tgamma trunc j0 j1 y0 y1""",
     )
 )
+# libgcc's: popcount (x86-64 has it only as an extension) and 128-bit division.
+_LIBGCC = frozenset(("__popcountdi2", "__divti3", "__modti3", "__udivti3", "__umodti3"))
 _RUNTIME = frozenset(
     re.findall(
         r"\w+",
@@ -105,7 +107,7 @@ def screen_object(elf: ELFFile, dynamic_shared: Iterable[str]) -> str | None:
 
 
 def _is_allowed(name: str) -> bool:
-    if name in _RUNTIME or _ACCESS_HOOK.match(name):
+    if name in _RUNTIME or name in _LIBGCC or _ACCESS_HOOK.match(name):
         return True
     return name in _LIBM or (name[-1:] in "fl" and name[:-1] in _LIBM)
 

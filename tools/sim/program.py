@@ -136,7 +136,7 @@ class _Builder:
         facts = read_program_facts(self.work / "unit.o", self.work / "program", kernels)
         for name, line in module_variables(source).items():
             # It has storage like shared memory's: the runtime would take it for that.
-            if any(variable.name in (name, f"_ZL{len(name)}{name}") for variable in facts.shared):
+            if any(variable.name == name for variable in facts.shared):
                 reason = f"`{name}` keeps its value between launches: declare scratch instead"
                 return _unsupported(reason, line)
         result = SimProgram(

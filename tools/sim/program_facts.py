@@ -117,9 +117,9 @@ def _own_symbols(elf: ELFFile, unit_file: str) -> dict[str, Symbol]:
 
 
 def _source_name(symbol: str) -> str:
-    """Return a local static's own name: `red` for `_ZZ4bsumILi8EEffE3red_0`, `sm` for `sm.0`."""
+    """Return a static's own name: `red` for `_ZZ4bsumILi8EEffE3red_0` and `_ZL3red`."""
     if not symbol.startswith("_ZZ"):
-        return symbol.split(".")[0]
+        return re.sub(r"^_ZL\d+", "", symbol).split(".")[0]
     for match in _LENGTH.finditer(symbol):
         end = match.end() + int(match[1])
         if end == len(symbol) or symbol[end : end + 1] == "_":  # of several with one name

@@ -166,8 +166,9 @@ class coalesced_group : public lane_group {
  public:
   using lane_group::lane_group;
 };
-// All lanes of the warp that have not exited count as converged.
-inline coalesced_group coalesced_threads() { return coalesced_group(kopt_sim_active_mask()); }
+inline coalesced_group coalesced_threads(KOPT_SIM_LINE) {
+  return coalesced_group(kopt_sim_active_mask(line));
+}
 
 template <class Group>
 inline void sync(const Group& group, KOPT_SIM_LINE) {

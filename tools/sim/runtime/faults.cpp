@@ -17,10 +17,14 @@ namespace {
 // The lower, the sooner told: a race explains an uninitialised read, not the other way round.
 unsigned rank(Fault kind) { return static_cast<unsigned>(kind); }
 
+// As a return address: that of the next instruction.
+std::uintptr_t interrupted_at(const void* context) {
+  const auto* machine = static_cast<const ucontext_t*>(context);
+  return static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]) + 1;
+}
+
 void on_crash(int signal, siginfo_t* info, void* context) {
-  const auto* machine = static_cast<ucontext_t*>(context);
-  const auto pc = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]);
-  FaultRecord record = describe_fault(Fault::crash, g.last_pc != 0 ? g.last_pc : pc);
+  FaultRecord record = describe_fault(Fault::crash, interrupted_at(context));
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   if (signal == SIGSEGV && address >= g.stack_begin && address < g.stack_begin + 8192)
     std::snprintf(record.note, sizeof record.note,
@@ -32,8 +36,8 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   _exit(0);
 }
 
-void on_timeout(int) {
-  keep_fault(describe_fault(Fault::timeout, g.last_pc));
+void on_timeout(int, siginfo_t*, void* context) {
+  keep_fault(describe_fault(Fault::timeout, interrupted_at(context)));
   _exit(0);
 }
 
@@ -44,6 +48,7 @@ FaultRecord describe_fault(Fault kind, std::uintptr_t pc) {
   record.kind = kind;
   record.launch = g.launch_number;
   record.pc = pc;
+  record.last_pc = g.last_pc;
   if (g.block != nullptr) {
     record.block_index = g.block->index;
     record.block = g.block->position;
@@ -86,8 +91,8 @@ void install_signal_handlers(unsigned timeout_ms) {
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS}) sigaction(signal, &action, nullptr);
   struct sigaction alarm_action {};
-  alarm_action.sa_handler = on_timeout;
-  alarm_action.sa_flags = SA_ONSTACK;
+  alarm_action.sa_sigaction = on_timeout;
+  alarm_action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigaction(SIGALRM, &alarm_action, nullptr);
   itimerval timer{};
   timer.it_value.tv_sec = timeout_ms / 1000;

@@ -34,8 +34,9 @@ void print_text(const char* key, const char* text) {
 }
 
 void print_fault(const FaultRecord& fault) {
-  std::printf("\"fault\": {\"kind\": \"%s\", \"launch\": %d, \"pc\": %llu, ", name_of(fault.kind),
-              fault.launch, static_cast<unsigned long long>(fault.pc));
+  std::printf("\"fault\": {\"kind\": \"%s\", \"launch\": %d, \"pc\": %llu, \"last_pc\": %llu, ",
+              name_of(fault.kind), fault.launch, static_cast<unsigned long long>(fault.pc),
+              static_cast<unsigned long long>(fault.last_pc));
   std::printf("\"block\": [%u, %u, %u], \"thread\": [%u, %u, %u], ", fault.block.x, fault.block.y,
               fault.block.z, fault.thread.x, fault.thread.y, fault.thread.z);
   std::printf("\"offset\": %lld, \"variable_bytes\": %llu, \"bytes\": %u, \"is_store\": %s, \"line\": %d, ",

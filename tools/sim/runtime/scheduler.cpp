@@ -102,6 +102,26 @@ struct Turn {
   bool gave_way;  // some thread could have gone on: it may spin on what others must do first
 };
 
+// Lanes run one after another here. Those that ask who is active have converged when none of the
+// warp can run: it is they who are at the same line. False: none asked.
+bool converge(Block& block, std::uint32_t first, std::uint32_t last) {
+  std::uint32_t lanes = 0;
+  int line = 0;
+  for (std::uint32_t linear = first; linear < last; ++linear) {
+    const Fiber& fiber = block.fibers[linear];
+    if (fiber.wait == Wait::runnable) return false;
+    if (fiber.wait != Wait::converge) continue;
+    if (lanes == 0) line = fiber.line;
+    if (fiber.line == line) lanes |= 1u << (linear - first);
+  }
+  for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    Fiber& fiber = block.fibers[first + static_cast<unsigned>(__builtin_ctz(rest))];
+    fiber.wait = Wait::runnable;
+    fiber.exchange_lanes = lanes;
+  }
+  return lanes != 0;
+}
+
 Turn run_warp(Block& block, unsigned number, bool until_blocked) {
   const auto threads = static_cast<std::uint32_t>(g.threads_per_block);
   const std::uint32_t first = number * 32, last = std::min(first + 32, threads);
@@ -122,6 +142,7 @@ Turn run_warp(Block& block, unsigned number, bool until_blocked) {
       turn.ran = true;
       again = until_blocked && !turn.gave_way;
     }
+    if (converge(block, first, last)) again = true;
   }
   return turn;
 }
@@ -248,8 +269,9 @@ void run_blocks(std::uint64_t first, std::uint64_t count) {
   for (const std::uint64_t start : starts) {
     if (g.stopping) break;
     run_resident(start, together);
-    if (g.pending_uninitialized.kind != Fault::none) keep_fault(g.pending_uninitialized);
   }
+  // Told last: a later block that writes what was read makes it a race.
+  if (g.pending_uninitialized.kind != Fault::none) keep_fault(g.pending_uninitialized);
 }
 
 }  // namespace kopt_sim

@@ -75,6 +75,7 @@ struct FaultRecord {
   std::uint64_t block_index;
   Index3 block, thread;
   std::uint64_t pc;
+  std::uint64_t last_pc;  // of the last checked access, for where pc names no line
   char variable[64];
   std::int64_t offset;
   std::uint64_t variable_bytes;
@@ -104,6 +105,7 @@ enum class Wait : std::uint8_t {
   barrier,
   exchange,
   warp_sync,
+  converge,  // until no lane of the warp can run
   mbarrier,
   cluster,
   grid,

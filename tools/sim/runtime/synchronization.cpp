@@ -174,7 +174,12 @@ std::uint64_t kopt_sim_shuffle(unsigned mask, std::uint64_t value, unsigned sour
 
 void kopt_sim_sync_warp(unsigned mask, int line) { wait_as(Wait::warp_sync, mask, 0, line); }
 
-unsigned kopt_sim_active_mask() { return warp_of(*g.fiber).alive; }
+unsigned kopt_sim_active_mask(int line) {
+  g.fiber->wait = Wait::converge;
+  g.fiber->line = line;
+  return_to_scheduler();
+  return g.fiber->exchange_lanes;
+}
 
 unsigned kopt_sim_lane() { return g.fiber->linear % 32; }
 

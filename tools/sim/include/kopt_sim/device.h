@@ -2,7 +2,7 @@
 // headers, then CPU bodies for the built-ins that nvcc provides. Precompiled once.
 #pragma once
 
-// The compiler also makes calls of its own to these three; they must be checked like any access.
+// The compiler makes calls of its own to these three; they must be checked like any access.
 extern "C" {
 void* memcpy(void*, const void*, __SIZE_TYPE__) noexcept __asm__("kopt_sim_memcpy");
 void* memmove(void*, const void*, __SIZE_TYPE__) noexcept __asm__("kopt_sim_memmove");
@@ -41,7 +41,7 @@ extern const kopt_sim::Dimensions blockDim, gridDim;
 // compiler from reasoning that nobody else changes it between two barriers.
 #undef __shared__
 #define __shared__ static __attribute__((used))
-#define KOPT_SIM_EXTERN_SHARED
+#define KOPT_SIM_EXTERN_SHARED __attribute__((aligned(16)))
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __maxnreg__
@@ -74,3 +74,19 @@ extern const kopt_sim::Dimensions blockDim, gridDim;
 #include <kopt_sim/narrow_floats.h>
 #include <kopt_sim/atomics.h>
 #include <kopt_sim/invoke.h>
+
+// The candidate's own calls, by names that the compiler does not know: a copy of constant size would
+// become a few moves after the hooks are in.
+extern "C" {
+void* kopt_sim_call_memcpy(void*, const void*, std::size_t) __asm__("kopt_sim_memcpy");
+void* kopt_sim_call_memmove(void*, const void*, std::size_t) __asm__("kopt_sim_memmove");
+void* kopt_sim_call_memset(void*, int, std::size_t) __asm__("kopt_sim_memset");
+}
+namespace std {
+using ::kopt_sim_call_memcpy;
+using ::kopt_sim_call_memmove;
+using ::kopt_sim_call_memset;
+}  // namespace std
+#define memcpy kopt_sim_call_memcpy
+#define memmove kopt_sim_call_memmove
+#define memset kopt_sim_call_memset

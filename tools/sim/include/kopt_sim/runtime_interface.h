@@ -19,7 +19,8 @@ unsigned kopt_sim_exchange(int kind, unsigned mask, std::uint64_t value, int lin
 std::uint64_t kopt_sim_shuffle(unsigned mask, std::uint64_t value, unsigned source, int line);
 // Orders memory among the lanes of `mask`, as __syncwarp does; exchanges alone do not.
 void kopt_sim_sync_warp(unsigned mask, int line);
-unsigned kopt_sim_active_mask(void);
+// The lanes of the warp that have converged at `line`.
+unsigned kopt_sim_active_mask(int line);
 unsigned kopt_sim_lane(void);
 
 // scope: 0 block, 1 device, 2 system.

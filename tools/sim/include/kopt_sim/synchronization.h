@@ -19,7 +19,7 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, KOPT_SIM_LINE) {
 inline void __threadfence_block() { kopt_sim_fence(0); }
 inline void __threadfence() { kopt_sim_fence(1); }
 inline void __threadfence_system() { kopt_sim_fence(2); }
-inline unsigned __activemask() { return kopt_sim_active_mask(); }
+inline unsigned __activemask(KOPT_SIM_LINE) { return kopt_sim_active_mask(line); }
 inline void __nanosleep(unsigned) { kopt_sim_yield(); }
 [[noreturn]] inline void __trap(KOPT_SIM_LINE) { kopt_sim_trap(line); }
 inline long long clock64() { return kopt_sim_clock(); }

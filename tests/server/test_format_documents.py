@@ -1,0 +1,83 @@
+"""The examples of docs/problems.md and docs/candidates.md are accepted, and name all there is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.dtypes import DTYPE_SIZE_BYTES
+from kopt.kernels.expression_parser import FUNCTIONS
+from kopt.kernels.families import FAMILIES
+from kopt.kernels.header import CandidateHeader, LaunchTemplate
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.oracle import REGIMES
+from kopt.kernels.plan_resolver import PlanTarget, domain, resolve_plan, tune_choices
+from kopt.kernels.problem_loader import load_problem
+from kopt.kernels.source_names import kopt_headers
+from kopt.server.exits import ExitCode
+from support.command_line import Kopt
+
+DOCS = Path(__file__).parents[2] / "docs"
+PROBLEMS = (DOCS / "problems.md").read_text("utf-8")
+CANDIDATES = (DOCS / "candidates.md").read_text("utf-8")
+FILES = {"yaml": "problem.yaml", "python": "oracle.py", "cuda": "reference.cu"}
+IMPLIED = {"first_body_line", "lines", "fast_math", "max_registers"}
+
+
+def _blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+HEADERS = _blocks(CANDIDATES, "yaml")
+
+
+@pytest.fixture(scope="module")
+def problem_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the documented problem, its files as the document has them."""
+    folder = tmp_path_factory.mktemp("problems") / "scale_rows"
+    folder.mkdir()
+    for language, name in FILES.items():
+        (block,) = _blocks(PROBLEMS, language)
+        (folder / name).write_text(block)
+    return folder
+
+
+def test_the_documented_problem_passes_its_own_check(kopt: Kopt, problem_folder: Path) -> None:
+    file = problem_folder / "reference.cu"
+    assert kopt("check", file, "--level", "full").code == ExitCode.PASSED
+
+
+def test_the_documented_problem_is_listed(kopt: Kopt, problem_folder: Path) -> None:
+    ending = kopt("list", "--problems", problem_folder.parent, "--json")
+    ids = {kernel["kernel"] for kernel in ending.document["kernels"]}
+    assert {"scale_rows_r16xc256", "scale_rows_r4xc1000"} <= ids
+
+
+@pytest.mark.parametrize("text", HEADERS, ids=[f"example {n}" for n in range(1, len(HEADERS) + 1)])
+def test_every_documented_header_resolves_for_its_whole_domain(
+    text: str, problem_folder: Path
+) -> None:
+    problem = load_problem(problem_folder)
+    source = f"/* {text}*/\n"
+    outcome = parse_header(Candidate(source, "mine.cu"), problem)
+    assert outcome.header is not None, outcome.diagnostics
+    for workload in domain(outcome.header, problem):
+        for tune in tune_choices(outcome.header, workload.axes):
+            target = PlanTarget(workload, gpu_for_arch("sm_100a"))
+            plan = resolve_plan(outcome.header, problem, tune, target)
+            assert plan.diagnostics == ()
+
+
+def test_the_page_names_every_key_of_the_grammar() -> None:
+    keys = {*CandidateHeader.model_fields, *LaunchTemplate.model_fields, "flags", "launch"}
+    missing = [key for key in keys - IMPLIED - {"line"} if f"`{key}`" not in CANDIDATES]
+    assert missing == []
+
+
+def test_the_pages_name_every_choice() -> None:
+    words = set(re.findall(r"[A-Za-z0-9_]+", CANDIDATES))
+    assert set(FAMILIES) | set(FUNCTIONS) <= words
+    assert {name for name in kopt_headers() if f"<{name}>" not in CANDIDATES} == set()
+    assert {name for name in (*DTYPE_SIZE_BYTES, *REGIMES) if name not in PROBLEMS} == set()

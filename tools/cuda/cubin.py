@@ -4,6 +4,7 @@ Not the instructions (sass.py) and not spills, which only the compiler's report 
 (ptxas_report.py).
 """
 
+import re
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from io import BytesIO
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import Section, SymbolTableSection
 
 from kopt.kernels.compile_result import KernelParameter
@@ -23,6 +25,10 @@ _ATTRIBUTE_PARAM_CBANK = 0x0A
 _ATTRIBUTE_REQUIRED_THREADS = 0x10
 _ATTRIBUTE_KPARAM_INFO = 0x17
 _MODULE_CONSTANT_BANK = ".nv.constant3"  # what `__constant__` declares
+_ADDRESS_BANK = ".nv.constant4"
+# Code and initial values: an address in them reaches an object without the address bank.
+_LOADED = re.compile(r"\.(text\.|nv\.constant(?!4)|nv\.global)")
+_OBJECTS = (".nv.global", ".nv.constant")
 
 
 class CubinError(ValueError):
@@ -58,6 +64,8 @@ class CubinFacts:
     """Machine code by section: each kernel with the functions that it calls."""
     has_address_bank: bool
     """Whether constant bank 4, which holds addresses of module-scope objects, exists at all."""
+    stored_addresses: tuple[str, ...]
+    """Module-scope objects whose addresses lie elsewhere: in code, or in a variable's value."""
 
 
 def read_cubin(data: bytes) -> CubinFacts:
@@ -83,7 +91,8 @@ def read_cubin(data: bytes) -> CubinFacts:
                 if name == ".nv.global" or name.startswith(".nv.global.")
             ),
             code={name: sections[f".text.{name}"].data() for name in sorted(names)},
-            has_address_bank=any(name.startswith(".nv.constant4") for name in sections),
+            has_address_bank=any(name.startswith(_ADDRESS_BANK) for name in sections),
+            stored_addresses=_stored_addresses(elf),
         )
     except (ELFError, struct.error, UnicodeDecodeError) as error:
         raise CubinError(f"not a cubin: {error}") from error
@@ -144,4 +153,22 @@ def _undefined_functions(sections: dict[str, Section]) -> tuple[str, ...]:
                 is_function = symbol["st_info"]["type"] == "STT_FUNC"
                 if is_function and symbol["st_shndx"] == "SHN_UNDEF":
                     names.add(symbol.name)
+    return tuple(sorted(names))
+
+
+def _stored_addresses(elf: ELFFile) -> tuple[str, ...]:
+    names: set[str] = set()
+    for section in elf.iter_sections():
+        if not isinstance(section, RelocationSection):
+            continue
+        table = elf.get_section(section["sh_link"])
+        loaded = _LOADED.match(elf.get_section(section["sh_info"]).name)
+        if loaded is None or not isinstance(table, SymbolTableSection):
+            continue
+        symbols = list(table.iter_symbols())
+        for relocation in section.iter_relocations():
+            symbol = symbols[relocation["r_info_sym"]]
+            place: int | str = symbol["st_shndx"]
+            if isinstance(place, int) and elf.get_section(place).name.startswith(_OBJECTS):
+                names.add(symbol.name)
     return tuple(sorted(names))

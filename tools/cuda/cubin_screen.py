@@ -57,6 +57,10 @@ def screen_cubin(facts: CubinFacts, functions: Sequence[SassFunction] | None) ->
         )
         for name in facts.undefined_functions
     ]
+    refused += [
+        _refusal(f"the module stores the address of {name}: it", "module_state")
+        for name in facts.stored_addresses
+    ]
     if functions is None:
         if facts.has_address_bank:
             refused.append(_refusal("the module", "module_state"))

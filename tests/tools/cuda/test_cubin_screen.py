@@ -86,6 +86,25 @@ def test_unused_library_objects_and_constant_tables_are_fine(
     assert waits == {"dependent": True, "good": False}
 
 
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "__device__ int kept[2]; __constant__ int* const where = kept;",
+        "__device__ int kept; __constant__ struct { int n; int* p; } box = {0, &kept};\n"
+        "#define where box.p",
+        "__constant__ int kept[2]; __constant__ const int* where = kept;",
+    ],
+)
+def test_an_address_in_a_constant_does_not_hide_module_state(
+    declared: str, settings: Settings, arch: str
+) -> None:
+    source = f'{declared}\nextern "C" __global__ void hidden(int* o) {{ o[0] = *where; }}'
+    facts = read_cubin(cubin_of(source, settings, arch))
+    (refusal,) = screen_cubin(facts, ()).refused
+    assert refusal.message.startswith("the module stores the address of kept: it uses variables")
+
+
 def test_without_instructions_used_state_is_still_refused(settings: Settings) -> None:
     screening = screen_cubin(read_cubin(cubin_of(BAD, settings)), None)
     messages = [entry.message for entry in screening.refused]

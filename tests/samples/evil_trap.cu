@@ -1,6 +1,6 @@
 /* kopt: 1
 family: other
-note: "stops the device on bad values"
+note: "stops the device where a value is not to its taste"
 launch:
   - kernel: silu_and_mul
     grid: B
@@ -8,7 +8,7 @@ launch:
     args: [input, out, H]
 */
 // sample: kernel=silu_and_mul_b8xh14336 status=crash level=quick says=trap
-// A trap brings down the context.
+// Ordinary inputs have negative gates: the first one ends the launch and the context.
 
 #include <cuda_bf16.h>
 

@@ -5,9 +5,8 @@ Behind its header comment a sample has one line of facts and may mark guilty lin
     // sample: kernel=fused_add_rmsnorm_b8xh4096 status=data_race level=quick says="same block"
     total += partial[threadIdx.x + 1];  // <- here
 
-`says` is a word or phrase that some diagnostic must contain, `timeout_s` shortens the limit of one
-execution, `gap` gives the reason why kopt does not yet answer so. Some diagnostic must name a
-marked line, or one of them where there are several.
+`says` is a word or phrase that some finding must contain, `timeout_s` shortens the limit of one
+execution. Some diagnostic must name a marked line, or one of them where there are several.
 """
 
 import re
@@ -27,7 +26,7 @@ from kopt.tools.sim.device import SimDevice
 
 _FACTS = re.compile(r"^// sample: (?P<facts>.+)$", re.MULTILINE)
 _MARKED = re.compile(r"(?://|#) <- here$")
-_KNOWN = {"kernel", "status", "level", "says", "timeout_s", "gap"}
+_KNOWN = {"kernel", "status", "level", "says", "timeout_s"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,6 @@ class Sample:
     level: CheckLevel
     says: str | None
     timeout_s: float | None
-    gap: str | None
     marked_lines: frozenset[int]
 
 
@@ -70,7 +68,6 @@ def read_sample(path: Path) -> Sample:
         level=cast(CheckLevel, facts["level"]),
         says=facts.get("says"),
         timeout_s=float(facts["timeout_s"]) if "timeout_s" in facts else None,
-        gap=facts.get("gap"),
         marked_lines=frozenset(marked),
     )
 

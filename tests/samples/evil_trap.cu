@@ -8,7 +8,7 @@ launch:
     args: [input, out, H]
 */
 // sample: kernel=silu_and_mul_b8xh14336 status=crash level=quick says=trap
-// Ordinary inputs have negative gates: the first one ends the launch and the context.
+// Ordinary inputs have gates above 1: the first one ends the launch and the context.
 
 #include <cuda_bf16.h>
 

@@ -11,6 +11,7 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.device import Device, ExecutionOutcome, Program
@@ -80,7 +81,8 @@ def _build(
         tune=request.tune,
     )
     plan = plans.plans.get(request.workload.name)
-    if plan is None:
+    # A device compiles too: it sees no source that the screen refuses.
+    if plan is None or screen_source(request.candidate):
         return compile_candidate(compile_request, settings), None
     program = Program(request.candidate, request.problem, plan)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="prepare") as pool:

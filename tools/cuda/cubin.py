@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
+from typing import cast
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
@@ -166,9 +167,9 @@ def _stored_addresses(elf: ELFFile) -> tuple[str, ...]:
         if loaded is None or not isinstance(table, SymbolTableSection):
             continue
         symbols = list(table.iter_symbols())
-        for relocation in section.iter_relocations():
-            symbol = symbols[relocation["r_info_sym"]]
-            place: int | str = symbol["st_shndx"]
+        numbers = {cast(int, relocation["r_info_sym"]) for relocation in section.iter_relocations()}
+        for symbol in (symbols[number] for number in numbers):
+            place = symbol["st_shndx"]
             if isinstance(place, int) and elf.get_section(place).name.startswith(_OBJECTS):
                 names.add(symbol.name)
     return tuple(sorted(names))

@@ -138,6 +138,23 @@ def test_what_the_device_cannot_prepare_is_its_status(
     assert device.requests == []
 
 
+def test_a_refused_source_reaches_no_compiler_of_the_device(
+    request_: CheckRequest, settings: Settings, compiler: FakeCompiler
+) -> None:
+    compiler.status = Status.REFUSED
+    prepared: list[Program] = []
+
+    class Watched(NumpyDevice):
+        def prepare(self, program: Program) -> ExecutionOutcome | None:
+            prepared.append(program)
+            return None
+
+    endless = Candidate(request_.candidate.source + '#include "/dev/zero"\n')
+    result = check_candidate(replace(request_, candidate=endless), Watched(), settings)
+    assert result.status is Status.REFUSED
+    assert prepared == []
+
+
 @pytest.mark.usefixtures("compiler")
 def test_a_wrong_candidate_is_refused_with_a_place(
     request_: CheckRequest, settings: Settings

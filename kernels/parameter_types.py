@@ -6,8 +6,11 @@ of CUDA headers are declared as the structs that they are), and each of its name
 `kopt_`, which the source screen keeps candidates from defining. nvcc, NVRTC and g++ accept it.
 """
 
+from collections.abc import Iterator
+
 from .plan import Argument, Launch, LaunchPlan
 from .problem import Problem
+from .yaml_fields import either
 
 ASSERTIONS_FILE = "launch_plan"
 """The file name of these lines in compiler messages."""
@@ -28,6 +31,9 @@ DTYPE_SPELLINGS = {
     "float64": ("double",),
 }
 """Accepted element types. `uint8_t`, `int64_t` and `__nv_fp8_storage_t` are names of these."""
+
+_NEAR_COUNTS = 8
+"""How far the number of parameters may be off for the message to say it."""
 
 _SHOWN = {
     "unsigned char": "uint8_t",
@@ -100,38 +106,60 @@ def _launch_assertions(name: str, launch: Launch, plan: LaunchPlan, problem: Pro
     if launch.line is not None:
         where += f" (launched in line {launch.line} of the header)"
     count = len(launch.arguments)
-    passed = ", ".join(argument.name for argument in launch.arguments)
     is_missing = f"kopt_count<{name}>::kopt_is < 0"
     has_count = f"kopt_count<{name}>::kopt_is == {count}"
     lines = [
         f"using {name} = decltype(kopt_parameters({launch.kernel}, 0));",
         f'static_assert(!({is_missing}), "{where}: the source has no such function at global scope;'
-        ' a launched kernel is an extern C __global__ void function without overloads");',
-        f'static_assert({is_missing} || {has_count}, "{where}: the plan passes {count} arguments'
-        f' ({passed}), the kernel has another number of parameters");',
+        ' a launched kernel is an extern \\"C\\" __global__ void function without overloads");',
+        *_count_assertions(name, launch, where),
     ]
     for ordinal, argument in enumerate(launch.arguments):
         accepted = _accepted_types(argument, plan, problem)
-        shown = " or ".join(dict.fromkeys(_shown(spelling) for spelling in accepted))
+        shown = either(tuple(dict.fromkeys(_shown(spelling) for spelling in accepted)))
         condition = f"kopt_accepts<{name}, {ordinal}, {', '.join(accepted)}>::kopt_is"
         message = f"{where}: parameter {ordinal + 1}, {_role(argument, problem)}, must be {shown}"
         lines.append(f'static_assert(!({has_count}) || {condition}, "{message}");')
     return "\n".join(lines) + "\n"
 
 
+def _count_assertions(name: str, launch: Launch, where: str) -> Iterator[str]:
+    """Yield assertions of the number of parameters, of which at most one fails and says it.
+
+    A message of C++17 holds no number that the compiler finds out, so each near one has its own.
+    """
+    count = len(launch.arguments)
+    passed = ", ".join(argument.name for argument in launch.arguments)
+    found = f"kopt_count<{name}>::kopt_is"
+    begin = f"{where}: the plan passes {count} arguments ({passed}), the kernel has"
+    near = range(max(0, count - _NEAR_COUNTS), count + _NEAR_COUNTS + 1)
+    for other in near:
+        if other != count:
+            yield f'static_assert({found} != {other}, "{begin} {other}");'
+    is_near = f"({found} >= {near[0]} && {found} <= {near[-1]})"
+    yield f'static_assert({found} < 0 || {is_near}, "{begin} another number of parameters");'
+
+
 def _accepted_types(argument: Argument, plan: LaunchPlan, problem: Problem) -> tuple[str, ...]:
     if argument.kind == "tensor":
         tensor = problem.tensor(argument.name)
-        const = "const " if tensor.role == "in" else ""
-        return tuple(f"{const}{spelling}*" for spelling in DTYPE_SPELLINGS[tensor.dtype])
+        return _pointers(tensor.dtype, ("const ",) if tensor.role == "in" else _READ_OR_WRITTEN)
     if argument.kind == "scratch":
         scratch = next(entry for entry in plan.scratch if entry.name == argument.name)
-        return tuple(f"{spelling}*" for spelling in DTYPE_SPELLINGS[scratch.dtype])
+        return _pointers(scratch.dtype, _READ_OR_WRITTEN)
     if argument.kind == "tensor_map":
         return ("CUtensorMap_st",)
     if argument.is_axis:
         return (*DTYPE_SPELLINGS["int32"], *DTYPE_SPELLINGS["int64"])
     return DTYPE_SPELLINGS[argument.kind]
+
+
+# What one launch writes, another may take as const and only read.
+_READ_OR_WRITTEN = ("", "const ")
+
+
+def _pointers(dtype: str, qualifiers: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{const}{name}*" for const in qualifiers for name in DTYPE_SPELLINGS[dtype])
 
 
 def _shown(spelling: str) -> str:

@@ -79,6 +79,8 @@ def test_exact_types_pass(tmp_path: Path) -> None:
         ("int H", "const long H"),
         ("int64_t n", "long long n"),
         ("int32_t* sums", "int* const __restrict__ sums"),
+        ("int32_t* sums", "const int32_t* sums"),
+        ("float* __restrict__ out", "const float* out"),
     ],
 )
 def test_other_spellings_of_a_type_pass(tmp_path: Path, old: str, new: str) -> None:
@@ -92,16 +94,19 @@ def test_other_spellings_of_a_type_pass(tmp_path: Path, old: str, new: str) -> N
         ("const float* __restrict__ x", "float* x", "1, the tensor 'x' of role in, must be const"),
         ("const float* __restrict__ x", "const int* x", "the tensor 'x' of role in"),
         ("const __nv_bfloat16* w", "const unsigned short* w", "must be const __nv_bfloat16*"),
-        ("int32_t* sums", "const int32_t* sums", "the scratch buffer 'sums', must be int*"),
         ("int32_t* sums", "float* sums", "the scratch buffer 'sums'"),
         ("const CUtensorMap m", "const void* m", "the tensor map 'x_map'"),
         ("const CUtensorMap m", "const CUtensorMap* m", "the tensor map 'x_map'"),
-        ("int H", "unsigned H", "the axis 'H', must be int or long long or int64_t"),
+        ("int H", "unsigned H", "the axis 'H', must be int, long long or int64_t"),
         ("int H", "float H", "the axis 'H'"),
         ("int64_t n", "int n", "the int64 'B * H', must be long long or int64_t"),
-        ("float* __restrict__ out", "const float* out", "the tensor 'out' of role out, must be"),
+        ("float* __restrict__ out", "const int* out", "the tensor 'out' of role out, must be"),
         ("const float scale", "double scale", "the float32 'scale', must be float"),
-        ("const float scale", "float scale, int more", "passes 3 arguments (codes, out, scale)"),
+        (
+            "const float scale",
+            "float scale, int more",
+            "passes 3 arguments (codes, out, scale), the kernel has 4",
+        ),
         (", int64_t n", "", "passes 6 arguments"),
     ],
 )

@@ -79,6 +79,7 @@ def nvcc_command(
         "-cubin",
         "-std=c++17",
         "-O3",
+        "--expt-relaxed-constexpr",  # std::numeric_limits and its like in device code
         *(["--use_fast_math"] if job.fast_math else []),
         "-gencode",
         f"arch=compute_{number},code=sm_{number}",

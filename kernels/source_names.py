@@ -65,10 +65,17 @@ _FORBIDDEN_FORMS = (
     (re.compile(r"KOPT_SIM\w*"), "a test of the simulator"),
     (re.compile(r"kopt_\w+"), "a name that belongs to kopt"),
     (re.compile(r"__(?:tsan|asan|ubsan|sanitizer|cxa)_\w+"), "a function of the checker"),
+    (re.compile(r"gnu"), "the name space of attributes that only a CPU compiler knows"),
     (re.compile(r"no_sanitize\w*|disable_sanitizer_\w+"), "an attribute that hides accesses"),
 )
 HIDEABLE_PREFIXES = ("KOPT_SIM", "NV_", "CUB_", "THRUST_", "kopt_", "no_sanitize", "disable_sanit")
 """Beginnings of forbidden names without a leading underscore, which a paste could complete."""
+HIDEABLE_NAMES = ("asm", "gnu")
+"""Words that lead to what is refused by its surroundings, which a paste could complete."""
+ATTRIBUTES = _words(
+    "aligned packed noinline always_inline unused maybe_unused may_alias const pure hot cold"
+    " device global shared constant host launch_bounds"
+)
 _ALLOWED = frozenset({"_Pragma"})
 _PROTECTED_PREFIXES = ("kopt_", "KOPT_")
 KEYWORDS = _words(
@@ -95,6 +102,8 @@ def protected_macro(name: str) -> str | None:
     """Return why no candidate may define or undefine `name` as a macro, else None."""
     if name in KEYWORDS:
         return "it is a keyword"
+    if name in ATTRIBUTES:
+        return "it is the name of an attribute"
     if name.startswith(_PROTECTED_PREFIXES):
         return "names with kopt_ belong to kopt"
     if name.startswith("__"):

@@ -13,21 +13,23 @@ from .candidate import Candidate
 from .excerpts import source_excerpt
 from .header_parser import declared_macros
 from .record import Diagnostic
+from .source_declarations import declaration_findings
 from .source_lexer import LogicalLine, Token, logical_lines
+from .source_macros import macro_findings
 from .source_names import (
     CONDITIONALS,
     CUDA_FOLDERS,
     CUDA_HEADERS,
     DIRECTIVES,
-    HIDEABLE_PREFIXES,
     PRAGMAS,
     STANDARD_HEADERS,
     forbidden_name,
     kopt_headers,
-    protected_macro,
 )
 
 MAX_FINDINGS = 20
+_NEAR_HEADER = 0.75
+"""How alike a header must be to be offered: cuda_fp8.hh is, foo.h is not like float.h."""
 
 _SAME_CODE = "the code that is checked is the code that ships"
 _CHARACTERS = (
@@ -35,12 +37,9 @@ _CHARACTERS = (
     (re.compile(r"\\[ \t\v\f]+\r?\n"), "a backslash with blanks behind it ends the line"),
     (re.compile(r"\?\?/"), "the trigraph ??/"),
 )
-_CONDITION_WORDS = frozenset({"defined", "true", "false", "and", "or", "not"})
 _STRING = re.compile(r'^(?:u8|u|U|L)?(?:R"[^(]*\((?P<raw>.*)\)[^)]*"|"(?P<plain>.*)")$', re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:x(?P<hex>[0-9a-fA-F]+)|(?P<octal>[0-7]{1,3})|[\s\S])")
 _FILE_DIRECTIVES = re.compile(r"\.\s*(incbin|include)\b")
-_PASTE = frozenset({"##", "%:%:"})
-_PREFIXES_OF_STRINGS = frozenset({"R", "L", "u", "U", "u8", "LR", "uR", "UR", "u8R"})
 
 
 def screen_source(candidate: Candidate) -> tuple[Diagnostic, ...]:
@@ -54,7 +53,6 @@ class _Screen:
     def __init__(self, source: str) -> None:
         self._source = source
         self._found: dict[int, tuple[str, str | None]] = {}
-        self._own_macros = set(declared_macros(source))
 
     def findings(self) -> list[Diagnostic]:
         for form, what in _CHARACTERS:
@@ -62,13 +60,15 @@ class _Screen:
                 self._refuse(match.start(), f"{what} is not allowed in a source")
         lines = logical_lines(self._source)
         for line in lines:
-            if _directive(line) == "define" and len(line.tokens) > 2:
-                self._own_macros.add(line.tokens[2].text)
-        for line in lines:
             self._check_names(line)
             if line.is_directive:
                 self._check_directive(line)
-        self._check_strings([token for line in lines for token in line.tokens])
+        tokens = [token for line in lines for token in line.tokens]
+        self._check_strings(tokens)
+        for finding in macro_findings(lines, declared_macros(self._source)):
+            self._refuse(*finding)
+        for finding in declaration_findings(tokens):
+            self._refuse(*finding)
         return [self._diagnostic(offset) for offset in sorted(self._found)[:MAX_FINDINGS]]
 
     def _refuse(self, offset: int, message: str, hint: str | None = None) -> None:
@@ -100,10 +100,6 @@ class _Screen:
             self._check_include(line)
         elif name == "pragma":
             self._check_pragma(line.tokens[0], " ".join(t.text for t in line.tokens[2:]))
-        elif name in CONDITIONALS:
-            self._check_condition(line)
-        elif name in ("define", "undef"):
-            self._check_macro(line)
         if any(token.kind == "string" and "\n" in token.text for token in line.tokens):
             self._refuse(hash_token.offset, "a raw string over several lines inside a directive")
 
@@ -125,50 +121,18 @@ class _Screen:
             reason = f"kopt has no header {token.text}; there are {known}"
         else:
             reason = f"the include {token.text} is not on the list of allowed headers"
-        close = get_close_matches(name, STANDARD_HEADERS | CUDA_HEADERS | kopt_headers(), n=2)
+        known_headers = STANDARD_HEADERS | CUDA_HEADERS | kopt_headers()
+        close = get_close_matches(name, known_headers, n=2, cutoff=_NEAR_HEADER)
         hint = f"did you mean {' or '.join(f'<{match}>' for match in close)}?" if close else None
         allowed = "allowed are <kopt/...>, CUDA's own headers and standard headers by name"
+        if token.text.startswith('"') and not close:
+            allowed = f"a candidate is one file: put what it needs into it; {allowed}"
         self._refuse(token.offset, reason, hint or allowed)
 
     def _check_pragma(self, place: Token, text: str) -> None:
         if not PRAGMAS.match(text):
             message = f"#pragma {text[:60]} is not allowed"
             self._refuse(place.offset, message, "allowed are unroll, nounroll and nv_diag_*")
-
-    def _check_condition(self, line: LogicalLine) -> None:
-        for token in line.tokens[2:]:
-            is_known = token.text in self._own_macros or token.text in _CONDITION_WORDS
-            if token.kind == "identifier" and not is_known:
-                message = (
-                    f"#{line.tokens[1].text} tests {token.text}, which this file does not define"
-                )
-                hint = "conditions may test own macros, tune values and KOPT_<AXIS> of specialize"
-                self._refuse(token.offset, message, hint)
-
-    def _check_macro(self, line: LogicalLine) -> None:
-        if len(line.tokens) < 3:
-            return
-        name = line.tokens[2]
-        if reason := protected_macro(name.text):
-            message = f"#{line.tokens[1].text} of {name.text} is not allowed: {reason}"
-            self._refuse(name.offset, message)
-        if line.tokens[1].text == "define":
-            self._check_pastes(line)
-
-    def _check_pastes(self, line: LogicalLine) -> None:
-        """Refuse ## unless its first operand is literal text that cannot begin a hidden name."""
-        body = line.tokens[3:]
-        parameters = _parameters(body)
-        for index, token in enumerate(body):
-            is_first = index < 2 or body[index - 2].text not in _PASTE
-            if token.text not in _PASTE or not is_first:
-                continue
-            left = body[index - 1] if index else token
-            if left.text == "," and index + 1 < len(body) and body[index + 1].text == "__VA_ARGS__":
-                continue
-            if left.kind != "identifier" or left.text in parameters or _could_hide(left.text):
-                message = "## may only extend a name whose first part stands in the macro itself"
-                self._refuse(token.offset, message, "write kernel_##name, not a##b or _##name")
 
     def _check_strings(self, tokens: list[Token]) -> None:
         for is_string, group in groupby(tokens, key=lambda token: token.kind == "string"):
@@ -198,26 +162,6 @@ def _directive(line: LogicalLine) -> str | None:
 
 def _is_in_cuda_folder(name: str) -> bool:
     return CUDA_FOLDERS.fullmatch(name) is not None
-
-
-def _parameters(body: tuple[Token, ...]) -> frozenset[str]:
-    """Return the parameter names of a macro; more than these if it is no function."""
-    if not body or body[0].text != "(":
-        return frozenset()
-    names: set[str] = set()
-    for token in body[1:]:
-        if token.text == ")":
-            break
-        names.add(token.text)
-    return frozenset({*names, "__VA_ARGS__"})
-
-
-def _could_hide(prefix: str) -> bool:
-    """Whether pasting behind `prefix` can make a forbidden name or a string."""
-    is_prefix_of_forbidden = any(
-        name.startswith(prefix) or prefix.startswith(name) for name in HIDEABLE_PREFIXES
-    )
-    return prefix.startswith("_") or is_prefix_of_forbidden or prefix in _PREFIXES_OF_STRINGS
 
 
 def _content(literal: str) -> str:

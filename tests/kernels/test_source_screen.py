@@ -26,7 +26,12 @@ def found(body: str) -> list[str]:
         'const char* text = "__CUDA_ARCH__ // /* #include <../x>";',
         'const char* raw = R"x(#include </etc/passwd> " )" )x";',
         "#if BLOCK > 64 && KOPT_H == 2048 && defined(USE_LDG)\n#elif USE_LDG\n#else\n#endif",
-        "#define ROWS 4\n#ifdef ROWS\n#endif\n#ifndef MINE\n#define MINE\n#endif",
+        "#define ROWS 4\n#ifdef ROWS\n#endif\n#ifndef BLOCK\n#define BLOCK 1\n#endif",
+        "#if USE_LDG\n#define W 4\n#elif 1\n#define W 2\n#else\n#define W 1\n#endif\n#if W\n#endif",
+        "#define TWICE(x) (2 * (x))\n#define ROWS TWICE(BLOCK)\n#if ROWS > 64 && TWICE(1)\n#endif",
+        "struct __attribute__((aligned(16), packed)) S {}; __attribute__((noinline)) void f();",
+        'asm("mov.u32 %0, %%laneid;" : "=r"(x)); asm volatile("bar.sync 0;");',
+        "#if USE_LDG\n#include <cub/block/block_reduce.cuh>\n#endif\n#define ROWS 4",
         "#pragma unroll 4\n#pragma unroll\n#pragma nounroll\n#pragma nv_diag_suppress 177",
         '_Pragma("unroll") for (;;) {}',
         '#define KERNEL(NAME, T) extern "C" __global__ void kernel_##NAME(T* x)',
@@ -106,6 +111,38 @@ def test_honest_source_passes(body: str) -> None:
         ('int a = __nvvm_reflect("__CUDA_ARCH");', "a probe of the target"),
         ("bool b = __builtin_is_constant_evaluated();", "a probe of the target"),
         ("auto f = __builtin_FILE();", "a probe of the build"),
+        ("#ifndef MINE\n#define MINE\n#endif", "#ifndef tests MINE, which this file"),
+        ("#ifdef NDEBUG\n#endif\n#define NDEBUG", "#ifdef tests NDEBUG"),
+        ("#if 0\n#define NDEBUG\n#endif\n#ifdef NDEBUG\n#endif", "#ifdef tests NDEBUG"),
+        (
+            "#if 0\n#define A\n#elif 1\n#define A\n#endif\n#ifdef A\n#endif",
+            "#ifdef tests A, which",
+        ),
+        ("#define A NDEBUG\n#if A\n#endif", "#if tests A, which stands for NDEBUG"),
+        ("#define B(x) NDEBUG\n#define A B(1)\n#if A\n#endif", "which stands for NDEBUG"),
+        ("#define A (NDEBUG)\n#if A\n#endif", "which stands for NDEBUG"),
+        ("#define CAT\\\n(x, y) x##y", "## may only extend a name"),
+        ("#define A defined(NDEBUG)\n#if A\n#endif", "which stands for NDEBUG"),
+        ("#define fp a\n#include <cuda_fp8.h>", "an #include behind a #define"),
+        ("#undef NAN\n#include <math.h>", "an #include behind a #define"),
+        ("#undef BLOCK", "#undef of BLOCK is not allowed: the header comment declares it"),
+        ("#define BLOCK 7", "#define of BLOCK is not allowed: the header comment"),
+        ("#ifndef H\n#endif\n#define BLOCK 7", "#define of BLOCK is not allowed"),
+        ("#define TEXT(x) #x", "# in a macro"),
+        ("#define TEXT(...) f(# __VA_ARGS__)", "# in a macro"),
+        ("#define HIDE(x) as##x", "## may only extend a name"),
+        ("#define HIDE(x) gn##x", "## may only extend a name"),
+        ('void f() asm("g");', "asm without volatile and without operands"),
+        ('void f() __asm__("g");', "__asm__ without volatile"),
+        ('void f() __asm("g" DROP(:));', "__asm without volatile"),
+        ("#define A asm", "asm without volatile"),
+        ('__attribute__((section(".x"))) int a;', "the attribute section is not allowed"),
+        ('__attribute((alias("f"))) void g();', "the attribute alias is not allowed"),
+        ('__attribute__((aligned("4"))) int a;', "an attribute with a string"),
+        ("__attribute__((constructor)) void f() {}", "the attribute constructor is not allowed"),
+        ("#define A __attribute__\nvoid A((x)) f();", "must stand with its whole list"),
+        ("#define packed constructor", "packed is not allowed: it is the name of an attribute"),
+        ('[[gnu::section(".x")]] int a;', "gnu is the name space of attributes"),
         ("#define CAT(a, b) a##b", "## may only extend a name"),
         ("#define CAT(a, b) a%:%:b", "write # instead of %:%:"),
         ("#define HIDE(x) __CUDA##x", "## may only extend a name"),
@@ -180,3 +217,8 @@ def test_unfinished_source_does_not_make_the_screen_fail(body: str) -> None:
 
 def test_source_without_header_is_screened() -> None:
     assert screen_source(Candidate("#include </etc/passwd>\n"))[0].line == 1
+
+
+def test_a_header_of_one_s_own_is_told_that_a_candidate_is_one_file() -> None:
+    (found,) = screen_source(Candidate('#include "foo.h"\n'))
+    assert (found.hint or "").startswith("a candidate is one file")

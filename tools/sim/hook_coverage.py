@@ -13,7 +13,7 @@ DUMP_FLAG = "-fdump-tree-tsan-lineno=unit.tsan"
 """Makes g++ write the program, as it is right after instrumentation, into unit.tsan."""
 
 _PLACE = re.compile(r"\[[^\[\]]*?:(\d+):\d+(?: discrim \d+)?\] ?")
-_END = re.compile(r"\)(?: \[[\w ]+\])*;$")  # some calls have a remark: [tail call]
+_END = re.compile(r"\);(?: \[[\w ]+\])*$")  # some calls have a remark: [tail call]
 _MEMORY = re.compile(r"\*|->|\bMEM\b|\[")
 # Of constant size it becomes moves. The names without __builtin_ lead to the runtime (device.h).
 _BLOCK_COPY = re.compile(r"\b__builtin_mem(?:cpy|move|set) \((?![^,]*&)[^,]*,(?![^,]*&)")

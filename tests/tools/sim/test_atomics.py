@@ -6,7 +6,7 @@ import pytest
 
 from kopt.kernels.plan import Argument, Launch, Scratch
 from kopt.kernels.status import Status
-from support.sim_run import Sim, SimCase, line_of
+from support.sim_run import Array, Sim, SimCase, line_of
 
 KERNEL = 'extern "C" __global__ void k'
 
@@ -45,7 +45,7 @@ def test_integer_atomics_of_every_kind(sim: Sim, space: str) -> None:
 
 
 def test_atomics_on_floats_and_wide_and_narrow_types(sim: Sim) -> None:
-    outputs = {
+    outputs: dict[str, Array] = {
         "f": np.zeros(1, np.float32),
         "d": np.zeros(1, np.float64),
         "h": np.zeros(1, np.float16),
@@ -236,13 +236,13 @@ def test_later_launches_see_earlier_results_without_a_race(sim: Sim) -> None:
     }
     extern "C" __global__ void second(int* tmp, int* out) {
       const int i = blockIdx.x * 32 + threadIdx.x;
-      out[i] = tmp[127 - i] + 1; 
+      out[i] = tmp[127 - i] + 1;
     }
     extern "C" __global__ void third(int* out, int n, long long m, float f) {
       out[threadIdx.x] += n + (int)(m >> 40) + (int)(2 * f);
     }"""
-    tmp, inputs, out = (Argument(kind=k, name=n) for k, n in
-                        (("scratch", "tmp"), ("tensor", "in"), ("tensor", "out")))  # fmt: skip
+    tmp = Argument(kind="scratch", name="tmp")
+    inputs, out = (Argument(kind="tensor", name=name) for name in ("in", "out"))
     numbers = (
         Argument(kind="int32", name="n", value=-3),
         Argument(kind="int64", name="m", value=-(5 << 40)),
@@ -262,5 +262,5 @@ def test_later_launches_see_earlier_results_without_a_race(sim: Sim) -> None:
         launches=launches,
     )
     for workers in (1, 2, 4):
-        out = sim.with_(workers=workers).outputs(case)["out"]
-        np.testing.assert_array_equal(out, x[::-1] * 2 + 1 - 5)
+        found = sim.with_(workers=workers).outputs(case)["out"]
+        np.testing.assert_array_equal(found, x[::-1] * 2 + 1 - 5)

@@ -1,5 +1,6 @@
 """Floating-point functions against exact or float64 values."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import ml_dtypes
@@ -7,12 +8,12 @@ import numpy as np
 import pytest
 
 from kopt.kernels.rounding import round_to_bf16, round_to_e2m1, round_to_e4m3
-from support.sim_run import Sim, SimCase
+from support.sim_run import Array, Sim, SimCase
 
 KERNEL = 'extern "C" __global__ void k'
 
 # Expression over float x; what numpy computes in float64.
-APPROXIMATIONS = {
+APPROXIMATIONS: dict[str, Callable[[Array], Array]] = {
     "__expf(x)": np.exp,
     "expf(x)": np.exp,
     "__exp10f(x)": lambda x: 10.0**x,
@@ -110,7 +111,7 @@ def _to_odd(a: float, b: float, c: float) -> float:
 
 @pytest.mark.parametrize(("dtype", "name"), [("bfloat16", "__nv_bfloat16"), ("float16", "__half")])
 def test_unary_narrow_functions_round_the_float_result(sim: Sim, dtype: str, name: str) -> None:
-    functions = {
+    functions: dict[str, Callable[[Array], Array]] = {
         "hexp": np.exp,
         "hexp2": np.exp2,
         "hlog": np.log,

@@ -1,0 +1,302 @@
+"""cp.async, mbarriers, bulk copies and tensor maps, through the wrappers of kernels/common."""
+
+import numpy as np
+import pytest
+
+from kopt.kernels.plan import Argument, Launch, TensorMap
+from kopt.kernels.status import Status
+from support.sim_run import Array, Sim, SimCase, line_of
+
+KERNEL = 'extern "C" __global__ void k'
+X = np.arange(256, dtype=np.float32)
+
+PIPELINE = (
+    "#include <kopt/cp_async.cuh>\n"
+    + KERNEL
+    + """(const float* in, float* out) {
+  __shared__ alignas(16) float s[2][128];
+  const int t = threadIdx.x;
+  for (int stage = 0; stage < 2; ++stage) {
+    kopt::cp_async<16>(&s[stage][4 * t], in + 128 * stage + 4 * t);
+    kopt::cp_async_commit_group();
+  }
+  for (int stage = 0; stage < 2; ++stage) {
+    if (stage == 0) kopt::cp_async_wait_group<1>(); else kopt::cp_async_wait_group<0>();
+    BARRIER
+    for (int i = 0; i < 4; ++i) out[128 * stage + 4 * t + i] = s[stage][127 - 4 * t - i];  // read
+  }
+}"""
+)
+
+
+def _case(source: str, outputs: int = 256, block: int = 32) -> SimCase:
+    shape = np.zeros(outputs, np.float32)
+    return SimCase(source, {"in": X}, {"out": shape}, block=(block, 1, 1))
+
+
+def test_a_pipeline_of_copies(sim: Sim) -> None:
+    case = _case(PIPELINE.replace("BARRIER", "__syncthreads();"))
+    outcome = sim.execute(case)
+    expected = np.concatenate([X[127::-1], X[:127:-1]])
+    np.testing.assert_array_equal(outcome.outputs["out"], expected)
+    assert outcome.cpu_bodies == ("cp_async",)
+
+
+def test_reading_before_the_wait_or_without_a_barrier_is_found(sim: Sim) -> None:
+    late = PIPELINE.replace("kopt::cp_async_wait_group<1>()", "__syncwarp()")
+    # A quick thread's second wait may land its copies while a slow one reads: then it is a race.
+    found = sim.fault(_case(late.replace("BARRIER", "__syncthreads();")), Status.DATA_RACE)
+    assert found.line == line_of(late, "// read")
+    never = PIPELINE.replace("else kopt::cp_async_wait_group<0>()", "").replace("<1>()", "<2>()")
+    case = _case(never.replace("BARRIER", "__syncthreads();"))
+    assert sim.execute(case).status is Status.UNINITIALIZED_READ
+    case = _case(PIPELINE.replace("BARRIER", ""))
+    for seed in (0, 1):
+        assert sim.with_(seed=seed).execute(case).status is Status.DATA_RACE
+
+
+@pytest.mark.parametrize(
+    ("call", "status"),
+    [
+        ("kopt::cp_async<16>(s, in + 256)", Status.OUT_OF_BOUNDS),
+        ("kopt::cp_async<4>(s + 64, in)", Status.OUT_OF_BOUNDS),
+        ("kopt::cp_async<16>(s + 2, in)", Status.MISALIGNED),
+        ("kopt::cp_async<8>(s, in + 1)", Status.MISALIGNED),
+        ("kopt::cp_async<16>(s, out)", Status.UNINITIALIZED_READ),
+    ],
+)
+def test_faults_of_a_copy_name_the_line_that_started_it(
+    sim: Sim, call: str, status: Status
+) -> None:
+    source = f"""#include <kopt/cp_async.cuh>
+    {KERNEL}(const float* in, float* out) {{ __shared__ alignas(16) float s[64];
+      {call};
+      kopt::cp_async_commit_group();
+      kopt::cp_async_wait_group<0>();
+    }}"""
+    assert sim.fault(_case(source, block=1), status).line == 3
+
+
+def test_a_zero_filled_copy_reads_nothing(sim: Sim) -> None:
+    source = f"""#include <kopt/cp_async.cuh>
+    {KERNEL}(const float* in, float* out) {{ __shared__ alignas(16) float s[128];
+      const int t = threadIdx.x;
+      kopt::cp_async_zfill_16(s + 4 * t, in + 4 * t + 1000 * (t > 7), t <= 7);
+      kopt::cp_async_commit_group(); kopt::cp_async_wait_group<0>();
+      for (int i = 0; i < 4; ++i) out[4 * t + i] = s[4 * t + i]; }}"""
+    out = sim.outputs(_case(source, 128))["out"]
+    np.testing.assert_array_equal(out, np.where(np.arange(128) < 32, X[:128], 0))
+
+
+BULK = """#include <kopt/bulk_copy.cuh>
+extern "C" __global__ void k(const float* in, float* out) {
+  __shared__ alignas(128) float s[2][64];
+  __shared__ kopt::mbarrier_t full[2];
+  const int t = threadIdx.x;
+  if (t == 0) {
+    kopt::mbarrier_init(&full[0], 1); kopt::mbarrier_init(&full[1], 1);
+    kopt::fence_mbarrier_init();
+  }
+  __syncthreads();
+  for (int i = 0; i < 4; ++i) {
+    if (t == 0) {
+      kopt::mbarrier_arrive_expect_tx(&full[i % 2], 256);
+      kopt::bulk_load(s[i % 2], in + 64 * i, 256, &full[i % 2]);
+    }
+    kopt::mbarrier_wait_parity(&full[i % 2], i / 2 % 2);  // wait
+    s[i % 2][t] *= 2;
+    kopt::fence_proxy_async();
+    __syncthreads();
+    if (t == 0) {
+      kopt::bulk_store(out + 64 * i, s[i % 2], 256);
+      kopt::bulk_commit_group();
+      kopt::bulk_wait_group<0>();
+    }
+    __syncthreads();
+  }
+}"""
+
+
+def test_bulk_copies_through_mbarriers(sim: Sim) -> None:
+    for seed in (0, 1, 2):
+        outcome = sim.with_(seed=seed).execute(_case(BULK, block=64))
+        np.testing.assert_array_equal(outcome.outputs["out"], 2 * X)
+        assert outcome.cpu_bodies == ("bulk_load", "bulk_store", "mbarrier")
+
+
+def test_mbarriers_that_never_complete_or_were_never_made_are_told(sim: Sim) -> None:
+    short = BULK.replace("in + 64 * i, 256,", "in + 64 * i, 240,")
+    found = sim.fault(_case(short, block=64), Status.BARRIER_DIVERGENCE)
+    assert "lacks 0 arrivals and 16 bytes" in found.message
+    assert found.line == line_of(short, "// wait")
+    unmade = BULK.replace("kopt::mbarrier_init(&full[1], 1);", "")
+    found = sim.fault(_case(unmade, block=64), Status.UNINITIALIZED_READ)
+    assert "was not initialised" in found.message
+    assert found.line == line_of(unmade, "expect_tx")
+
+
+def test_a_bulk_load_that_nobody_waited_for_has_not_landed(sim: Sim) -> None:
+    early = BULK.replace("kopt::mbarrier_wait_parity(&full[i % 2], i / 2 % 2);", "")
+    assert sim.execute(_case(early, block=64)).status is Status.UNINITIALIZED_READ
+    lost = BULK.replace("kopt::bulk_wait_group<0>();", "")
+    out = sim.outputs(_case(lost, block=64))["out"]
+    assert len(set(out.view(np.uint32).tolist())) == 1  # the poison: no store took place
+
+
+ROWS, COLUMNS = 24, 40
+TILE = """#include <kopt/bulk_copy.cuh>
+extern "C" __global__ void k(const __grid_constant__ CUtensorMap in_map,
+                             const __grid_constant__ CUtensorMap back_map,
+                             float* out, int x, int y) {
+  extern __shared__ __align__(1024) float tile[];
+  __shared__ kopt::mbarrier_t full;
+  if (threadIdx.x == 0) {
+    kopt::mbarrier_init(&full, 1);
+    kopt::mbarrier_arrive_expect_tx(&full, SIZE * 4);
+    kopt::tma_load_2d(tile, &in_map, &full, x, y);
+  }
+  __syncthreads();
+  kopt::mbarrier_wait_parity(&full, 0);
+  for (int i = threadIdx.x; i < SIZE; i += 32) out[i] = tile[i];
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    kopt::tma_store_2d(&back_map, tile, x, y);
+    kopt::bulk_commit_group();
+    kopt::bulk_wait_group<0>();
+  }
+}"""
+
+
+def _swizzled(tile: Array, swizzle: int) -> Array:
+    """Exchange 16-byte chunks: bits 4.. of the byte offset with those from bit 7 on."""
+    offsets = np.arange(tile.size) * 4
+    bits = {0: 0, 32: 1, 64: 3, 128: 7}[swizzle]
+    found = np.empty(tile.size, np.float32)
+    found[(offsets ^ ((offsets >> 7 & bits) << 4)) // 4] = tile.reshape(-1)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("swizzle", "box", "start", "steps"),
+    [
+        ("none", (4, 8), (5, 3), (1, 1)),
+        ("32", (16, 8), (0, 0), (1, 1)),
+        ("64", (8, 16), (8, 8), (1, 1)),
+        ("128", (8, 32), (8, 0), (1, 1)),
+        ("128", (16, 32), (16, 24), (1, 1)),  # over the right and the lower edge
+        ("none", (4, 8), (-2, -3), (1, 1)),  # over the left and the upper edge
+        ("none", (8, 8), (4, 0), (3, 1)),  # every third row of eight: three rows
+    ],
+)
+def test_tiles_of_a_tensor_map_equal_a_numpy_model(
+    sim: Sim,
+    swizzle: str,
+    box: tuple[int, int],
+    start: tuple[int, int],
+    steps: tuple[int, int],
+) -> None:
+    source = np.arange(1, ROWS * COLUMNS + 1, dtype=np.float32).reshape(ROWS, COLUMNS)
+    rows, columns = -(-box[0] // steps[0]), box[1]
+
+    def describe(name: str, tensor: str) -> TensorMap:
+        return TensorMap.model_validate(
+            {"name": name, "tensor": tensor, "view": (ROWS, COLUMNS), "box": box}
+            | {"element_strides": steps, "swizzle": swizzle}
+        )
+
+    numbers = tuple(
+        Argument(kind="int32", name=name, value=value)
+        for name, value in (("x", start[1]), ("y", start[0]))
+    )
+    maps = (describe("in_map", "in"), describe("back_map", "back"))
+    arguments = (
+        *(Argument(kind="tensor_map", name=m.name) for m in maps),
+        Argument(kind="tensor", name="out"),
+        *numbers,
+    )
+    case = SimCase(
+        TILE,
+        {"in": source},
+        {"out": np.zeros(rows * columns, np.float32), "back": np.zeros_like(source)},
+        inout=frozenset(("back",)),
+        tensor_maps=maps,
+        launches=(
+            Launch(
+                kernel="k",
+                grid=(1, 1, 1),
+                block=(32, 1, 1),
+                dynamic_smem_bytes=rows * columns * 4,
+                arguments=arguments,
+            ),
+        ),
+        defines={"SIZE": rows * columns},
+    )
+    outcome = sim.execute(case)
+    assert outcome.status is Status.PASSED, outcome.diagnostics
+    y = start[0] + steps[0] * np.arange(rows)[:, None] + np.zeros((1, columns), int)
+    x = start[1] + np.arange(columns)[None, :] + np.zeros((rows, 1), int)
+    inside = (y >= 0) & (y < ROWS) & (x >= 0) & (x < COLUMNS)
+    tile = np.where(inside, source[y.clip(0, ROWS - 1), x.clip(0, COLUMNS - 1)], 0)
+    expected = _swizzled(tile, int(swizzle.replace("none", "0")))
+    np.testing.assert_array_equal(outcome.outputs["out"], expected)
+    back = np.zeros_like(source)
+    back[y[inside], x[inside]] = tile[inside]
+    np.testing.assert_array_equal(outcome.outputs["back"], back)
+    assert outcome.cpu_bodies == ("mbarrier", "tma_load", "tma_store")
+
+
+def test_one_dimensional_tiles_and_what_no_simulator_map_has(sim: Sim) -> None:
+    source = """#include <kopt/bulk_copy.cuh>
+    extern "C" __global__ void k(const float* in, float* out,
+                                 const __grid_constant__ CUtensorMap map) {
+      __shared__ alignas(128) float tile[64];
+      __shared__ kopt::mbarrier_t full;
+      if (threadIdx.x == 0) {
+        kopt::mbarrier_init(&full, 1);
+        kopt::mbarrier_arrive_expect_tx(&full, 256);
+        kopt::tma_load_1d(tile, &map, &full, 224);
+      }
+      __syncthreads();
+      kopt::mbarrier_wait_parity(&full, 0);
+      out[threadIdx.x] = tile[threadIdx.x];
+    }"""
+    plain = TensorMap(name="map", tensor="in", view=(256,), box=(64,), element_strides=(1,))
+    case = SimCase(
+        source, {"in": X}, {"out": np.zeros(64, np.float32)}, tensor_maps=(plain,), block=(64, 1, 1)
+    )
+    out = sim.outputs(case)["out"]
+    np.testing.assert_array_equal(out, np.concatenate([X[224:], np.zeros(32)]))
+    filled = plain.model_copy(update={"fill": "nan"})
+    refused = SimCase(source, case.inputs, case.outputs, tensor_maps=(filled,), block=(64, 1, 1))
+    assert "fill: nan" in sim.fault(refused, Status.UNSUPPORTED_ON_SIM).message
+
+
+def test_wide_accesses_ask_for_their_alignment(sim: Sim) -> None:
+    source = (
+        "#include <kopt/global_access.cuh>\n"
+        + KERNEL
+        + """(const float* in, float* out) {
+      const int t = threadIdx.x;
+      kopt::store_32(out + 8 * t + STORE, kopt::load_32(in + 8 * t + LOAD));
+      kopt::store_streaming_16(out + 8 * t, kopt::load_streaming_16(in + 8 * t + 4)); }"""
+    )
+    aligned = source.replace("STORE", "0").replace("LOAD", "0")
+    outcome = sim.execute(_case(aligned))
+    expected = X.reshape(32, 2, 4)[:, [1, 1]].reshape(-1)
+    np.testing.assert_array_equal(outcome.outputs["out"], expected)
+    assert outcome.cpu_bodies == ("load_32", "store_32")
+    for store, load in (("4", "0"), ("0", "4")):
+        case = _case(source.replace("STORE", store).replace("LOAD", load), block=8)
+        assert sim.fault(case, Status.MISALIGNED).line == 4
+
+
+def test_dependent_launch_calls_are_named(sim: Sim) -> None:
+    source = (
+        "#include <kopt/griddepcontrol.cuh>\n"
+        + KERNEL
+        + """(const float* in, float* out) {
+      kopt::griddepcontrol_wait(); out[threadIdx.x] = in[threadIdx.x];
+      kopt::griddepcontrol_launch_dependents(); }"""
+    )
+    outcome = sim.execute(_case(source, 32))
+    assert outcome.cpu_bodies == ("griddepcontrol_launch_dependents", "griddepcontrol_wait")

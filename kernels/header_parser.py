@@ -42,7 +42,14 @@ _KEYS = (
     "launch",
     "variants",
 )
-_EXAMPLE = "the first characters of the file are: /* kopt: 1"
+_YAML_HINTS = {
+    "'\\t'": "indent with spaces, not tabs",
+    "mapping values are not allowed": 'put a text that has a colon in quotes: note: "a: b"',
+    "while parsing a flow": "a bracket, brace or quote is not closed, or a comma is missing",
+}
+"""What to do about the mistakes whose message by the YAML parser does not say it."""
+
+_EXAMPLE = "a candidate begins with /* kopt: 1 (docs/candidates.md; kopt show ID --example)"
 
 
 def parse_header(candidate: Candidate, problem: Problem) -> HeaderOutcome:
@@ -108,7 +115,9 @@ def _missing_header(source: str) -> Diagnostic:
 
 def _yaml_mistake(error: YamlError, header: str) -> Diagnostic:
     starred = any(line.lstrip().startswith("*") for line in header.splitlines()[1:])
-    hint = "header lines have no leading *" if starred else None
+    hint = next((hint for part, hint in _YAML_HINTS.items() if part in str(error)), None)
+    if starred:
+        hint = "header lines have no leading *"
     return Diagnostic(message=f"header: {error}", line=error.line, hint=hint)
 
 

@@ -4,7 +4,7 @@ What follows from the plan alone was checked when it was resolved. Exact C++ typ
 are `parameter_types.py`'s; the cubin knows only their offsets and sizes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 
 from kopt.config.gpu_specs import GpuSpec
@@ -88,17 +88,24 @@ def check_plan(
         what = f"launch {index} ({launch.kernel})"
         kernel = by_name.get(launch.kernel)
         if kernel is None:
-            message = (
-                f"{what}: the cubin has no such kernel; {near_matches(launch.kernel, by_name)}"
-            )
-            hint = 'a launched kernel is extern "C" __global__'
-            findings.error(message, launch.line, hint)
+            _report_missing(launch, by_name, what, findings)
             continue
         _check_arguments(launch, kernel, what, problem, findings)
         _check_resources(launch, kernel, what, gpu, findings)
         if launch.cooperative and blocks_per_sm is not None:
             _check_co_residency(launch, what, gpu, blocks_per_sm, findings)
     return tuple(findings.diagnostics)
+
+
+def _report_missing(launch: Launch, names: Collection[str], what: str, findings: Findings) -> None:
+    """Report a kernel that the cubin lacks, or that it has under a name mangled as C++."""
+    length_and_name = f"{len(launch.kernel)}{launch.kernel}"
+    if any(name.startswith("_Z") and length_and_name in name for name in names):
+        message = f"{what}: the kernel is compiled under its C++ name"
+        findings.error(message, launch.line, 'write extern "C" before its __global__')
+        return
+    message = f"{what}: the cubin has no such kernel; {near_matches(launch.kernel, names)}"
+    findings.error(message, launch.line, 'a launched kernel is extern "C" __global__')
 
 
 def _check_arguments(

@@ -86,7 +86,9 @@ class _Resolver:
     def plan(self, tune: Mapping[str, int]) -> LaunchPlan | None:
         if not self._holds(self._header.where, "where"):
             message = f"the workload {self._target.workload.name} is outside the candidate's domain"
-            self.findings.error(f"{message}: where: {self._header.where}", self._line("where"))
+            shape = ", ".join(f"{axis} = {value}" for axis, value in self._axes.items())
+            place = f"where is {self._header.where!r}, and {shape}"
+            self.findings.error(f"{message}: {place}", self._line("where"))
             return None
         variant = next(v for v in self._header.variants if self._holds(v.when, "when"))
         values = self._tune_values(tune, variant)

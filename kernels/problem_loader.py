@@ -1,5 +1,7 @@
 """Finding problems: the packaged ones, a user's folder, and one kernel by its id."""
 
+from collections.abc import Collection
+from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -9,11 +11,12 @@ from kopt.config.errors import ToolError
 from .problem import Problem, Workload
 from .problem_file import read_problem
 from .strict_yaml import YamlError
-from .yaml_fields import Findings, near_matches
+from .yaml_fields import Findings, either
 
 FILE_NAME = "problem.yaml"
 MAX_FILE_BYTES = 64 * 1024
 _MISTAKES_SHOWN = 5
+_NEAR_SHOWN = 5
 
 
 def load_problem(folder: Path) -> Problem:
@@ -79,7 +82,16 @@ def find_kernel(kernel_id: str, extra: Path | None = None) -> tuple[Problem, Wor
     if kernel_id in problems:
         workloads = ", ".join(problems[kernel_id].kernel_ids)
         raise ToolError(f"{kernel_id!r} is a problem; its kernel ids are {workloads}")
-    raise ToolError(f"no kernel is called {kernel_id[:120]!r}; {near_matches(kernel_id, kernels)}")
+    raise ToolError(f"no kernel is called {kernel_id[:120]!r}; {_near_kernels(kernel_id, kernels)}")
+
+
+def _near_kernels(kernel_id: str, kernels: Collection[str]) -> str:
+    """Return the ids that look like `kernel_id`, else those that contain it, else their number."""
+    containing = [name for name in sorted(kernels) if kernel_id and kernel_id in name]
+    close = get_close_matches(kernel_id, sorted(kernels), n=3) or containing[:_NEAR_SHOWN]
+    if close:
+        return f"did you mean {either(close)}?"
+    return f"'kopt list' shows the {len(kernels)} that there are"
 
 
 @lru_cache

@@ -35,8 +35,17 @@ def near_matches(name: str, known: Iterable[str]) -> str:
     """Return what to say after an unknown name: near matches, else everything that is known."""
     options = sorted(known)
     if close := get_close_matches(name, options, n=3):
-        return f"did you mean {' or '.join(close)}?"
+        return f"did you mean {either(close)}?"
     return f"known: {', '.join(options) or 'none'}"
+
+
+def either(names: Sequence[str]) -> str:
+    """Return `names` as alternatives: "a", "a or b", "a, b or c"."""
+    return " or ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def _place(text: str, error: ExpressionError) -> str:
+    return f"in {text[:80]!r}, character {error.position + 1}"
 
 
 def described(node: Node) -> str:
@@ -175,7 +184,7 @@ class Fields:
             try:
                 check_expression(part, names)
             except ExpressionError as error:
-                self.error(key, f"{error} in {part[:80]!r} at character {error.position + 1}")
+                self.error(key, f"{error} ({_place(part, error)})")
                 return default
         return parts
 
@@ -239,7 +248,6 @@ def predicate_of(node: Node, what: str, names: frozenset[str], findings: Finding
     try:
         check_predicate(node.text, names)
     except ExpressionError as error:
-        place = f"in {node.text[:80]!r} at character {error.position + 1}"
-        findings.error(f"{what}: {error} {place}", node.line)
+        findings.error(f"{what}: {error} ({_place(node.text, error)})", node.line)
         return "true"
     return node.text

@@ -263,3 +263,23 @@ def test_declared_macros_are_read_without_a_problem() -> None:
     assert declared_macros(FULL) == {"BLOCK", "ROWS", "KOPT_H"}
     assert declared_macros("int x;") == frozenset()
     assert declared_macros("/* kopt: [ */") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [
+        ("  - kernel", "\t- kernel", "spaces, not tabs"),
+        ("family: other", "family: other\nnote: a: b", "in quotes"),
+        ("H, scale]", "H, scale", "not closed"),
+    ],
+)
+def test_yaml_that_cannot_be_read_says_what_to_do(
+    tmp_path: Path, old: str, new: str, hint: str
+) -> None:
+    (found,) = parsed(tmp_path, HEADER.replace(old, new)).diagnostics
+    assert hint in (found.hint or "")
+
+
+def test_a_mistake_in_an_expression_says_where_after_what(tmp_path: Path) -> None:
+    (found,) = parsed(tmp_path, HEADER.replace("grid: B", "grid: 2 * Q")).diagnostics
+    assert found.message.endswith("SM_COUNT, blocks_per_sm (in '2 * Q', character 5)")

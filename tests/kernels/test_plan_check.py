@@ -200,3 +200,11 @@ def test_cooperative_grid_must_be_co_resident(tmp_path: Path) -> None:
     assert "a cooperative grid of 264 blocks; 1 per SM on 132 SMs of H100 are 132" in one[0].message
     assert check_plan(plan, [kernel()], problem, H100, two_per_sm) == ()
     assert check_plan(plan, [kernel()], problem, H100) == ()
+
+
+def test_a_kernel_under_its_cpp_name_is_told_the_missing_words(tmp_path: Path) -> None:
+    problem = tiny_problem(tmp_path)
+    mangled = kernel(name="_Z10scale_rowsPKfPfif")
+    (found,) = check_plan(plan_of(problem), [mangled], problem, H100)
+    assert "under its C++ name" in found.message
+    assert 'extern "C"' in (found.hint or "")

@@ -1,13 +1,15 @@
 """The inputs of one case and what its outputs must hold, as the oracle makes them."""
 
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kopt.config.errors import ToolError
+from kopt.config.errors import KoptError, ToolError
 from kopt.kernels.dtypes import numpy_dtype
 from kopt.kernels.oracle import REGIMES, load_oracle
 from kopt.kernels.problem import Problem, Workload, storage_shape
@@ -39,14 +41,16 @@ def make_case_data(key: CaseKey) -> CaseData:
     """Run the oracle: `numpy.random.default_rng([seed, place of the regime in REGIMES])`.
 
     Raises:
-        ToolError: The oracle is missing, or its arrays are not those of the problem.
+        ToolError: The oracle is missing or fails, or its arrays are not those of the problem.
     """
     oracle = load_oracle(key.problem)
     rng = np.random.default_rng([key.seed, REGIMES.index(key.regime)])
-    inputs = oracle.make_inputs(key.workload, rng, key.regime)
+    with _oracle_call(key, "make_inputs"):
+        inputs = oracle.make_inputs(key.workload, rng, key.regime)
     _refuse_wrong_arrays(key, inputs, ("in", "inout"))
     scalars = {scalar.name: scalar.value for scalar in key.problem.scalars}
-    expected = oracle.expected(inputs, scalars)
+    with _oracle_call(key, "expected"):
+        expected = oracle.expected(inputs, scalars)
     _refuse_wrong_arrays(
         key, {name: entry.rounded for name, entry in expected.items()}, ("out", "inout")
     )
@@ -56,6 +60,23 @@ def make_case_data(key: CaseKey) -> CaseData:
         name: make_reference(key.problem, name, entry) for name, entry in expected.items()
     }
     return CaseData(inputs=inputs, references=references)
+
+
+@contextmanager
+def _oracle_call(key: CaseKey, function: str) -> Iterator[None]:
+    """Report what the problem's own code raises as its author's to mend, with its line."""
+    path = key.problem.folder / "oracle.py"
+    try:
+        yield
+    except KoptError:
+        raise
+    except Exception as error:  # the user's own file: whatever it raises is theirs to mend
+        lines = [
+            f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)
+        ]
+        place = f"{path}:{lines[-1]}" if lines else str(path)
+        what = f"{function}() fails on {key.workload.name}, {key.regime} inputs"
+        raise ToolError(f"{place}: {what}: {type(error).__name__}: {error}") from error
 
 
 def _refuse_wrong_arrays(

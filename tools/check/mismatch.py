@@ -50,6 +50,6 @@ def make_diagnostic(
 ) -> Diagnostic:
     """Return the sentence that goes with the mismatch: what the gate allows, and a likely cause."""
     return Diagnostic(
-        message=f"{output.name} of {case.workload.name}, gate {finding.gate}: {finding.note}",
+        message=f"tensor {output.name!r}, gate {finding.gate}: {finding.note}",
         hint=likely_cause(output, finding, initial),
     )

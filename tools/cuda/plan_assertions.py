@@ -43,11 +43,23 @@ def as_plan_errors(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def as_unfinished_source(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Return `diagnostics` with errors behind the candidate's end explained as what they are."""
+    """Return `diagnostics` with errors behind the candidate's end explained as what they are.
+
+    Assertions that fail beside an error in the candidate's own lines are left out: they are told
+    once the code compiles.
+    """
+    found = tuple(diagnostics)
+    has_own_error = any(d.severity == "error" and d.file != ASSERTIONS_FILE for d in found)
     hint = "the source ends inside an open brace, bracket, #if or string"
     return tuple(
         diagnostic
         if diagnostic.file != ASSERTIONS_FILE
         else diagnostic.model_copy(update={"file": None, "hint": hint})
-        for diagnostic in diagnostics
+        for diagnostic in found
+        if not (has_own_error and _is_assertion(diagnostic))
     )
+
+
+def _is_assertion(diagnostic: Diagnostic) -> bool:
+    is_behind = diagnostic.file == ASSERTIONS_FILE
+    return is_behind and _FAILED_ASSERTION.search(diagnostic.message) is not None

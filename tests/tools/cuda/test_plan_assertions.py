@@ -35,3 +35,8 @@ def test_another_error_behind_the_source_is_not_the_plan_s() -> None:
 def test_a_candidate_cannot_pass_its_own_assertion_off_as_the_plan_s() -> None:
     own = Diagnostic(message='static assertion failed with "kernel"', line=4)
     assert as_plan_errors([own]) == ()
+
+
+def test_an_assertion_beside_an_error_of_the_code_is_no_unfinished_source() -> None:
+    own = Diagnostic(message="expected an integral type", line=19)
+    assert as_unfinished_source([own, assertion("parameter 3 must be int")]) == (own,)

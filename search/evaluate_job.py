@@ -131,7 +131,8 @@ def _summary(checked: CheckResult) -> str:
     if checked.status is Status.PASSED:
         executions = sum(workload.executions for workload in checked.workloads)
         workloads = len(checked.workloads)
-        return f"{executions} executions of {workloads} workload(s) agree with the oracle"
+        shapes = "1 workload" if workloads == 1 else f"{workloads} workloads"
+        return f"{executions} executions of {shapes} agree with the oracle"
     if checked.mismatch is not None:
         found = checked.mismatch
         return (

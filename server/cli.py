@@ -70,6 +70,7 @@ group = click.version_option(__version__, message="kopt %(version)s")(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `kopt` with `arguments` (default: the process's) and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _open_missing_streams()
     try:
         # Not `group.main`: it ends a broken pipe with 1, which here means something else.
         with group.make_context("kopt", words) as context:
@@ -94,11 +95,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return failure.code
 
 
+def _open_missing_streams() -> None:
+    """Give a process that was started without stdout or stderr one that swallows everything.
+
+    Else the next file that is opened would get their numbers, and be written to.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+
+
 def _report(failure: Failure, as_json: bool) -> None:
     """Write the failure: one line on stderr, or with --json one document on stdout."""
     if as_json:
-        click.echo(json.dumps(failure.document()))
-        return
+        try:
+            click.echo(json.dumps(failure.document()))
+            sys.stdout.flush()
+            return
+        except OSError:  # stdout itself is what failed: say so on stderr
+            _discard_stdout()
     click.echo(f"kopt: {failure.message}", err=True)
     if failure.hint:
         click.echo(failure.hint, err=True)

@@ -1,5 +1,6 @@
 """How a command ends: the exit codes, and the one line or JSON document of a failed call."""
 
+import errno
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -8,6 +9,17 @@ import click
 from kopt.config.errors import InfraError, KoptError, ToolError
 
 ERROR_SCHEMA = "kopt.error/1"
+
+MACHINE_ERRNOS = {
+    errno.ENOSPC: "free some space, or set KOPT_HOME to a folder on another disk",
+    errno.EDQUOT: "your quota is used up: free some space, or set KOPT_HOME elsewhere",
+    errno.EROFS: "set KOPT_HOME to a folder you can write",
+    errno.EIO: "the disk has a fault: set KOPT_HOME to a folder on another one",
+    errno.EMFILE: "raise the limit of open files (ulimit -n), or lower KOPT_JOBS",
+    errno.ENFILE: "too many files are open on this machine: try again",
+    errno.ENOMEM: "the memory is used up: lower KOPT_JOBS",
+}
+"""Ways in which any system call may fail without a bug of ours, with what to do about each."""
 
 
 class ExitCode(IntEnum):
@@ -76,6 +88,10 @@ def failure_of(error: BaseException) -> Failure:
         return Failure("interrupted", str(error), None, ExitCode.INTERRUPTED)
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return Failure("interrupted", "interrupted", None, ExitCode.INTERRUPTED)
+    if isinstance(error, OSError) and error.errno in MACHINE_ERRNOS:
+        where = f" ({error.filename})" if error.filename else ""
+        hint = MACHINE_ERRNOS[error.errno]
+        return Failure("machine", f"{error.strerror}{where}", hint, ExitCode.MACHINE)
     message = f"{type(error).__name__}: {error}"
     hint = "This is a bug in kopt: please report it with the traceback."
     return Failure("bug", message, hint, ExitCode.BUG)

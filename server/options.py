@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from kopt.config.errors import SetupError, ToolError
+from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import DEFAULT_ARCH
 
 ARCH = re.compile(r"sm_\d{2,3}[af]?")
@@ -19,9 +20,11 @@ def one_arch(_: click.Context, __: click.Parameter, text: str) -> str:
 
     Raises:
         click.BadParameter: It is no architecture of nvcc's form.
+        ToolError: kopt has no data sheet for it.
     """
     if not ARCH.fullmatch(text):
         raise click.BadParameter(f"{text!r} is not an architecture such as sm_100a or sm_90a")
+    gpu_for_arch(text)
     return text
 
 
@@ -30,6 +33,7 @@ def arch_list(ctx: click.Context, parameter: click.Parameter, text: str) -> tupl
 
     Raises:
         click.BadParameter: A part is no architecture of nvcc's form.
+        ToolError: kopt has no data sheet for one.
     """
     parts = dict.fromkeys(part.strip() for part in text.split(","))
     return tuple(one_arch(ctx, parameter, part) for part in parts)

@@ -1,11 +1,13 @@
 """Which kernel a candidate file is for: named by --kernel, or by the folder that it lies in."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel, load_problem
 
@@ -44,6 +46,27 @@ def find_target(file: Path, kernel_id: str | None, settings: Settings) -> Target
     raise ToolError(
         f"{file} lies in no problem folder: name its kernel with --kernel ID (kopt list)"
     )
+
+
+def refuse_unknown_tune(target: Target, tune: Mapping[str, int] | None) -> None:
+    """Refuse --tune values that the candidate's header does not declare.
+
+    A header with mistakes of its own is left to the compile stage.
+
+    Raises:
+        ToolError: A name or a value is not declared; the message has those that are.
+    """
+    header = parse_header(target.candidate, target.problem).header
+    if header is None:
+        return
+    for name, value in (tune or {}).items():
+        declared = header.tune.get(name)
+        if declared is None:
+            known = ", ".join(header.tune) or "nothing"
+            raise ToolError(f"--tune {name}={value}: {target.candidate.name} declares {known}")
+        if value not in declared:
+            listed = ", ".join(str(option) for option in declared)
+            raise ToolError(f"--tune {name}={value}: {target.candidate.name} declares {listed}")
 
 
 def _workload_of(file: Path, problem: Problem) -> Workload:

@@ -20,7 +20,7 @@ from kopt.server.options import (
 )
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
-from kopt.server.target import find_target
+from kopt.server.target import find_target, refuse_unknown_tune
 from kopt.server.views.check_view import check_view
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.sim.device import SimDevice
@@ -95,6 +95,7 @@ def command(session: Session, options: CheckOptions) -> int:
     """
     device_name(options.device)
     target = find_target(options.file, options.kernel, session.settings)
+    refuse_unknown_tune(target, options.tune)
     with status_line(quiet=session.as_json) as show:
         request = CheckRequest(
             problem=target.problem,

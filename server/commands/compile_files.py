@@ -12,7 +12,7 @@ from kopt.server.exits import ExitCode
 from kopt.server.options import arch_option, kernel_option, tune_option
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
-from kopt.server.target import find_target
+from kopt.server.target import find_target, refuse_unknown_tune
 from kopt.server.views.resource_table import CompiledFile, compile_view
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
 
@@ -54,6 +54,8 @@ def command(session: Session, options: CompileOptions) -> int:
     """
     settings = session.settings
     targets = [find_target(file, options.kernel, settings) for file in options.files]
+    for target in targets:
+        refuse_unknown_tune(target, options.tune)
     compiled: list[CompiledFile] = []
     with status_line(quiet=session.as_json) as show:
         for file, target in zip(options.files, targets, strict=True):

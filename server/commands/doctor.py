@@ -29,6 +29,10 @@ Examples:
 Exit codes: 0 all that is needed is here, 3 something is missing."""
 
 
+NEEDED_MB = 200
+"""The simulator's parts, some hundred binaries and a few runs."""
+
+
 @dataclass(frozen=True)
 class DoctorOptions:
     """Nothing beyond what every command takes."""
@@ -45,7 +49,7 @@ def command(session: Session, options: DoctorOptions) -> int:
         _require("host compiler", lambda: _host_compiler(settings)),
         _require("CUDA compiler", lambda: _cuda_compiler(settings)),
         _require("sandbox", lambda: _sandbox(settings)),
-        _require("state folder", lambda: f"{ensure_folder(settings.home)} is writable"),
+        _require("state folder", lambda: _state_folder(settings)),
         _require("problems", lambda: _problems(settings)),
         _require("processor", lambda: f"{settings.jobs} processes at once (KOPT_JOBS)"),
         _gpu(),
@@ -70,6 +74,16 @@ def _require(name: str, find: Callable[[], str]) -> Finding:
         return Finding(name, True, True, find())
     except KoptError as error:
         return Finding(name, False, True, str(error))
+
+
+def _state_folder(settings: Settings) -> str:
+    free_mb = shutil.disk_usage(ensure_folder(settings.home)).free // 1_000_000
+    if free_mb < NEEDED_MB:
+        raise SetupError(
+            f"{settings.home} has {free_mb} MB free, {NEEDED_MB} are needed:"
+            " free some space, or set KOPT_HOME to a folder on another disk"
+        )
+    return f"{settings.home} is writable, {free_mb / 1000:,.1f} GB free"
 
 
 def _platform() -> str:

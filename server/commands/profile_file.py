@@ -19,7 +19,7 @@ from kopt.server.options import (
 )
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
-from kopt.server.target import find_target
+from kopt.server.target import find_target, refuse_unknown_tune
 from kopt.server.views.profile_view import profile_view
 from kopt.tools.profile_stage import ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
@@ -68,6 +68,7 @@ def command(session: Session, options: ProfileOptions) -> int:
     """
     device_name(options.device)
     target = find_target(options.file, options.kernel, session.settings)
+    refuse_unknown_tune(target, options.tune)
     request = ProfileRequest(
         target.problem, target.workload, target.candidate, options.arch, options.tune
     )

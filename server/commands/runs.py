@@ -131,7 +131,7 @@ def export(session: Session, options: WriteOptions) -> int:
     with view_run(options.run, session.settings) as (reader, _):
         if session.as_json:
             records = [json.loads(line) for line in export_lines(reader)]
-            print_document({"schema": "kopt.run_export/1", "status": "passed", "records": records})
+            print_document({"schema": "kopt.run-export/1", "status": "passed", "records": records})
         elif options.to is not None:
             _write(options.to, (f"{line}\n" for line in export_lines(reader)))
             click.echo(options.to, err=True)

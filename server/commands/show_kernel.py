@@ -38,6 +38,8 @@ class ShowOptions:
 @command_body(ShowOptions)
 def command(session: Session, options: ShowOptions) -> int:
     """Show one kernel: definition, tensors, bytes, rooflines, baselines, how to write one."""
+    if options.example and options.skeleton:
+        raise click.UsageError("--example and --skeleton exclude each other")
     problem, workload = find_kernel(options.kernel, session.settings.problems)
     model = workload_bytes(problem, workload)
     rooflines = [roofline(model, gpu) for gpu in load_gpus().values()]

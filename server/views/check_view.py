@@ -46,22 +46,29 @@ def _parts(name: str, result: CheckResult) -> Iterator[RenderableType]:
 
 def _mismatch(found: Mismatch) -> Text:
     seed = "a hidden seed" if found.seed is None else f"seed {found.seed}"
-    share = found.wrong_elements / found.total_elements
+    share = _share(found.wrong_elements, found.total_elements)
     index = ", ".join(str(part) for part in found.index)
     return Text(
         f"First wrong element: {found.tensor}[{index}] (row {found.row}, column {found.column}):"
         f" expected {found.expected}, got {found.got}\n"
         f"Pattern: {found.pattern}; {found.wrong_elements} of {found.total_elements} elements"
-        f" ({share:.2%}) fail the {found.gate} gate\n"
+        f" ({share}) fail the {found.gate} gate\n"
         f"Workload {found.workload}, {seed}, inputs '{found.regime}'"
     )
+
+
+def _share(part: int, whole: int) -> str:
+    """Return a percentage that says 100% of all elements only, and 0% of none only."""
+    if part == whole:
+        return "100%"
+    return f"{min(max(part / whole, 0.0001), 0.9999):.2%}"
 
 
 def _workloads(result: CheckResult) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("workload", no_wrap=True)
     table.add_column("status", no_wrap=True)
-    for column in ("seeds", "hidden", "poisons", "schedules", "runs", "time"):
+    for column in ("seeds", "hidden", "poisons", "schedules", "runs", "time of runs"):
         table.add_column(column, justify="right")
     for entry in result.workloads:
         counts = (

@@ -49,14 +49,14 @@ def compile_view(files: Sequence[CompiledFile]) -> RenderableType:
 
 def _table(files: Sequence[CompiledFile]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("kernel id / function", no_wrap=True)
+    table.add_column("kernel id, file / function", no_wrap=True)
     table.add_column("arch", no_wrap=True)
     for column in COLUMNS:
         table.add_column(column, justify="left" if column == "limited by" else "right")
     for file in files:
         rows = list(_rows(file))
         if rows:
-            table.add_row(Text(file.result.kernel, style="bold"))
+            table.add_row(Text(f"{file.result.kernel}  {file.name}", style="bold"))
         for row in rows:
             table.add_row(*row)
     return table

@@ -4,8 +4,8 @@ from kopt.kernels.status import Status
 
 ADVICE = {
     Status.PASSED: "Nothing: every gate of the level that was asked for is met.",
-    Status.PLAN_ERROR: "Mend the header comment: the line above says which field and what is "
-    "allowed.",
+    Status.PLAN_ERROR: "Mend the header comment, or the kernel that it launches: the line above "
+    "says what does not fit and what is allowed (docs/candidates.md).",
     Status.COMPILE_ERROR: "Mend the first error; the rest often follow from it.",
     Status.REFUSED: "Remove the construct that is named: it is not allowed in a candidate.",
     Status.INCORRECT: "Start from the first mismatch: its row, column and pattern point at the "
@@ -18,7 +18,8 @@ ADVICE = {
     Status.MISALIGNED: "Align the address to the width of the access, or use a narrower one.",
     Status.UNINITIALIZED_READ: "Write the memory before it is read: scratch and shared memory "
     "start undefined.",
-    Status.DATA_RACE: "Put a barrier or an atomic between the two accesses that are named.",
+    Status.DATA_RACE: "Within a block, put a barrier or an atomic between the two accesses that "
+    "are named; between blocks, let each write elements of its own.",
     Status.BARRIER_DIVERGENCE: "Let every thread of the block reach the same barrier: move it out "
     "of the branch.",
     Status.LAUNCH_ERROR: "Change grid, block, cluster or shared memory to what the device allows.",

@@ -1,13 +1,15 @@
 """Mistakes that people make, each answered by one line, an exit code and no traceback."""
 
+import errno
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from kopt.server.exits import ExitCode
+from kopt.server.exits import ExitCode, failure_of
 from support.command_line import Kopt
 
 KERNEL = "silu_and_mul_b8xh14336"
@@ -110,3 +112,82 @@ def test_the_installed_command_ends_with_the_same_code(tmp_path: Path) -> None:
     )
     assert (run.returncode, run.stdout) == (ExitCode.USAGE, "")
     assert run.stderr.startswith("kopt: no kernel is called 'nothing_like_this'")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        ("nvfp4", "did you mean nvfp4_quantize"),
+        ("zzz", "'kopt list' shows the 28 that there are"),
+    ],
+)
+def test_a_kernel_unlike_any_is_answered_in_one_short_line(
+    kopt: Kopt, kernel: str, said: str
+) -> None:
+    ending = kopt("show", kernel)
+    assert ending.code == ExitCode.USAGE
+    assert said in ending.stderr
+    assert len(ending.stderr) < 250
+
+
+@pytest.mark.parametrize(
+    ("tune", "said"),
+    [("BLOK=128", "declares BLOCK"), ("BLOCK=77", "declares 256, 128, 512, 1024")],
+)
+@pytest.mark.parametrize("command", ["check", "compile", "profile"])
+def test_an_undeclared_tune_value_is_the_caller_s_mistake(
+    kopt: Kopt, reference: Path, command: str, tune: str, said: str
+) -> None:
+    ending = kopt(command, reference, "--tune", tune)
+    assert ending.code == ExitCode.USAGE
+    assert ending.stderr == f"kopt: --tune {tune}: reference.cu {said}\n"
+
+
+def test_an_architecture_without_data_sheet_is_refused_before_any_work(
+    kopt: Kopt, reference: Path
+) -> None:
+    ending = kopt("check", reference, "--arch", "sm_999")
+    assert ending.code == ExitCode.USAGE
+    assert ending.stderr.startswith("kopt: no GPU data sheet for sm_999; known: sm_100a")
+
+
+def test_example_and_skeleton_exclude_each_other(kopt: Kopt) -> None:
+    assert kopt("show", KERNEL, "--example", "--skeleton").code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE])
+def test_a_failing_system_call_is_the_machine_s_fault(number: int) -> None:
+    failure = failure_of(OSError(number, os.strerror(number), "/somewhere/candidate.cubin"))
+    assert failure.code == ExitCode.MACHINE
+    assert failure.message == f"{os.strerror(number)} (/somewhere/candidate.cubin)"
+    assert failure.hint
+
+
+def test_any_other_failing_system_call_is_a_bug() -> None:
+    assert failure_of(OSError(errno.EBADF, "Bad file descriptor")).code == ExitCode.BUG
+
+
+@pytest.mark.parametrize("words", [("list",), ("list", "--json"), ("--help",)])
+def test_a_full_disk_below_stdout_is_one_line_on_stderr(tmp_path: Path, words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-P", "-m", "kopt", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "KOPT_HOME": str(tmp_path)},
+        )
+    assert run.returncode == ExitCode.MACHINE
+    assert run.stderr.startswith("kopt: No space left on device\n")
+    assert "Traceback" not in run.stderr
+
+
+def test_a_closed_stdout_is_no_crash(tmp_path: Path) -> None:
+    command = f"{shlex.quote(sys.executable)} -P -m kopt list >&-"
+    run = subprocess.run(
+        ["/bin/sh", "-c", command],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "KOPT_HOME": str(tmp_path)},
+    )
+    assert "Traceback" not in run.stderr

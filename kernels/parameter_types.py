@@ -86,7 +86,8 @@ def type_assertions(plan: LaunchPlan, problem: Problem) -> str:
     int or a 64-bit integer; a scalar its dtype; a tensor map CUtensorMap by value.
 
     Args:
-        plan: Any plan of the candidate: launches and arguments count, numbers do not.
+        plan: Any plan of the candidate with these defines: a header that gives one of them
+            another value is an error too. Of the launches only names and arguments count.
         problem: Roles and dtypes of the tensors.
     """
     kernels = sorted({launch.kernel for launch in plan.launches})
@@ -96,6 +97,9 @@ def type_assertions(plan: LaunchPlan, problem: Problem) -> str:
         f'\n\n#line 1 "{ASSERTIONS_FILE}"{_PRELUDE}',
         f"namespace kopt_fallback {{\n{fallbacks}}}\nusing namespace kopt_fallback;\n",
     ]
+    for name, value in sorted(plan.defines.items()):
+        message = f"the tune name {name} is also a macro of a header: choose another"
+        lines.append(f'static_assert(({name}) == ({value}), "{message}");\n')
     for index, launch in enumerate(plan.launches, 1):
         lines.append(_launch_assertions(f"kopt_launch_{index}", launch, plan, problem))
     return "".join(lines)

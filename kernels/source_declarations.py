@@ -23,7 +23,7 @@ def declaration_findings(tokens: Sequence[Token]) -> Iterator[Finding]:
         if token.kind != "identifier":
             continue
         if token.text in _ASM and not _is_instruction(tokens, index + 1):
-            message = f"{token.text} without volatile and without operands could rename a function"
+            message = f"{token.text} with neither volatile nor operands is not allowed"
             yield token.offset, message, f"write {token.text} volatile(...)"
         elif token.text in _ATTRIBUTE:
             yield from _attribute_findings(tokens, index)

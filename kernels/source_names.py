@@ -65,12 +65,13 @@ _FORBIDDEN_FORMS = (
     (re.compile(r"KOPT_SIM\w*"), "a test of the simulator"),
     (re.compile(r"kopt_\w+"), "a name that belongs to kopt"),
     (re.compile(r"__(?:tsan|asan|ubsan|sanitizer|cxa)_\w+"), "a function of the checker"),
+    (re.compile(r"NDEBUG"), "a setting of the compiler's command line"),
     (re.compile(r"gnu"), "the name space of attributes that only a CPU compiler knows"),
     (re.compile(r"no_sanitize\w*|disable_sanitizer_\w+"), "an attribute that hides accesses"),
 )
 HIDEABLE_PREFIXES = ("KOPT_SIM", "NV_", "CUB_", "THRUST_", "kopt_", "no_sanitize", "disable_sanit")
 """Beginnings of forbidden names without a leading underscore, which a paste could complete."""
-HIDEABLE_NAMES = ("asm", "gnu")
+HIDEABLE_NAMES = ("asm", "gnu", "NDEBUG")
 """Words that lead to what is refused by its surroundings, which a paste could complete."""
 ATTRIBUTES = _words(
     "aligned packed noinline always_inline unused maybe_unused may_alias const pure hot cold"

@@ -151,6 +151,13 @@ def test_macros_of_the_candidate_do_not_reach_the_assertions(tmp_path: Path) -> 
     assert errors(STAND_IN + kernels() + macros + assertions(tmp_path)) == []
 
 
+def test_a_tune_name_that_a_header_takes_is_refused(tmp_path: Path) -> None:
+    header = HEADER.replace("scratch:", "tune: {FLT_DIG: [1], LANES: [-4]}\nscratch:", 1)
+    source = STAND_IN + "#include <float.h>\n" + kernels() + assertions(tmp_path, header)
+    (error,) = errors(source, "-w", "-DFLT_DIG=1", "-DLANES=-4")
+    assert "the tune name FLT_DIG is also a macro of a header" in error
+
+
 def test_candidate_without_cuda_headers_compiles(tmp_path: Path) -> None:
     header = HEADER.replace(", codes: {dtype: float8_e4m3fn, shape: B}", "").replace("codes, ", "")
     header = header.replace("weight, ", "").replace("x_map, ", "")

@@ -26,6 +26,12 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_QUOTE = re.compile(r"(?:u8|u|U|L)?(?P<quote>[\"'])")
+_LITERAL_REST = {
+    '"': re.compile(r'"(?:\\.|[^"\\\n])*'),
+    "'": re.compile(r"'(?:\\.|[^'\\\n])*"),
+}
+_WITHOUT_LITERALS = re.compile(r"(?P<identifier>[^\W\d][\w$]*)|(?P<punctuation>.)")
 _BLOCK_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _HEADER_NAME = re.compile(r'<[^>\n]*>|"[^"\n]*"')
 _HEADER_DIRECTIVES = frozenset({"include", "include_next", "import", "embed"})
@@ -55,14 +61,48 @@ class LogicalLine:
         return self.tokens[0].text in _HASHES and self.tokens[0].kind == "punctuation"
 
 
+class _OpenQuotes:
+    """Quotes without a partner on their line, which are single characters to the compilers.
+
+    Behind such a quote no other of its kind on the line has a partner either: the first would have
+    found it. So a line is searched once, however many quotes it has.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._searched = {'"': -1, "'": -1}
+
+    def begins_nothing(self, position: int) -> bool:
+        """Whether a quote at `position`, with or without a prefix, opens no literal."""
+        match = _QUOTE.match(self._text, position)
+        if match is None:
+            return False
+        quote, start = match["quote"], match.start("quote")
+        if start < self._searched[quote]:
+            return True
+        rest = _LITERAL_REST[quote].match(self._text, start)
+        assert rest is not None  # it begins with this quote
+        if self._text.startswith(quote, rest.end()):
+            return False
+        self._searched[quote] = rest.end()
+        return True
+
+
 def logical_lines(source: str) -> list[LogicalLine]:
     """Return every logical line that has tokens."""
     text, origins = _spliced(source)
     lines: list[LogicalLine] = []
     tokens: list[Token] = []
+    open_quotes = _OpenQuotes(text)
     position = 0
     while position < len(text):
-        token, end = _next_token(source, text, origins, (position, tokens))
+        if open_quotes.begins_nothing(position):
+            match = _WITHOUT_LITERALS.match(text, position)
+            assert match is not None  # a quote, or the letters before one
+            kind = cast(TokenKind, match.lastgroup)
+            token, end = Token(kind, match[0], origins[position]), match.end()
+        else:
+            token, end = _next_token(source, text, origins, (position, tokens))
         if token is not None:
             tokens.append(token)
         elif text[position] == "\n" and tokens:

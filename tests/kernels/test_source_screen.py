@@ -47,6 +47,7 @@ def found(body: str) -> list[str]:
         "#",
         "int x = a %b;",
         "#if 0\ndon't\n#endif",
+        "#if 0\ndon't \"__CUDA_ARCH__\" \\'\n#endif\nauto a = '\\''; auto b = \"'__CUDA_ARCH__\";",
     ],
 )
 def test_honest_source_passes(body: str) -> None:
@@ -176,6 +177,9 @@ def test_honest_source_passes(body: str) -> None:
         ("int a;\rint b;", "a control character"),
         ('#define X R"(\n)"', "a raw string over several lines inside a directive"),
         ("' __CUDA_ARCH__", "__CUDA_ARCH__"),
+        ('"\\" \'a\' " __CUDA_ARCH__', "__CUDA_ARCH__"),
+        ("u8'\\' L'\\' \"text\" __CUDA_ARCH__", "__CUDA_ARCH__"),
+        ("' \n'a' __CUDA_ARCH__ 'b'", "__CUDA_ARCH__"),
         ("#if 0\ndon't __CUDA_ARCH__\n#endif", "__CUDA_ARCH__"),
         ('R"( )\\\n" )" __CUDA_ARCH__ "', "__CUDA_ARCH__"),
         ("// comment \\\nstill comment\n__CUDA_ARCH__", "__CUDA_ARCH__"),

@@ -20,10 +20,10 @@ _ALIGNED_SHARED = re.compile(
     r"(?P<align>alignas\s*\((?:[^()]|\([^()]*\))*\))"
 )
 _MODULE_VARIABLE = re.compile(
-    r"\b__device__\b(?P<type>[^;(){}=\[]*?)\b(?P<name>[A-Za-z_]\w*)\s*[\[=;{]"
+    r"\b__device__\b(?P<type>(?:(?!__device__)[^;(){}=\[])*?)\b(?P<name>[A-Za-z_]\w*)\s*[\[=;{]"
 )
 _STATIC_SHARED = re.compile(r"\bstatic(\s+__shared__\b)|\b(__shared__\s+)static\b")
-_DECLARED_NAME = re.compile(r"[^;]*?([A-Za-z_]\w*)\s*\[\s*\]\s*;")
+_DECLARED_NAME = re.compile(r"(?:(?!__shared__)[^;])*?\b([A-Za-z_]\w*)\s*\[\s*\]\s*;")
 
 
 def make_unit(source: str, defines: Mapping[str, int], kernels: Sequence[str]) -> str:

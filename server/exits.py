@@ -68,6 +68,10 @@ class Failure:
         }
 
 
+_SQLITE_MACHINE_CODES = frozenset({8, 10, 13, 14})
+"""SQLite's READONLY, IOERR, FULL and CANTOPEN, which are the disk's fault. Source: sqlite.org/rescode.html."""
+
+
 def failure_of(error: BaseException) -> Failure:
     """Return how `error` is reported; exceptions without a case of their own are bugs."""
     if isinstance(error, click.UsageError):
@@ -83,7 +87,7 @@ def failure_of(error: BaseException) -> Failure:
         return Failure("machine", str(error), hint, ExitCode.MACHINE)
     if isinstance(error, KoptError):
         hint = "'kopt doctor' shows what this machine has."
-        return Failure("machine", str(error), hint, ExitCode.MACHINE)
+        return Failure("machine", str(error).strip(), hint, ExitCode.MACHINE)
     if isinstance(error, Interrupted):
         return Failure("interrupted", str(error), None, ExitCode.INTERRUPTED)
     if isinstance(error, KeyboardInterrupt | click.Abort):
@@ -92,6 +96,9 @@ def failure_of(error: BaseException) -> Failure:
         where = f" ({error.filename})" if error.filename else ""
         hint = MACHINE_ERRNOS[error.errno]
         return Failure("machine", f"{error.strerror}{where}", hint, ExitCode.MACHINE)
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE_MACHINE_CODES:
+        hint = "The disk is full or has a fault: free some space, or set KOPT_HOME elsewhere."
+        return Failure("machine", f"the run store fails: {error}", hint, ExitCode.MACHINE)
     message = f"{type(error).__name__}: {error}"
     hint = "This is a bug in kopt: please report it with the traceback."
     return Failure("bug", message, hint, ExitCode.BUG)

@@ -62,6 +62,18 @@ def command(session: Session, options: ListOptions) -> int:
     """List earlier runs, newest first; or show, report or export one."""
     if click.get_current_context().invoked_subcommand is not None:
         return ExitCode.PASSED
+    return _list(session)
+
+
+@command.command("list", hidden=True)
+@command_body(ListOptions)
+def listed(session: Session, options: ListOptions) -> int:
+    """List earlier runs, newest first: what `kopt runs` alone does."""
+    del options
+    return _list(session)
+
+
+def _list(session: Session) -> ExitCode:
     summaries = list_runs(session.settings)
     if session.as_json:
         runs = [summary.model_dump(mode="json", by_alias=True) for summary in summaries]

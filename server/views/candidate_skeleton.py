@@ -15,7 +15,6 @@ INCLUDES = {
     "float8_e4m3fn": "cuda_fp8.h",
     "float8_e5m2": "cuda_fp8.h",
 }
-SCALAR_TYPES = {"float32": "float", "int32": "int32_t", "int64": "int64_t"}
 
 TEMPLATE = """\
 /* kopt: 1
@@ -51,7 +50,7 @@ def candidate_skeleton(problem: Problem) -> str:
     )
     tails = ", ".join(
         [f"int32_t {axis}" for axis in axes]
-        + [f"{SCALAR_TYPES[scalar.dtype]} {scalar.name}" for scalar in scalars]
+        + [f"{DTYPE_CUDA_TYPES[scalar.dtype][0]} {scalar.name}" for scalar in scalars]
     )
     return TEMPLATE.format(
         name=problem.name,

@@ -61,16 +61,7 @@ def _parts(report: RunReport) -> Iterator[RenderableType]:
 
 def _ranking_table(report: RunReport) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in (
-        "rank",
-        "candidate",
-        "round",
-        "tune",
-        "time",
-        "vs start",
-        "registers",
-        "checked",
-    ):
+    for column in COLUMNS:
         table.add_column(column, no_wrap=column != "tune")
     by_seq = {entry.seq: entry for entry in report.population}
     for rank, seq in enumerate(report.ranking[:RANKED], start=1):

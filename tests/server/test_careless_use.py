@@ -3,6 +3,7 @@
 import errno
 import os
 import shlex
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -191,3 +192,16 @@ def test_a_closed_stdout_is_no_crash(tmp_path: Path) -> None:
         env={**os.environ, "KOPT_HOME": str(tmp_path)},
     )
     assert "Traceback" not in run.stderr
+
+
+def test_a_run_store_on_a_full_disk_is_the_machine_s_fault() -> None:
+    store = sqlite3.connect(":memory:")
+    store.execute("PRAGMA max_page_count = 2")
+    with pytest.raises(sqlite3.OperationalError) as full:
+        store.executescript("CREATE TABLE a (x); CREATE TABLE b (x); CREATE TABLE c (x);")
+    store.close()
+    assert failure_of(full.value).code == ExitCode.MACHINE
+
+
+def test_runs_list_is_what_runs_alone_does(kopt: Kopt) -> None:
+    assert kopt("runs", "list", "--json").document == kopt("runs", "--json").document

@@ -23,7 +23,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PROBLEMS = (DOCS / "problems.md").read_text("utf-8")
 CANDIDATES = (DOCS / "candidates.md").read_text("utf-8")
 FILES = {"yaml": "problem.yaml", "python": "oracle.py", "cuda": "reference.cu"}
-IMPLIED = {"first_body_line", "lines", "fast_math", "max_registers"}
+IMPLIED = {"lines", "fast_math", "max_registers"}
 
 
 def _blocks(text: str, language: str) -> list[str]:

@@ -1,7 +1,7 @@
 """The inputs of one case and what its outputs must hold, as the oracle makes them."""
 
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -63,7 +63,7 @@ def make_case_data(key: CaseKey) -> CaseData:
 
 
 @contextmanager
-def _oracle_call(key: CaseKey, function: str) -> Iterator[None]:
+def _oracle_call(key: CaseKey, function: str) -> Generator[None]:
     """Report what the problem's own code raises as its author's to mend, with its line."""
     path = key.problem.folder / "oracle.py"
     try:

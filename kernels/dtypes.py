@@ -22,12 +22,14 @@ DTYPE_SIZE_BYTES = {
 
 # The C++ type that a candidate's pointer parameter must point to.
 DTYPE_CUDA_TYPES = {
+    "bool": ("bool",),
     "uint8": ("uint8_t", "unsigned char"),
     "int8": ("int8_t", "signed char"),
     "float8_e4m3fn": ("__nv_fp8_e4m3", "__nv_fp8_storage_t"),
     "float8_e5m2": ("__nv_fp8_e5m2", "__nv_fp8_storage_t"),
     "float16": ("__half",),
     "bfloat16": ("__nv_bfloat16",),
+    "int16": ("int16_t", "short"),
     "float32": ("float",),
     "int32": ("int32_t", "int"),
     "uint32": ("uint32_t", "unsigned int"),

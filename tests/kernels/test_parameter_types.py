@@ -171,9 +171,9 @@ extern "C" __global__ void second(float*, float) {}
 
 
 def test_every_dtype_has_its_spellings() -> None:
-    assert set(DTYPE_SPELLINGS) == set(DTYPE_SIZE_BYTES)
+    assert set(DTYPE_SPELLINGS) == set(DTYPE_CUDA_TYPES) == set(DTYPE_SIZE_BYTES)
     for dtype, spellings in DTYPE_CUDA_TYPES.items():
-        assert set(spellings) & {*DTYPE_SPELLINGS[dtype], "int32_t", "int64_t"}
+        assert set(spellings) & {*DTYPE_SPELLINGS[dtype]}
 
 
 def cuda_include() -> Path:

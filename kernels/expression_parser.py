@@ -1,7 +1,7 @@
 """The syntax of integer expressions and predicates: text to a typed tree.
 
-A closed language of integers, names, `+ - * // %`, six functions, comparisons and and/or/not. It is
-not Python: there is no attribute, string, call of anything else, or power. `expressions.py`
+A closed language of integers, names, `+ - * // %`, five functions, comparisons and and/or/not. It
+is not Python: there is no attribute, string, call of anything else, or power. `expressions.py`
 evaluates the tree.
 """
 

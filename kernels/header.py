@@ -83,8 +83,6 @@ class CandidateHeader(Record):
     scratch: tuple[ScratchTemplate, ...] = ()
     tensor_maps: tuple[TensorMapTemplate, ...] = ()
     variants: tuple[Variant, ...]
-    first_body_line: int = 1
-    """Line after the header comment."""
     lines: dict[str, int] = Field(default_factory=dict[str, int])
     """The line of each top-level key of the header."""
 

@@ -77,8 +77,7 @@ def parse_header(candidate: Candidate, problem: Problem) -> HeaderOutcome:
         _check_conditions(header, problem, findings)
     if findings.diagnostics:
         return HeaderOutcome(header=None, diagnostics=tuple(findings.diagnostics))
-    first_body_line = source.count("\n", 0, end) + 2
-    return HeaderOutcome(header=header.model_copy(update={"first_body_line": first_body_line}))
+    return HeaderOutcome(header=header)
 
 
 def declared_macros(source: str) -> frozenset[str]:

@@ -150,10 +150,10 @@ def find_suspects(evaluated: Evaluated) -> tuple[Suspect, ...]:
                 )
             )
     found.sort(key=lambda suspect: -suspect.gain_us)
-    return (*_bounds(evaluated, estimate), *found)
+    return (*_bounds(estimate), *found)
 
 
-def _bounds(evaluated: Evaluated, estimate: TimeEstimate) -> list[Suspect]:
+def _bounds(estimate: TimeEstimate) -> list[Suspect]:
     times_us = {bound: sum(map(estimate.part_us, bound.parts)) for bound in _BOUNDS}
     bound = max(times_us, key=lambda one: times_us[one])
     if times_us[bound] < MOST * estimate.latency_us:

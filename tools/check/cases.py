@@ -62,7 +62,7 @@ class Seeds:
     hidden: tuple[int, ...] = ()
 
 
-def workload_bytes(problem: Problem, workload: Workload) -> int:
+def buffer_bytes(problem: Problem, workload: Workload) -> int:
     """Return the bytes of all tensors, padding included."""
     return sum(tensor_size_bytes(tensor, workload.axes) for tensor in problem.tensors)
 
@@ -77,7 +77,7 @@ def plan_cases(
             Case(workload, seeds.visible[0], hidden=False, regime=_ORDINARY, runs=runs)
             for workload in workloads
         )
-    ordered = sorted(workloads, key=lambda workload: workload_bytes(problem, workload))
+    ordered = sorted(workloads, key=lambda workload: buffer_bytes(problem, workload))
     cases: list[Case] = []
     for turn, workload in enumerate(ordered):
         if not is_large(problem, workload):
@@ -91,7 +91,7 @@ def plan_cases(
 
 def is_large(problem: Problem, workload: Workload) -> bool:
     """Return whether all tensors together pass `LARGE_BYTES`."""
-    return workload_bytes(problem, workload) > LARGE_BYTES
+    return buffer_bytes(problem, workload) > LARGE_BYTES
 
 
 def _cases(workload: Workload, seeds: Seeds, turn: int) -> list[Case]:

@@ -45,9 +45,7 @@ def make_mismatch(output: Output, finding: Finding, case: Case) -> Mismatch:
     )
 
 
-def make_diagnostic(
-    output: Output, finding: Finding, case: Case, initial: npt.NDArray[Any]
-) -> Diagnostic:
+def make_diagnostic(output: Output, finding: Finding, initial: npt.NDArray[Any]) -> Diagnostic:
     """Return the sentence that goes with the mismatch: what the gate allows, and a likely cause."""
     return Diagnostic(
         message=f"tensor {output.name!r}, gate {finding.gate}: {finding.note}",

@@ -1,6 +1,6 @@
 """One output of a candidate beside its reference, and the finding that a gate makes of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -108,7 +108,7 @@ class Finding:
     got: str
     note: str
     """One sentence: which bound was passed, and by how much."""
-    worst: int = field(default=-1)
+    worst: int = -1
     """Index to show where no element is wrong by itself; -1 for the first of `wrong`."""
 
     @property

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.problem import Problem, Workload
@@ -21,6 +22,6 @@ class CheckRequest:
     """None: the defaults of the header."""
     seeds: tuple[int, ...] = (1, 2, 3)
     """Visible seeds, at least one; `quick` uses the first."""
-    arch: str = "sm_100a"
+    arch: str = DEFAULT_ARCH
     progress: Callable[[str], None] | None = None
     """Called with a short line before each step."""

@@ -158,5 +158,5 @@ def _refusal(
         status=Status.UNWRITTEN_OUTPUT if unwritten else Status.INCORRECT,
         outcome=outcome,
         mismatch=make_mismatch(output, finding, shared.case),
-        diagnostics=(make_diagnostic(output, finding, shared.case, initial),),
+        diagnostics=(make_diagnostic(output, finding, initial),),
     )

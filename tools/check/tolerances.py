@@ -21,7 +21,11 @@ Source: `HONEST_ROUNDINGS`, and one of the result itself before it is quantised.
 """
 
 SCALE_STEPS = 1
-"""Steps of e4m3 between a block's scale and the correctly rounded one. Source: CONTRACTS gates."""
+"""Steps of e4m3 between a block's scale and the correctly rounded one.
+
+Source: `CODE_WINDOW` is less than half of e4m3's least relative step (2^-4), so that roundings on
+the way carry a scale over one decision boundary at most.
+"""
 
 FLOAT_SCALE_WINDOW = (HONEST_ROUNDINGS + 2) * BF16_STEP
 """Relative error of a float32 block scale.

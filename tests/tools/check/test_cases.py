@@ -6,7 +6,7 @@ import pytest
 
 from kopt.kernels.oracle import REGIMES
 from kopt.kernels.problem import Problem
-from kopt.tools.check.cases import LARGE_BYTES, Seeds, plan_cases, workload_bytes
+from kopt.tools.check.cases import LARGE_BYTES, Seeds, buffer_bytes, plan_cases
 from kopt.tools.check.unwritten_gate import POISONS
 from support.synthetic_check import synthetic_problem
 
@@ -61,7 +61,7 @@ def test_more_seeds_than_regimes_are_all_used(problem: Problem) -> None:
 
 def test_a_large_workload_has_one_visible_and_one_hidden_seed(problem: Problem) -> None:
     large = problem.workloads[0]
-    assert workload_bytes(problem, large) > LARGE_BYTES
+    assert buffer_bytes(problem, large) > LARGE_BYTES
     *_, visible, hidden = plan_cases(problem, problem.workloads, "full", SEEDS)
     assert visible.workload == hidden.workload == large
     assert (visible.seed, visible.hidden, visible.regime) == (1, False, "normal")

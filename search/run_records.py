@@ -38,11 +38,7 @@ class RunSettings(Record):
 
     @property
     def round_size(self) -> int:
-        """Most candidates of one round: per beam place one refinement and two children.
-
-        Source:
-            reference beam of the mission, factor 2 per expanded parent plus the refinement.
-        """
+        """Most candidates of one round: per beam place one refinement and two children."""
         return 3 * self.beam_width
 
 

@@ -69,7 +69,10 @@ class Failure:
 
 
 _SQLITE_MACHINE_CODES = frozenset({8, 10, 13, 14})
-"""SQLite's READONLY, IOERR, FULL and CANTOPEN, which are the disk's fault. Source: sqlite.org/rescode.html."""
+"""SQLite's READONLY, IOERR, FULL and CANTOPEN: the disk's fault.
+
+Source: sqlite.org/rescode.html.
+"""
 
 
 def failure_of(error: BaseException) -> Failure:

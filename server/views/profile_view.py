@@ -62,10 +62,10 @@ def _time_lines(profile: ProfileResult) -> Iterator[Text]:
     floor = "" if fraction is None else f"; the floor is {fraction:.0%} of it"
     parts = (part for launch in estimate.launches for part in launch.parts)
     largest = sorted(parts, key=lambda part: -part.time_us)[:4]
-    shares = ", ".join(f"{part.name} {part.time_us:.2f}" for part in largest)
+    shares = ", ".join(f"{part.name.replace('_', ' ')} {part.time_us:.2f}" for part in largest)
     yield Text.assemble(
         (f"Time: {estimate.latency_us:.3f} us estimated, not measured", "bold"),
-        f"{floor}; mostly {estimate.dominant}; parts in us: {shares}",
+        f"{floor}; mostly {estimate.dominant}; largest parts in us, which may overlap: {shares}",
     )
     for assumption in estimate.missing:
         yield Text(f"  {assumption}", style="dim")

@@ -52,7 +52,12 @@ def begin_run(request: RunRequest, settings: Settings) -> RunStore:
         SetupError: KOPT_HOME cannot be written.
     """
     problem, _ = find_kernel(request.kernel, settings.problems)
-    start = read_candidate(request.start or problem.folder / "reference.cu")
+    reference = problem.folder / "reference.cu"
+    if request.start is None and not reference.is_file():
+        raise ToolError(
+            f"{reference} is missing: write it, or name a kernel to start from (--start)"
+        )
+    start = read_candidate(request.start or reference)
     artifacts = open_artifacts(settings.home)
     artifacts.sweep()
     run_settings = RunSettings(

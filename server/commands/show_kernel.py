@@ -44,7 +44,9 @@ def command(session: Session, options: ShowOptions) -> int:
     model = workload_bytes(problem, workload)
     rooflines = [roofline(model, gpu) for gpu in load_gpus().values()]
     skeleton = candidate_skeleton(problem)
-    example = read_candidate(problem.folder / "reference.cu").source
+    reference = problem.folder / "reference.cu"
+    has_example = reference.is_file() or options.example
+    example = read_candidate(reference).source if has_example else None
     if session.as_json:
         print_document(
             {
@@ -55,16 +57,16 @@ def command(session: Session, options: ShowOptions) -> int:
                 "problem": problem.model_dump(mode="json", by_alias=True),
                 "byte_model": model.model_dump(mode="json", by_alias=True),
                 "rooflines": [line.model_dump(mode="json", by_alias=True) for line in rooflines],
-                "reference": str(problem.folder / "reference.cu"),
+                "reference": str(reference),
                 "example": example,
                 "skeleton": skeleton,
             }
         )
     elif options.example or options.skeleton:
-        click.echo(skeleton if options.skeleton else example, nl=False)
+        click.echo(example if options.example else skeleton, nl=False)
     else:
         print_views(
             problem_view(problem, workload, model, rooflines),
-            example_view(model.kernel, example),
+            example_view(model.kernel, example, skeleton),
         )
     return ExitCode.PASSED

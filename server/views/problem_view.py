@@ -25,19 +25,29 @@ def problem_view(
     return Group(*_parts(problem, workload, model, rooflines))
 
 
-def example_view(kernel_id: str, source: str) -> RenderableType:
-    """Return how to write a candidate, around the complete candidate `source`."""
-    return Group(
-        _heading("How to write a candidate"),
-        Text(
-            "One .cu file: a header comment that says how it is launched, then device code. This is"
-            " the reference\nkernel, complete and correct, which searches start from"
+def example_view(kernel_id: str, example: str | None, skeleton: str) -> RenderableType:
+    """Return how to write a candidate, around a complete one, or a skeleton if there is none."""
+    if example is not None:
+        flag, source = "--example", example
+        what = (
+            "This is the reference\nkernel, complete and correct, which searches start from"
             " (--example prints it alone, --skeleton one with\nthe right arguments and an empty"
             " body):\n"
+        )
+    else:
+        flag, source = "--skeleton", skeleton
+        what = (
+            "This problem\nhas no reference.cu: here is one with the right arguments and an empty"
+            " body (--skeleton prints it alone):\n"
+        )
+    return Group(
+        _heading("How to write a candidate (all of it: docs/candidates.md)"),
+        Text(
+            "One .cu file: a header comment that says how it is launched, then device code. " + what
         ),
         Syntax(source.rstrip(), "cuda", background_color="default"),
         Text(
-            f"\nNext: kopt show {kernel_id} --example > mine.cu\n"
+            f"\nNext: kopt show {kernel_id} {flag} > mine.cu\n"
             f"      kopt check mine.cu --kernel {kernel_id}\n"
             f"      kopt run --kernel {kernel_id} --start mine.cu"
         ),

@@ -81,3 +81,18 @@ def test_the_pages_name_every_choice() -> None:
     assert set(FAMILIES) | set(FUNCTIONS) <= words
     assert {name for name in kopt_headers() if f"<{name}>" not in CANDIDATES} == set()
     assert {name for name in (*DTYPE_SIZE_BYTES, *REGIMES) if name not in PROBLEMS} == set()
+
+
+def test_a_problem_without_reference_shows_a_skeleton_and_says_what_a_search_needs(
+    kopt: Kopt, problem_folder: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / problem_folder.name
+    copy.mkdir()
+    for name in ("problem.yaml", "oracle.py"):
+        (copy / name).write_text((problem_folder / name).read_text())
+    ending = kopt("show", "scale_rows_r16xc256", "--problems", copy)
+    assert ending.code == ExitCode.PASSED
+    assert "--skeleton > mine.cu" in ending.stdout
+    ending = kopt("run", "--kernel", "scale_rows_r16xc256", "--problems", copy)
+    assert ending.code == ExitCode.USAGE
+    assert "--start" in ending.stderr

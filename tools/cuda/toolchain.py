@@ -67,7 +67,7 @@ def find_toolchain(settings: Settings) -> FoundToolchain:
         if path.is_file():
             return _describe(path.resolve(), origin, settings.gxx)
         if origin == "setting":
-            raise SetupError(f"KOPT_NVCC is {path}, which is not a file; {HOW_TO_INSTALL}")
+            raise SetupError(f"KOPT_NVCC is {path}, which is not a file: correct or unset it")
     raise SetupError(f"no CUDA compiler (nvcc) found; {HOW_TO_INSTALL}")
 
 

@@ -1,6 +1,8 @@
 """A candidate: one CUDA source file and its content id."""
 
 import hashlib
+import os
+import stat
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,15 +30,25 @@ def read_candidate(path: Path) -> Candidate:
     """Return the candidate in `path`.
 
     Raises:
-        ToolError: No such file, not UTF-8, or over 1 MiB.
+        ToolError: No such file, no ordinary file, not UTF-8, or over 1 MiB.
     """
     try:
-        data = path.read_bytes()
+        data = _read_ordinary(path)
     except OSError as error:
         raise ToolError(f"cannot read {path}: {error.strerror or error}") from error
     if len(data) > MAX_SOURCE_BYTES:
-        raise ToolError(f"{path} has {len(data)} bytes; a candidate has at most {MAX_SOURCE_BYTES}")
+        raise ToolError(f"{path} is too large: a candidate has at most {MAX_SOURCE_BYTES} bytes")
     try:
         return Candidate(data.decode(), path.name)
     except UnicodeDecodeError as error:
         raise ToolError(f"{path} is not UTF-8 text (byte {error.start})") from error
+
+
+def _read_ordinary(path: Path) -> bytes:
+    """Return at most one byte more than a candidate may have, without waiting for a pipe."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            raise ToolError(f"cannot read {path}: it is no ordinary file")
+        return file.read(MAX_SOURCE_BYTES + 1)

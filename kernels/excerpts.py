@@ -17,6 +17,10 @@ def source_excerpt(source: str, line: int, column: int | None = None) -> str | N
     if not 1 <= line <= len(lines):
         return None
     text = lines[line - 1].rstrip("\r").replace("\t", " ")
+    # What a terminal obeys instead of showing it must not come from a source.
+    text = "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
     start = 0
     if len(text) > MAX_WIDTH:
         start = max(0, min((column or 1) - MAX_WIDTH // 2, len(text) - MAX_WIDTH))

@@ -33,7 +33,8 @@ _NEAR_HEADER = 0.75
 
 _SAME_CODE = "the code that is checked is the code that ships"
 _CHARACTERS = (
-    (re.compile(r"[\x00-\x08\x0e-\x1f\x7f]|\r(?!\n)"), "a control character"),
+    (re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]|\r(?!\n)"), "a control character"),
+    (re.compile(r"[\u200e\u200f\u202a-\u202e\u2066-\u2069]"), "a mark that turns the text"),
     (re.compile(r"\\[ \t\v\f]+\r?\n"), "a backslash with blanks behind it ends the line"),
     (re.compile(r"\?\?/"), "the trigraph ??/"),
 )

@@ -175,6 +175,8 @@ def test_honest_source_passes(body: str) -> None:
         ("int a; // \\ \nint b;", "a backslash with blanks"),
         ("int a;\x00", "a control character"),
         ("int a;\rint b;", "a control character"),
+        ("int a; // \x9b31m", "a control character"),
+        ("int a; /* \u202e } \u2066 if (x) */", "a mark that turns the text"),
         ('#define X R"(\n)"', "a raw string over several lines inside a directive"),
         ("' __CUDA_ARCH__", "__CUDA_ARCH__"),
         ('"\\" \'a\' " __CUDA_ARCH__', "__CUDA_ARCH__"),
@@ -206,6 +208,12 @@ def test_caret_of_a_long_line_stays_in_the_excerpt() -> None:
     line, caret = excerpt.split("\n")
     assert len(line) == 120
     assert line[caret.index("^") :].startswith("__CUDA_ARCH__")
+
+
+def test_an_excerpt_obeys_no_control_character() -> None:
+    excerpt = screen_source(Candidate(HEADER + "int a; // \x1b[2J \x9b31m \u202e"))[0].excerpt
+    assert excerpt is not None
+    assert excerpt.split("\n")[0] == "int a; // \ufffd[2J \ufffd31m \ufffd"
 
 
 def test_findings_are_told_in_source_order_up_to_a_limit() -> None:

@@ -94,6 +94,7 @@ def logical_lines(source: str) -> list[LogicalLine]:
     lines: list[LogicalLine] = []
     tokens: list[Token] = []
     open_quotes = _OpenQuotes(text)
+    token: Token | None
     position = 0
     while position < len(text):
         if open_quotes.begins_nothing(position):

@@ -42,7 +42,7 @@ class PlanTarget:
     gpu: GpuSpec
     blocks_per_sm: BlocksPerSm | None = None
     """Occupancy of the compiled kernels, for grids that use `blocks_per_sm`. Without it 1 stands,
-    which is always co-resident: enough for the defines and for the simulator."""
+    which is always co-resident: enough for the defines, not for what is launched."""
 
 
 def needs_blocks_per_sm(header: CandidateHeader) -> bool:

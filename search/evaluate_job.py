@@ -20,7 +20,7 @@ from kopt.kernels.status import Provenance, Status
 from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
-from kopt.tools.cuda.planned_build import PlannedBuild, PlanSource, checked_plans
+from kopt.tools.cuda.planned_build import PlanSource, final_plan
 from kopt.tools.device import Device
 from kopt.tools.estimate import estimate_time, find_build
 
@@ -84,9 +84,7 @@ def _final_plan(request: CheckRequest, checked: CheckResult, gpu: GpuSpec) -> La
         plan = resolve_plan(header, request.problem, tune, target).plan
         if plan is not None:
             kernels = find_build(checked.compiled, plan, gpu).kernels
-            planned = PlannedBuild(gpu.arch, gpu, (plan,))
-            source = PlanSource(header, request.problem, tune)
-            return checked_plans(planned, kernels, source)[0][0]
+            return final_plan(plan, kernels, PlanSource(header, request.problem, tune), gpu)
     raise AssertionError("a candidate that passed the check has a header and a plan")
 
 

@@ -26,7 +26,7 @@ from kopt.kernels.status import Status
 
 from .compile_stage import CompileRequest, compile_candidate
 from .cuda.occupancy import launch_occupancy
-from .cuda.planned_build import PlannedBuild, PlanSource, checked_plans
+from .cuda.planned_build import PlanSource, final_plan
 from .device import Device, ExecutionOutcome, ExecutionRequest, Program
 from .estimate import find_build
 from .profile_suspects import find_suspects
@@ -118,8 +118,7 @@ def _final_plan(request: ProfileRequest, compiled: CompileResult, gpu: GpuSpec) 
         raise ToolError(f"{request.candidate.name} compiled, but has no plan for {gpu.name}")
     kernels = find_build(compiled, plan, gpu).kernels
     source = PlanSource(header, request.problem, source_tune)
-    plans, _ = checked_plans(PlannedBuild(request.arch, gpu, (plan,)), kernels, source)
-    return plans[0]
+    return final_plan(plan, kernels, source, gpu)
 
 
 def _execute(request: ProfileRequest, plan: LaunchPlan, device: Device) -> ExecutionOutcome:

@@ -1,6 +1,5 @@
 """The launch plans that a check runs: one for each workload of its level."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kopt.config.gpu_specs import gpu_for_arch
@@ -13,6 +12,7 @@ from kopt.kernels.plan_check import with_axis_widths
 from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
 from kopt.kernels.problem import Workload
 from kopt.kernels.record import Diagnostic
+from kopt.tools.cuda.planned_build import PlanSource, final_plan
 
 from .request import CheckRequest
 
@@ -25,6 +25,8 @@ class CheckPlans:
     workloads: tuple[Workload, ...] = ()
     tune: dict[str, int] = field(default_factory=dict[str, int])
     diagnostics: tuple[Diagnostic, ...] = ()
+    source: PlanSource | None = None
+    """What the plans were made from; None without plans."""
 
 
 def make_plans(request: CheckRequest) -> CheckPlans:
@@ -46,15 +48,29 @@ def make_plans(request: CheckRequest) -> CheckPlans:
         if resolved.plan is None:
             return CheckPlans(tune=tune, diagnostics=resolved.diagnostics)
         plans[workload.name] = resolved.plan
-    return CheckPlans(plans=plans, workloads=workloads, tune=tune)
+    source = PlanSource(header, request.problem, tune)
+    return CheckPlans(plans=plans, workloads=workloads, tune=tune, source=source)
 
 
-def with_built_widths(
-    plans: Mapping[str, LaunchPlan], compiled: CompileResult
+def final_plans(
+    plans: CheckPlans, compiled: CompileResult, request: CheckRequest
 ) -> dict[str, LaunchPlan]:
-    """Return `plans` with axis arguments as wide as the parameters of the cubin of each."""
+    """Return the plans by workload as they are launched, each with what its cubin decides.
+
+    A cooperative grid that asks for `blocks_per_sm` keeps one block on each SM: all its threads are
+    resident at once, and the simulator holds few (docs/sim.md).
+    """
+    source = plans.source
+    if source is None:
+        return {}
+    gpu = gpu_for_arch(request.arch)
     kernels = {name: build.kernels for build in compiled.builds for name in build.workloads}
-    return {name: with_axis_widths(plan, kernels.get(name, ())) for name, plan in plans.items()}
+    return {
+        name: with_axis_widths(plan, kernels.get(name, ()))
+        if any(launch.cooperative for launch in plan.launches)
+        else final_plan(plan, kernels.get(name, ()), source, gpu)
+        for name, plan in plans.plans.items()
+    }
 
 
 def _workloads(request: CheckRequest, header: CandidateHeader) -> tuple[Workload, ...]:

@@ -17,7 +17,7 @@ from kopt.tools.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.device import Device, ExecutionOutcome, Program
 
 from .cases import HIDDEN_SEEDS, Seeds, plan_cases
-from .check_plans import CheckPlans, make_plans, with_built_widths
+from .check_plans import CheckPlans, final_plans, make_plans
 from .hidden_seeds import draw_hidden_seeds
 from .request import CheckRequest
 from .run_cases import BatchResult, CaseBatch, run_cases
@@ -102,7 +102,7 @@ def _batch(
     return CaseBatch(
         candidate=request.candidate,
         problem=request.problem,
-        plans=with_built_widths(plans.plans, compiled),
+        plans=final_plans(plans, compiled, request),
         cases=plan_cases(request.problem, plans.workloads, request.level, seeds),
         named_workload=request.workload.name,
         progress=request.progress,

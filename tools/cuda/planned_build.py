@@ -107,6 +107,20 @@ def checked_plans(
     return tuple(plans), tuple(found)
 
 
+def final_plan(
+    plan: LaunchPlan, kernels: Sequence[KernelResources], source: PlanSource, gpu: GpuSpec
+) -> LaunchPlan:
+    """Return `plan` as it is launched: co-resident blocks and axis widths are those of the cubin.
+
+    Args:
+        plan: Resolved from `source` without occupancy.
+        kernels: Of the cubin that serves it.
+        source: What the plan was made from.
+        gpu: The data sheet that it was made for.
+    """
+    return checked_plans(PlannedBuild(gpu.arch, gpu, (plan,)), kernels, source)[0][0]
+
+
 def _blocks_per_sm(kernels: Sequence[KernelResources], gpu: GpuSpec) -> BlocksPerSm:
     by_name = {kernel.name: kernel for kernel in kernels}
 

@@ -44,7 +44,7 @@ def write_job(
     request: ExecutionRequest, program: SimProgram, folder: Path, workers: int
 ) -> JobFile:
     """Write the buffers and the job into `folder`."""
-    plan = request.program.plan
+    problem, plan = request.program.problem, request.program.plan
     lines = [
         f"seed {request.schedule_seed}",
         f"workers {workers}",
@@ -57,11 +57,12 @@ def write_job(
     for line in (*_tensor_lines(request, folder), *_scratch_lines(request, folder)):
         numbers[line.split()[1]] = len(numbers)
         lines.append(line)
+    dtypes = {buffer.name: buffer.dtype for buffer in (*problem.tensors, *plan.scratch)}
     for tensor_map in plan.tensor_maps:
         numbers[tensor_map.name] = len(numbers)
         path = folder / f"tensor_map.{tensor_map.name}"
-        tensor = request.program.problem.tensor(tensor_map.tensor)
-        path.write_bytes(encode_tensor_map(tensor_map, numbers[tensor_map.tensor], tensor.dtype))
+        mapped = tensor_map.tensor
+        path.write_bytes(encode_tensor_map(tensor_map, numbers[mapped], dtypes[mapped]))
         lines.append(f"buffer {tensor_map.name} in 128 0 1 {path}")
     for launch in plan.launches:
         arguments = [_argument(argument, numbers) for argument in launch.arguments]

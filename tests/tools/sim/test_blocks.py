@@ -1,10 +1,15 @@
 """Blocks and their threads: indices, barriers, shared memory of every declaration."""
 
+from contextlib import suppress
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from kopt.kernels.plan import Argument, Launch
 from kopt.kernels.status import Status
+from kopt.tools.sim.program import build_program
+from kopt.tools.sim.program_facts import SimProgram
 from support.sim_run import Sim, SimCase, line_of
 
 KERNEL = 'extern "C" __global__ void k'
@@ -189,7 +194,15 @@ def test_specialisation_defines_reach_the_source(sim: Sim) -> None:
     assert sim.outputs(case)["out"].tolist() == [73] * 32
 
 
-def test_a_loop_that_never_ends_gives_its_line(sim: Sim) -> None:
+def _running_commands() -> str:
+    found: list[str] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended by now
+            found.append(path.read_text("utf-8", "replace"))
+    return "\n".join(found)
+
+
+def test_a_loop_that_never_ends_gives_its_line_and_leaves_no_process(sim: Sim) -> None:
     source = (
         KERNEL
         + """(int* out) {
@@ -201,6 +214,9 @@ def test_a_loop_that_never_ends_gives_its_line(sim: Sim) -> None:
     case = SimCase(source, outputs={"out": np.zeros(32, np.int32)}, grid=(4, 1, 1))
     found = sim.with_(timeout_s=0.5).fault(case, Status.TIMEOUT)
     assert found.line in (line_of(source, "// spins"), line_of(source, "while"))
+    program = build_program(case.program, sim.settings)
+    assert isinstance(program, SimProgram)
+    assert program.executable not in _running_commands()
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,10 @@ void leave_fiber(Fiber& fiber) {
   block.warps[fiber.linear / 32].alive &= ~(1u << (fiber.linear % 32));
   // Lanes that wait for this one need not any longer.
   const Fiber* lanes = &block.fibers[fiber.linear & ~31u];
-  for (std::uint32_t rest = block.warps[fiber.linear / 32].alive; rest != 0; rest &= rest - 1)
-    release_if_complete(lanes[__builtin_ctz(rest)]);
+  for (std::uint32_t rest = block.warps[fiber.linear / 32].alive; rest != 0; rest &= rest - 1) {
+    const Fiber& other = lanes[__builtin_ctz(rest)];
+    if (other.wait != Wait::runnable) release_if_complete(other);
+  }
 }
 
 struct Turn {

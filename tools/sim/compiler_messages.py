@@ -2,6 +2,7 @@
 
 import re
 
+from kopt.kernels.excerpts import source_excerpt
 from kopt.kernels.record import Diagnostic
 
 from .unit import UNIT_NAME
@@ -18,20 +19,19 @@ def parse_messages(text: str, source: str) -> tuple[Diagnostic, ...]:
     nvcc accepts the source before the simulator's verdict counts: what g++ refuses is CUDA that
     the simulator does not offer.
     """
-    lines = source.splitlines()
     found: list[Diagnostic] = []
     for message in map(_MESSAGE.match, text.splitlines()):
         if message is None or len(found) == _MAX_DIAGNOSTICS:
             continue
         own = message["file"] == UNIT_NAME
-        number = int(message["line"])
+        line, column = int(message["line"]), int(message["column"])
         found.append(
             Diagnostic(
                 message=f"not supported on the simulator: {message['text']}",
-                line=number if own else None,
-                column=int(message["column"]) if own else None,
+                line=line if own else None,
+                column=column if own else None,
                 file=None if own else message["file"].rsplit("/", 1)[-1],
-                excerpt=_excerpt(lines, number, int(message["column"])) if own else None,
+                excerpt=source_excerpt(source, line, column) if own else None,
                 hint="docs/sim.md lists the CUDA that the simulator runs",
             )
         )
@@ -39,9 +39,3 @@ def parse_messages(text: str, source: str) -> tuple[Diagnostic, ...]:
         return tuple(found)
     first = text.strip().splitlines()[:1]
     return (Diagnostic(message=f"g++ cannot compile it for the simulator: {''.join(first)}"),)
-
-
-def _excerpt(lines: list[str], number: int, column: int) -> str | None:
-    if not 1 <= number <= len(lines):
-        return None
-    return f"{lines[number - 1]}\n{' ' * (column - 1)}^"

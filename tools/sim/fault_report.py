@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.excerpts import source_excerpt
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 
@@ -46,8 +47,7 @@ def describe_fault(fault: Mapping[str, Any], executable: str, candidate: Candida
     message = f"{_what(fault, status)} (block {_triple(fault, 'block')}, {_thread(fault)})"
     if note:
         message += f": {note}"
-    lines = candidate.source.splitlines()
-    excerpt = lines[line - 1] if line is not None and 1 <= line <= len(lines) else None
+    excerpt = source_excerpt(candidate.source, line) if line else None
     return Diagnostic(message=message, line=line, excerpt=excerpt, hint=_HINTS.get(status))
 
 

@@ -1,7 +1,7 @@
 """The simulator's own form of a TMA descriptor, in the 128 bytes that CUtensorMap has.
 
-<kopt/bulk_copy.cuh> reads it in its CPU body. Layout, little-endian: base address u64, rank u8, element
-bytes u8, swizzle bytes u8, fill u8 (1 = NaN), 4 bytes of padding, then five each, innermost
+<kopt/bulk_copy.cuh> reads it in its CPU body. Layout, little-endian: base address u64, rank u8,
+element bytes u8, swizzle bytes u8, fill u8 (1 = NaN), 4 bytes of padding, then five each, innermost
 dimension first: extents u32, padding u32, strides in bytes u64, box u32, element strides u32.
 """
 

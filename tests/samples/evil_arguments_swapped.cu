@@ -7,7 +7,7 @@ launch:
     block: 256
     args: [out, input, H]
 */
-// sample: kernel=silu_and_mul_b8xh14336 status=plan_error level=quick says="parameter 1"
+// sample: kernel=silu_and_mul_b8xh14336 status=plan_error level=quick says="parameter 2"
 // The header lies about the kernel below.
 
 #include <cuda_bf16.h>

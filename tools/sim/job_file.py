@@ -57,7 +57,8 @@ def write_job(
     for line in (*_tensor_lines(request, folder), *_scratch_lines(request, folder)):
         numbers[line.split()[1]] = len(numbers)
         lines.append(line)
-    dtypes = {buffer.name: buffer.dtype for buffer in (*problem.tensors, *plan.scratch)}
+    dtypes = {tensor.name: tensor.dtype for tensor in problem.tensors}
+    dtypes |= {scratch.name: scratch.dtype for scratch in plan.scratch}
     for tensor_map in plan.tensor_maps:
         numbers[tensor_map.name] = len(numbers)
         path = folder / f"tensor_map.{tensor_map.name}"

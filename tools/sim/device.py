@@ -5,9 +5,6 @@ measures no time: a time that rests on its counters is an estimate (tools/estima
 """
 
 import json
-import os
-import shutil
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,6 +25,7 @@ from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
 
 from .fault_report import describe_fault, fault_status
 from .job_file import JobFile, write_job
+from .job_folder import job_folder
 from .program import BuildFailure, build_program
 from .program_facts import SimProgram
 
@@ -84,8 +82,8 @@ class SimDevice:
         program = build_program(request.program, self._settings)
         assert isinstance(program, SimProgram)  # prepare() built it
         needed = _job_bytes(request.program)
-        with tempfile.TemporaryDirectory(prefix="kopt-sim-", dir=_job_parent(needed)) as name:
-            job = write_job(request, program, Path(name), workers)
+        with job_folder(needed) as folder:
+            job = write_job(request, program, folder, workers)
             return _outcome(self._run(job, program), job, program)
 
     def _workers_for(self, program: Program) -> int:
@@ -198,11 +196,3 @@ def _job_bytes(program: Program) -> int:
     axes = program.plan.axes
     tensors = sum(tensor_size_bytes(tensor, axes) for tensor in program.problem.tensors)
     return tensors + sum(prod(s.shape) * 8 for s in program.plan.scratch)
-
-
-def _job_parent(needed_bytes: int) -> str | None:
-    """Return a folder in memory for the buffers if it has room, else None: the usual one."""
-    memory = "/dev/shm"
-    if not os.access(memory, os.W_OK | os.X_OK):
-        return None
-    return memory if shutil.disk_usage(memory).free > 2 * needed_bytes + (64 << 20) else None

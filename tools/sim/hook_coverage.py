@@ -17,6 +17,8 @@ _END = re.compile(r"\);(?: \[[\w ]+\])*$")  # some calls have a remark: [tail ca
 _MEMORY = re.compile(r"\*|->|\bMEM\b|\[")
 # Of constant size it becomes moves. The names without __builtin_ lead to the runtime (device.h).
 _BLOCK_COPY = re.compile(r"\b__builtin_mem(?:cpy|move|set) \((?![^,]*&)[^,]*,(?![^,]*&)")
+# Not calls; or they take pointers and numbers only, among them the text of an assertion.
+_UNHOOKED_CALLEES = ("__builtin_", "__assert_fail ", "if ", "switch ")
 _STATIC = re.compile(r"^ +static .*?([A-Za-z_][\w.]*)(?: \[.*)?;$")
 
 
@@ -53,7 +55,7 @@ def _call_operands(statement: str) -> list[str]:
         start -= 1
         depth += {")": 1, "(": -1}.get(statement[start], 0)
     result, assigned, callee = statement[:start].rpartition(" = ")
-    if not callee.endswith(" ") or callee.startswith("__builtin_") or callee in ("if ", "switch "):
+    if not callee.endswith(" ") or callee.startswith(_UNHOOKED_CALLEES):
         return []
     operands = [argument.strip() for argument in statement[start + 1 : end.start()].split(", ")]
     return [*operands, result] if assigned else operands

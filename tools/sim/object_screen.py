@@ -32,7 +32,7 @@ _RUNTIME = frozenset(
     kopt_sim_exchange kopt_sim_shuffle kopt_sim_sync_warp kopt_sim_active_mask kopt_sim_lane
     kopt_sim_fence kopt_sim_atomic kopt_sim_grid_barrier kopt_sim_cluster_barrier
     kopt_sim_async_copy kopt_sim_async_commit kopt_sim_async_wait kopt_sim_yield kopt_sim_trap
-    kopt_sim_cpu_body kopt_sim_clock kopt_sim_memcpy kopt_sim_memmove kopt_sim_memset
+    __assert_fail kopt_sim_cpu_body kopt_sim_clock kopt_sim_memcpy kopt_sim_memmove kopt_sim_memset
     kopt_sim_mbarrier_init kopt_sim_mbarrier_arrive kopt_sim_mbarrier_wait kopt_sim_bulk_load
     kopt_sim_require_aligned kopt_sim_cluster_rank kopt_sim_cluster_size
     __tsan_init __tsan_func_entry __tsan_func_exit __tsan_read_range __tsan_write_range

@@ -45,7 +45,6 @@ CANDIDATE_FLAGS = (
     "-fdata-sections",
     "-fno-strict-aliasing",
     "-ffp-contract=off",
-    "-DNDEBUG",
     "-DKOPT_SIM=1",
 )
 _BUILD_S = 120.0

@@ -148,3 +148,13 @@ def test_the_verdict_is_the_same_at_every_sandbox_level(sim: Sim) -> None:
         refused = here.execute(bad)
         seen.add((str(refused.status), refused.diagnostics[0].message))
     assert len(seen) == 1
+
+
+def test_assertions_are_evaluated_and_a_failed_one_is_a_crash(sim: Sim) -> None:
+    good = _case("#include <cassert>", "bool said = false; assert((said = true)); out[0] = said;")
+    sim.outputs(good)
+    source = "#include <cassert>\n" + KERNEL.replace("BODY", "assert(threadIdx.x < 7);")
+    case = SimCase(source, outputs={"out": np.zeros(32, np.float32)})
+    found = sim.fault(case, Status.CRASH)
+    assert found.line == line_of(source, "assert(")
+    assert "assertion failed: threadIdx.x < 7" in found.message

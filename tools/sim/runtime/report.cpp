@@ -25,12 +25,21 @@ const char* name_of(Fault kind) {
   return "crash";
 }
 
-// The candidate chooses names, so quotes and control characters are dropped.
-void print_text(const char* key, const char* text) {
-  std::printf("\"%s\": \"", key);
-  for (; *text != 0; ++text)
-    if (*text >= ' ' && *text != '"' && *text != '\\' && *text != 0x7f) std::putchar(*text);
-  std::printf("\"");
+// The candidate chooses names, so quotes and control characters are dropped; it can write to the
+// report of its process, so the end of the text is not taken on trust.
+template <std::size_t Size>
+void print_quoted(const char (&text)[Size]) {
+  std::putchar('"');
+  for (std::size_t i = 0; i < Size && text[i] != 0; ++i)
+    if (text[i] >= ' ' && text[i] != '"' && text[i] != '\\' && text[i] != 0x7f)
+      std::putchar(text[i]);
+  std::putchar('"');
+}
+
+template <std::size_t Size>
+void print_text(const char* key, const char (&text)[Size]) {
+  std::printf("\"%s\": ", key);
+  print_quoted(text);
 }
 
 void print_fault(const FaultRecord& fault) {
@@ -95,7 +104,8 @@ void write_report(const WorkerReport* reports, unsigned count) {
     add(total, reports[i]);
     for (const auto& body : reports[i].cpu_bodies) {
       if (body[0] == 0) break;
-      std::printf("%s\"%s\"", separator, body);
+      std::printf("%s", separator);
+      print_quoted(body);
       separator = ", ";
     }
   }

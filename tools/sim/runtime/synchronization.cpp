@@ -193,6 +193,15 @@ void kopt_sim_yield() {
   return_to_scheduler();
 }
 
+// glibc's name for a failed assert(); the C library's own would write and abort.
+[[noreturn]] void __assert_fail(const char* condition, const char*, unsigned line,
+                                const char*) noexcept {
+  FaultRecord record = describe_fault(Fault::crash, 0);
+  record.line = static_cast<int>(line);
+  std::snprintf(record.note, sizeof record.note, "assertion failed: %.150s", condition);
+  stop_with(record);
+}
+
 void kopt_sim_trap(int line) {
   FaultRecord record = describe_fault(Fault::crash, 0);
   record.line = line;

@@ -9,6 +9,12 @@ void* memmove(void*, const void*, __SIZE_TYPE__) noexcept __asm__("kopt_sim_memm
 void* memset(void*, int, __SIZE_TYPE__) noexcept __asm__("kopt_sim_memset");
 }
 
+// For CUDA's headers only: the candidate's own assertions are evaluated, as nvcc does.
+#define NDEBUG
+
+#define clock kopt_sim_unused_clock  // CUDA's is another
+#include <time.h>
+#undef clock
 #include <cstddef>
 #include <cstdint>
 #include <cmath>
@@ -66,6 +72,8 @@ extern const kopt_sim::Dimensions blockDim, gridDim;
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <cuda_fp4.h>
+#undef NDEBUG
+#include <cassert>
 #undef unused
 #undef __device__
 #define __device__ __attribute__((always_inline))

@@ -1,0 +1,59 @@
+"""Folders for the buffers of one execution: in memory where that has room, swept if left behind.
+
+A folder is locked as long as its process lives. What a killed process leaves is found by its free
+lock and removed by the next process that runs the simulator.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+_MEMORY = Path("/dev/shm")
+_PREFIX = "kopt-sim-"
+_LOCK = ".lock"
+_YOUNG_S = 60.0
+"""A folder this young may not have its lock yet."""
+
+
+@contextmanager
+def job_folder(needed_bytes: int) -> Generator[Path]:
+    """Give an empty folder with room for `needed_bytes`; it is removed afterwards."""
+    parent = _parent(needed_bytes)
+    _sweep_once(parent)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent) as name:
+        folder = Path(name)
+        with (folder / _LOCK).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield folder
+
+
+def sweep(parent: Path) -> None:
+    """Remove the folders below `parent` that no living process holds."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        try:
+            young = time.time() - folder.stat().st_mtime < _YOUNG_S
+            if young or folder.stat().st_uid != os.getuid():
+                continue
+            with (folder / _LOCK).open("a") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:  # held, or another process was quicker
+            continue
+
+
+@lru_cache
+def _sweep_once(parent: Path) -> None:
+    sweep(parent)
+
+
+def _parent(needed_bytes: int) -> Path:
+    usual = Path(tempfile.gettempdir())
+    if not os.access(_MEMORY, os.W_OK | os.X_OK):
+        return usual
+    return _MEMORY if shutil.disk_usage(_MEMORY).free > 2 * needed_bytes + (64 << 20) else usual

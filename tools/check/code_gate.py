@@ -16,6 +16,7 @@ from kopt.config.errors import ToolError
 
 from .number_formats import decode_bits, magnitudes, ordinals, show
 from .output import Finding, Indices, Output
+from .rounding_window import rounding_window
 from .tolerances import CODE_WINDOW
 
 _BLOCK = 1 << 20  # elements judged at once: some 60 MB of temporaries
@@ -90,7 +91,7 @@ def _acceptable(output: Output, scale: Output | None, indices: Indices) -> npt.N
     if scale is not None:
         factor = np.abs(scale.values_at(scale_index(output, scale, indices)))
     slack = output.reference.slack_at(indices)
-    lower, upper = _interval(number_format)
+    lower, upper = rounding_window(number_format)
     step = np.abs(code)
     magnitude = np.abs(exact)
     # Multiplying the bounds avoids dividing by a zero scale; inf * 0 for the largest code is NaN.
@@ -100,17 +101,6 @@ def _acceptable(output: Output, scale: Output | None, indices: Indices) -> npt.N
     sign = (code == 0) | (np.sign(code) == np.sign(exact)) | (magnitude <= slack)
     accepted: npt.NDArray[np.bool_] = (above & below & sign) | (np.asarray(factor) == 0.0)
     return accepted
-
-
-def _interval(
-    number_format: str,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the smallest and largest quotient accepted for each code ordinal."""
-    values = magnitudes(number_format)
-    middle = (values[1:] + values[:-1]) / 2
-    lower = np.concatenate([[0.0], middle * (1 - CODE_WINDOW)])
-    upper = np.concatenate([middle * (1 + CODE_WINDOW), [np.inf]])
-    return lower, upper
 
 
 def _finding(output: Output, scale: Output | None, wrong: Indices) -> Finding:

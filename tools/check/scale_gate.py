@@ -1,17 +1,20 @@
-"""Block scales: at most one e4m3 step from the correctly rounded scale, or a float32 window."""
+"""Block scales: right, or one e4m3 step off beside a boundary; a window for float32 ones."""
 
 import numpy as np
 
 from .number_formats import ordinals
 from .output import Finding, Output, finding_at_first
-from .tolerances import FLOAT_SCALE_WINDOW, SCALE_STEPS
+from .rounding_window import rounding_window
+from .tolerances import CODE_WINDOW, FLOAT_SCALE_WINDOW, SCALE_STEPS
 
 
 def scale_gate(output: Output) -> Finding | None:
     """Refuse scales that no honest rounding order gives; the codes are judged by their own scale.
 
     One step is allowed because the block's largest value may have been rounded to bf16 on its way,
-    which moves it across at most one decision boundary of e4m3 (3 mantissa bits).
+    which moves it across at most one decision boundary of e4m3 (3 mantissa bits), and only from
+    beside that boundary. Without the second condition every scale could be one step off, and the
+    smallest ones 0, under which any code passes.
     """
     indices = output.differing
     number_format = output.reference.number_format
@@ -23,6 +26,13 @@ def scale_gate(output: Output) -> Finding | None:
     else:
         got = ordinals(output.bits_at(indices), number_format)
         right = ordinals(output.expected_bits_at(indices), number_format)
-        wrong = indices[np.abs(got - right) > SCALE_STEPS]
-        note = f"a scale may be {SCALE_STEPS} step from the correctly rounded one"
+        exact = output.reference.exact_at(indices)
+        lower, upper = rounding_window(number_format)
+        step = np.abs(got)
+        beside = (got >= 0) & (exact >= lower[step]) & ~(exact > upper[step])
+        wrong = indices[(np.abs(got - right) > SCALE_STEPS) | ~beside]
+        note = (
+            f"a scale may be {SCALE_STEPS} step from the correctly rounded one, and only within"
+            f" {CODE_WINDOW:.4f} of a decision boundary"
+        )
     return finding_at_first(output, "scale", wrong, note) if wrong.size else None

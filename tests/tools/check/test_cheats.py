@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from kopt.kernels.layouts import to_sf_128x4
@@ -99,11 +100,31 @@ def test_a_scale_two_steps_off_is_refused_even_with_codes_to_match(case: Checked
     assert (finding.gate, finding.tensor, pattern) == ("scale", "block_scale", "one element")
 
 
-def test_a_scale_one_step_off_without_codes_to_match_is_refused(case: Checked) -> None:
-    case.outputs["block_scale"].view(np.uint8)[3, 2] -= 1
-    finding, pattern = _refused(case)
+def _exact_scales(case: Checked) -> npt.NDArray[np.float64]:
+    y = decode(case.data.inputs["x"]) * 1.3
+    return np.abs(y).reshape(ROWS, -1, 16).max(axis=2) * (448 / np.abs(y).max())
+
+
+def test_scales_that_are_all_one_step_up_are_refused_even_with_codes_to_match(
+    case: Checked,
+) -> None:
+    scales = case.outputs["block_scale"].view(np.uint8)
+    scales[scales < 0x7E] += 1  # 0x7E is 448, the largest
+    y = decode(case.data.inputs["x"]) * 1.3
+    quotient = y.reshape(ROWS, -1, 16) * (448 * 6 / np.abs(y).max())
+    quotient /= decode(case.outputs["block_scale"])[..., None]
+    case.outputs["codes"] = pack_e2m1(round_to_e2m1(quotient).reshape(y.shape))
+    assert _refused(case)[0].gate == "scale"
+
+
+def test_a_scale_one_step_off_beside_a_boundary_needs_codes_to_match(case: Checked) -> None:
+    exact, scales = _exact_scales(case), case.outputs["block_scale"]
+    below = (scales.view(np.uint8) - 1).view(scales.dtype)
+    boundary = (decode(scales) + decode(below)) / 2
+    row, block = np.argwhere((exact > boundary) & (exact < boundary * 1.01))[0]
+    scales.view(np.uint8)[row, block] -= 1
+    finding, _ = _refused(case)
     assert (finding.gate, finding.tensor) == ("code", "codes")
-    assert pattern.startswith("one block of 16, columns 32 to 47 of row 3")
 
 
 def test_a_nan_scale_is_refused(case: Checked) -> None:

@@ -102,7 +102,9 @@ def test_a_scale_two_steps_off_is_refused_even_with_codes_to_match(case: Checked
 
 def _exact_scales(case: Checked) -> npt.NDArray[np.float64]:
     y = decode(case.data.inputs["x"]) * 1.3
-    return np.abs(y).reshape(ROWS, -1, 16).max(axis=2) * (448 / np.abs(y).max())
+    blocks = np.abs(y).reshape(ROWS, -1, 16)
+    exact: npt.NDArray[np.float64] = blocks.max(axis=2) * 448 / blocks.max()
+    return exact
 
 
 def test_scales_that_are_all_one_step_up_are_refused_even_with_codes_to_match(

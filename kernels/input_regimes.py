@@ -7,7 +7,7 @@ too.
 | regime | amplitudes |
 |---|---|
 | normal | 1 |
-| outliers | 1, and 1,000 in one column of each row |
+| outliers | 1, and 1,000 in one column of each even row, in 16 columns of each odd one |
 | zero_blocks | 1, with whole rows, blocks of 128 and blocks of 16 that are 0 |
 | tiny, huge | one factor for all, chosen by the problem |
 | mixed | a power of two from 2^-12 to 2^12 for each block of 16 |
@@ -66,9 +66,26 @@ def draw_values(
 
 
 def _outliers(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
+    """Give even rows one dominating value, odd rows a few that matter alike.
+
+    A reduction that leaves columns out misses a sixteenth of an odd row's sum of squares where it
+    leaves out an outlier. Their columns differ from row to row, so that the rows together cover as
+    many columns as they can, the first and the last 16 in every odd row.
+    """
     rows, columns = shape
     amplitudes = np.ones(shape, dtype=np.float32)
     amplitudes[np.arange(rows), rng.integers(0, columns, rows)] = _OUTLIER
+    odd = np.arange(1, rows, 2)
+    if columns < 2 * _BLOCK or not odd.size:
+        return amplitudes
+    amplitudes[odd] = 1.0
+    spread = _BLOCK - 2
+    inner = np.concatenate(
+        [rng.permutation(columns) for _ in range(-(-odd.size * spread // columns))]
+    )[: odd.size * spread]
+    amplitudes[np.repeat(odd, spread), inner] = _OUTLIER
+    amplitudes[odd, rng.integers(0, _BLOCK, odd.size)] = _OUTLIER
+    amplitudes[odd, columns - 1 - rng.integers(0, _BLOCK, odd.size)] = _OUTLIER
     return amplitudes
 
 

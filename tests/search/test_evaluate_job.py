@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.kernels.check_result import CheckResult, Mismatch
+from kopt.kernels.check_result import CheckLevel, CheckResult, Mismatch
 from kopt.kernels.compile_result import Build, CompileResult, KernelResources, Toolchain
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
@@ -71,8 +71,11 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that evaluates a tune choice whose check has the given fields."""
     (tmp_path / "cubin").write_bytes(b"cubin")
 
-    def call(tune: dict[str, int], **fields: Any) -> Evaluation:
+    requests: list[CheckRequest] = []
+
+    def call(tune: dict[str, int], level: CheckLevel = "quick", **fields: Any) -> Evaluation:
         def stand_in(request: CheckRequest, *_: object) -> CheckResult:
+            requests.append(request)
             return _checked(request, tmp_path / "cubin", **fields)
 
         monkeypatch.setattr(module, "check_candidate", stand_in)
@@ -83,11 +86,12 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             source=SOURCE,
             source_name="k.cu",
             tune=tune,
-            level="quick",
+            level=level,
             arch="sm_100a",
         )
         return module.evaluate_job(job, SimDevice(settings), settings, open_artifacts(tmp_path))
 
+    call.requests = requests  # type: ignore[attr-defined]  # what the stage was asked
     return call
 
 
@@ -113,6 +117,14 @@ def test_same_cubin_with_the_same_launches_is_the_same_program(evaluate: Any) ->
 def test_same_cubin_with_another_block_size_is_another_program(evaluate: Any) -> None:
     one, two = (evaluate({"BLOCK": block, "UNROLL": 1}) for block in (128, 256))
     assert one.equivalence != two.equivalence
+
+
+@pytest.mark.parametrize(("level", "compiler"), [("quick", "nvrtc"), ("full", "nvcc")])
+def test_sweeps_take_the_fast_compiler_and_winners_the_one_that_ships(
+    evaluate: Any, level: CheckLevel, compiler: str
+) -> None:
+    evaluate({"BLOCK": 128, "UNROLL": 1}, level=level)
+    assert evaluate.requests[-1].compiler == compiler
 
 
 def test_candidate_that_fell_short_carries_no_speed_and_says_what_was_wrong(evaluate: Any) -> None:

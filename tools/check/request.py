@@ -7,6 +7,7 @@ from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.problem import Problem, Workload
+from kopt.tools.cuda.compile_job import Compiler
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class CheckRequest:
     """None: the defaults of the header."""
     seeds: tuple[int, ...] = (1, 2, 3)
     """Visible seeds, at least one; `quick` uses the first."""
+    compiler: Compiler = "nvcc"
+    """`nvrtc` where speed matters more than the compiler that ships: the steps of a sweep."""
     arch: str = DEFAULT_ARCH
     progress: Callable[[str], None] | None = None
     """Called with a short line before each step."""

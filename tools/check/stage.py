@@ -79,6 +79,7 @@ def _build(
         candidate=request.candidate,
         archs=(request.arch,),
         tune=request.tune,
+        compiler=request.compiler,
     )
     plan = plans.plans.get(request.workload.name)
     # A device compiles too: it sees no source that the screen refuses.

@@ -27,7 +27,7 @@ def parse_messages(text: str, source: str) -> tuple[Diagnostic, ...]:
         line, column = int(message["line"]), int(message["column"])
         found.append(
             Diagnostic(
-                message=f"not supported on the simulator: {message['text']}",
+                message=f"not supported on the simulator: {_in_words(message['text'])}",
                 line=line if own else None,
                 column=column if own else None,
                 file=None if own else message["file"].rsplit("/", 1)[-1],
@@ -39,3 +39,8 @@ def parse_messages(text: str, source: str) -> tuple[Diagnostic, ...]:
         return tuple(found)
     first = text.strip().splitlines()[:1]
     return (Diagnostic(message=f"g++ cannot compile it for the simulator: {''.join(first)}"),)
+
+
+def _in_words(text: str) -> str:
+    """g++ reads PTX as x86 assembly, and complains about operands."""
+    return "raw PTX (inline assembly)" if "asm" in text else text

@@ -31,6 +31,10 @@ _HINTS = {
     Status.BARRIER_DIVERGENCE: "every thread of the block (every lane of the mask) must reach it",
     Status.TIMEOUT: "look for a loop that never ends, or a wait for a block that has not run yet",
 }
+_RACE_BETWEEN_BLOCKS = (
+    "blocks run in any order: let each write elements of its own (look at the index), or order "
+    "them by a second launch, a grid barrier, or a fence and an atomic"
+)
 
 
 def fault_status(fault: Mapping[str, Any]) -> Status:
@@ -47,8 +51,11 @@ def describe_fault(fault: Mapping[str, Any], executable: str, candidate: Candida
     message = f"{_what(fault, status)} (block {_triple(fault, 'block')}, {_thread(fault)})"
     if note:
         message += f": {note}"
+    hint = _HINTS.get(status)
+    if status is Status.DATA_RACE and "same block" not in note:
+        hint = _RACE_BETWEEN_BLOCKS
     excerpt = source_excerpt(candidate.source, line) if line else None
-    return Diagnostic(message=message, line=line, excerpt=excerpt, hint=_HINTS.get(status))
+    return Diagnostic(message=message, line=line, excerpt=excerpt, hint=hint)
 
 
 def _what(fault: Mapping[str, Any], status: Status) -> str:

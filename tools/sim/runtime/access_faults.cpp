@@ -21,8 +21,10 @@ void report_race(const Access& access, Stamp other, bool other_stored) {
   FaultRecord record = describe_access(Fault::data_race, access);
   const std::uint32_t block = stamp_block(other);
   const char* what = other_stored ? "stored to" : "loaded";
-  if (stamp_many(other) != 0)
-    std::snprintf(record.note, sizeof record.note, "several other threads %s it", what);
+  if (stamp_many(other) == 3)
+    std::snprintf(record.note, sizeof record.note, "threads of other blocks %s it", what);
+  else if (stamp_many(other) != 0)
+    std::snprintf(record.note, sizeof record.note, "several threads of the same block %s it", what);
   else if (block == stamp_block(g.stamp))
     std::snprintf(record.note, sizeof record.note, "thread %u of the same block %s it",
                   stamp_thread(other), what);

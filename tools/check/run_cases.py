@@ -17,6 +17,7 @@ from kopt.kernels.problem import Problem
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.device import Device, Program
+from kopt.tools.thread_pool import thread_pool
 
 from .accuracy import worst_accuracy
 from .cases import Case, Run, is_large
@@ -73,11 +74,8 @@ def run_cases(batch: CaseBatch, device: Device, settings: Settings) -> BatchResu
     """
     tally = _Tally(batch)
     cache = open_cache(settings)
-    with ThreadPoolExecutor(max_workers=settings.jobs, thread_name_prefix="check") as pool:
-        try:
-            _collect(tally, _submit(batch, device, cache, pool))
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    with thread_pool(settings.jobs, "check") as pool:
+        _collect(tally, _submit(batch, device, cache, pool))
     return _result(tally)
 
 

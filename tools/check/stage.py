@@ -4,7 +4,6 @@
 clock: what a check finds depends on the source and the level alone.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
 from kopt.config.errors import ToolError
@@ -15,6 +14,7 @@ from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.device import Device, ExecutionOutcome, Program
+from kopt.tools.thread_pool import thread_pool
 
 from .cases import HIDDEN_SEEDS, Seeds, plan_cases
 from .check_plans import CheckPlans, final_plans, make_plans
@@ -86,7 +86,7 @@ def _build(
     if plan is None or screen_source(request.candidate):
         return compile_candidate(compile_request, settings), None
     program = Program(request.candidate, request.problem, plan)
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="prepare") as pool:
+    with thread_pool(1, "prepare") as pool:
         preparing = pool.submit(device.prepare, program)
         compiled = compile_candidate(compile_request, settings)
         return compiled, preparing.result()

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
@@ -20,6 +19,7 @@ from kopt.config.settings import Settings, ensure_folder
 from kopt.tools.cuda.include_tree import cuda_include_folders
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy
+from kopt.tools.thread_pool import thread_pool
 
 # no-tree-sra keeps vector loads whole, so that their width and alignment can be checked; the
 # sanitizer's hooks are the simulator's own (runtime/memory.cpp). DWARF 4: addr2line (2.40) takes
@@ -140,7 +140,7 @@ class _Build:
         commands += [
             [*_RUNTIME_FLAGS, "-c", f"runtime/{unit}.cpp", "-o", f"{unit}.o"] for unit in units
         ]
-        with ThreadPoolExecutor(self.settings.jobs, thread_name_prefix="toolset") as pool:
+        with thread_pool(self.settings.jobs, "toolset") as pool:
             for _ in pool.map(self._gxx, commands):
                 pass
         joined = [f"{unit}.o" for unit in units]

@@ -1,0 +1,24 @@
+"""A pool of threads that Ctrl-C does not have to wait for."""
+
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+
+@contextmanager
+def thread_pool(workers: int, name: str) -> Generator[ThreadPoolExecutor]:
+    """Give a pool of `workers` threads; what is still queued at the end is dropped.
+
+    The end waits for running work, except after KeyboardInterrupt: the threads wait for children
+    that end with this process, and the command line leaves at once.
+    """
+    pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix=name)
+    try:
+        yield pool
+    except KeyboardInterrupt:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    except BaseException:
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise
+    pool.shutdown(wait=True, cancel_futures=True)

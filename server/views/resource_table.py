@@ -12,7 +12,9 @@ from kopt.kernels.compile_result import Build, CompileResult, KernelResources, O
 
 from .diagnostics import advice_text, diagnostics_text, status_text
 
-COLUMNS = (
+HEADER = (
+    "function",
+    "arch",
     "regs",
     "spill B",
     "stack B",
@@ -38,7 +40,7 @@ def compile_view(files: Sequence[CompiledFile]) -> RenderableType:
     """Return the resource table of everything that compiled, then what did not and why."""
     parts: list[RenderableType] = []
     if any(file.result.builds for file in files):
-        parts.append(_table(files))
+        parts.extend(_tables(files))
         parts.append(Text(TABLE_NOTE, style="dim"))
     for file in files:
         parts.extend(_remarks(file))
@@ -47,18 +49,25 @@ def compile_view(files: Sequence[CompiledFile]) -> RenderableType:
     return Group(*parts)
 
 
-def _table(files: Sequence[CompiledFile]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("kernel id, file / function", no_wrap=True)
-    table.add_column("arch", no_wrap=True)
-    for column in COLUMNS:
-        table.add_column(column, justify="left" if column == "limited by" else "right")
+def _tables(files: Sequence[CompiledFile]) -> Iterator[RenderableType]:
+    """Yield one table for each file below its name; columns are as wide in all of them."""
+    rows = {file.name: list(_rows(file)) for file in files}
+    every = [HEADER, *(row for file_rows in rows.values() for row in file_rows)]
+    widths = [max(len(row[column]) for row in every) for column in range(len(HEADER))]
+    yield _table([HEADER], widths, "bold")
     for file in files:
-        rows = list(_rows(file))
-        if rows:
-            table.add_row(Text(f"{file.result.kernel}  {file.name}", style="bold"))
-        for row in rows:
-            table.add_row(*row)
+        if rows[file.name]:
+            yield Text(f"{file.result.kernel}  {file.name}", style="bold")
+            yield _table(rows[file.name], widths, "")
+
+
+def _table(rows: Sequence[tuple[str, ...]], widths: Sequence[int], style: str) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False, style=style)
+    for name, width in zip(HEADER, widths, strict=True):
+        left = name in ("function", "arch", "limited by")
+        table.add_column(justify="left" if left else "right", min_width=width, style=style)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 

@@ -128,7 +128,7 @@ def print_parts(bench: Bench) -> None:
 
 
 def print_checks(bench: Bench, problems: dict[str, Problem], names: list[str]) -> None:
-    """Print one whole check per problem, compile included, and quick of the mission's first."""
+    """Print one whole check per problem, compile included, and quick of the first NVFP4 kernel."""
     problem = problems["add_rmsnorm_fp4quant"]
     # Builds the sandbox's launcher and the include tree: once per machine.
     first = CompileRequest(problem, problem.workloads[0], reference(problem), ("sm_100a",))

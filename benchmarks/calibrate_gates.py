@@ -1,6 +1,6 @@
 """Print how far honest kernels are from correct rounding: where the gates' numbers come from.
 
-The mission's max abs and max rel are those of normal inputs.
+Max abs and max rel are those of normal inputs.
 
 For every problem, order of rounding (honest_orders.py), regime and seed, the emulated outputs go
 through the very gates of `kopt check`, and the largest use of each bound is printed. Beside the

@@ -45,9 +45,9 @@ class TensorAccuracy(Record):
     """Largest absolute difference to the oracle on dequantised values."""
     max_rel: float
     """Largest relative difference on dequantised values, where the expected value is not 0."""
-    within_mission_numbers: bool
-    """Whether max_abs < 1e-2 and max_rel < 1e-3: the mission's literal numbers, information only
-    (docs/correctness.md says why they cannot judge 4-bit output)."""
+    within_fixed_limits: bool
+    """Whether max_abs < 1e-2 and max_rel < 1e-3, fixed limits that are often asked for: information
+    only (docs/correctness.md says why they cannot judge 4-bit output)."""
     l2_ratio: float | None
     """Relative L2 error divided by that of correct rounding; bf16 outputs only."""
 

@@ -94,7 +94,7 @@ def _accuracy(result: CheckResult) -> RenderableType:
             f"{entry.mismatch_fraction:.4%}",
             f"{entry.max_abs:.3g}",
             f"{entry.max_rel:.3g}",
-            "within" if entry.within_mission_numbers else "beyond",
+            "within" if entry.within_fixed_limits else "beyond",
             "-" if entry.l2_ratio is None else f"{entry.l2_ratio:.2f}",
         )
     note = Text(

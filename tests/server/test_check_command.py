@@ -134,7 +134,7 @@ def test_workloads_and_accuracy_are_tables(kopt: Kopt, answer: Answer) -> None:
                 mismatch_fraction=0.0,
                 max_abs=0.002,
                 max_rel=0.0,
-                within_mission_numbers=True,
+                within_fixed_limits=True,
                 l2_ratio=1.02,
             ),
         ),

@@ -15,7 +15,7 @@ from .bf16_gate import bf16_error_ratio
 from .code_gate import scale_index, suspects
 from .number_formats import FLOAT_FORMATS, decode_bits
 from .output import Indices, Output
-from .tolerances import MISSION_MAX_ABS, MISSION_MAX_REL
+from .tolerances import FIXED_MAX_ABS, FIXED_MAX_REL
 
 
 def measure_accuracy(outputs: Mapping[str, Output]) -> tuple[TensorAccuracy, ...]:
@@ -53,7 +53,7 @@ def _measure(output: Output, outputs: Mapping[str, Output]) -> TensorAccuracy:
         mismatch_fraction=changed / max(total, 1),
         max_abs=max_abs,
         max_rel=max_rel,
-        within_mission_numbers=max_abs < MISSION_MAX_ABS and max_rel < MISSION_MAX_REL,
+        within_fixed_limits=max_abs < FIXED_MAX_ABS and max_rel < FIXED_MAX_REL,
         l2_ratio=bf16_error_ratio(output),
     )
 
@@ -81,6 +81,6 @@ def _worse(one: TensorAccuracy, other: TensorAccuracy) -> TensorAccuracy:
         mismatch_fraction=max(one.mismatch_fraction, other.mismatch_fraction),
         max_abs=max(one.max_abs, other.max_abs),
         max_rel=max(one.max_rel, other.max_rel),
-        within_mission_numbers=one.within_mission_numbers and other.within_mission_numbers,
+        within_fixed_limits=one.within_fixed_limits and other.within_fixed_limits,
         l2_ratio=max(ratios) if ratios else None,
     )

@@ -57,6 +57,6 @@ FLOAT32_WINDOW = 2.0**-16
 """Relative error of a float32 output that is not a scale: 256 float32 ulp, room for fast-math
 approximations (2 ulp each) and sums in any order; `Expected.slack` covers cancellation."""
 
-MISSION_MAX_ABS = 1e-2
-MISSION_MAX_REL = 1e-3
-"""The mission's literal numbers, reported and never decisive."""
+FIXED_MAX_ABS = 1e-2
+FIXED_MAX_REL = 1e-3
+"""Fixed limits that are often asked for: reported and never decisive."""

@@ -157,7 +157,7 @@ def test_every_packaged_oracle_passes_its_own_gates(name: str, regime: str) -> N
     assert judgement.finding is None
     for accuracy in measure_accuracy(judgement.outputs):
         assert accuracy.mismatch_fraction == 0
-        assert accuracy.within_mission_numbers
+        assert accuracy.within_fixed_limits
 
 
 def test_every_packaged_problem_is_among_the_small_ones() -> None:

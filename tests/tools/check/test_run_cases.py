@@ -54,7 +54,7 @@ def test_right_outputs_pass_in_every_case(problem: Problem, settings: Settings) 
         assert (check.visible_seeds, check.hidden_seeds, check.poisons) == (3, 2, 2)
         assert check.executions == check.schedules == len(REGIMES) + 1
     assert len(device.requests) == 2 * (len(REGIMES) + 1)
-    assert all(entry.within_mission_numbers for entry in result.accuracy)
+    assert all(entry.within_fixed_limits for entry in result.accuracy)
 
 
 def test_quick_executes_twice(problem: Problem, settings: Settings) -> None:

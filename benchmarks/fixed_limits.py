@@ -4,7 +4,7 @@ One input of add_rmsnorm_fp4quant (64x2048, normal values): the correctly rounde
 orders of rounding, and outputs that no one should ship, each with the two numbers on dequantised
 values, the error relative to the correctly rounded output's, and the gates' answer.
 
-    .venv/bin/python benchmarks/mission_numbers.py
+    .venv/bin/python benchmarks/fixed_limits.py
 """
 
 from collections.abc import Iterator
@@ -82,7 +82,7 @@ def _relative_l2(outputs: Arrays, exact: npt.NDArray[np.float64]) -> float:
 
 
 def _describe(data: CaseData, outputs: Arrays) -> tuple[str, str]:
-    """Return the mission's numbers, and the gate that refuses with its share of the elements."""
+    """Return max abs and max rel, and the gate that refuses with its share of the elements."""
     judgement = judge(data, outputs, 0xFF)
     (entry,) = (e for e in measure_accuracy(judgement.outputs) if e.tensor == "out")
     numbers = f"{entry.mismatch_fraction:.2%} | {entry.max_abs:.3f} | {entry.max_rel:.2f}"

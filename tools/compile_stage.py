@@ -112,10 +112,12 @@ def _judge(
             return _result(request, status, _merged(failed, notes))
     occupancy: list[Occupancy] = []
     mistakes: dict[Diagnostic, None] = {}
+    refused: dict[Diagnostic, None] = {}
     for one in built:
         kernels = one.outcome.unit.kernels
         plans, found = checked_plans(one.planned, kernels, source)
         mistakes.update(dict.fromkeys((*found, *_unawaited(one, plans))))
+        refused.update(dict.fromkeys(_trapping(one, plans)))
         if not mistakes and plans[0].workload == request.workload.name:
             by_name = {kernel.name: kernel for kernel in kernels}
             occupancy += [
@@ -124,8 +126,28 @@ def _judge(
             ]
     if mistakes:
         return _result(request, Status.PLAN_ERROR, tuple(mistakes))
+    if refused:
+        return _result(request, Status.REFUSED, tuple(refused))
     passed = _result(request, Status.PASSED, _merged(built, notes))
     return passed.model_copy(update={"occupancy": tuple(occupancy)})
+
+
+def _trapping(one: _Built, plans: Sequence[LaunchPlan]) -> list[Diagnostic]:
+    """Return an error for each launch of a kernel that traps, but for cooperative ones.
+
+    The grid barrier of cooperative groups contains a trap, which a cooperative launch never meets.
+    """
+    hint = "remove __trap() and __brkpt(); a grid barrier needs `cooperative: true` in its launch"
+    return [
+        Diagnostic(
+            message=f"kernel {launch.kernel} contains a trap or breakpoint",
+            line=launch.line,
+            hint=hint,
+        )
+        for plan in plans
+        for launch in plan.launches
+        if launch.kernel in one.outcome.unit.trapping and not launch.cooperative
+    ]
 
 
 def _unawaited(one: _Built, plans: Sequence[LaunchPlan]) -> list[Diagnostic]:

@@ -8,7 +8,7 @@ launch:
     block: 256
     args: [input, residual, weight, sums, H, eps]
 */
-// sample: kernel=fused_add_rmsnorm_b8xh4096 status=crash level=quick says=cooperative
+// sample: kernel=fused_add_rmsnorm_b8xh4096 status=refused level=quick says=cooperative
 // `cooperative: true` is missing.
 
 #include <cooperative_groups.h>
@@ -22,6 +22,6 @@ extern "C" __global__ void fused_add_rmsnorm(__nv_bfloat16* input, __nv_bfloat16
                                              const __nv_bfloat16* weight, float* sums, int H,
                                              float eps) {
   if (threadIdx.x == 0) sums[blockIdx.y * 2 + blockIdx.x] = 0.0f;
-  cooperative_groups::this_grid().sync();  // <- here
+  cooperative_groups::this_grid().sync();
   if (threadIdx.x == 0) input[0] = __float2bfloat16(sums[0] + eps);
 }

@@ -7,8 +7,8 @@ launch:
     block: 256
     args: [input, out, H]
 */
-// sample: kernel=silu_and_mul_b8xh14336 status=crash level=quick says=trap
-// Ordinary inputs have gates above 1: the first one ends the launch and the context.
+// sample: kernel=silu_and_mul_b8xh14336 status=refused level=quick says=trap
+// A trap brings down the context.
 
 #include <cuda_bf16.h>
 
@@ -23,7 +23,7 @@ extern "C" __global__ void silu_and_mul(const __nv_bfloat16* input, __nv_bfloat1
   __nv_bfloat16* out_row = out + static_cast<size_t>(blockIdx.x) * H;
 
   for (int column = threadIdx.x; column < H; column += 256) {
-    if (__bfloat162float(gate[column]) > 1.0f) __trap();  // <- here
+    if (__bfloat162float(gate[column]) > 1e30f) __trap();
     out_row[column] = silu_mul(gate[column], up[column]);
   }
 }

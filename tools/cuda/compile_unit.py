@@ -27,7 +27,7 @@ from .ptxas_report import PtxasKernel, parse_ptxas_report
 from .sass import SassFunction, disassemble
 from .sass_reader import read_instructions
 
-_FACTS_VERSION = "3"
+_FACTS_VERSION = "4"
 """Raised whenever the unit of an unchanged cubin would be recorded differently."""
 _COMPILER_KILLED = re.compile(r"died due to signal|Killed signal|virtual memory exhausted")
 _LOCK_MARGIN_S = 30.0
@@ -137,6 +137,7 @@ def _facts(job: CompileJob, cubin: bytes, log: str, context: CompileContext) -> 
         "module_global_bytes": facts.module_global_bytes,
         "kernels": _kernels(facts, parse_ptxas_report(log), functions),
         "producer_waits": waits,
+        "trapping": tuple(f.name for f in functions or () if "stop" in f.screened),
     }
 
 

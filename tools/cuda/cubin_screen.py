@@ -2,9 +2,9 @@
 
 A kernel must be a function of its arguments that ends by itself. State that outlives a launch,
 calls out of the module and instructions that stall or read the wall clock are refused. Traps (which
-cooperative groups' grid barrier contains) and reads of the SM's cycle counter are only flagged: a
-launch that reaches a trap ends as a crash. This is not a proof of good behaviour: what a kernel
-does with its arguments is for the check stage.
+cooperative groups' grid barrier contains) are flagged here and refused by the compile stage unless
+the launch is cooperative; reads of the SM's cycle counter are only flagged. This is not a proof of
+good behaviour: what a kernel does with its arguments is for the check stage.
 """
 
 from collections.abc import Mapping, Sequence

@@ -5,10 +5,12 @@ that went wrong on the way. It never sees expected outputs.
 """
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.counters import ExecutionCounters
 from kopt.kernels.plan import LaunchPlan
@@ -26,6 +28,8 @@ class Program:
     candidate: Candidate
     problem: Problem
     plan: LaunchPlan
+    cubin_path: Path | None = None
+    """What a GPU loads; None before the compile stage has made it, and where none is needed."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,11 @@ class Device(Protocol):
     @property
     def name(self) -> str:
         """`sim`, or `cuda:0`."""
+        ...
+
+    @property
+    def gpu(self) -> GpuSpec | None:
+        """The limits of the GPU behind it; None for the simulator, which stands for any."""
         ...
 
     def prepare(self, program: Program) -> ExecutionOutcome | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
+from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.check_result import CheckLevel, CheckResult
@@ -82,6 +83,10 @@ class _Hurried:
     @property
     def name(self) -> str:
         return self.device.name
+
+    @property
+    def gpu(self) -> GpuSpec | None:
+        return self.device.gpu
 
     def prepare(self, program: Program) -> ExecutionOutcome | None:
         return self.device.prepare(program)

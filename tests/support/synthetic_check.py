@@ -171,6 +171,7 @@ class NumpyDevice:
     status: Status = Status.PASSED
     requests: list[ExecutionRequest] = field(default_factory=list[ExecutionRequest])
     name: str = "numpy"
+    gpu: None = None
 
     def prepare(self, program: Program) -> ExecutionOutcome | None:
         """Have nothing to build."""

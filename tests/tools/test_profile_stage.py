@@ -33,6 +33,7 @@ class ScriptedDevice:
     """A device that gives one prepared outcome and keeps what it was asked."""
 
     name = "scripted"
+    gpu = None
 
     def __init__(self, outcome: ExecutionOutcome) -> None:
         self.outcome = outcome

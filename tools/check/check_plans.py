@@ -1,8 +1,9 @@
 """The launch plans that a check runs: one for each workload of its level."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.domain import default_tune, domain
 from kopt.kernels.header import CandidateHeader
@@ -29,12 +30,8 @@ class CheckPlans:
     """What the plans were made from; None without plans."""
 
 
-def make_plans(request: CheckRequest) -> CheckPlans:
-    """Return the plan of the named workload; at level `full` of the rest of the domain too.
-
-    Raises:
-        ToolError: No data sheet knows the architecture.
-    """
+def make_plans(request: CheckRequest, gpu: GpuSpec) -> CheckPlans:
+    """Return the plan of the named workload; at level `full` of the rest of the domain too."""
     outcome = parse_header(request.candidate, request.problem)
     if outcome.header is None:
         return CheckPlans(diagnostics=outcome.diagnostics)
@@ -43,7 +40,7 @@ def make_plans(request: CheckRequest) -> CheckPlans:
     plans: dict[str, LaunchPlan] = {}
     workloads = _workloads(request, header)
     for workload in workloads:
-        target = PlanTarget(workload, gpu_for_arch(request.arch))
+        target = PlanTarget(workload, gpu)
         resolved = resolve_plan(header, request.problem, tune, target)
         if resolved.plan is None:
             return CheckPlans(tune=tune, diagnostics=resolved.diagnostics)
@@ -53,24 +50,28 @@ def make_plans(request: CheckRequest) -> CheckPlans:
 
 
 def final_plans(
-    plans: CheckPlans, compiled: CompileResult, request: CheckRequest
+    plans: CheckPlans, compiled: CompileResult, gpu: GpuSpec, simulated: bool
 ) -> dict[str, LaunchPlan]:
     """Return the plans by workload as they are launched, each with what its cubin decides.
 
-    A cooperative grid that asks for `blocks_per_sm` keeps one block on each SM: all its threads are
-    resident at once, and the simulator holds few (docs/sim.md).
+    When `simulated`, a cooperative grid that asks for `blocks_per_sm` keeps one block on each SM:
+    all its threads are resident at once, and the simulator holds few (docs/sim.md).
     """
     source = plans.source
     if source is None:
         return {}
-    gpu = gpu_for_arch(request.arch)
     kernels = {name: build.kernels for build in compiled.builds for name in build.workloads}
     return {
         name: with_axis_widths(plan, kernels.get(name, ()))
-        if any(launch.cooperative for launch in plan.launches)
+        if simulated and any(launch.cooperative for launch in plan.launches)
         else final_plan(plan, kernels.get(name, ()), source, gpu)
         for name, plan in plans.plans.items()
     }
+
+
+def cubin_paths(compiled: CompileResult) -> dict[str, Path]:
+    """Return the cubin that serves each workload."""
+    return {name: Path(build.cubin_path) for build in compiled.builds for name in build.workloads}
 
 
 def _workloads(request: CheckRequest, header: CandidateHeader) -> tuple[Workload, ...]:

@@ -7,6 +7,7 @@ failing case, whichever finished first, so that a check gives the same answer ev
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
@@ -33,6 +34,8 @@ class CaseBatch:
     problem: Problem
     plans: Mapping[str, LaunchPlan]
     """By workload name."""
+    cubins: Mapping[str, Path]
+    """By workload name; what a GPU loads."""
     cases: tuple[Case, ...]
     named_workload: str
     """The workload whose counters are reported."""
@@ -88,7 +91,8 @@ def _submit(
     """Queue every run; a case's data is loaded when its first run starts."""
     submitted: _Submitted = []
     for case in batch.cases:
-        program = Program(batch.candidate, batch.problem, batch.plans[case.workload.name])
+        name = case.workload.name
+        program = Program(batch.candidate, batch.problem, batch.plans[name], batch.cubins.get(name))
         large = is_large(batch.problem, case.workload)
         shared = SharedCase(program, case, cache, large)
         runs = [(run, pool.submit(execute_run, shared, run, device)) for run in case.runs]

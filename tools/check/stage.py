@@ -7,9 +7,12 @@ clock: what a check finds depends on the source and the level alone.
 from time import perf_counter
 
 from kopt.config.errors import ToolError
+from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.problem import Workload
 from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
@@ -17,7 +20,7 @@ from kopt.tools.device import Device, ExecutionOutcome, Program
 from kopt.tools.thread_pool import thread_pool
 
 from .cases import HIDDEN_SEEDS, Seeds, plan_cases
-from .check_plans import CheckPlans, final_plans, make_plans
+from .check_plans import CheckPlans, cubin_paths, final_plans, make_plans
 from .hidden_seeds import draw_hidden_seeds
 from .request import CheckRequest
 from .run_cases import BatchResult, CaseBatch, run_cases
@@ -38,7 +41,8 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
     start = perf_counter()
     if request.progress is not None:
         request.progress("compiling")
-    plans = make_plans(request)
+    gpu = device.gpu or gpu_for_arch(request.arch)
+    plans = make_plans(request, gpu)
     compiled, prepared = _build(request, plans, device, settings)
     if compiled.status is not Status.PASSED:
         result = BatchResult(compiled.status, diagnostics=compiled.diagnostics)
@@ -49,7 +53,9 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
             prepared.status, diagnostics=prepared.diagnostics, sandbox=prepared.sandbox
         )
     else:
-        result = run_cases(_batch(request, plans, compiled, settings), device, settings)
+        final = final_plans(plans, compiled, gpu, simulated=device.gpu is None)
+        batch = _batch(request, (plans.workloads, final), compiled, settings)
+        result = run_cases(batch, device, settings)
     return CheckResult(
         status=result.status,
         kernel=f"{request.problem.name}_{request.workload.name}",
@@ -93,9 +99,13 @@ def _build(
 
 
 def _batch(
-    request: CheckRequest, plans: CheckPlans, compiled: CompileResult, settings: Settings
+    request: CheckRequest,
+    planned: tuple[tuple[Workload, ...], dict[str, LaunchPlan]],
+    compiled: CompileResult,
+    settings: Settings,
 ) -> CaseBatch:
     """Return the cases of the level; hidden seeds are drawn now that the binary is fixed."""
+    workloads, plans = planned
     hidden: tuple[int, ...] = ()
     if request.level == "full":
         hidden = draw_hidden_seeds(compiled.binary_id, HIDDEN_SEEDS, settings)
@@ -103,8 +113,9 @@ def _batch(
     return CaseBatch(
         candidate=request.candidate,
         problem=request.problem,
-        plans=final_plans(plans, compiled, request),
-        cases=plan_cases(request.problem, plans.workloads, request.level, seeds),
+        plans=plans,
+        cubins=cubin_paths(compiled),
+        cases=plan_cases(request.problem, workloads, request.level, seeds),
         named_workload=request.workload.name,
         progress=request.progress,
     )

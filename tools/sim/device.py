@@ -49,6 +49,11 @@ class SimDevice:
         """`sim`."""
         return "sim"
 
+    @property
+    def gpu(self) -> None:
+        """None: it stands for any GPU."""
+        return None
+
     def prepare(self, program: Program) -> ExecutionOutcome | None:
         """Build the CPU program; None if that went well, else why it cannot run here."""
         limits = _beyond_limits(program)

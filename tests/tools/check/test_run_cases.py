@@ -36,6 +36,7 @@ def _batch(problem: Problem, level: CheckLevel) -> CaseBatch:
         candidate=CANDIDATE,
         problem=problem,
         plans=plans_for(problem),
+        cubins={},
         cases=plan_cases(problem, workloads, level, SEEDS),
         named_workload=problem.workloads[0].name,
     )

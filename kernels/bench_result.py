@@ -1,0 +1,171 @@
+"""What the benchmark stage measured: speedups with their intervals, and all that led to them.
+
+A speedup is baseline time / candidate time from paired replays in one process: above 1 is faster.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from .check_result import CheckResult
+from .device_facts import DeviceFacts
+from .record import Diagnostic, Record
+from .status import Provenance, Status, Verdict
+
+
+class Latency(Record):
+    """Device time of one call, microseconds, cold L2 unless the field says warm."""
+
+    median_us: float
+    p10_us: float
+    p90_us: float
+    min_us: float
+    replays: int
+    provenance: Literal[Provenance.MEASURED, Provenance.ESTIMATED] = Provenance.MEASURED
+
+
+class BaselinePath(Record):
+    """One way to compute the same: a library's function, or the problem's reference kernel."""
+
+    name: str
+    """e.g. flashinfer_cute, or reference."""
+    pdl: bool = False
+    """Whether it was launched with programmatic dependent launch."""
+    library: str | None = None
+    """Library and version; None for the reference kernel."""
+    kernels: tuple[str, ...] = ()
+    """Kernels of one call."""
+    nodes_per_call: float | None = None
+
+
+class LikeForLike(Record):
+    """Whether candidate and baseline do the same work on the same data."""
+
+    holds: bool
+    differences: tuple[str, ...] = ()
+    """Each in one sentence: another scale layout, memory allocated inside the call, …"""
+
+
+class RejectedBaseline(Record):
+    """A path that is not timed, and why."""
+
+    name: str
+    pdl: bool
+    status: Literal["unavailable", "failed_check"]
+    reason: str
+    """For failed_check what kopt's own check found, e.g. output never written."""
+
+
+class NoiseFloor(Record):
+    """The baseline against a second capture of itself, same protocol."""
+
+    median: float
+    """Median log ratio; 0 for a perfect device."""
+    half_width: float
+    """Half of the 95 % interval of that median."""
+    pairs: int
+    cached: bool
+    measured_at: str
+    """UTC, ISO 8601."""
+
+    @property
+    def threshold(self) -> float:
+        """Least log ratio that counts as a difference: max(0.3 %, |median| + half_width)."""
+        return max(0.003, abs(self.median) + self.half_width)
+
+
+class Comparison(Record):
+    """The candidate against one baseline."""
+
+    baseline: BaselinePath
+    verdict: Verdict
+    speedup: float | None
+    """exp(median log ratio); None where nothing was compared."""
+    interval: tuple[float, float] | None
+    """95 % bootstrap interval of the speedup."""
+    pairs: int = 0
+    """Timed pairs behind it."""
+    dropped_pairs: int = 0
+    """Left out because of a throttle reason or a clock change."""
+    baseline_latency: Latency | None = None
+    noise_floor: NoiseFloor | None = None
+    like_for_like: LikeForLike
+    log_ratios: tuple[float, ...] = ()
+    """ln(baseline / candidate) of every pair that counts, in the order measured; only with
+    detail `full` and in receipts."""
+    provenance: Literal[Provenance.MEASURED, Provenance.ESTIMATED] = Provenance.MEASURED
+
+
+class Rotation(Record):
+    """The buffer sets behind the cold times."""
+
+    sets: int
+    set_bytes: int
+    over_l2: float
+    """sets * set_bytes / L2 size."""
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether the sets together hold at least twice the L2."""
+        return self.over_l2 >= 2.0
+
+
+class DeviceState(Record):
+    """Clocks and the like over the whole measurement, from NVML; None where it does not say."""
+
+    sm_mhz: tuple[int, int] | None = None
+    """Least and greatest."""
+    memory_mhz: tuple[int, int] | None = None
+    temperature_c: tuple[int, int] | None = None
+    throttle: tuple[str, ...] = ()
+    other_processes: int | None = None
+
+
+class TimedOutputs(Record):
+    """What the outputs of the timed calls were, compared after the last replays."""
+
+    calls: int
+    """Timed calls whose outputs were compared, all of them."""
+    identical: int
+    """Calls whose outputs equal the checked ones bit by bit, rows rotated."""
+    within_gates: int
+    """Calls that differ in bits and pass the gates of correctness."""
+
+
+class BenchResult(Record):
+    """The result of the benchmark stage for one candidate on one workload."""
+
+    schema_: Literal["kopt.bench/1"] = Field(default="kopt.bench/1", alias="schema")
+    status: Status
+    """That of the check; passed is needed for any comparison."""
+    verdict: Verdict | None
+    """Against the main baseline; None unless passed."""
+    kernel: str
+    candidate: str
+    tune: dict[str, int] = Field(default_factory=dict[str, int])
+    device: str
+    """cuda:0, or sim for an estimate."""
+    gpu: DeviceFacts | None
+    """None on sim."""
+    comparisons: tuple[Comparison, ...] = ()
+    """The main baseline first: the fastest library path that passed its check and is like for
+    like, else the reference kernel."""
+    rejected: tuple[RejectedBaseline, ...] = ()
+    latency: Latency | None = None
+    """Of the candidate, cold L2."""
+    warm_us: float | None = None
+    """Of the candidate over one buffer set: L2 warm."""
+    null_kernel_us: float | None = None
+    """Empty kernels in the candidate's launch shape: the floor of its launches."""
+    memory_floor_us: float | None = None
+    """Bytes of the workload / data-sheet bandwidth (computed)."""
+    achieved_gb_s: float | None = None
+    """Bytes of the workload / median time, 1e9 bytes/s."""
+    copy_gb_s: float | None = None
+    """Copy bandwidth measured on the device, 1e9 bytes/s."""
+    rotation: Rotation | None = None
+    timed_outputs: TimedOutputs | None = None
+    state: DeviceState | None = None
+    check: CheckResult
+    diagnostics: tuple[Diagnostic, ...] = ()
+    elapsed_s: float

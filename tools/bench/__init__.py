@@ -1,0 +1,1 @@
+"""The benchmark: candidate against baseline in randomised pairs, with a verdict."""

@@ -1,0 +1,234 @@
+"""What kopt and a GPU worker say to each other: one request, one answer, as JSON.
+
+Arrays do not travel in messages: they lie in files of the worker's folder, which a message names
+(`array_file.py`). No message to a worker holds an expected output.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from kopt.kernels.device_facts import DeviceFacts
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.record import Record
+from kopt.tools.timer import Replays, Side, TimingFacts
+
+
+class ArrayEntry(Record):
+    """One array of a file."""
+
+    name: str
+    dtype: str
+    """numpy storage dtype of equal width: uint8, uint16, uint32 or uint64."""
+    shape: tuple[int, ...]
+    offset_bytes: int
+
+
+class ArrayFile(Record):
+    """Named arrays in one file of the worker's folder."""
+
+    file: str
+    """Name within the folder."""
+    entries: tuple[ArrayEntry, ...]
+
+
+class Fault(Record):
+    """What CUDA, or a library, said when something failed."""
+
+    during: Literal["load", "encode", "allocate", "launch", "run", "capture", "library"]
+    code: str
+    """CUDA_ERROR_ILLEGAL_ADDRESS and the like; the exception's type for a library."""
+    message: str
+    """CUDA's own words, or the exception's."""
+    launch: int | None = None
+    """Place of the launch in the plan, where it is known."""
+    sticky: bool = False
+    """Whether the context is lost: the worker must be replaced."""
+
+
+class BufferDamage(Record):
+    """Bytes that changed although nothing may write them."""
+
+    buffer: str
+    """Tensor or scratch buffer."""
+    where: Literal["before", "after", "inside"]
+    """Guard zone before or behind the buffer; inside: an input."""
+    first_byte: int
+    """Offset of the first changed byte: from the buffer's end for `after`, negative from its
+    start for `before`."""
+    changed_bytes: int
+
+
+class Hello(Record):
+    """First message of a worker, once its imports are done; no context exists yet."""
+
+    kind: Literal["hello"] = "hello"
+    pid: int
+
+
+class StartRequest(Record):
+    """Create the context."""
+
+    kind: Literal["start"] = "start"
+    device_uuid: str
+
+
+class StartAnswer(Record):
+    """The context stands."""
+
+    kind: Literal["started"] = "started"
+    facts: DeviceFacts
+
+
+class ExecuteRequest(Record):
+    """Run one side once on poisoned buffers with guard zones."""
+
+    kind: Literal["execute"] = "execute"
+    problem: Problem
+    workload: Workload
+    side: Side
+    inputs: ArrayFile
+    poison: int
+    late_producer: bool = False
+    """Write every input that is not static late, from a kernel that the plan's first launch
+    depends on programmatically."""
+
+
+class ExecuteAnswer(Record):
+    """How it ended."""
+
+    kind: Literal["executed"] = "executed"
+    fault: Fault | None = None
+    damage: tuple[BufferDamage, ...] = ()
+    outputs: ArrayFile | None = None
+    """Every `out` and `inout` tensor; None after a fault."""
+
+
+class OpenTimingRequest(Record):
+    """Lay out buffer sets, capture one graph per side, warm up."""
+
+    kind: Literal["open_timing"] = "open_timing"
+    problem: Problem
+    workload: Workload
+    sides: tuple[Side, ...]
+    inputs: ArrayFile
+    poison: int
+    layout_seed: int
+    warmup_calls: int
+
+
+class OpenTimingAnswer(Record):
+    """The session stands, unless there is a fault."""
+
+    kind: Literal["timing_opened"] = "timing_opened"
+    facts: TimingFacts | None = None
+    fault: Fault | None = None
+    side: int | None = None
+    """Whose fault."""
+
+
+class ReplayRequest(Record):
+    """Replay sides in this order, each after a restore."""
+
+    kind: Literal["replay"] = "replay"
+    sequence: tuple[int, ...]
+
+
+class ReplayAnswer(Record):
+    """The times, unless there is a fault."""
+
+    kind: Literal["replayed"] = "replayed"
+    replays: Replays | None = None
+    fault: Fault | None = None
+
+
+class CollectRequest(Record):
+    """Hand out the outputs of all sets, and check the guard zones."""
+
+    kind: Literal["collect"] = "collect"
+
+
+class CollectAnswer(Record):
+    """Outputs of set k are named `<k>/<tensor>`."""
+
+    kind: Literal["collected"] = "collected"
+    rotations: tuple[int, ...] = ()
+    outputs: ArrayFile | None = None
+    damage: tuple[BufferDamage, ...] = ()
+    fault: Fault | None = None
+
+
+class WarmRequest(Record):
+    """Time one side over a single set."""
+
+    kind: Literal["warm"] = "warm"
+    side: int
+
+
+class WarmAnswer(Record):
+    """Microseconds of one call, L2 warm, median of several replays."""
+
+    kind: Literal["warm_timed"] = "warm_timed"
+    us_per_call: float | None = None
+    fault: Fault | None = None
+
+
+class CloseTimingRequest(Record):
+    """Free the session's buffers and graphs."""
+
+    kind: Literal["close_timing"] = "close_timing"
+
+
+class CopyCeilingRequest(Record):
+    """Measure the device's copy bandwidth."""
+
+    kind: Literal["copy_ceiling"] = "copy_ceiling"
+
+
+class CopyCeilingAnswer(Record):
+    """1e9 bytes per second, reads and writes counted."""
+
+    kind: Literal["copy_ceiling_measured"] = "copy_ceiling_measured"
+    gb_s: float
+
+
+class Done(Record):
+    """Answer to a request that has nothing to say."""
+
+    kind: Literal["done"] = "done"
+
+
+class Failed(Record):
+    """The worker itself failed; says nothing about a candidate."""
+
+    kind: Literal["failed"] = "failed"
+    message: str
+
+
+Request = Annotated[
+    StartRequest
+    | ExecuteRequest
+    | OpenTimingRequest
+    | ReplayRequest
+    | CollectRequest
+    | WarmRequest
+    | CloseTimingRequest
+    | CopyCeilingRequest,
+    Field(discriminator="kind"),
+]
+Answer = Annotated[
+    Hello
+    | StartAnswer
+    | ExecuteAnswer
+    | OpenTimingAnswer
+    | ReplayAnswer
+    | CollectAnswer
+    | WarmAnswer
+    | CopyCeilingAnswer
+    | Done
+    | Failed,
+    Field(discriminator="kind"),
+]
+
+REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
+ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)

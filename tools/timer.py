@@ -1,0 +1,192 @@
+"""The seam between the benchmark stage and what times kernels: a GPU worker, or a twin in tests.
+
+A timer replays sides (a candidate, a library's function, an empty kernel) over the same rotating
+buffer sets and says how long each replay took. It decides nothing: order, number and meaning of
+the replays are the benchmark's. It never sees expected outputs.
+
+Source: shared buffer sets, CUDA graphs and restore between replays: docs/measurement.md.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from pydantic import Field
+
+from kopt.kernels.device_facts import DeviceFacts
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.problem import Baseline, Problem, Workload
+from kopt.kernels.record import Record
+
+from .device import Arrays, ExecutionOutcome
+
+
+class CandidateSide(Record):
+    """A launch plan over a cubin: a candidate, or a problem's reference kernel."""
+
+    kind: Literal["candidate"] = "candidate"
+    plan: LaunchPlan
+    """Final: as it is launched on the device at hand."""
+    cubin_path: str
+
+
+class LibrarySide(Record):
+    """A function of the problem's baseline.py, called on the worker's buffers."""
+
+    kind: Literal["library"] = "library"
+    baseline: Baseline
+    pdl: bool
+
+
+class EmptySide(Record):
+    """Kernels without a body in the launch shapes of `plan`: the floor of a launch."""
+
+    kind: Literal["empty"] = "empty"
+    plan: LaunchPlan
+
+
+Side = CandidateSide | LibrarySide | EmptySide
+
+
+@dataclass(frozen=True)
+class LibraryRun:
+    """One checked execution of a library's function, as `ExecutionRequest` is of a candidate."""
+
+    problem: Problem
+    workload: Workload
+    side: LibrarySide
+    inputs: Arrays
+    poison: int
+    timeout_s: float = 300.0
+    """First calls may build the library's kernels."""
+
+
+@dataclass(frozen=True)
+class TimingRequest:
+    """What is timed side by side."""
+
+    problem: Problem
+    workload: Workload
+    sides: tuple[Side, ...]
+    inputs: Arrays
+    """Of set 0; set k holds them with rows rotated by k (kernels/row_rotation.py)."""
+    poison: int
+    """Byte that fills outputs, scratch and gaps before each replay."""
+    layout_seed: int
+    """Decides the order of the sets in memory and the gaps between them."""
+    warmup_calls: int = 500
+    """Calls of each side, interleaved, at least 5 replays."""
+    timeout_s: float = 60.0
+    """For opening and for each replay sequence."""
+
+
+class SideFacts(Record):
+    """What one call of a side is, as captured."""
+
+    nodes_per_call: float
+    """Graph nodes of one call: kernels, copies and fills."""
+    kernels: tuple[str, ...] = ()
+    """Names of the kernels of one call, in order, as the driver gives them."""
+    library: str | None = None
+    """Library and version, e.g. flashinfer 0.7.2.post1; None for kopt's own launches."""
+    allocations: int = 0
+    """Device allocations that one call makes; more than 0 is not like for like."""
+
+
+class TimingFacts(Record):
+    """How the buffers were laid out."""
+
+    sets: int
+    """R: buffer sets, and calls per replay."""
+    set_bytes: int
+    """Bytes of one set: every tensor of the call, weights and outputs included."""
+    rotation_over_l2: float
+    """sets * set_bytes / L2 size; below 2 a result is warm (measurement.md)."""
+    sides: tuple[SideFacts, ...]
+
+
+class Telemetry(Record):
+    """The device's state at one moment, from NVML; None where NVML does not say."""
+
+    sm_mhz: int | None = None
+    memory_mhz: int | None = None
+    temperature_c: int | None = None
+    power_w: float | None = None
+    throttle: tuple[str, ...] = ()
+    """Active clock event reasons other than idle and application settings."""
+    other_processes: int | None = None
+    """Compute processes on the device beside this one."""
+
+
+class Replays(Record):
+    """One sequence of replays without host synchronisation in between."""
+
+    us_per_call: tuple[float, ...]
+    """Of each replay in the sequence: graph time / sets, device events."""
+    before: Telemetry = Field(default_factory=Telemetry)
+    after: Telemetry = Field(default_factory=Telemetry)
+
+
+@dataclass(frozen=True)
+class SetOutputs:
+    """What the last replay left behind."""
+
+    rotations: tuple[int, ...]
+    """Row rotation of each set, in replay order."""
+    outputs: tuple[Arrays, ...]
+    """Every `out` and `inout` tensor of each set, storage shape and dtype."""
+
+
+@dataclass(frozen=True)
+class TimingFailure:
+    """A side that could not be built or replayed; the session is over."""
+
+    side: int | None
+    """Place in `TimingRequest.sides`; None if unknown, as after a sticky error between replays."""
+    outcome: ExecutionOutcome
+    """Never PASSED."""
+
+
+class TimingSession(Protocol):
+    """Open buffers and graphs. After a `TimingFailure` every further call gives it again."""
+
+    @property
+    def facts(self) -> TimingFacts:
+        """Layout, and what one call of each side is."""
+        ...
+
+    def replay(self, sequence: Sequence[int]) -> Replays | TimingFailure:
+        """Replay sides by their places, each preceded by an untimed restore and poison."""
+        ...
+
+    def collect(self) -> SetOutputs | TimingFailure:
+        """Return the outputs of all sets as the last replay left them, guards checked."""
+        ...
+
+    def warm_us(self, side: int) -> float | TimingFailure:
+        """Return the time of one call in microseconds over a single set, L2 warm."""
+        ...
+
+
+class Timer(Protocol):
+    """Something that times; a `Device` as well, so that the same worker checks and times."""
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """The GPU."""
+        ...
+
+    def run_library(self, run: LibraryRun) -> ExecutionOutcome:
+        """Call a library's function once on poisoned buffers."""
+        ...
+
+    def open_timing(
+        self, request: TimingRequest
+    ) -> AbstractContextManager["TimingSession | TimingFailure"]:
+        """Hold the device, lay out buffers, capture graphs and warm up; leaving frees all."""
+        ...
+
+    def copy_ceiling_gb_s(self) -> float:
+        """Return the measured device copy bandwidth, 1e9 bytes/s, reads and writes counted."""
+        ...

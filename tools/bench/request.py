@@ -1,0 +1,49 @@
+"""What the benchmark stage is asked, and what it needs of a device."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.problem import Problem, Workload
+from kopt.tools.cuda.compile_job import Compiler
+from kopt.tools.device import Device
+from kopt.tools.timer import Timer
+
+BaselineChoice = Literal["auto", "library", "reference", "every"]
+"""auto: the fastest library path that passes its check, else the reference kernel, which is timed
+as a second baseline beside a library. library: as auto, but an error where no path passes.
+reference: the reference kernel alone; no library is loaded. every: auto, and all other library
+paths that pass are timed too."""
+
+MIN_PAIRS = 100
+MAX_PAIRS = 1600
+
+
+class TimingDevice(Device, Timer, Protocol):
+    """A device that checks and times: one GPU worker, or its twin in tests."""
+
+
+@dataclass(frozen=True)
+class BenchRequest:
+    """What is asked of the stage."""
+
+    problem: Problem
+    workload: Workload
+    candidate: Candidate
+    tune: Mapping[str, int] | None = None
+    """None: the defaults of the header."""
+    compiler: Compiler = "nvcc"
+    baselines: BaselineChoice = "auto"
+    min_pairs: int = MIN_PAIRS
+    """Timed pairs before the first verdict; 100 to `max_pairs`."""
+    max_pairs: int = MAX_PAIRS
+    """Timed pairs after which an open verdict is inconclusive; at most 1,600."""
+    seed: int | None = None
+    """Decides the order of the pairs, the memory layout and which timed outputs are compared; None
+    draws one after the build, as every measurement that counts does."""
+    checked: CheckResult | None = None
+    """A passed check of the same candidate, tune values and device, which is then not repeated."""
+    progress: Callable[[str], None] | None = None
+    """Called with a short line before each step."""

@@ -22,10 +22,10 @@ from kopt.kernels.status import Status
 from kopt.tools.device import ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
+from kopt.tools.scratch_folder import scratch_folder
 
 from .fault_report import describe_fault, fault_status
 from .job_file import JobFile, write_job
-from .job_folder import job_folder
 from .program import BuildFailure, build_program
 from .program_facts import SimProgram
 
@@ -87,7 +87,7 @@ class SimDevice:
         program = build_program(request.program, self._settings)
         assert isinstance(program, SimProgram)  # prepare() built it
         needed = _job_bytes(request.program)
-        with job_folder(needed) as folder:
+        with scratch_folder("sim", needed) as folder:
             job = write_job(request, program, folder, workers)
             return _outcome(self._run(job, program), job, program)
 

@@ -1,4 +1,4 @@
-"""Folders of executions: removed after use, and swept when a killed process left one."""
+"""Scratch folders: removed after use, and swept when a killed process left one."""
 
 import fcntl
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.tools.sim.job_folder import job_folder, sweep
+from kopt.tools.scratch_folder import scratch_folder, sweep
 
 
 def old_folder(parent: Path) -> Path:
@@ -20,7 +20,7 @@ def old_folder(parent: Path) -> Path:
 
 
 def test_folder_is_gone_after_use_even_if_the_execution_failed() -> None:
-    with pytest.raises(ZeroDivisionError), job_folder(16) as folder:
+    with pytest.raises(ZeroDivisionError), scratch_folder("sim", 16) as folder:
         assert folder.is_dir()
         raise ZeroDivisionError
     assert not folder.exists()
@@ -28,7 +28,7 @@ def test_folder_is_gone_after_use_even_if_the_execution_failed() -> None:
 
 def test_folder_that_nobody_holds_is_swept(tmp_path: Path) -> None:
     folder = old_folder(tmp_path)
-    sweep(tmp_path)
+    sweep(tmp_path, "sim")
     assert not folder.exists()
 
 
@@ -36,15 +36,16 @@ def test_folder_in_use_is_kept(tmp_path: Path) -> None:
     folder = old_folder(tmp_path)
     with (folder / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        sweep(tmp_path)
+        sweep(tmp_path, "sim")
         assert folder.is_dir()
 
 
 def test_young_folder_and_foreign_names_are_kept(tmp_path: Path) -> None:
-    young, foreign = tmp_path / "kopt-sim-young", tmp_path / "somebody"
-    for folder in (young, foreign):
+    young = tmp_path / "kopt-sim-young"
+    foreign, of_a_worker = tmp_path / "somebody", tmp_path / "kopt-worker-left"
+    for folder in (young, foreign, of_a_worker):
         folder.mkdir()
-    os.utime(foreign, (0, 0))
-    sweep(tmp_path)
-    assert young.is_dir()
-    assert foreign.is_dir()
+    for folder in (foreign, of_a_worker):
+        os.utime(folder, (0, 0))
+    sweep(tmp_path, "sim")
+    assert all(folder.is_dir() for folder in (young, foreign, of_a_worker))

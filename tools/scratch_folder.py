@@ -1,7 +1,7 @@
-"""Folders for the buffers of one execution: in memory where that has room, swept if left behind.
+"""Folders for what processes hand each other: in memory where that has room, swept if left behind.
 
 A folder is locked as long as its process lives. What a killed process leaves is found by its free
-lock and removed by the next process that runs the simulator.
+lock and removed by the next process that makes a folder for the same purpose.
 """
 
 import fcntl
@@ -15,27 +15,31 @@ from functools import lru_cache
 from pathlib import Path
 
 _MEMORY = Path("/dev/shm")
-_PREFIX = "kopt-sim-"
 _LOCK = ".lock"
 _YOUNG_S = 60.0
 """A folder this young may not have its lock yet."""
 
 
 @contextmanager
-def job_folder(needed_bytes: int) -> Generator[Path]:
-    """Give an empty folder with room for `needed_bytes`; it is removed afterwards."""
+def scratch_folder(purpose: str, needed_bytes: int) -> Generator[Path]:
+    """Give an empty folder with room for `needed_bytes`; it is removed afterwards.
+
+    Args:
+        purpose: A word in its name, `kopt-<purpose>-...`; folders are swept purpose by purpose.
+        needed_bytes: Decides whether it lies in memory.
+    """
     parent = _parent(needed_bytes)
-    _sweep_once(parent)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent) as name:
+    _sweep_once(parent, purpose)
+    with tempfile.TemporaryDirectory(prefix=_prefix(purpose), dir=parent) as name:
         folder = Path(name)
         with (folder / _LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield folder
 
 
-def sweep(parent: Path) -> None:
-    """Remove the folders below `parent` that no living process holds."""
-    for folder in parent.glob(f"{_PREFIX}*"):
+def sweep(parent: Path, purpose: str) -> None:
+    """Remove the folders for `purpose` below `parent` that no living process holds."""
+    for folder in parent.glob(f"{_prefix(purpose)}*"):
         try:
             young = time.time() - folder.stat().st_mtime < _YOUNG_S
             if young or folder.stat().st_uid != os.getuid():
@@ -48,8 +52,12 @@ def sweep(parent: Path) -> None:
 
 
 @lru_cache
-def _sweep_once(parent: Path) -> None:
-    sweep(parent)
+def _sweep_once(parent: Path, purpose: str) -> None:
+    sweep(parent, purpose)
+
+
+def _prefix(purpose: str) -> str:
+    return f"kopt-{purpose}-"
 
 
 def _parent(needed_bytes: int) -> Path:

@@ -1,0 +1,140 @@
+"""The buffers of one checked execution in device memory: filled, poisoned, and read back.
+
+One allocation is kept and reused; all of it is overwritten before each execution, so that nothing
+of an earlier candidate can be found there. What timing needs is `buffer_sets.py`'s.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kopt.config.errors import InfraError
+from kopt.kernels.dtypes import dtype_size_bytes
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
+from kopt.tools.device import Arrays
+from kopt.tools.gpu.messages import BufferDamage
+
+from . import driver
+from .buffer_layout import (
+    Bytes,
+    as_bytes,
+    call_sizes,
+    content_damage,
+    guard_damage,
+    lay_out,
+    paint_guards,
+)
+from .driver import Address, Stream
+
+LATE_PREFIX = "late/"
+"""Names the copy of an input that a late producer brings."""
+
+
+class DeviceArena:
+    """One device allocation, grown when it is too small; its contents mean nothing."""
+
+    def __init__(self) -> None:
+        """Hold nothing yet."""
+        self._address = Address(0)
+        self._size_bytes = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """How much is allocated."""
+        return self._size_bytes
+
+    def reserve(self, size_bytes: int) -> Address:
+        """Return the address of at least `size_bytes`; what it returned before may be void."""
+        if size_bytes > self._size_bytes:
+            self.release()
+            self._address = driver.allocate(size_bytes)
+            self._size_bytes = size_bytes
+        return self._address
+
+    def release(self) -> None:
+        """Give the memory back."""
+        if self._size_bytes:
+            self._size_bytes = 0
+            driver.free(self._address)
+
+
+@dataclass(frozen=True)
+class CallData:
+    """What one call computes on."""
+
+    problem: Problem
+    workload: Workload
+    plan: LaunchPlan | None
+    """Whose scratch is needed; None for a library."""
+    inputs: Arrays
+    poison: int
+    late: tuple[str, ...] = ()
+    """Inputs whose buffers hold poison until a producer brings their values."""
+
+
+class CallBuffers:
+    """Every buffer of one call, with guard zones."""
+
+    def __init__(self, data: CallData, arena: DeviceArena, seed: int) -> None:
+        """Lay out and reserve; nothing is copied yet.
+
+        Raises:
+            CudaError: There is not enough memory.
+            InfraError: An input does not have the bytes of its tensor.
+        """
+        random = np.random.default_rng(seed)
+        sizes = call_sizes(data.problem, data.workload, data.plan)
+        sizes += [(f"{LATE_PREFIX}{name}", data.inputs[name].nbytes) for name in data.late]
+        self._data = data
+        self._layout = lay_out(sizes, random)
+        self._image = self._paint(random)
+        self._arena = arena
+        self._base = arena.reserve(self._layout.total_bytes)
+        self.addresses: Mapping[str, int] = self._layout.addresses(self._base)
+
+    def _paint(self, random: np.random.Generator) -> Bytes:
+        image = np.full(self._layout.total_bytes, self._data.poison, dtype=np.uint8)
+        paint_guards(image, self._layout, random)
+        for name, array in self._data.inputs.items():
+            slot = self._layout.by_name[name]
+            if array.nbytes != slot.size_bytes:
+                expected = f"the tensor {slot.size_bytes}"
+                raise InfraError(f"input {name} has {array.nbytes} bytes, {expected}")
+            if name in self._data.late:
+                slot = self._layout.by_name[f"{LATE_PREFIX}{name}"]
+            image[slot.offset : slot.end] = as_bytes(array)
+        return image
+
+    def upload(self, stream: Stream) -> None:
+        """Overwrite the whole allocation: inputs, poison, guard zones, and poison behind them."""
+        rest = self._arena.size_bytes - self._layout.total_bytes
+        driver.copy_to_device(self._base, self._image, stream)
+        if rest:
+            driver.fill(self._base + self._layout.total_bytes, self._data.poison, rest, stream)
+        driver.synchronize_stream(stream)
+
+    def read_back(self, stream: Stream) -> tuple[Arrays, tuple[BufferDamage, ...]]:
+        """Return the outputs, as unsigned integers of equal width, and all damage."""
+        found = np.empty_like(self._image)
+        driver.copy_to_host(found, self._base, stream)
+        driver.synchronize_stream(stream)
+        damage = list(guard_damage(self._layout, self._image, found))
+        outputs: Arrays = {}
+        for tensor in self._data.problem.tensors:
+            slot = self._layout.by_name[tensor.name]
+            content = found[slot.offset : slot.end]
+            if tensor.role != "in":
+                outputs[tensor.name] = self._typed(tensor, content)
+                continue
+            changed = content_damage(tensor.name, as_bytes(self._data.inputs[tensor.name]), content)
+            if changed is not None:
+                damage.append(changed)
+        return outputs, tuple(damage)
+
+    def _typed(self, tensor: TensorSpec, content: Bytes) -> np.ndarray[Any, Any]:
+        width = dtype_size_bytes(tensor.dtype)
+        shape = storage_shape(tensor, self._data.workload.axes)
+        return content.view(f"u{width}").reshape(shape)

@@ -1,0 +1,225 @@
+"""Launch plans on the device: kernels loaded and configured once, bound to buffers, launched.
+
+One bound plan makes one call: it zeroes the scratch that wants it, then launches every kernel in
+order on the worker's stream. It allocates nothing on the device and may be captured.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from kopt.kernels.dtypes import dtype_size_bytes
+from kopt.kernels.plan import Launch, LaunchPlan
+from kopt.kernels.problem import Problem
+from kopt.tools.gpu.messages import Fault
+
+from . import driver, driver_launch
+from .arguments import ArgumentBlock, argument_bytes
+from .driver import Function, Module, Stream
+from .driver_launch import LaunchShape
+from .failure import Failure, step
+from .tensor_maps import encode_descriptor, tiled_map
+
+PORTABLE_CLUSTER_BLOCKS = 8
+"""Larger clusters need a kernel's consent. Source: CUDA C++ Programming Guide, Thread Block
+Clusters."""
+_CARVEOUTS = {"default": -1, "max_l1": 0, "max_shared": 100}
+"""CUshared_carveout."""
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """One launch of the plan, ready but for its arguments."""
+
+    function: Function
+    config: Any
+    carveout: int | None
+    """Set before each launch, where launches of the plan ask for one; None where none does."""
+
+
+class BoundPlan:
+    """A plan over the buffers of one call; `LoadedPlan.bind` makes it."""
+
+    def __init__(
+        self,
+        kernels: tuple[_Kernel, ...],
+        blocks: tuple[ArgumentBlock, ...],
+        zeroed: tuple[tuple[int, int], ...],
+        stream: Stream,
+    ) -> None:
+        """Take address and bytes of the scratch to zero as `zeroed`."""
+        self._launches = tuple(zip(kernels, blocks, strict=True))
+        self._zeroed = zeroed
+        self._stream = stream
+
+    def __call__(self) -> None:
+        """Make one call.
+
+        Raises:
+            Failure: The driver refuses a launch, or reports what earlier work did.
+        """
+        self.zero_scratch()
+        self.launch_kernels()
+
+    def zero_scratch(self) -> None:
+        """Fill the scratch buffers that the plan wants zeroed; part of every call."""
+        with step("launch"):
+            for address, size_bytes in self._zeroed:
+                driver.fill(address, 0, size_bytes, self._stream)
+
+    def launch_kernels(self) -> None:
+        """Launch all kernels; follows `zero_scratch` on the stream."""
+        for number, (kernel, block) in enumerate(self._launches):
+            with step("launch", number):
+                if kernel.carveout is not None:
+                    _set_carveout(kernel.function, kernel.carveout)
+                driver_launch.launch(kernel.function, kernel.config, block.address)
+
+
+class LoadedPlan:
+    """A plan whose kernels are loaded and configured on the worker's stream."""
+
+    def __init__(
+        self, module: Module, plan: LaunchPlan, dtypes: Mapping[str, str], device: "LaunchDevice"
+    ) -> None:
+        """Find and configure the kernels.
+
+        Args:
+            module: Of the plan's cubin.
+            plan: As it is launched.
+            dtypes: Of every tensor of the problem.
+            device: Where.
+
+        Raises:
+            Failure: A kernel is missing, or the device cannot run a launch of the plan.
+        """
+        self._plan = plan
+        self._stream = device.stream
+        scratch = {entry.name: entry.dtype for entry in plan.scratch}
+        dtypes = {**dtypes, **scratch}
+        self._maps = {m.name: (m.tensor, tiled_map(m, dtypes[m.tensor])) for m in plan.tensor_maps}
+        with step("load"):
+            names = {launch.kernel for launch in plan.launches}
+            functions = {name: driver.get_function(module, name) for name in names}
+        self._kernels = tuple(
+            _configured(plan, number, functions[launch.kernel], device)
+            for number, launch in enumerate(plan.launches)
+        )
+
+    def bind(self, addresses: Mapping[str, int]) -> BoundPlan:
+        """Return the plan over buffers at these device addresses.
+
+        Raises:
+            Failure: The driver refuses a tensor map.
+        """
+        with step("encode"):
+            maps = {
+                name: encode_descriptor(tiled, addresses[tensor])
+                for name, (tensor, tiled) in self._maps.items()
+            }
+        blocks = tuple(
+            ArgumentBlock([argument_bytes(a, addresses, maps) for a in launch.arguments])
+            for launch in self._plan.launches
+        )
+        zeroed = tuple(
+            (addresses[s.name], prod(s.shape) * dtype_size_bytes(s.dtype))
+            for s in self._plan.scratch
+            if s.init == "zero"
+        )
+        return BoundPlan(self._kernels, blocks, zeroed, self._stream)
+
+
+@dataclass(frozen=True)
+class LaunchDevice:
+    """What launches depend on beside their plan."""
+
+    stream: Stream
+    sm_count: int
+
+
+class PlanCache:
+    """Loaded plans by the hash of their cubin and all of the plan; never emptied.
+
+    A worker serves a bounded number of candidates, and a captured graph needs its kernels.
+    """
+
+    def __init__(self, device: LaunchDevice) -> None:
+        """Start empty."""
+        self._device = device
+        self._plans: dict[tuple[str, str], LoadedPlan] = {}
+
+    def load(self, cubin: Path, plan: LaunchPlan, problem: Problem | None) -> LoadedPlan:
+        """Return `plan` over the kernels of `cubin`, loaded once.
+
+        Args:
+            cubin: File.
+            plan: As it is launched.
+            problem: Whose tensors the plan's tensor maps are over; None without such maps.
+
+        Raises:
+            Failure: The cubin does not load, or the device cannot run the plan.
+        """
+        image = cubin.read_bytes()
+        dtypes = {t.name: t.dtype for t in problem.tensors} if problem is not None else {}
+        key = (
+            hashlib.sha256(image).hexdigest(),
+            f"{plan.model_dump_json()}{sorted(dtypes.items())}",
+        )
+        if key not in self._plans:
+            with step("load"):
+                module = driver.load_module(image)
+            self._plans[key] = LoadedPlan(module, plan, dtypes, self._device)
+        return self._plans[key]
+
+
+def _configured(plan: LaunchPlan, number: int, function: Function, device: LaunchDevice) -> _Kernel:
+    launch = plan.launches[number]
+    same = [other for other in plan.launches if other.kernel == launch.kernel]
+    with step("launch", number):
+        # The attributes are the kernel's, so that they hold the most that any launch needs.
+        most = max(other.dynamic_smem_bytes for other in same)
+        if most:
+            driver.set_function_attribute(function, "MAX_DYNAMIC_SHARED_SIZE_BYTES", most)
+        if any(prod(other.cluster) > PORTABLE_CLUSTER_BLOCKS for other in same):
+            driver.set_function_attribute(function, "NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
+        wants_carveout = any(other.carveout != "default" for other in same)
+        carveout = _CARVEOUTS[launch.carveout] if wants_carveout else None
+        if launch.cooperative:
+            _check_co_residency(launch, number, function, device)
+        return _Kernel(
+            function, driver_launch.launch_config(_shape(launch), device.stream), carveout
+        )
+
+
+def _shape(launch: Launch) -> LaunchShape:
+    return LaunchShape(
+        grid=launch.grid,
+        block=launch.block,
+        cluster=launch.cluster,
+        dynamic_smem_bytes=launch.dynamic_smem_bytes,
+        cooperative=launch.cooperative,
+        pdl=launch.pdl,
+    )
+
+
+def _set_carveout(function: Function, percent: int) -> None:
+    driver.set_function_attribute(function, "PREFERRED_SHARED_MEMORY_CARVEOUT", percent)
+
+
+def _check_co_residency(
+    launch: Launch, number: int, function: Function, device: LaunchDevice
+) -> None:
+    """Say in numbers what the driver would only call too large."""
+    threads = prod(launch.block)
+    per_sm = driver.blocks_per_sm(function, threads, launch.dynamic_smem_bytes)
+    at_once = per_sm * device.sm_count
+    if prod(launch.grid) > at_once:
+        message = (
+            f"a cooperative grid of {prod(launch.grid)} blocks, but the device holds {at_once}"
+            f" at once ({per_sm} on each of {device.sm_count} SMs)"
+        )
+        code = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"
+        raise Failure(Fault(during="launch", code=code, message=message, launch=number))

@@ -22,6 +22,8 @@ SYSTEM_PATHS = (
     "/nix/store",
     "/gnu/store",
 )
+DEVICE_FACTS = "/sys"
+"""Where drivers describe their devices: PCI addresses, NUMA nodes, module versions."""
 READABLE_DEVICES = ("/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -57,7 +59,7 @@ def command_line(
         "run",
         f"status-fd={status_fd}",
         f"file-bytes={policy.file_bytes}",
-        f"cpu-s={policy.cpu_s}",
+        f"cpu-s={policy.cpu_s or 0}",
         f"processes={policy.processes}",
         f"memory-bytes={policy.memory_bytes or 0}",
         f"exec={int(policy.allow_exec)}",
@@ -74,11 +76,14 @@ def command_line(
 def _landlock_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[str]:
     readable = [*SYSTEM_FOLDERS, *SYSTEM_PATHS, *READABLE_DEVICES, "/proc"]
     readable += [str(path) for path in policy.readable]
+    if policy.devices:
+        readable.append(DEVICE_FACTS)
     writable = ["/dev/null", *(str(path) for path in policy.writable)]
     return [
         f"landlock={confinement.landlock_abi}",
         *(f"read={path}" for path in readable),
         *(f"write={path}" for path in writable),
+        *(f"device={path}" for path in policy.devices),
     ]
 
 
@@ -103,6 +108,11 @@ def _bwrap_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[st
         if os.path.exists(path):
             arguments += ["--ro-bind", path, path]
     arguments += ["--proc", "/proc", "--dev", "/dev"]
+    if policy.devices:
+        # A private /dev/shm: what computes beside a driver (OpenMP, semaphores) writes there.
+        arguments += ["--ro-bind", DEVICE_FACTS, DEVICE_FACTS, "--tmpfs", "/dev/shm"]
+        for path in policy.devices:
+            arguments += ["--dev-bind-try", str(path), str(path)]
     for path in _with_targets((confinement.launcher, *policy.readable)):
         arguments += ["--ro-bind", path, path]
     for path in _with_targets(policy.writable):

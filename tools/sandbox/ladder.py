@@ -18,6 +18,7 @@ from pathlib import Path
 
 from kopt.config.errors import InfraError, SetupError
 from kopt.config.settings import Settings
+from kopt.tools.pollable_event import PollableEvent
 
 from .confinement import Confinement, child_environment, command_line
 from .launcher_build import build_launcher
@@ -38,7 +39,10 @@ def available_level(settings: Settings) -> SandboxLevel:
 
 
 def run_sandboxed(
-    command: Sequence[str | Path], policy: SandboxPolicy, settings: Settings
+    command: Sequence[str | Path],
+    policy: SandboxPolicy,
+    settings: Settings,
+    stop: PollableEvent | None = None,
 ) -> SandboxedRun:
     """Run `command` under `policy` and return how it ended; nothing of it is left running.
 
@@ -49,6 +53,7 @@ def run_sandboxed(
             its file, and where its links lead, must be readable under the policy.
         policy: Without `writable` the child gets a scratch folder that is removed afterwards.
         settings: Which level, which compiler builds the launcher, where it is kept.
+        stop: Ends the command, and all below it, as soon as another thread sets it.
 
     Raises:
         SetupError: The level does not work here, or the program cannot be executed in it.
@@ -59,11 +64,16 @@ def run_sandboxed(
         if not policy.writable:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="kopt-sandbox-"))
             policy = replace(policy, writable=(Path(scratch),))
-        ending = _run(confinement, policy, command)
+        ending = _run(confinement, policy, command, stop)
     return _outcome(ending, confinement, command)
 
 
-def _run(confinement: Confinement, policy: SandboxPolicy, command: Sequence[str | Path]) -> Ending:
+def _run(
+    confinement: Confinement,
+    policy: SandboxPolicy,
+    command: Sequence[str | Path],
+    stop: PollableEvent | None = None,
+) -> Ending:
     policy = replace(policy, writable=tuple(path.absolute() for path in policy.writable))
     environment = child_environment(policy)
     for folder in (environment["HOME"], environment["TMPDIR"]):
@@ -75,7 +85,7 @@ def _run(confinement: Confinement, policy: SandboxPolicy, command: Sequence[str 
     arguments = [os.path.abspath(program), *map(str, command[1:])]
     argv = command_line(confinement, policy, status_write, arguments)
     spawn = Spawn(argv, environment, policy.writable[0], status_read, status_write)
-    return supervise(spawn, Bounds(policy.wall_s, policy.output_bytes))
+    return supervise(spawn, Bounds(policy.wall_s, policy.output_bytes, stop))
 
 
 def _outcome(
@@ -89,14 +99,16 @@ def _outcome(
         )
     if word in ("exit", "signal"):
         returncode = int(text) if word == "exit" else -int(text)
-    elif not ending.timed_out:
+    elif not ending.timed_out and not ending.stopped:
         stderr = ending.stderr.decode(errors="replace").strip()[-500:]
         raise InfraError(f"the {confinement.level} sandbox ended without a report: {stderr}")
     return SandboxedRun(
         returncode=returncode,
         stdout=ending.stdout,
         stderr=ending.stderr,
+        stderr_end=ending.stderr_end,
         timed_out=ending.timed_out,
+        stopped=ending.stopped,
         dropped_bytes=ending.dropped_bytes,
         level=confinement.level,
         elapsed_s=ending.elapsed_s,

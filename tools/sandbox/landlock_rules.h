@@ -81,6 +81,11 @@ public:
     bool allow_writing(const char* path) {
         return allow(path, handled_ & ~landlock::make_device_nodes & ~landlock::ioctl_dev);
     }
+    // A character device, or a folder of such: opened both ways, and sent ioctls.
+    bool allow_device(const char* path) {
+        return allow(path, landlock::read_file | landlock::write_file | landlock::read_dir |
+                               landlock::ioctl_dev);
+    }
     bool restrict() { return syscall(landlock::restrict_self, ruleset_, 0) == 0; }
 
 private:

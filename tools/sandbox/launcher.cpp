@@ -7,10 +7,10 @@
 //   launcher run OPTION... -- PROGRAM ARGUMENT...
 //     status-fd=N      pipe to kopt: "error TEXT", "exit N" or "signal N"; its reader's end is ours
 //     parent-pid=N     end at once if this is no longer the parent; 0 under a pid namespace
-//     file-bytes=N cpu-s=N processes=N memory-bytes=N (0: no limit)
+//     file-bytes=N processes=N cpu-s=N memory-bytes=N (the last two: 0 is no limit)
 //     exec=0|1         0: only PROGRAM itself is executed, later execve calls fail
 //     landlock=ABI     0: no Landlock rules
-//     read=PATH write=PATH (any number)
+//     read=PATH write=PATH device=PATH (any number)
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -47,6 +47,8 @@ struct Options {
     int readable_count = 0;
     const char* writable[max_paths];
     int writable_count = 0;
+    const char* devices[max_paths];
+    int device_count = 0;
     char** command = nullptr;
 };
 
@@ -93,6 +95,7 @@ void read_option(const char* text) {
     else if (is("landlock")) options.landlock_abi = static_cast<int>(number);
     else if (is("read")) add_path(options.readable, options.readable_count, value);
     else if (is("write")) add_path(options.writable, options.writable_count, value);
+    else if (is("device")) add_path(options.devices, options.device_count, value);
     else {
         errno = EINVAL;
         fail(text);
@@ -106,6 +109,8 @@ void restrict_files() {
         if (!rules.allow_reading(options.readable[i])) fail(options.readable[i]);
     for (int i = 0; i < options.writable_count; ++i)
         if (!rules.allow_writing(options.writable[i])) fail(options.writable[i]);
+    for (int i = 0; i < options.device_count; ++i)
+        if (!rules.allow_device(options.devices[i])) fail(options.devices[i]);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !rules.restrict())
         fail("landlock_restrict_self");
 }

@@ -22,9 +22,13 @@ class SandboxPolicy:
     ld.so.cache and the like). Home directories are not readable unless named."""
     writable: tuple[Path, ...] = ()
     """Folders it may also write; the first is its working directory."""
+    devices: tuple[Path, ...] = ()
+    """Character devices it may open for reading and writing and send ioctls to, and folders of
+    such; those that do not exist are left out. With any, /sys is readable too."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     wall_s: float = 60.0
-    cpu_s: int = 120
+    cpu_s: int | None = 120
+    """Processor time of each process; None: no limit."""
     output_bytes: int = 1 << 20
     """Of stdout and of stderr, each; the rest is read and dropped."""
     file_bytes: int = 1 << 30
@@ -44,7 +48,11 @@ class SandboxedRun:
     """Exit status; negative signal number if a signal ended it."""
     stdout: bytes
     stderr: bytes
+    stderr_end: bytes
+    """Its last few KiB, whatever was dropped before."""
     timed_out: bool
+    stopped: bool
+    """Ended because the caller asked for it."""
     dropped_bytes: int
     """Output beyond `output_bytes` that was not kept."""
     level: SandboxLevel

@@ -19,7 +19,7 @@ namespace kopt_sandbox {
 
 struct ProcessLimits {
     unsigned long file_bytes = 0;
-    unsigned long cpu_s = 0;
+    unsigned long cpu_s = 0;  // 0: no limit
     unsigned long processes = 0;
     unsigned long memory_bytes = 0;  // private writable memory of one process; 0: no limit
 
@@ -45,7 +45,8 @@ struct ProcessLimits {
     bool apply() const {
         const unsigned long threads = user_threads_before_ + processes;
         return set(RLIMIT_CORE, 0, 0) && set(RLIMIT_FSIZE, file_bytes, file_bytes) &&
-               set(RLIMIT_CPU, cpu_s, cpu_s + 1) &&  // SIGXCPU, a second later SIGKILL
+               // SIGXCPU, a second later SIGKILL
+               (cpu_s == 0 || set(RLIMIT_CPU, cpu_s, cpu_s + 1)) &&
                set(RLIMIT_NPROC, threads, threads) &&
                (memory_bytes == 0 || set(RLIMIT_DATA, memory_bytes, memory_bytes));
     }

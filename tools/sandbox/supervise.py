@@ -1,5 +1,7 @@
 """Runs one prepared command line to its end: bounded output, a deadline, nothing left behind.
 
+The end is its own, the deadline's, or that of another thread that sets an event.
+
 It knows nothing about levels or policies beyond the record that it is given; the launcher at the
 other end of the status pipe ends every descendant before it reports.
 """
@@ -11,10 +13,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
+
+from kopt.tools.pollable_event import PollableEvent
 
 CHUNK_BYTES = 1 << 16
 GRACE_S = 0.5
+TAIL_BYTES = 8192
 REAP_S = 5.0
 """Longest wait for the end of killed processes; a process in uninterruptible sleep takes longer."""
 
@@ -37,6 +42,8 @@ class Bounds:
 
     wall_s: float
     output_bytes: int
+    stop: PollableEvent | None = None
+    """Set from another thread: everything is ended at once."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +52,23 @@ class Ending:
 
     stdout: bytes
     stderr: bytes
+    stderr_end: bytes
     status: bytes
     """The launcher's words; empty if it was killed."""
     dropped_bytes: int
     timed_out: bool
+    stopped: bool
     elapsed_s: float
 
 
 class _Stream:
-    """One pipe, of which the first `limit` bytes are kept."""
+    """One pipe, of which the first `limit` bytes are kept, and the last few."""
 
     def __init__(self, descriptor: int, limit: int) -> None:
         self.descriptor = descriptor
         self.limit = limit
         self.kept = bytearray()
+        self.tail = b""
         self.dropped = 0
         self.ended = False
 
@@ -67,6 +77,7 @@ class _Stream:
         chunk = os.read(self.descriptor, CHUNK_BYTES)
         room = self.limit - len(self.kept)
         self.kept += chunk[:room]
+        self.tail = (self.tail + chunk)[-TAIL_BYTES:]
         self.dropped += max(0, len(chunk) - room)
         self.ended = not chunk
 
@@ -88,8 +99,9 @@ def supervise(spawn: Spawn, bounds: Bounds) -> Ending:
         outputs = [_Stream(pipe.fileno(), bounds.output_bytes) for pipe in (stdout, stderr)]
         with stdout, stderr:
             try:
-                timed_out = not _read_until([status, *outputs], started + bounds.wall_s)
-                if timed_out:
+                deadline = started + bounds.wall_s
+                reason = _read_until([status, *outputs], deadline, bounds.stop)
+                if reason != "ended":
                     status_pipe.close()
                     _read_until(outputs, time.monotonic() + REAP_S)
             finally:  # reached by an interrupt too
@@ -98,9 +110,11 @@ def supervise(spawn: Spawn, bounds: Bounds) -> Ending:
     return Ending(
         stdout=bytes(outputs[0].kept),
         stderr=bytes(outputs[1].kept),
+        stderr_end=outputs[1].tail,
         status=bytes(status.kept),
         dropped_bytes=outputs[0].dropped + outputs[1].dropped,
-        timed_out=timed_out,
+        timed_out=reason == "deadline",
+        stopped=reason == "stopped",
         elapsed_s=time.monotonic() - started,
     )
 
@@ -127,8 +141,10 @@ def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
     return stream
 
 
-def _read_until(streams: Sequence[_Stream], deadline: float) -> bool:
-    """Read until every pipe is at its end (True) or the deadline has passed (False).
+def _read_until(
+    streams: Sequence[_Stream], deadline: float, stop: PollableEvent | None = None
+) -> Literal["ended", "deadline", "stopped"]:
+    """Read until every pipe is at its end, the deadline has passed or `stop` is set.
 
     Once the first stream has ended (the launcher's, which ends last), no process should be left to
     write to the others: a short grace follows, which is no time-out.
@@ -137,17 +153,21 @@ def _read_until(streams: Sequence[_Stream], deadline: float) -> bool:
         for stream in streams:
             if not stream.ended:
                 selector.register(stream.descriptor, selectors.EVENT_READ, stream)
-        while selector.get_map():
+        if stop is not None:
+            selector.register(stop, selectors.EVENT_READ)
+        while not all(stream.ended for stream in streams):
             if streams[0].ended:
                 deadline = min(deadline, time.monotonic() + GRACE_S)
             ready = selector.select(max(0.0, deadline - time.monotonic()))
             for key, _ in ready:
+                if key.fileobj is stop:
+                    return "ended" if streams[0].ended else "stopped"
                 key.data.read_some()
                 if key.data.ended:
                     selector.unregister(key.fd)
-            if time.monotonic() >= deadline and selector.get_map():
-                return streams[0].ended
-    return True
+            if time.monotonic() >= deadline and not all(stream.ended for stream in streams):
+                return "ended" if streams[0].ended else "deadline"
+    return "ended"
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:

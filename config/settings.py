@@ -12,6 +12,25 @@ from pathlib import Path
 from .errors import SetupError, ToolError
 
 DEFAULT_ARCH = "sm_100a"
+LIBRARY_VARIABLES = (
+    "CC",
+    "CPATH",
+    "CUDAHOSTCXX",
+    "CXX",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "MAX_JOBS",
+    "NVCC_APPEND_FLAGS",
+    "NVCC_PREPEND_FLAGS",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "NVIDIA_TF32_OVERRIDE",
+    "NVIDIA_VISIBLE_DEVICES",
+    "OMP_NUM_THREADS",
+    "PATH",
+    "TORCH_CUDA_ARCH_LIST",
+)
+LIBRARY_PREFIXES = ("CUDA_", "CUTE_DSL_", "FLASHINFER_")
+_SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH")
 
 
 @dataclass(frozen=True)
@@ -32,6 +51,9 @@ class Settings:
     """KOPT_JOBS: processes at once, default the number of usable cores."""
     sandbox: str = "auto"
     """KOPT_SANDBOX: auto, bubblewrap, landlock or plain; anything but auto must be available."""
+    library_environment: tuple[tuple[str, str], ...] = ()
+    """What CUDA, torch and FlashInfer look at, for the processes that use them: the variables of
+    LIBRARY_VARIABLES and LIBRARY_PREFIXES that are set, but none that looks like a secret."""
 
     @property
     def cubin_cache(self) -> Path:
@@ -47,6 +69,11 @@ class Settings:
     def sim_cache(self) -> Path:
         """Folder of the simulator's compiled runtime and of candidates' CPU objects."""
         return self.home / "cache" / "sim"
+
+    @property
+    def library_cache(self) -> Path:
+        """Folder of what libraries build for themselves: FlashInfer's kernels and the like."""
+        return self.home / "cache" / "libraries"
 
     @property
     def runs(self) -> Path:
@@ -76,6 +103,7 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
         gxx=environment.get("KOPT_CXX", "g++"),
         jobs=int(jobs_text) if jobs_text else len(os.sched_getaffinity(0)),
         sandbox=sandbox,
+        library_environment=_library_environment(environment),
     )
 
 
@@ -94,6 +122,15 @@ def ensure_folder(path: Path) -> Path:
     if not os.access(path, os.W_OK | os.X_OK):
         raise SetupError(f"cannot write to {path}; set KOPT_HOME to a folder you can write")
     return path
+
+
+def _library_environment(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (name, value)
+        for name, value in sorted(environment.items())
+        if (name in LIBRARY_VARIABLES or name.startswith(LIBRARY_PREFIXES))
+        and not any(word in name for word in _SECRET_WORDS)
+    )
 
 
 def _optional_path(text: str | None) -> Path | None:

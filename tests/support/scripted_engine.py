@@ -1,0 +1,175 @@
+"""A worker's engine that does what it is told instead of using a GPU.
+
+`StartRequest.device_uuid` says what: a word of `ScriptedEngine._acts`, else it is answered with
+that uuid. Executions give their inputs back as outputs.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from kopt.config.errors import SetupError
+from kopt.kernels.device_facts import DeviceFacts
+from kopt.tools.gpu.messages import (
+    CloseTimingRequest,
+    CollectAnswer,
+    CollectRequest,
+    CopyCeilingAnswer,
+    CopyCeilingRequest,
+    Done,
+    ExecuteAnswer,
+    ExecuteRequest,
+    OpenTimingAnswer,
+    OpenTimingRequest,
+    ReplayAnswer,
+    ReplayRequest,
+    StartAnswer,
+    StartRequest,
+    WarmAnswer,
+    WarmRequest,
+)
+
+ENGINE = "support.scripted_engine:ScriptedEngine"
+BROKEN_ENGINE = "support.scripted_engine:BrokenEngine"
+FACTS = DeviceFacts(
+    index=0,
+    uuid="",
+    name="scripted",
+    compute_capability=(9, 0),
+    sm_count=132,
+    l2_bytes=50 << 20,
+    memory_bytes=80 << 30,
+    driver_version="580.0",
+    cuda_version="13.0",
+)
+
+
+class ScriptedEngine:
+    """Does the act that a request names."""
+
+    def start(self, request: StartRequest) -> StartAnswer:
+        """Act, then answer with the request's own uuid."""
+        act, _, argument = request.device_uuid.partition(" ")
+        if act in self._acts:
+            self._acts[act](argument)
+        return StartAnswer(facts=FACTS.model_copy(update={"uuid": request.device_uuid}))
+
+    def execute(self, request: ExecuteRequest, folder: Path) -> ExecuteAnswer:
+        """Give the inputs back."""
+        assert (folder / request.inputs.file).is_file()
+        return ExecuteAnswer(outputs=request.inputs)
+
+    def open_timing(self, request: OpenTimingRequest, folder: Path) -> OpenTimingAnswer:
+        """Answer without facts."""
+        return OpenTimingAnswer()
+
+    def replay(self, request: ReplayRequest) -> ReplayAnswer:
+        """Answer without times."""
+        return ReplayAnswer()
+
+    def collect(self, request: CollectRequest, folder: Path) -> CollectAnswer:
+        """Answer without outputs."""
+        return CollectAnswer()
+
+    def warm(self, request: WarmRequest) -> WarmAnswer:
+        """Give the side back as a time."""
+        return WarmAnswer(us_per_call=float(request.side))
+
+    def close_timing(self, request: CloseTimingRequest) -> Done:
+        """Do nothing."""
+        return Done()
+
+    def copy_ceiling(self, request: CopyCeilingRequest) -> CopyCeilingAnswer:
+        """Answer with a round number."""
+        return CopyCeilingAnswer(gb_s=3000.0)
+
+    def _spin(self, _: str) -> None:
+        _hold_lifeline()
+        while True:
+            pass
+
+    def _spin_with_child(self, _: str) -> None:
+        if os.fork() == 0:
+            self._spin("")
+        signal.pause()
+
+    def _exit(self, status: str) -> None:
+        print("leaving", file=sys.stderr, flush=True)
+        os._exit(int(status))
+
+    def _segfault(self, _: str) -> None:
+        ctypes.string_at(0)
+
+    def _flood(self, _: str) -> None:
+        block = "x" * (1 << 16)
+        for _turn in range(200):
+            print(block, flush=True)
+            print(block, file=sys.stderr, flush=True)
+
+    def _raise(self, text: str) -> None:
+        raise ValueError(text + "\nsecond line")
+
+    def _refuse(self, text: str) -> None:
+        raise SetupError(text)
+
+    def _write_garbage(self, size: str) -> None:
+        with open("answers", "wb", buffering=0) as answers:
+            answers.write(b"\xff" * int(size))
+        signal.pause()
+
+    def _forge(self, _: str) -> None:
+        """Send a well-formed answer under a token of its own."""
+        payload = b'{"kind":"done"}'
+        with open("answers", "wb", buffering=0) as answers:
+            answers.write(bytes(16) + len(payload).to_bytes(4, "little") + payload)
+        signal.pause()
+
+    def _close(self, _: str) -> None:
+        """Close every descriptor and live on."""
+        os.closerange(3, 1000)
+        signal.pause()
+
+    def _need(self, program: str) -> None:
+        subprocess.run([program, "--version"], check=True, capture_output=True)
+
+    def _show_environment(self, path: str) -> None:
+        Path(path).write_bytes(b"\0".join(f"{k}={v}".encode() for k, v in os.environ.items()))
+
+    def _read(self, path: str) -> None:
+        Path(path).read_bytes()
+
+    def __init__(self) -> None:
+        """List the acts."""
+        self._acts: dict[str, Callable[[str], None]] = {
+            "spin": self._spin,
+            "spin-with-child": self._spin_with_child,
+            "exit": self._exit,
+            "segfault": self._segfault,
+            "flood": self._flood,
+            "raise": self._raise,
+            "refuse": self._refuse,
+            "garbage": self._write_garbage,
+            "forge": self._forge,
+            "close": self._close,
+            "need": self._need,
+            "environment": self._show_environment,
+            "read": self._read,
+        }
+
+
+class BrokenEngine:
+    """Cannot be made."""
+
+    def __init__(self) -> None:
+        """Fail as a missing library does."""
+        raise SetupError("this machine has no such library")
+
+
+def _hold_lifeline() -> None:
+    """Open the FIFO `alive`, if there is one, for as long as this process lives."""
+    if Path("alive").exists():
+        os.write(os.open("alive", os.O_WRONLY), b"+")

@@ -1,0 +1,103 @@
+"""The worker's main loop: read a request, let the engine do it, answer.
+
+    python -P -m kopt.tools.gpu.worker MODULE:CLASS FOLDER TOKEN [MODULE...]
+
+Requests and answers go through FIFOs in FOLDER; whatever is printed, by libraries or by device
+code, goes to stderr, which nobody reads as a message. It ends when kopt closes its end. What the
+engine does with a GPU is not here.
+"""
+
+import os
+import pkgutil
+import sys
+import traceback
+from pathlib import Path
+
+from kopt.config.errors import KoptError
+from kopt.tools.gpu.channel import Channel, ChannelClosed, open_worker_end
+from kopt.tools.gpu.messages import (
+    ANSWER,
+    REQUEST,
+    Answer,
+    CloseTimingRequest,
+    CollectRequest,
+    CopyCeilingRequest,
+    ExecuteRequest,
+    Failed,
+    Hello,
+    OpenTimingRequest,
+    ReplayRequest,
+    Request,
+    StartRequest,
+    WarmRequest,
+)
+
+from .engine import Engine
+
+_MESSAGE_LIMIT = 1000
+
+
+def main(engine_name: str, folder: Path, token: bytes, preload: list[str]) -> int:
+    """Serve until the other end is closed; 1 if there is nothing to serve with."""
+    os.dup2(2, 1)
+    channel = open_worker_end(folder, token)
+    try:
+        engine: Engine = pkgutil.resolve_name(engine_name)()
+    except Exception as error:  # the outermost frame: no engine, whatever the reason
+        _send(channel, _failed(error))
+        return 1
+    for module in preload:
+        try:
+            pkgutil.resolve_name(module)
+        except Exception:  # a library that is missing or broken: whoever needs it says so
+            traceback.print_exc()
+    _send(channel, Hello(pid=os.getpid()))
+    while True:
+        try:
+            frame = channel.receive()
+        except ChannelClosed:
+            return 0
+        _send(channel, _answer(engine, folder, frame))
+
+
+def _answer(engine: Engine, folder: Path, frame: bytes) -> Answer:
+    try:
+        return _dispatch(engine, folder, REQUEST.validate_json(frame))
+    except Exception as error:  # the outermost frame: a worker tells what broke and goes on
+        return _failed(error)
+
+
+def _dispatch(engine: Engine, folder: Path, request: Request) -> Answer:
+    match request:
+        case StartRequest():
+            return engine.start(request)
+        case ExecuteRequest():
+            return engine.execute(request, folder)
+        case OpenTimingRequest():
+            return engine.open_timing(request, folder)
+        case ReplayRequest():
+            return engine.replay(request)
+        case CollectRequest():
+            return engine.collect(request, folder)
+        case WarmRequest():
+            return engine.warm(request)
+        case CloseTimingRequest():
+            return engine.close_timing(request)
+        case CopyCeilingRequest():
+            return engine.copy_ceiling(request)
+
+
+def _failed(error: Exception) -> Failed:
+    """One line for the other end; the whole story goes to stderr."""
+    traceback.print_exception(error)
+    lines = str(error).splitlines() or [""]
+    text = lines[0] if isinstance(error, KoptError) else f"{type(error).__name__}: {lines[0]}"
+    return Failed(message=text[:_MESSAGE_LIMIT])
+
+
+def _send(channel: Channel, answer: Answer) -> None:
+    channel.send(ANSWER.dump_json(answer))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], Path(sys.argv[2]), bytes.fromhex(sys.argv[3]), sys.argv[4:]))

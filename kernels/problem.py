@@ -56,12 +56,14 @@ class Baseline(Record):
 
     name: str
     entry: str
-    """Function in baseline.py or dotted name of the library's function."""
+    """Function in baseline.py (kernels/baseline_loader.py)."""
     layout: str
     """The scale-factor layout it produces: like for like only if it is the problem's."""
     pdl: tuple[bool, ...] = (False,)
+    """With and without programmatic dependent launch: the ways that are tried."""
     devices: tuple[str, ...] = ()
-    """Compute capabilities on which it really works: ("9.0", "10.0")."""
+    """Compute capabilities on which it is meant to work: ("9.0", "10.0"). For lists only: whether
+    it works on a device is found out by checking its outputs there."""
 
 
 class Problem(Record):

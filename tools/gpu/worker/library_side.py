@@ -1,0 +1,153 @@
+"""A library's side of a comparison: a function of baseline.py, bound to the worker's own buffers.
+
+The one file that imports torch, and only when a library side is asked for: torch lends the library
+tensors over memory that the worker allocated, and nothing else. Nothing is copied, launched or
+captured here; that a path works is for the check to find out, not for this file to know.
+"""
+
+import importlib
+import re
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from kopt.config.errors import ToolError
+from kopt.kernels.baseline_loader import load_baseline
+from kopt.kernels.dtypes import dtype_size_bytes
+from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
+from kopt.tools.gpu.messages import Fault
+from kopt.tools.timer import LibrarySide
+
+from .failure import Failure
+
+_DEVICE = "cuda:0"  # the worker sees one device
+_MESSAGE_CHARACTERS = 300
+_TELLING_LINE = re.compile(r"\b(?:error|fatal)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class BoundLibrary:
+    """A call of a library's function on given buffers."""
+
+    launch: Callable[[], None]
+    """Launches on the stream that it was bound to; raises `Failure`.
+
+    The first launch of a process may compile for minutes, allocate and synchronize: launch once
+    before a capture. Later launches of the same function and shapes can be captured.
+    """
+    library: str
+    """Distributions and versions."""
+
+    def count_allocations(self) -> int:
+        """Launch once and return how many device allocations torch made for it.
+
+        Raises:
+            Failure: The library failed.
+        """
+        before = _allocations()
+        self.launch()
+        return _allocations() - before
+
+
+def bind_library(
+    side: LibrarySide,
+    problem: Problem,
+    workload: Workload,
+    addresses: Mapping[str, int],
+    stream: int,
+) -> BoundLibrary:
+    """Bind the function that `side` names; its module may be built here, which takes minutes.
+
+    Args:
+        side: Which function, with or without programmatic dependent launch.
+        problem: Whose baseline.py it is in.
+        workload: Decides the shapes.
+        addresses: Device address of every tensor of the problem; the memory must outlive the
+            result. CuTe DSL kernels want 128-byte alignment.
+        stream: CUstream of the context that is current, which must be the primary one: it is the
+            only one that torch uses.
+
+    Raises:
+        Failure: baseline.py or torch cannot be loaded, or the function has no such path here.
+    """
+    with _library_step():
+        baseline = load_baseline(problem, side.baseline)
+        torch = _torch()
+        tensors = {
+            tensor.name: _tensor(torch, addresses[tensor.name], tensor, workload)
+            for tensor in problem.tensors
+        }
+        scalars = {scalar.name: scalar.value for scalar in problem.scalars}
+        external = torch.cuda.ExternalStream(stream, device=_DEVICE)
+        with torch.cuda.stream(external):
+            run = baseline.bind(tensors, scalars, side.pdl)
+
+    def launch() -> None:
+        with _library_step(), torch.cuda.stream(external):
+            run()
+
+    return BoundLibrary(launch, baseline.library)
+
+
+class _DeviceBytes:
+    """Device memory as torch takes it from others without a copy.
+
+    Source: the CUDA array interface, version 3; `stream` None: nothing to wait for.
+    """
+
+    def __init__(self, address: int, size_bytes: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (size_bytes,),
+            "typestr": "|u1",  # it has no bfloat16 or fp8: the tensor is viewed as such afterwards
+            "data": (address, False),
+            "strides": None,
+            "stream": None,
+            "version": 3,
+        }
+
+
+def _tensor(torch: Any, address: int, tensor: TensorSpec, workload: Workload) -> Any:
+    """Return a torch tensor over the memory at `address`, in storage shape."""
+    shape = storage_shape(tensor, workload.axes)
+    memory = _DeviceBytes(address, prod(shape) * dtype_size_bytes(tensor.dtype))
+    flat = torch.as_tensor(memory, device=_DEVICE)
+    return flat.view(getattr(torch, tensor.dtype)).reshape(shape)
+
+
+def _torch() -> Any:
+    """Import torch and let it join the primary context."""
+    try:
+        torch: Any = importlib.import_module("torch")
+    except ImportError as error:
+        raise ImportError(f"{error}: pip install 'kopt-mcp[gpu]' brings the baselines") from error
+    torch.cuda.init()
+    return torch
+
+
+def _allocations() -> int:
+    count: int = _torch().cuda.memory_stats(_DEVICE).get("allocation.all.allocated", 0)
+    return count
+
+
+@contextmanager
+def _library_step() -> Generator[None]:
+    """Turn whatever a library raises in the block into a `Failure`."""
+    try:
+        yield
+    except ToolError as error:
+        raise Failure(_fault("baseline.py", str(error))) from error
+    except Exception as error:  # a library's own: its failure is a result, like a candidate's
+        raise Failure(_fault(type(error).__name__, str(error))) from error
+
+
+def _fault(code: str, text: str) -> Fault:
+    """Return a fault with the first line, and with the first that tells of an error.
+
+    A failed build opens with ninja's words; what the compiler said comes later.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines[1:] if _TELLING_LINE.search(line)]
+    message = " ".join([*lines[:1], *telling[:1]])
+    return Fault(during="library", code=code, message=message[:_MESSAGE_CHARACTERS])

@@ -1,0 +1,99 @@
+"""The worker's CUDA context: the device found by its UUID, one stream, and what lives as long."""
+
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kopt.config.errors import InfraError
+from kopt.kernels.device_facts import DeviceFacts
+from kopt.tools.gpu.messages import StartRequest
+
+from . import driver
+from .buffers import DeviceArena
+from .driver import Stream
+from .launcher import LaunchDevice, PlanCache
+
+_DRIVER_FILE = Path("/proc/driver/nvidia/version")
+
+
+@dataclass(frozen=True)
+class WorkerContext:
+    """What all requests to a worker share."""
+
+    facts: DeviceFacts
+    stream: Stream
+    """The only one; does not wait for the legacy default stream."""
+    plans: PlanCache
+    helper_cubins: Mapping[str, str]
+    arena: DeviceArena = field(default_factory=DeviceArena)
+
+    def helper_cubin(self, name: str) -> Path:
+        """Return the cubin of tools/gpu/worker/<name>.cu.
+
+        Raises:
+            InfraError: The worker was started without it.
+        """
+        if name not in self.helper_cubins:
+            raise InfraError(f"the worker was started without the cubin of {name}.cu")
+        return Path(self.helper_cubins[name])
+
+
+def open_context(request: StartRequest) -> WorkerContext:
+    """Make the primary context current, which torch uses too, and a stream in it.
+
+    Raises:
+        SetupError: cuda.bindings is not installed.
+        InfraError: The device is not visible here.
+        CudaError: The driver refuses.
+    """
+    driver.initialize()
+    device = _find(request.device_uuid)
+    driver.retain_primary_context(device)
+    if driver.device_attribute(device, "MAX_PERSISTING_L2_CACHE_SIZE"):
+        driver.switch_persisting_l2_off()
+    stream = driver.create_stream()
+    facts = _facts(device, request.device_uuid)
+    plans = PlanCache(LaunchDevice(stream, facts.sm_count))
+    return WorkerContext(facts, stream, plans, request.helper_cubins)
+
+
+def _find(device_uuid: str) -> int:
+    found = [_uuid_text(device) for device in range(driver.device_count())]
+    if device_uuid not in found:
+        shown = ", ".join(found) or "none"
+        raise InfraError(f"the worker sees no GPU {device_uuid}; it sees {shown}")
+    return found.index(device_uuid)
+
+
+def _uuid_text(device: int) -> str:
+    return f"GPU-{uuid.UUID(bytes=driver.device_uuid_bytes(device))}"
+
+
+def _facts(device: int, device_uuid: str) -> DeviceFacts:
+    major, minor = driver.supported_cuda_version()
+    return DeviceFacts(
+        index=device,
+        uuid=device_uuid,
+        name=driver.device_name(device),
+        compute_capability=(
+            driver.device_attribute(device, "COMPUTE_CAPABILITY_MAJOR"),
+            driver.device_attribute(device, "COMPUTE_CAPABILITY_MINOR"),
+        ),
+        sm_count=driver.device_attribute(device, "MULTIPROCESSOR_COUNT"),
+        l2_bytes=driver.device_attribute(device, "L2_CACHE_SIZE"),
+        memory_bytes=driver.device_memory_bytes(device),
+        driver_version=_driver_version(),
+        cuda_version=f"{major}.{minor}",
+    )
+
+
+def _driver_version() -> str:
+    """Return the kernel module's version; CUDA itself only knows the CUDA that it supports."""
+    try:
+        text = _DRIVER_FILE.read_text("utf-8")
+    except OSError:
+        return "unavailable"
+    version = re.search(r"\b\d{3,}\.\d+(?:\.\d+)?\b", text)
+    return version.group() if version is not None else "unavailable"

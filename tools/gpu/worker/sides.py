@@ -14,6 +14,7 @@ from kopt.tools.timer import CandidateSide, EmptySide, LibrarySide, Side
 
 from .context import WorkerContext
 from .launcher import LoadedPlan
+from .library_side import bind_library
 
 Call = Callable[[], None]
 
@@ -54,11 +55,10 @@ def bind_side(side: Side, binding: CallBinding, worker: WorkerContext) -> Call:
         Failure: It cannot be launched on this device.
     """
     if isinstance(side, LibrarySide):
-        from .library_side import bind_library  # brings torch along
-
-        return bind_library(
+        bound = bind_library(
             side, binding.problem, binding.workload, binding.addresses, worker.stream
         )
+        return bound.launch
     return load_side(side, binding.problem, worker).bind(binding.addresses)
 
 

@@ -30,7 +30,7 @@ LIBRARY_VARIABLES = (
     "TORCH_CUDA_ARCH_LIST",
 )
 LIBRARY_PREFIXES = ("CUDA_", "CUTE_DSL_", "FLASHINFER_")
-_SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH")
+_LEFT_OUT_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH", "CACHE", "DUMP")
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Settings:
     """KOPT_NVCC: this nvcc and no other."""
     cuda_home: Path | None = None
     """CUDA_HOME (or CUDA_PATH): a system toolkit."""
+    ncu: Path | None = None
+    """KOPT_NCU: this Nsight Compute and no other."""
     gxx: str = "g++"
     """KOPT_CXX: the host compiler of the simulator and of nvcc."""
     jobs: int = 1
@@ -53,7 +55,8 @@ class Settings:
     """KOPT_SANDBOX: auto, bubblewrap, landlock or plain; anything but auto must be available."""
     library_environment: tuple[tuple[str, str], ...] = ()
     """What CUDA, torch and FlashInfer look at, for the processes that use them: the variables of
-    LIBRARY_VARIABLES and LIBRARY_PREFIXES that are set, but none that looks like a secret."""
+    LIBRARY_VARIABLES and LIBRARY_PREFIXES that are set, but none that looks like a secret or names
+    a folder to write."""
 
     @property
     def cubin_cache(self) -> Path:
@@ -74,6 +77,11 @@ class Settings:
     def library_cache(self) -> Path:
         """Folder of what libraries build for themselves: FlashInfer's kernels and the like."""
         return self.home / "cache" / "libraries"
+
+    @property
+    def reports(self) -> Path:
+        """Folder of what profilers and sanitizers wrote, by kernel and candidate."""
+        return self.home / "reports"
 
     @property
     def runs(self) -> Path:
@@ -100,6 +108,7 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
         problems=_optional_path(environment.get("KOPT_PROBLEMS")),
         nvcc=_optional_path(environment.get("KOPT_NVCC")),
         cuda_home=_optional_path(cuda_home),
+        ncu=_optional_path(environment.get("KOPT_NCU")),
         gxx=environment.get("KOPT_CXX", "g++"),
         jobs=int(jobs_text) if jobs_text else len(os.sched_getaffinity(0)),
         sandbox=sandbox,
@@ -129,7 +138,7 @@ def _library_environment(environment: Mapping[str, str]) -> tuple[tuple[str, str
         (name, value)
         for name, value in sorted(environment.items())
         if (name in LIBRARY_VARIABLES or name.startswith(LIBRARY_PREFIXES))
-        and not any(word in name for word in _SECRET_WORDS)
+        and not any(word in name for word in _LEFT_OUT_WORDS)
     )
 
 

@@ -1,0 +1,281 @@
+"""The `cuda:N` device as kopt sees it: real executions and real times, from a worker process.
+
+This process never creates a CUDA context. It holds the GPU's lock for one request, or for a whole
+timing session, asks the worker, and says what an answer means; a worker that was hurt is replaced.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from kopt.config.errors import InfraError
+from kopt.config.gpu_specs import GpuSpec
+from kopt.kernels.device_facts import DeviceFacts
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.status import Status
+from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.timer import (
+    CandidateSide,
+    LibraryRun,
+    LibrarySide,
+    Side,
+    TimingFailure,
+    TimingRequest,
+    TimingSession,
+)
+
+from .array_file import read_arrays
+from .discovery import FoundGpu
+from .faults import damage_outcome, fault_outcome, owns_memory, timeout_outcome
+from .messages import CopyCeilingAnswer, CopyCeilingRequest, ExecuteAnswer, ExecuteRequest
+from .ticket_lock import TicketLock, Wait
+from .timing_session import WorkerTimingSession
+from .worker_answers import ask_for
+from .worker_pool import WorkerPool
+from .worker_process import WorkerEnd, WorkerProcess
+from .written_inputs import WrittenInputs
+
+_SPARE_S = 10.0
+"""Longest wait before a timing for a spare that is starting; it takes a second, torch four."""
+_COPY_CEILING_S = 60.0
+
+
+@dataclass(frozen=True)
+class _Execution:
+    """One side, run once."""
+
+    problem: Problem
+    workload: Workload
+    side: Side
+    inputs: Arrays
+    poison: int
+    timeout_s: float
+
+
+class CudaDevice:
+    """Implements `tools.device.Device` and `tools.timer.Timer`; safe from several threads.
+
+    Threads take turns. Inside `open_timing` the thread that opened it may go on to use the device;
+    others wait.
+    """
+
+    def __init__(
+        self,
+        gpu: FoundGpu,
+        pool: WorkerPool,
+        lock: TicketLock,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> None:
+        """Start nothing yet; open_device.py brings the parts together.
+
+        Args:
+            gpu: Which GPU.
+            pool: Its workers.
+            lock: The GPU's lock among the processes of this host.
+            on_wait: Told in words when others are before this process, and each time that changes.
+        """
+        self._gpu = gpu
+        self._pool = pool
+        self._lock = lock
+        self._on_wait = on_wait
+        self._turns = threading.RLock()  # of everything below, and of the pool
+        self._has_turn = False
+        self._inputs = WrittenInputs()
+        self._copy_ceiling_gb_s: float | None = None
+
+    @property
+    def name(self) -> str:
+        """`cuda:<index>`, counted within CUDA_VISIBLE_DEVICES."""
+        return self._gpu.name
+
+    @property
+    def gpu(self) -> GpuSpec:
+        """Its limits and peaks."""
+        return self._gpu.spec
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """The GPU and its driver."""
+        return self._gpu.facts
+
+    def prepare(self, program: Program) -> None:
+        """Bring up the worker: its process and its context.
+
+        Raises:
+            SetupError: No worker can start here.
+            InfraError: It could not create a context.
+        """
+        with self._turn():
+            self._pool.worker_for(program.problem.folder, None, library=False)
+
+    def execute(self, request: ExecutionRequest) -> ExecutionOutcome:
+        """Run the plan once on poisoned, guarded buffers; a candidate's failure is a status.
+
+        Raises:
+            SetupError: No worker can start here.
+            InfraError: The worker or the device failed, not the candidate.
+        """
+        program = request.program
+        if program.cubin_path is None:
+            raise ValueError("a GPU executes a cubin: compile the candidate first")
+        return self._execute(
+            _Execution(
+                problem=program.problem,
+                workload=program.problem.workload(program.plan.workload),
+                side=CandidateSide(plan=program.plan, cubin_path=str(program.cubin_path)),
+                inputs=request.inputs,
+                poison=request.poison,
+                timeout_s=request.timeout_s,
+            )
+        )
+
+    def run_library(self, run: LibraryRun) -> ExecutionOutcome:
+        """Call a library's function once on poisoned buffers.
+
+        A path that cannot run here is `launch_error`, with the library's own words.
+
+        Raises:
+            SetupError: No worker can start here.
+            InfraError: The worker or the device failed, not the library.
+        """
+        return self._execute(
+            _Execution(run.problem, run.workload, run.side, run.inputs, run.poison, run.timeout_s)
+        )
+
+    @contextmanager
+    def open_timing(self, request: TimingRequest) -> Generator[TimingSession | TimingFailure]:
+        """Hold the device, lay out buffers, capture graphs and warm up; leaving frees all.
+
+        Raises:
+            SetupError: No worker can start here.
+            InfraError: The worker or the device failed; also from the session's methods.
+        """
+        library = any(isinstance(side, LibrarySide) for side in request.sides)
+        with self._turn():
+            worker = self._pool.worker_for(request.problem.folder, None, library)
+            self._pool.settle(_SPARE_S)
+            session = WorkerTimingSession(worker, request)
+            failure = session.open()
+            yield failure or session
+            if not session.close():
+                self._pool.discard()
+
+    def copy_ceiling_gb_s(self) -> float:
+        """Return the measured device copy bandwidth, 1e9 bytes/s; measured once per process.
+
+        Raises:
+            SetupError: No worker can start here.
+            InfraError: The worker or the device failed.
+        """
+        with self._turn():
+            if self._copy_ceiling_gb_s is None:
+                self._copy_ceiling_gb_s = self._measure_copy_ceiling()
+            return self._copy_ceiling_gb_s
+
+    def close(self) -> None:
+        """End all worker processes; the device is not used afterwards."""
+        self._pool.close()
+
+    def _measure_copy_ceiling(self) -> float:
+        worker = self._pool.worker_for(None, None, library=False)
+        self._pool.settle(_SPARE_S)
+        answer = ask_for(CopyCeilingAnswer, worker, CopyCeilingRequest(), _COPY_CEILING_S)
+        if isinstance(answer, WorkerEnd):
+            raise InfraError(f"the GPU worker ended while it copied: {answer.detail}")
+        return answer.gb_s
+
+    def _execute(self, execution: _Execution) -> ExecutionOutcome:
+        started = time.monotonic()
+        with self._turn():
+            worker, answer = self._ask_to_execute(execution)
+            if isinstance(answer, WorkerEnd) and answer.reason == "died":
+                # Perhaps long before it was asked; device code alone cannot end its host process.
+                self._pool.discard()
+                worker, answer = self._ask_to_execute(execution)
+            outcome = _outcome(execution, worker, answer)
+            if _hurts_worker(answer):
+                self._pool.discard()
+        return replace(outcome, elapsed_s=time.monotonic() - started)
+
+    def _ask_to_execute(
+        self, execution: _Execution
+    ) -> tuple[WorkerProcess, ExecuteAnswer | WorkerEnd]:
+        side = execution.side
+        is_candidate = isinstance(side, CandidateSide)
+        worker = self._pool.worker_for(
+            execution.problem.folder,
+            side.cubin_path if is_candidate else None,
+            library=isinstance(side, LibrarySide),
+        )
+        request = ExecuteRequest(
+            problem=execution.problem,
+            workload=execution.workload,
+            side=side,
+            inputs=self._inputs.file_in(worker.folder, execution.inputs),
+            poison=execution.poison,
+            # A missing wait shows only where the kernel before it is still writing.
+            late_producer=is_candidate and side.plan.launches[0].pdl,
+        )
+        return worker, ask_for(ExecuteAnswer, worker, request, execution.timeout_s)
+
+    @contextmanager
+    def _turn(self) -> Generator[None]:
+        """Hold the GPU: this thread among those of the process, the process among all others."""
+        with self._turns:
+            if self._has_turn:
+                yield
+                return
+            with self._lock.hold(self._tell):
+                self._has_turn = True
+                try:
+                    yield
+                except BaseException:
+                    self._pool.discard()  # nobody knows what it is doing now
+                    raise
+                finally:
+                    self._has_turn = False
+            self._pool.refill()
+
+    def _tell(self, wait: Wait) -> None:
+        if self._on_wait is not None:
+            held = "" if wait.holder is None else f"; held by {wait.holder}"
+            self._on_wait(f"waiting for {self.name}, {wait.before} before you{held}")
+
+
+def _outcome(
+    execution: _Execution, worker: WorkerProcess, answer: ExecuteAnswer | WorkerEnd
+) -> ExecutionOutcome:
+    if isinstance(answer, WorkerEnd):
+        if answer.reason == "died":
+            raise InfraError(f"the GPU worker ended under an execution: {answer.detail}")
+        return timeout_outcome(execution.timeout_s, worker.level)
+    if answer.fault is not None:
+        owner = owns_memory(execution.side, execution.problem, execution.workload)
+        return fault_outcome(answer.fault, worker.level, owner)
+    if answer.damage:
+        return damage_outcome(answer.damage, worker.level)
+    if answer.outputs is None:
+        raise InfraError("the GPU worker executed without a fault and gave no outputs")
+    written = [tensor for tensor in execution.problem.tensors if tensor.role != "in"]
+    outputs = read_arrays(
+        worker.folder, answer.outputs, {tensor.name: tensor.dtype for tensor in written}
+    )
+    missing = [tensor.name for tensor in written if tensor.name not in outputs]
+    if missing:
+        raise InfraError(f"the GPU worker gave no output {', '.join(missing)}")
+    return ExecutionOutcome(Status.PASSED, outputs=outputs, sandbox=worker.level)
+
+
+def _hurts_worker(answer: ExecuteAnswer | WorkerEnd) -> bool:
+    """Whether a worker must not serve another candidate after this answer.
+
+    A stray write may have hit anything in the context. A library that says that it cannot run here
+    has hurt nothing, and importing it again takes seconds.
+    """
+    if isinstance(answer, WorkerEnd):
+        return True
+    if answer.fault is not None:
+        return answer.fault.sticky or answer.fault.during != "library"
+    return any(entry.where != "inside" for entry in answer.damage)

@@ -1,0 +1,164 @@
+"""The GPUs that this process may use, numbered as CUDA numbers them; no context is created here.
+
+`driver_child.py` asks the driver in a process of its own. What is missing on the way to a usable
+GPU is a `SetupError` with the command that mends it.
+"""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from kopt.config.errors import SetupError, ToolError
+from kopt.config.gpu_specs import GpuSpec
+from kopt.kernels.device_facts import DeviceFacts
+
+from .device_spec import spec_of_device
+
+_SCRIPT = Path(__file__).with_name("driver_child.py")
+# Without persistence mode the driver wakes every GPU of the host first, seconds each.
+_DRIVER_S = 60.0
+_WORKER_MODULES = ("cuda.bindings", "pynvml")
+_MENDS = {
+    "no_driver": "there is no NVIDIA driver here; install it, or use --device sim",
+    "CUDA_ERROR_STUB_LIBRARY": "libcuda.so.1 is the toolkit's stub; put the driver's first on "
+    "LD_LIBRARY_PATH",
+    "CUDA_ERROR_NO_DEVICE": "the NVIDIA driver sees no GPU; nvidia-smi and the permissions of "
+    "/dev/nvidia* show more",
+    "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the NVIDIA driver was updated under the running kernel "
+    "module; reboot",
+    "CUDA_ERROR_SYSTEM_NOT_READY": "the GPUs are not ready; is nvidia-fabricmanager running?",
+}
+
+
+@dataclass(frozen=True)
+class FoundGpu:
+    """One GPU of this host."""
+
+    facts: DeviceFacts
+    spec: GpuSpec
+    """Limits and peaks: the device's own, with data-sheet peaks where a sheet fits."""
+
+    @property
+    def name(self) -> str:
+        """`cuda:<index>`."""
+        return f"cuda:{self.facts.index}"
+
+
+@lru_cache
+def list_gpus(script: Path = _SCRIPT) -> tuple[FoundGpu, ...]:
+    """Return the GPUs that CUDA shows to this process, asked for once; at least one.
+
+    CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER count, because the driver itself reads them.
+
+    Args:
+        script: Prints what the driver says (driver_child.py).
+
+    Raises:
+        SetupError: No driver, no GPU, or a MIG slice; the message says how to mend it.
+    """
+    answer = _ask(script)
+    visible = answer.get("visible")
+    if "error" in answer:
+        raise SetupError(_explain(answer["error"], answer["message"], visible))
+    if not answer["devices"]:
+        raise SetupError(_explain("CUDA_ERROR_NO_DEVICE", "no device", visible))
+    return tuple(_found(answer, index) for index in range(len(answer["devices"])))
+
+
+def find_gpu(name: str, script: Path = _SCRIPT) -> FoundGpu:
+    """Return the GPU called `cuda:<index>`; `cuda` is the first.
+
+    Raises:
+        ToolError: `name` has another form.
+        SetupError: There is no such GPU here, or nothing that could use it.
+    """
+    match = re.fullmatch(r"cuda(?::(\d{1,4}))?", name)
+    if match is None:
+        raise ToolError(f"{name!r} names no GPU; write cuda, cuda:0, cuda:1, …")
+    index = int(match[1] or 0)
+    gpus = list_gpus(script)
+    if index >= len(gpus):
+        listed = ", ".join(f"{gpu.name} ({gpu.facts.name})" for gpu in gpus)
+        raise SetupError(f"there is no cuda:{index}: CUDA shows {listed}{_hidden(_ask(script))}")
+    return gpus[index]
+
+
+def require_worker_modules() -> None:
+    """Check that what a worker imports is installed.
+
+    Raises:
+        SetupError: A module of the gpu extra is missing.
+    """
+    for module in _WORKER_MODULES:
+        if not _is_installed(module):
+            raise SetupError(f"a GPU needs the Python module {module}: pip install 'kopt-mcp[gpu]'")
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # its parent package is missing
+        return False
+
+
+@lru_cache
+def _ask(script: Path) -> Mapping[str, Any]:
+    try:
+        run = subprocess.run(
+            [sys.executable, "-I", "-S", script],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_DRIVER_S,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SetupError(
+            f"the NVIDIA driver did not answer within {_DRIVER_S:.0f} s; does nvidia-smi?"
+        ) from error
+    try:
+        answer: Mapping[str, Any] = json.loads(run.stdout)
+    except ValueError as error:
+        said = run.stderr.decode(errors="replace").strip()[-300:]
+        raise SetupError(
+            f"asking the NVIDIA driver ended with status {run.returncode}: {said}"
+        ) from error
+    return answer
+
+
+def _found(answer: Mapping[str, Any], index: int) -> FoundGpu:
+    device = answer["devices"][index]
+    if device["is_mig"]:
+        raise SetupError(
+            f"cuda:{index} is a MIG slice ({device['name']}): kopt measures whole GPUs; name "
+            "one in CUDA_VISIBLE_DEVICES that is not partitioned, or use --device sim"
+        )
+    version: int = answer["cuda_version"]  # 13000 for 13.0
+    facts = DeviceFacts(
+        index=index,
+        uuid=device["uuid"],
+        name=device["name"],
+        compute_capability=(device["major"], device["minor"]),
+        sm_count=device["sm_count"],
+        l2_bytes=device["l2_bytes"],
+        memory_bytes=device["memory_bytes"],
+        driver_version=answer["driver_version"] or "unavailable",
+        cuda_version=f"{version // 1000}.{version % 1000 // 10}",
+    )
+    return FoundGpu(facts, spec_of_device(facts, device))
+
+
+def _explain(error: str, message: str, visible: str | None) -> str:
+    if error == "CUDA_ERROR_NO_DEVICE" and visible is not None:
+        return f"CUDA shows no GPU{_hidden({'visible': visible})}; unset it, or use --device sim"
+    return f"{_MENDS.get(error, 'the NVIDIA driver cannot be used')} ({error}: {message})"
+
+
+def _hidden(answer: Mapping[str, Any]) -> str:
+    visible = answer.get("visible")
+    return "" if visible is None else f", because CUDA_VISIBLE_DEVICES is {visible!r}"

@@ -1,0 +1,45 @@
+"""Brings a GPU's parts together: the device found, its lock, its workers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kopt.config.settings import Settings
+
+from .device import CudaDevice
+from .discovery import FoundGpu, find_gpu, require_worker_modules
+from .helper_cubins import helper_cubins
+from .messages import StartRequest
+from .ticket_lock import TicketLock
+from .worker_policy import WorkerSpec
+from .worker_pool import WorkerPool
+from .worker_process import WorkerProcess
+
+ENGINE = "kopt.tools.gpu.worker.cuda_engine:CudaEngine"
+LIBRARIES = ("torch", "flashinfer")
+
+
+def open_gpu(
+    name: str, settings: Settings, on_wait: Callable[[str], None] | None = None
+) -> CudaDevice:
+    """Return the GPU called `name`, with nothing started yet; `close` it.
+
+    Raises:
+        ToolError: `name` is not of the form `cuda:0`.
+        SetupError: There is no such GPU here, or what a worker needs is not installed.
+    """
+    gpu = find_gpu(name)
+    require_worker_modules()
+    return CudaDevice(gpu, _pool(gpu, settings), TicketLock(gpu.facts.uuid), on_wait)
+
+
+def _pool(gpu: FoundGpu, settings: Settings) -> WorkerPool:
+    def make(folder: Path | None, library: bool) -> WorkerProcess:
+        preload = LIBRARIES if library else ()
+        readable = () if folder is None else (folder,)
+        return WorkerProcess(WorkerSpec(ENGINE, preload, readable), settings)
+
+    def start() -> StartRequest:
+        cubins = helper_cubins(gpu.facts.arch, settings)
+        return StartRequest(device_uuid=gpu.facts.uuid, helper_cubins=cubins)
+
+    return WorkerPool(make, start)

@@ -1,0 +1,157 @@
+"""An open timing session, from kopt's side: each call is one question to the worker.
+
+It decides nothing about speed. Once a side has failed, every further call says so again; what the
+machine did wrong is raised.
+"""
+
+from collections.abc import Sequence
+
+from kopt.config.errors import InfraError
+from kopt.tools.device import Arrays, ExecutionOutcome
+from kopt.tools.timer import (
+    Replays,
+    SetOutputs,
+    TimingFacts,
+    TimingFailure,
+    TimingRequest,
+)
+
+from .array_file import read_arrays, write_arrays
+from .faults import damage_outcome, fault_outcome, owns_memory, timeout_outcome
+from .messages import (
+    CloseTimingRequest,
+    CollectAnswer,
+    CollectRequest,
+    Done,
+    Fault,
+    OpenTimingAnswer,
+    OpenTimingRequest,
+    ReplayAnswer,
+    ReplayRequest,
+    Request,
+    WarmAnswer,
+    WarmRequest,
+)
+from .worker_answers import Expected, ask_for
+from .worker_process import WorkerEnd, WorkerProcess
+
+_CLOSE_S = 20.0
+
+
+class WorkerTimingSession:
+    """Implements `tools.timer.TimingSession` over one worker."""
+
+    def __init__(self, worker: WorkerProcess, request: TimingRequest) -> None:
+        """Open nothing yet."""
+        self._worker = worker
+        self._request = request
+        self._facts: TimingFacts | None = None
+        self._failure: TimingFailure | None = None
+
+    @property
+    def facts(self) -> TimingFacts:
+        """Layout, and what one call of each side is."""
+        assert self._facts is not None  # handed out only once it is open
+        return self._facts
+
+    def open(self) -> TimingFailure | None:
+        """Lay out, capture and warm up; None if all sides are ready.
+
+        Raises:
+            InfraError: The worker or the device failed.
+        """
+        request = self._request
+        inputs = write_arrays(self._worker.folder, "timing-inputs", request.inputs)
+        answer = self._ask(
+            OpenTimingAnswer,
+            OpenTimingRequest(
+                problem=request.problem,
+                workload=request.workload,
+                sides=request.sides,
+                inputs=inputs,
+                poison=request.poison,
+                layout_seed=request.layout_seed,
+                warmup_calls=request.warmup_calls,
+            ),
+        )
+        (self._worker.folder / inputs.file).unlink(missing_ok=True)
+        if isinstance(answer, TimingFailure):
+            return answer
+        if answer.fault is not None:
+            return self._fault(answer.fault, answer.side)
+        if answer.facts is None:
+            raise InfraError("the GPU worker opened a timing session without facts")
+        self._facts = answer.facts
+        return None
+
+    def close(self) -> bool:
+        """Free everything on the device; whether the worker may be used further."""
+        if self._failure is not None:
+            return False
+        answer = self._worker.ask(CloseTimingRequest(), _CLOSE_S)
+        return isinstance(answer, Done)
+
+    def replay(self, sequence: Sequence[int]) -> Replays | TimingFailure:
+        """Replay sides by their places, each preceded by an untimed restore and poison."""
+        answer = self._ask(ReplayAnswer, ReplayRequest(sequence=tuple(sequence)))
+        if isinstance(answer, TimingFailure):
+            return answer
+        if answer.fault is not None:
+            return self._fault(answer.fault, None)
+        if answer.replays is None or len(answer.replays.us_per_call) != len(sequence):
+            raise InfraError(f"the GPU worker did not time each of {len(sequence)} replays")
+        return answer.replays
+
+    def collect(self) -> SetOutputs | TimingFailure:
+        """Return the outputs of all sets as the last replay left them, guards checked."""
+        answer = self._ask(CollectAnswer, CollectRequest())
+        if isinstance(answer, TimingFailure):
+            return answer
+        if answer.fault is not None:
+            return self._fault(answer.fault, None)
+        if answer.damage:
+            return self._fail(None, damage_outcome(answer.damage, self._worker.level))
+        if answer.outputs is None:
+            raise InfraError("the GPU worker collected no outputs")
+        sets = range(len(answer.rotations))
+        tensors = [tensor for tensor in self._request.problem.tensors if tensor.role != "in"]
+        arrays = read_arrays(
+            self._worker.folder,
+            answer.outputs,
+            {f"{k}/{tensor.name}": tensor.dtype for k in sets for tensor in tensors},
+        )
+        outputs: list[Arrays] = [
+            {tensor.name: arrays[f"{k}/{tensor.name}"] for tensor in tensors} for k in sets
+        ]
+        return SetOutputs(answer.rotations, tuple(outputs))
+
+    def warm_us(self, side: int) -> float | TimingFailure:
+        """Return the time of one call in microseconds over a single set, L2 warm."""
+        answer = self._ask(WarmAnswer, WarmRequest(side=side))
+        if isinstance(answer, TimingFailure):
+            return answer
+        if answer.fault is not None:
+            return self._fault(answer.fault, side)
+        if answer.us_per_call is None:
+            raise InfraError("the GPU worker gave no warm time")
+        return answer.us_per_call
+
+    def _ask(self, kind: type[Expected], request: Request) -> Expected | TimingFailure:
+        if self._failure is not None:
+            return self._failure
+        answer = ask_for(kind, self._worker, request, self._request.timeout_s)
+        if not isinstance(answer, WorkerEnd):
+            return answer
+        if answer.reason == "died":
+            raise InfraError(f"the GPU worker ended while it was timing: {answer.detail}")
+        return self._fail(None, timeout_outcome(self._request.timeout_s, self._worker.level))
+
+    def _fault(self, fault: Fault, side: int | None) -> TimingFailure:
+        request = self._request
+        sides = request.sides if side is None else (request.sides[side],)
+        owner = any(owns_memory(one, request.problem, request.workload) for one in sides)
+        return self._fail(side, fault_outcome(fault, self._worker.level, owner))
+
+    def _fail(self, side: int | None, outcome: ExecutionOutcome) -> TimingFailure:
+        self._failure = TimingFailure(side, outcome)
+        return self._failure

@@ -1,0 +1,150 @@
+"""The worker of a (GPU, problem) and one spare; it decides when a process is replaced.
+
+The spare has done its imports and has no context, so that it takes over within the time that a
+context needs. Only one thread may use the pool at a time; the spare starts on a thread of its own.
+"""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from kopt.config.errors import InfraError, KoptError
+
+from .messages import StartAnswer, StartRequest
+from .worker_answers import ask_for
+from .worker_process import WorkerEnd, WorkerProcess
+
+MAX_PROGRAMS = 200
+"""Candidates that one worker serves: what a driver leaks stays small (CONTRACTS of a worker)."""
+# On a host of eight GPUs without persistence mode the driver wakes all of them first.
+_CONTEXT_S = 120.0
+
+MakeWorker = Callable[[Path | None, bool], WorkerProcess]
+"""Make an unstarted worker that may read a problem's folder; True: it imports libraries early."""
+
+
+class _Spare:
+    """A worker whose imports run on a thread."""
+
+    def __init__(self, worker: WorkerProcess) -> None:
+        self.worker = worker
+        self.failed = False
+        self._thread = threading.Thread(target=self._start, name="spare worker", daemon=True)
+        self._thread.start()
+
+    def settle(self, timeout_s: float | None = None) -> None:
+        """Wait until the imports are done or have failed."""
+        self._thread.join(timeout_s)
+
+    def end(self) -> None:
+        """End the process, also in the middle of its start."""
+        self.worker.end()
+        self._thread.join()
+
+    def _start(self) -> None:
+        try:
+            self.worker.start()
+        except KoptError:  # met again, and reported, by whoever starts the next one
+            self.failed = True
+
+
+class WorkerPool:
+    """At most two processes: the worker at hand and a spare."""
+
+    def __init__(self, make: MakeWorker, start: Callable[[], StartRequest]) -> None:
+        """Start nothing yet; `start` gives what a new worker is asked first."""
+        self._make = make
+        self._start = start
+        self._folder: Path | None = None
+        self._library = False
+        self._worker: WorkerProcess | None = None
+        self._programs: set[str] = set()
+        self._spare: _Spare | None = None
+
+    def worker_for(self, folder: Path | None, program: str | None, library: bool) -> WorkerProcess:
+        """Return a worker with a context; another problem or too many programs replace it.
+
+        Args:
+            folder: The problem's, which the worker may read; None for any worker.
+            program: What is about to run, counted once per worker; None for nothing of anybody's.
+            library: Whether a library side is about to run: the next spare then imports early.
+
+        Raises:
+            SetupError: The sandbox or the imports of a worker do not work here.
+            InfraError: It ended, or could not create a context.
+        """
+        if folder not in (None, self._folder):
+            self.discard()
+            self._drop_spare()
+            self._folder, self._library = folder, False
+        if library and not self._library:
+            self._library = True
+            self._drop_spare()
+        if program is not None and program not in self._programs:
+            if len(self._programs) == MAX_PROGRAMS:
+                self.discard()
+            self._programs.add(program)
+        if self._worker is None:
+            self._worker = self._started()
+        return self._worker
+
+    def discard(self) -> None:
+        """End the worker: the next one is the spare."""
+        worker, self._worker = self._worker, None
+        self._programs.clear()
+        if worker is not None:
+            worker.end()
+
+    def refill(self) -> None:
+        """Start a spare in the background if there is none; call it when nothing is timed."""
+        if self._spare is None and self._worker is not None:
+            self._spare = _Spare(self._make(self._folder, self._library))
+
+    def settle(self, timeout_s: float) -> None:
+        """Wait until no spare is starting, so that nothing runs beside a measurement."""
+        if self._spare is not None:
+            self._spare.settle(timeout_s)
+
+    def close(self) -> None:
+        """Leave no process."""
+        self.discard()
+        self._drop_spare()
+
+    def _started(self) -> WorkerProcess:
+        worker = self._take_spare()
+        if worker is None:
+            worker = self._make(self._folder, self._library)
+            try:
+                worker.start()
+            except BaseException:
+                worker.end()
+                raise
+        try:
+            self._create_context(worker)
+        except BaseException:
+            worker.end()
+            raise
+        return worker
+
+    def _take_spare(self) -> WorkerProcess | None:
+        spare, self._spare = self._spare, None
+        if spare is None:
+            return None
+        spare.settle()
+        if spare.failed:
+            spare.end()
+            return None
+        return spare.worker
+
+    def _drop_spare(self) -> None:
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.end()
+
+    def _create_context(self, worker: WorkerProcess) -> None:
+        request = self._start()
+        answer = ask_for(StartAnswer, worker, request, _CONTEXT_S)
+        if isinstance(answer, WorkerEnd):
+            raise InfraError(f"the GPU worker created no context: {answer.detail}")
+        if answer.facts.uuid != request.device_uuid:
+            raise InfraError(f"the worker opened {answer.facts.uuid}, not {request.device_uuid}")

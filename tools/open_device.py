@@ -1,0 +1,56 @@
+"""Opens the device that a name asks for; whoever opens it also closes it.
+
+`sim` needs nothing of this machine but g++. Everything of a GPU is imported only when one is asked
+for, so that the simulator starts fast.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from kopt.config.errors import SetupError
+from kopt.config.settings import Settings
+from kopt.tools.sim.device import SimDevice
+
+if TYPE_CHECKING:
+    from kopt.tools.gpu.device import CudaDevice
+
+
+@contextmanager
+def open_device(
+    name: str, settings: Settings, on_wait: Callable[[str], None] | None = None
+) -> Generator["SimDevice | CudaDevice"]:
+    """Give the device called `name`; leaving ends its processes.
+
+    Args:
+        name: `sim`, `cuda`, `cuda:<index>` within CUDA_VISIBLE_DEVICES, or `auto`: the first GPU
+            if one can be used, else the simulator.
+        settings: Of this process.
+        on_wait: Told in words while other processes hold the GPU.
+
+    Raises:
+        ToolError: No device is called so.
+        SetupError: There is no such GPU here, or what a worker needs is not installed.
+    """
+    if name == "sim" or (name == "auto" and gpu_problem() is not None):
+        yield SimDevice(settings)
+        return
+    from kopt.tools.gpu.open_gpu import open_gpu
+
+    device = open_gpu("cuda:0" if name == "auto" else name, settings, on_wait)
+    try:
+        yield device
+    finally:
+        device.close()
+
+
+def gpu_problem() -> str | None:
+    """Return why no GPU can be used here, in one line; None if cuda:0 can."""
+    from kopt.tools.gpu.discovery import find_gpu, require_worker_modules
+
+    try:
+        find_gpu("cuda:0")
+        require_worker_modules()
+    except SetupError as error:
+        return str(error)
+    return None

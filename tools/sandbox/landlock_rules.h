@@ -86,6 +86,11 @@ public:
         return allow(path, landlock::read_file | landlock::write_file | landlock::read_dir |
                                landlock::ioctl_dev);
     }
+    // The calling process's own entries: cuInit names its threads by writing to task/<tid>/comm and
+    // fails (error 304) where it cannot. Children have other numbers and are not covered.
+    bool allow_own_proc() {
+        return allow("/proc/self", landlock::write_file | landlock::truncate);
+    }
     bool restrict() { return syscall(landlock::restrict_self, ruleset_, 0) == 0; }
 
 private:

@@ -111,6 +111,7 @@ void restrict_files() {
         if (!rules.allow_writing(options.writable[i])) fail(options.writable[i]);
     for (int i = 0; i < options.device_count; ++i)
         if (!rules.allow_device(options.devices[i])) fail(options.devices[i]);
+    if (options.device_count > 0 && !rules.allow_own_proc()) fail("/proc/self");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !rules.restrict())
         fail("landlock_restrict_self");
 }

@@ -24,7 +24,9 @@ class SandboxPolicy:
     """Folders it may also write; the first is its working directory."""
     devices: tuple[Path, ...] = ()
     """Character devices it may open for reading and writing and send ioctls to, and folders of
-    such; those that do not exist are left out. With any, /sys is readable too."""
+    such; those that do not exist are left out. With any, /sys is readable too, and what a driver
+    writes beside its device may be written: /dev/shm (a private one, bubblewrap only) and the
+    process's own entries in /proc."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     wall_s: float = 60.0
     cpu_s: int | None = 120

@@ -6,6 +6,7 @@ the cubins and the GPUs; the rest of KOPT_HOME, expected outputs above all, is n
 """
 
 import os
+import shutil
 import site
 import sys
 from collections.abc import Iterable
@@ -58,6 +59,7 @@ def worker_policy(spec: WorkerSpec, folder: Path, settings: Settings) -> Sandbox
         # Here, and not in the worker's own folder: what libraries build must outlive the worker.
         "HOME": str(caches),
         "FLASHINFER_WORKSPACE_BASE": str(caches),
+        "CUTE_DSL_CACHE_DIR": str(caches / "cute-dsl"),
     }
     if settings.cuda_home is not None:
         environment["CUDA_HOME"] = str(settings.cuda_home)
@@ -69,6 +71,7 @@ def worker_policy(spec: WorkerSpec, folder: Path, settings: Settings) -> Sandbox
             *(Path(prefix) for prefix in (sys.prefix, sys.base_prefix)),
             *(Path(text) for text in _DRIVER_FOLDERS),
             *_named_folders(environment),
+            *_build_programs(environment["PATH"]),
             *((settings.problems.absolute(),) if settings.problems else ()),
             cubins,
             *spec.readable,
@@ -131,6 +134,13 @@ def _search_path(settings: Settings) -> str:
         own.append(str(settings.cuda_home / "bin"))
     given = dict(settings.library_environment).get("PATH", PATH)
     return os.pathsep.join([*own, given])
+
+
+def _build_programs(search_path: str) -> list[Path]:
+    """Return ninja and the toolkit of nvcc, where PATH leads to them."""
+    ninja, nvcc = (shutil.which(name, path=search_path) for name in ("ninja", "nvcc"))
+    found = [Path(ninja)] if ninja else []
+    return [*found, Path(nvcc).resolve().parents[1]] if nvcc else found
 
 
 def _named_folders(environment: dict[str, str]) -> list[Path]:

@@ -83,9 +83,15 @@ class GraphNode:
 
 def graph_nodes(graph: Graph) -> tuple[GraphNode, ...]:
     """Return every node of `graph`, in the order in which the driver lists them."""
-    _, count = call("cuGraphGetNodes", graph)
+    count = node_count(graph)
     handles, _ = call("cuGraphGetNodes", graph, count)
     return tuple(_node(handle) for handle in handles[:count])
+
+
+def node_count(graph: Graph) -> int:
+    """Return how many nodes `graph` has."""
+    _, count = call("cuGraphGetNodes", graph)
+    return int(count)
 
 
 def _node(handle: Any) -> GraphNode:

@@ -1,0 +1,246 @@
+"""The buffer sets of a timing session in device memory: filled, restored, read back and checked.
+
+Both sides of a comparison work on the same sets. `set_layout.py` decides where they lie;
+`replay_graphs.py` captures what `restore` enqueues. Nothing here launches a kernel.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kopt.config.errors import InfraError
+from kopt.kernels.dtypes import dtype_size_bytes
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape, tensor_size_bytes
+from kopt.kernels.row_rotation import rotate_inputs
+from kopt.tools.device import Arrays
+from kopt.tools.gpu.messages import BufferDamage
+
+from . import driver
+from .buffer_layout import Bytes, as_bytes, content_damage, guard_damage, paint_guards
+from .driver import Stream
+from .failure import step
+from .pinned_memory import PinnedBytes
+from .set_layout import Place, lay_out_set, place_sets, scratch_name, set_count
+
+
+@dataclass(frozen=True)
+class SetData:
+    """What the sets of a session hold."""
+
+    problem: Problem
+    workload: Workload
+    plans: tuple[LaunchPlan | None, ...]
+    """Of each side; None for one that needs no scratch."""
+    inputs: Arrays
+    """Of rotation 0."""
+    poison: int
+    """Byte that fills outputs and scratch before each replay."""
+    seed: int
+    """Decides everything that is random about the layout."""
+
+
+class BufferSets:
+    """R sets in replay order, and a last one for warm times. `close` frees them."""
+
+    def __init__(self, data: SetData, l2_bytes: int, stream: Stream) -> None:
+        """Allocate and fill.
+
+        Raises:
+            Failure: There is not enough memory for eight sets.
+            InfraError: An input does not have the bytes of its tensor.
+        """
+        self._data = data
+        self._stream = stream
+        random = np.random.default_rng(data.seed)
+        self._layout = lay_out_set(data.problem, data.workload, data.plans, random)
+        axes = data.workload.axes
+        self.set_bytes = sum(tensor_size_bytes(t, axes) for t in data.problem.tensors)
+        restored_bytes = -(-self._layout.restored.size_bytes // 256) * 256
+        with step("allocate"):
+            free_bytes, _ = driver.memory_info()
+            affordable = free_bytes // 2 // (self._layout.part_bytes + restored_bytes)
+            self.count = set_count(self.set_bytes, l2_bytes, affordable)
+        self._places = place_sets(self.count, axes[data.problem.row_axis], random)
+        self._by_rotation: dict[int, list[Place]] = defaultdict(list)
+        for place in self._places:
+            self._by_rotation[place.rotation].append(place)
+        self._resources = ExitStack()
+        try:
+            with step("allocate"):
+                self._base = self._allocate(self._layout.part_bytes * (self.count + 1))
+                copies = self._allocate(restored_bytes * len(self._by_rotation))
+                self._image = self._pin(self._layout.layout.total_bytes)
+                self._found = self._pin(self._layout.layout.total_bytes)
+            self._copies = {
+                rotation: copies + number * restored_bytes
+                for number, rotation in enumerate(self._by_rotation)
+            }
+            self._paint(random)
+            self._upload()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def rotations(self) -> tuple[int, ...]:
+        """Rows by which the inputs of each set of a replay are rotated, in replay order."""
+        return tuple(place.rotation for place in self._places[: self.count])
+
+    @property
+    def warm_set(self) -> int:
+        """The set that no replay uses."""
+        return self.count
+
+    def tensor_addresses(self, index: int) -> dict[str, int]:
+        """Return the device address of every tensor of a set."""
+        addresses = self._addresses(index)
+        return {t.name: addresses[t.name] for t in self._data.problem.tensors}
+
+    def plan_addresses(self, index: int, side: int) -> dict[str, int]:
+        """Return the device address of every tensor, and of a side's own scratch."""
+        addresses = self._addresses(index)
+        plan = self._data.plans[side]
+        scratch = plan.scratch if plan is not None else ()
+        own = {entry.name: addresses[scratch_name(side, entry.name)] for entry in scratch}
+        return self.tensor_addresses(index) | own
+
+    def restore(self, index: int) -> None:
+        """Enqueue what brings a set back: in-place operands copied, outputs and scratch poisoned.
+
+        At most two graph nodes a set, the same whichever side runs next.
+        """
+        place = self._places[index]
+        origin = self._base + place.origin(self._layout)
+        restored, poisoned = self._layout.restored, self._layout.poisoned
+        if restored.size_bytes:
+            source = self._copies[place.rotation]
+            driver.copy_on_device(
+                origin + restored.start, source, restored.size_bytes, self._stream
+            )
+        if poisoned.size_bytes:
+            driver.fill(
+                origin + poisoned.start, self._data.poison, poisoned.size_bytes, self._stream
+            )
+
+    def read_back(self) -> tuple[Arrays, tuple[BufferDamage, ...]]:
+        """Return every output as `<k>/<tensor>`, k in replay order, and the damage to the rest.
+
+        Guard zones and inputs of all sets are compared, also of the one for warm times. Guard
+        zones between outputs are poisoned with them, so that only the last replay shows there. Of
+        each buffer the first damage found stands for all sets.
+
+        Raises:
+            Failure: The device failed.
+        """
+        outputs: Arrays = {}
+        damage: dict[tuple[str, str], BufferDamage] = {}
+        numbers = {place: number for number, place in enumerate(self._places)}
+        for rotation, places in self._by_rotation.items():
+            self._paint_inputs(rotation)
+            for place in places:
+                self._download(place)
+                for found in self._damage():
+                    damage.setdefault((found.buffer, found.where), found)
+                if numbers[place] != self.warm_set:
+                    outputs |= self._outputs(numbers[place])
+        return outputs, tuple(damage.values())
+
+    def close(self) -> None:
+        """Free all memory; raises the first failure of the driver, after trying the rest."""
+        self._resources.close()
+
+    def _allocate(self, size_bytes: int) -> int:
+        if size_bytes == 0:
+            return 0
+        address = driver.allocate(size_bytes)
+        self._resources.callback(driver.free, address)
+        return address
+
+    def _pin(self, size_bytes: int) -> Bytes:
+        pinned = PinnedBytes(size_bytes)
+        self._resources.callback(pinned.close)
+        return pinned.array
+
+    def _addresses(self, index: int) -> Mapping[str, int]:
+        origin = self._base + self._places[index].origin(self._layout)
+        return self._layout.layout.addresses(origin)
+
+    def _paint(self, random: np.random.Generator) -> None:
+        """Make the host's image of a set: everything but the inputs."""
+        poisoned = self._layout.poisoned
+        self._image[:] = self._data.poison
+        paint_guards(self._image, self._layout.layout, random)
+        self._image[poisoned.start : poisoned.end] = self._data.poison
+
+    def _paint_inputs(self, rotation: int) -> None:
+        axes = self._data.workload.axes
+        rotated = rotate_inputs(self._data.problem, axes, self._data.inputs, rotation)
+        for name, array in rotated.items():
+            slot = self._layout.layout.by_name[name]
+            if array.nbytes != slot.size_bytes:
+                expected = f"the tensor {slot.size_bytes}"
+                raise InfraError(f"input {name} has {array.nbytes} bytes, {expected}")
+            self._image[slot.offset : slot.end] = as_bytes(array)
+
+    def _upload(self) -> None:
+        restored = self._layout.restored
+        with step("allocate"):
+            for rotation, places in self._by_rotation.items():
+                self._paint_inputs(rotation)
+                for place in places:
+                    window, address = self._window(self._image, place)
+                    driver.copy_to_device(address, window, self._stream)
+                if restored.size_bytes:
+                    kept = self._image[restored.start : restored.end]
+                    driver.copy_to_device(self._copies[rotation], kept, self._stream)
+                driver.synchronize_stream(self._stream)  # the image changes next
+
+    def _download(self, place: Place) -> None:
+        """Bring one set to the host, where what lies outside its window equals the image."""
+        start, size = place.window_start, self._layout.part_bytes
+        self._found[:start] = self._image[:start]
+        self._found[start + size :] = self._image[start + size :]
+        window, address = self._window(self._found, place)
+        with step("run"):
+            driver.copy_to_host(window, address, self._stream)
+            driver.synchronize_stream(self._stream)
+
+    def _window(self, image: Bytes, place: Place) -> tuple[Bytes, int]:
+        """Return the bytes of a host image that the set's part of the allocation holds."""
+        start = place.window_start
+        address = self._base + place.part * self._layout.part_bytes
+        return image[start : start + self._layout.part_bytes], address
+
+    def _damage(self) -> Sequence[BufferDamage]:
+        damage = list(guard_damage(self._layout.layout, self._image, self._found))
+        for tensor in self._data.problem.tensors:
+            if tensor.role == "in":
+                given, found = (
+                    self._content(self._image, tensor),
+                    self._content(self._found, tensor),
+                )
+                changed = content_damage(tensor.name, given, found)
+                if changed is not None:
+                    damage.append(changed)
+        return damage
+
+    def _outputs(self, number: int) -> Arrays:
+        axes = self._data.workload.axes
+        return {
+            f"{number}/{tensor.name}": self._content(self._found, tensor)
+            .copy()
+            .view(f"u{dtype_size_bytes(tensor.dtype)}")
+            .reshape(storage_shape(tensor, axes))
+            for tensor in self._data.problem.tensors
+            if tensor.role != "in"
+        }
+
+    def _content(self, image: Bytes, tensor: TensorSpec) -> npt.NDArray[Any]:
+        slot = self._layout.layout.by_name[tensor.name]
+        return image[slot.offset : slot.end]

@@ -1,0 +1,152 @@
+"""Where the buffer sets of a timing session lie: how many, in which order, how far apart.
+
+Pure arithmetic; `buffer_sets.py` allocates and fills. One set is
+
+    in ... | inout ... | out ... | scratch of side 0 ... | scratch of side 1 ...
+
+with guard zones around every buffer (`buffer_layout.py`), so that one copy restores all `inout`
+tensors of a set and one fill poisons its outputs and scratch. The sets lie in random order, each
+somewhere in its own part of the allocation, and are replayed in another random order: no address
+says where the next call's data is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.problem import Problem, Workload
+
+from .buffer_layout import ALIGNMENT_BYTES, Layout, Slot, call_sizes, lay_out
+
+MIN_SETS = 8
+MAX_SETS = 4096
+"""Calls of one replay. A graph of more nodes takes long to build and to launch; the sets together
+then hold less than 4 x L2, and `TimingFacts.rotation_over_l2` says how much."""
+L2_MULTIPLE = 4
+SLACK_BYTES = 16384
+"""A set starts 0 to this many bytes into its part of the allocation, in steps of the alignment."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A range of bytes: buffers that follow one another, and the guard zones between them."""
+
+    start: int
+    end: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Zero if there is nothing in it."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class SetLayout:
+    """One set, the same for all of them. Offsets count from SLACK_BYTES before its first byte."""
+
+    layout: Layout
+    """SLACK_BYTES on either side belong to the outer guard zones."""
+    restored: Span
+    """From the first to the last `inout` tensor."""
+    poisoned: Span
+    """From the first output to the last scratch buffer."""
+
+    @property
+    def part_bytes(self) -> int:
+        """Bytes of the allocation that one set needs: itself and the slack."""
+        return self.layout.total_bytes - SLACK_BYTES
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one set lies, and what is in it."""
+
+    part: int
+    """Its part of the allocation, counted in memory order."""
+    shift: int
+    """Bytes from the start of the part to the set."""
+    rotation: int
+    """Rows by which its inputs are rotated."""
+
+    def origin(self, layout: SetLayout) -> int:
+        """Return where offset 0 of the layout lies, from the start of the allocation."""
+        return self.part * layout.part_bytes + self.shift - SLACK_BYTES
+
+    @property
+    def window_start(self) -> int:
+        """Offset in the layout at which the set's part of the allocation begins."""
+        return SLACK_BYTES - self.shift
+
+
+def lay_out_set(
+    problem: Problem,
+    workload: Workload,
+    plans: Sequence[LaunchPlan | None],
+    random: np.random.Generator,
+) -> SetLayout:
+    """Return the layout of one set.
+
+    Args:
+        problem: Its tensors come first.
+        workload: Gives their sizes.
+        plans: Of each side, None for a library: every side has its own scratch.
+        random: Decides the distances between the buffers.
+    """
+    tensors = dict(call_sizes(problem, workload, None))
+    groups = [
+        [(t.name, tensors[t.name]) for t in problem.tensors if t.role == role]
+        for role in ("in", "inout", "out")
+    ]
+    for side, plan in enumerate(plans):
+        sizes = call_sizes(problem, workload, plan)[len(tensors) :]
+        groups[2] += [(scratch_name(side, name), size) for name, size in sizes]
+    inner = lay_out([size for group in groups for size in group], random)
+    slots = tuple(Slot(s.name, s.offset + SLACK_BYTES, s.size_bytes) for s in inner.slots)
+    layout = Layout(slots, inner.total_bytes + 2 * SLACK_BYTES)
+    return SetLayout(layout, _span(layout, groups[1]), _span(layout, groups[2]))
+
+
+def scratch_name(side: int, name: str) -> str:
+    """Return what a set calls the scratch buffer `name` of a side."""
+    return f"{name} of side {side}"
+
+
+def set_count(set_bytes: int, l2_bytes: int, affordable: int) -> int:
+    """Return R, the buffer sets of a replay, 8 to 4096.
+
+    Args:
+        set_bytes: Tensors of one call.
+        l2_bytes: The sets together should hold four times as much.
+        affordable: Sets that memory allows; fewer than 8 are not worth a rotation, so that 8 are
+            tried then.
+
+    Source: "Buffer sets" in docs/measurement.md.
+    """
+    wanted = -(-L2_MULTIPLE * l2_bytes // set_bytes)
+    return max(MIN_SETS, min(wanted, MAX_SETS, affordable))
+
+
+def place_sets(sets: int, rows: int, random: np.random.Generator) -> tuple[Place, ...]:
+    """Return the places of `sets` sets in replay order, and one more for warm times.
+
+    Args:
+        sets: R.
+        rows: Of the problem. The sets hold the inputs rotated by 0 to R - 1 rows, modulo this, in
+            no order; the one for warm times holds them as they are.
+        random: Decides all that is random.
+    """
+    parts = random.permutation(sets + 1)
+    shifts = random.integers(0, SLACK_BYTES // ALIGNMENT_BYTES + 1, sets + 1)
+    rotations = [*(random.permutation(sets) % rows), 0]
+    return tuple(
+        Place(int(part), int(shift) * ALIGNMENT_BYTES, int(rotation))
+        for part, shift, rotation in zip(parts, shifts, rotations, strict=True)
+    )
+
+
+def _span(layout: Layout, sizes: Sequence[tuple[str, int]]) -> Span:
+    if not sizes:
+        return Span(0, 0)
+    return Span(layout.by_name[sizes[0][0]].offset, layout.by_name[sizes[-1][0]].end)

@@ -1,0 +1,158 @@
+"""The worker's end of a timing session: shared buffer sets, one graph a side, replays.
+
+It measures and hands out; order, number and meaning of the replays are the benchmark's, and no
+expected output is ever here. What CUDA or a library says against a side is part of the answers.
+
+Source: docs/measurement.md.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from kopt.tools.gpu.array_file import read_arrays, write_arrays
+from kopt.tools.gpu.messages import (
+    CollectAnswer,
+    Fault,
+    OpenTimingAnswer,
+    OpenTimingRequest,
+    ReplayAnswer,
+    WarmAnswer,
+)
+from kopt.tools.timer import Replays, TimingFacts
+
+from .buffer_sets import BufferSets, SetData
+from .context import WorkerContext
+from .driver import CudaError
+from .failure import Failure
+from .replayer import Replayer
+from .sides import side_plan
+from .telemetry import NvmlTelemetry
+from .timed_side import SideSite, TimedSide, build_side
+
+MIN_WARMUP_REPLAYS = 5
+_OUTPUT_FILE = "timed_outputs"
+
+
+@dataclass(frozen=True)
+class TimingEnd:
+    """An open session."""
+
+    sets: BufferSets
+    replayer: Replayer
+    sides: tuple[TimedSide, ...]
+    telemetry: NvmlTelemetry
+    resources: ExitStack
+    """Everything on the device, to be freed in reverse."""
+
+    def replay(self, sequence: Sequence[int]) -> ReplayAnswer:
+        """Replay sides by their places, each after a restore."""
+        before = self.telemetry.read()
+        try:
+            times_us = self.replayer.replay([self.sides[number].graph for number in sequence])
+        except Failure as failure:
+            return ReplayAnswer(fault=failure.fault)
+        after = self.telemetry.read()
+        return ReplayAnswer(replays=Replays(us_per_call=times_us, before=before, after=after))
+
+    def collect(self, folder: Path) -> CollectAnswer:
+        """Write the outputs that the last replay left to a file in `folder`; look for damage.
+
+        Raises:
+            OSError: The outputs cannot be written.
+        """
+        try:
+            outputs, damage = self.sets.read_back()
+        except Failure as failure:
+            return CollectAnswer(fault=failure.fault)
+        return CollectAnswer(
+            rotations=self.sets.rotations,
+            outputs=write_arrays(folder, _OUTPUT_FILE, outputs),
+            damage=damage,
+        )
+
+    def warm(self, number: int) -> WarmAnswer:
+        """Time a side over a set that no replay uses: what `collect` gives stays as it was."""
+        try:
+            return WarmAnswer(us_per_call=self.replayer.warm_us(self.sides[number].warm_call))
+        except Failure as failure:
+            return WarmAnswer(fault=failure.fault)
+
+    def close(self) -> None:
+        """Free everything.
+
+        Raises:
+            CudaError: What the driver reports then, after all else has been tried.
+        """
+        self.resources.close()
+
+
+def open_timing(
+    request: OpenTimingRequest, folder: Path, worker: WorkerContext
+) -> tuple[TimingEnd | None, OpenTimingAnswer]:
+    """Return an open session and its facts; no session if a side or the device failed.
+
+    Raises:
+        InfraError: The inputs cannot be read, or do not fit their tensors.
+    """
+    dtypes = {tensor.name: tensor.dtype for tensor in request.problem.tensors}
+    data = SetData(
+        problem=request.problem,
+        workload=request.workload,
+        plans=tuple(side_plan(side) for side in request.sides),
+        inputs=read_arrays(folder, request.inputs, dtypes),
+        poison=request.poison,
+        seed=request.layout_seed,
+    )
+    site = SideSite(data, worker, ExitStack())
+    try:
+        end = _build(request, site)
+    except BaseException as error:
+        with suppress(CudaError):  # a lost context refuses everything; `error` says why
+            site.resources.close()
+        if not isinstance(error, Failure):
+            raise
+        side = error.side if isinstance(error, _SideFailure) else None
+        return None, OpenTimingAnswer(fault=error.fault, side=side)
+    return end, OpenTimingAnswer(facts=_facts(end, worker.facts.l2_bytes))
+
+
+class _SideFailure(Failure):
+    """A failure of one side alone."""
+
+    def __init__(self, fault: Fault, side: int) -> None:
+        super().__init__(fault)
+        self.side = side
+
+
+@contextmanager
+def _of_side(number: int) -> Generator[None]:
+    try:
+        yield
+    except Failure as failure:
+        raise _SideFailure(failure.fault, number) from failure
+
+
+def _build(request: OpenTimingRequest, site: SideSite) -> TimingEnd:
+    sets = BufferSets(site.data, site.worker.facts.l2_bytes, site.worker.stream)
+    site.resources.callback(sets.close)
+    replayer = Replayer(sets, site.worker, site.resources)
+    sides: list[TimedSide] = []
+    for number, side in enumerate(request.sides):
+        with _of_side(number):
+            sides.append(build_side(number, side, sets, site))
+            replayer.replay([sides[-1].graph])  # alone, so that a failure has its name
+    rounds = max(MIN_WARMUP_REPLAYS, -(-request.warmup_calls // sets.count))
+    replayer.replay([side.graph for _ in range(rounds - 1) for side in sides])
+    telemetry = NvmlTelemetry(site.worker.facts.uuid)
+    return TimingEnd(sets, replayer, tuple(sides), telemetry, site.resources)
+
+
+def _facts(end: TimingEnd, l2_bytes: int) -> TimingFacts:
+    return TimingFacts(
+        sets=end.sets.count,
+        set_bytes=end.sets.set_bytes,
+        rotation_over_l2=end.sets.count * end.sets.set_bytes / l2_bytes,
+        sides=tuple(side.facts for side in end.sides),
+    )

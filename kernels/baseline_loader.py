@@ -9,7 +9,6 @@ It imports its library inside the functions: loading it needs neither torch nor 
 called here; the worker does that (tools/gpu/worker/library_side.py).
 """
 
-import importlib.util
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -65,12 +64,14 @@ def load_baseline(problem: Problem, baseline: Baseline) -> LoadedBaseline:
     """
     path = problem.folder / FILE_NAME
     try:
-        modified_ns = path.stat().st_mtime_ns
-    except OSError as error:
+        source = path.read_bytes()
+    except FileNotFoundError as error:
         raise ToolError(
             f"{path} is missing: baseline {baseline.name!r} of {problem.name} is a function of it"
         ) from error
-    module = _load_module(path, modified_ns)
+    except OSError as error:
+        raise ToolError(f"cannot read {path}: {error.strerror or error}") from error
+    module = _run_module(path, source)
     function = getattr(module, baseline.entry, None)
     if not inspect.isfunction(function):
         raise ToolError(
@@ -88,15 +89,12 @@ def load_baseline(problem: Problem, baseline: Baseline) -> LoadedBaseline:
 
 
 @lru_cache
-def _load_module(path: Path, modified_ns: int) -> ModuleType:
-    """Load the file once per state: what its functions cache (built modules) then lasts."""
-    del modified_ns
-    spec = importlib.util.spec_from_file_location(f"kopt_baseline_{path.parent.name}", path)
-    if spec is None or spec.loader is None:
-        raise ToolError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
+def _run_module(path: Path, source: bytes) -> ModuleType:
+    """Run the file once per content: what its functions keep, such as built modules, then lasts."""
+    module = ModuleType(f"kopt_baseline_{path.parent.name}")
+    module.__file__ = str(path)
     try:
-        spec.loader.exec_module(module)
+        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
     except Exception as error:  # the user's own file: whatever it raises is theirs to mend
         raise ToolError(f"{path} fails to load: {type(error).__name__}: {error}") from error
     return module
@@ -111,6 +109,7 @@ def _installed_versions(module: ModuleType, path: Path) -> str:
     return ", ".join(_installed_version(str(name)) for name in cast(tuple[object, ...], names))
 
 
+@lru_cache
 def _installed_version(distribution: str) -> str:
     try:
         return f"{distribution} {metadata.version(distribution)}"

@@ -35,6 +35,7 @@ _TENSOR_KEYS = ("role", "dtype", "shape", "static", "layout", "description")
 _BASELINE_KEYS = ("name", "entry", "layout", "pdl", "devices")
 _PROBLEM_NAME = re.compile(r"[a-z][a-z0-9_]{0,79}")
 _AXIS_NAME = re.compile(r"[A-Z][A-Z0-9]{0,15}")
+_FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}")
 _ARGUMENT_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -235,7 +236,7 @@ def _baseline(fields: Fields) -> Baseline:
     )
     return Baseline(
         name=fields.text("name"),
-        entry=fields.text("entry"),
+        entry=_named(fields, "entry", _FUNCTION_NAME),
         layout=fields.text("layout"),
         pdl=tuple(pdl) or (False,),
         devices=tuple(device for device in devices if device is not None),

@@ -55,6 +55,11 @@ def test_the_oracle_of_the_tiny_problem_loads(tmp_path: Path) -> None:
         ("value: 2.0", "value: two", "expected a finite number, got 'two'"),
         ("scale: {dtype: float32", "scale: {dtype: int32", "expected an integer, got '2.0'"),
         ("scale: {dtype", "out: {dtype", "the name 'out' stands twice"),
+        (
+            "flops: B * H",
+            "baselines: [{name: lib, entry: lib.scale, layout: row_major}]",
+            "baseline 1: entry: 'lib.scale' does not have the form",
+        ),
         ("flops: B * H", "flops: B * W", "unknown name 'W'"),
         ("flops: B * H", "flops: *B", "aliases are not allowed"),
         ("flops: B * H", "flops: B\nflops: H", ":16: the key 'flops' stands here and in line 15"),

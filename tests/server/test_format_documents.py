@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.baseline_loader import load_baseline
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.dtypes import DTYPE_SIZE_BYTES
 from kopt.kernels.expression_parser import FUNCTIONS
@@ -22,7 +23,11 @@ from support.command_line import Kopt
 DOCS = Path(__file__).parents[2] / "docs"
 PROBLEMS = (DOCS / "problems.md").read_text("utf-8")
 CANDIDATES = (DOCS / "candidates.md").read_text("utf-8")
-FILES = {"yaml": "problem.yaml", "python": "oracle.py", "cuda": "reference.cu"}
+FILES = {
+    "yaml": ("problem.yaml",),
+    "python": ("oracle.py", "baseline.py"),
+    "cuda": ("reference.cu",),
+}
 IMPLIED = {"lines", "fast_math", "max_registers"}
 
 
@@ -38,9 +43,9 @@ def problem_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the documented problem, its files as the document has them."""
     folder = tmp_path_factory.mktemp("problems") / "scale_rows"
     folder.mkdir()
-    for language, name in FILES.items():
-        (block,) = _blocks(PROBLEMS, language)
-        (folder / name).write_text(block)
+    for language, names in FILES.items():
+        for name, block in zip(names, _blocks(PROBLEMS, language), strict=True):
+            (folder / name).write_text(block)
     return folder
 
 
@@ -53,6 +58,11 @@ def test_the_documented_problem_is_listed(kopt: Kopt, problem_folder: Path) -> N
     ending = kopt("list", "--problems", problem_folder.parent, "--json")
     ids = {kernel["kernel"] for kernel in ending.document["kernels"]}
     assert {"scale_rows_r16xc256", "scale_rows_r4xc1000"} <= ids
+
+
+def test_the_documented_baseline_can_be_bound(problem_folder: Path) -> None:
+    problem = load_problem(problem_folder)
+    assert load_baseline(problem, problem.baselines[0]).library.startswith("torch ")
 
 
 @pytest.mark.parametrize("text", HEADERS, ids=[f"example {n}" for n in range(1, len(HEADERS) + 1)])

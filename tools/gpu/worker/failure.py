@@ -23,6 +23,7 @@ _RECOVERABLE = frozenset(
         "INVALID_SOURCE",
         "OPERATING_SYSTEM",
         "INVALID_HANDLE",
+        "SHARED_OBJECT_SYMBOL_NOT_FOUND",
         "NOT_FOUND",
         "NOT_READY",
         "LAUNCH_OUT_OF_RESOURCES",

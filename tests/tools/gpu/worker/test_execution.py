@@ -1,0 +1,209 @@
+"""One checked execution on a stand-in for the driver, whose kernels are Python functions."""
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from kopt.kernels.device_facts import DeviceFacts
+from kopt.kernels.plan import Argument, Launch, LaunchPlan
+from kopt.kernels.problem import Problem
+from kopt.tools.device import Arrays
+from kopt.tools.gpu.array_file import read_arrays, write_arrays
+from kopt.tools.gpu.messages import BufferDamage, ExecuteAnswer, ExecuteRequest
+from kopt.tools.gpu.worker.context import WorkerContext
+from kopt.tools.gpu.worker.driver import Stream
+from kopt.tools.gpu.worker.execution import execute
+from kopt.tools.gpu.worker.launcher import LaunchDevice, PlanCache
+from kopt.tools.timer import CandidateSide
+from support.host_cuda import (
+    GPU_UUID,
+    SM_COUNT,
+    CUresult,
+    DeviceFault,
+    HostCuda,
+    KernelArguments,
+    memory_at,
+)
+
+POISON = 0xA5
+COUNT = 8 * 64
+DTYPES = {"x": "float32", "weight": "bfloat16", "out": "float32"}
+TENSORS = tuple(Argument(kind="tensor", name=name) for name in DTYPES)
+LAUNCH = Launch(kernel="k", grid=(8, 1, 1), block=(64, 1, 1), arguments=TENSORS)
+
+
+class Rig:
+    """A worker on the stand-in, and a request to it."""
+
+    def __init__(self, cuda: HostCuda, problem: Problem, folder: Path) -> None:
+        """Give the worker a kernel that doubles `x`."""
+        cuda.kernels = {"k": double, "late_producer": bring}
+        self.cuda = cuda
+        self.folder = folder
+        self.plan = LaunchPlan(workload="b8xh64", axes={}, defines={}, launches=(LAUNCH,))
+        (folder / "any.cubin").write_bytes(b"cubin")
+        device = LaunchDevice(Stream(5), SM_COUNT)
+        helpers = {"late_producer": str(folder / "any.cubin")}
+        self.worker = WorkerContext(FACTS, device.stream, PlanCache(device), helpers)
+        self._problem = problem
+        random = np.random.default_rng(1)
+        self.inputs: Arrays = {
+            "x": random.standard_normal((8, 64), dtype=np.float32),
+            "weight": random.standard_normal(64).astype(ml_dtypes.bfloat16),
+        }
+
+    def execute(self, *, late: bool = False) -> ExecuteAnswer:
+        """Execute the plan once."""
+        request = ExecuteRequest(
+            problem=self._problem,
+            workload=self._problem.workload("b8xh64"),
+            side=CandidateSide(plan=self.plan, cubin_path=str(self.folder / "any.cubin")),
+            inputs=write_arrays(self.folder, "inputs", self.inputs),
+            poison=POISON,
+            late_producer=late,
+        )
+        return execute(request, self.folder, self.worker)
+
+    def outputs(self, answer: ExecuteAnswer) -> Arrays:
+        """Return the outputs of an execution without a fault."""
+        assert answer.outputs is not None, answer.fault
+        return read_arrays(self.folder, answer.outputs, DTYPES)
+
+
+FACTS = DeviceFacts(
+    index=0,
+    uuid=GPU_UUID,
+    name="stand-in",
+    compute_capability=(9, 0),
+    sm_count=SM_COUNT,
+    l2_bytes=1 << 20,
+    memory_bytes=1 << 30,
+    driver_version="unavailable",
+    cuda_version="13.0",
+)
+
+
+def double(arguments: KernelArguments) -> None:
+    """Write out = 2 x."""
+    arguments.array(2, "f4", COUNT)[:] = 2 * arguments.array(0, "f4", COUNT)
+
+
+def bring(arguments: KernelArguments) -> None:
+    """Do what late_producer.cu does, without the delay."""
+    count, _, source, target, size = np.frombuffer(arguments.raw(0, 40), dtype="u8").tolist()
+    assert count == 1
+    memory_at(target, "u1", size)[:] = memory_at(source, "u1", size)
+
+
+@pytest.fixture
+def rig(host_cuda: HostCuda, compile_problem: Problem, tmp_path: Path) -> Rig:
+    """A worker on the stand-in."""
+    return Rig(host_cuda, compile_problem, tmp_path)
+
+
+def test_a_good_kernel_gives_its_outputs_and_no_damage(rig: Rig) -> None:
+    answer = rig.execute()
+    assert answer.damage == ()
+    outputs = rig.outputs(answer)
+    assert list(outputs) == ["out"]
+    np.testing.assert_array_equal(outputs["out"], 2 * rig.inputs["x"])
+
+
+def test_an_output_that_is_not_written_holds_the_poison(rig: Rig) -> None:
+    rig.cuda.kernels["k"] = lambda _: None
+    out = rig.outputs(rig.execute())["out"]
+    assert (out.view(np.uint8) == POISON).all()
+
+
+def test_a_byte_behind_an_output_is_damage(rig: Rig) -> None:
+    def overrun(arguments: KernelArguments) -> None:
+        double(arguments)
+        arguments.array(2, "f4", COUNT + 1)[COUNT] = 1.0
+
+    rig.cuda.kernels["k"] = overrun
+    (damage,) = rig.execute().damage
+    assert (damage.buffer, damage.where, damage.first_byte) == ("out", "after", 0)
+
+
+def test_a_changed_input_is_damage(rig: Rig) -> None:
+    def mutate(arguments: KernelArguments) -> None:
+        double(arguments)
+        arguments.array(1, "u1", 128)[126:] ^= 1
+
+    rig.cuda.kernels["k"] = mutate
+    expected = BufferDamage(buffer="weight", where="inside", first_byte=126, changed_bytes=2)
+    assert rig.execute().damage == (expected,)
+
+
+def test_a_kernel_that_breaks_the_context_is_a_sticky_fault(rig: Rig) -> None:
+    def crash(arguments: KernelArguments) -> None:
+        del arguments
+        raise DeviceFault
+
+    rig.cuda.kernels["k"] = crash
+    answer = rig.execute()
+    assert answer.fault is not None
+    assert (answer.fault.during, answer.fault.sticky) == ("run", True)
+    assert answer.fault.code == "CUDA_ERROR_ILLEGAL_ADDRESS"
+    assert answer.outputs is None
+
+
+def test_a_refused_launch_does_not_hide_what_an_earlier_one_did(rig: Rig) -> None:
+    def crash(arguments: KernelArguments) -> None:
+        del arguments
+        raise DeviceFault
+
+    rig.cuda.kernels |= {"k": crash, "second": double}
+    rig.cuda.refused["second"] = CUresult.CUDA_ERROR_INVALID_VALUE
+    second = LAUNCH.model_copy(update={"kernel": "second"})
+    rig.plan = rig.plan.model_copy(update={"launches": (LAUNCH, second)})
+    answer = rig.execute()
+    assert answer.fault is not None
+    assert (answer.fault.during, answer.fault.launch) == ("run", None)
+    assert answer.fault.code == "CUDA_ERROR_ILLEGAL_ADDRESS"
+
+
+def test_too_little_memory_is_a_fault_that_the_worker_survives(rig: Rig) -> None:
+    rig.cuda.memory_bytes = 1000
+    answer = rig.execute()
+    assert answer.fault is not None
+    assert (answer.fault.during, answer.fault.sticky) == ("allocate", False)
+    rig.cuda.memory_bytes = 1 << 30
+    assert rig.execute().fault is None
+
+
+def test_nothing_of_an_earlier_execution_is_left_in_the_memory(rig: Rig) -> None:
+    size_bytes = 1 << 20
+    memory = memory_at(rig.worker.arena.reserve(size_bytes), "u1", size_bytes)
+    memory[:] = 0x77
+    found: list[bytes] = []
+    rig.cuda.kernels["k"] = lambda _: found.append(memory.tobytes())
+    rig.execute()
+    assert b"\x77" * 16 not in found[0]
+    assert rig.inputs["x"].tobytes() in found[0]
+
+
+def test_a_late_producer_brings_every_input_but_the_static_ones(rig: Rig) -> None:
+    before: list[bytes] = []
+
+    def note_and_bring(arguments: KernelArguments) -> None:
+        _, _, _, target, size = np.frombuffer(arguments.raw(0, 40), dtype="u8").tolist()
+        before.append(memory_at(target, "u1", size).tobytes())
+        bring(arguments)
+
+    rig.cuda.kernels["late_producer"] = note_and_bring
+    answer = rig.execute(late=True)
+    assert before == [bytes([POISON]) * rig.inputs["x"].nbytes]
+    assert [name for name, _ in rig.cuda.launched] == ["late_producer", "k"]
+    assert answer.damage == ()
+    np.testing.assert_array_equal(rig.outputs(answer)["out"], 2 * rig.inputs["x"])
+
+
+def test_an_input_that_no_producer_brings_is_seen_as_poison(rig: Rig) -> None:
+    rig.cuda.kernels["late_producer"] = lambda _: None
+    answer = rig.execute(late=True)
+    assert [damage.buffer for damage in answer.damage] == ["x"]
+    poison = np.full((8, 64), POISON * 0x01010101, dtype=np.uint32).view(np.float32)
+    np.testing.assert_array_equal(rig.outputs(answer)["out"], 2 * poison)

@@ -12,6 +12,14 @@ from .device_facts import DeviceFacts
 from .record import Diagnostic, Record
 from .status import Provenance, Status, Verdict
 
+LEAST_THRESHOLD = 0.003
+"""No smaller log ratio counts as a difference, however quiet the device."""
+
+
+def noise_threshold(median: float, half_width: float) -> float:
+    """Return the least log ratio that counts as a difference above an A/A noise floor."""
+    return max(LEAST_THRESHOLD, abs(median) + half_width)
+
 
 class Latency(Record):
     """Device time of one call, microseconds, cold L2 unless the field says warm."""
@@ -37,6 +45,13 @@ class BaselinePath(Record):
     """Kernels of one call."""
     nodes_per_call: float | None = None
 
+    @property
+    def label(self) -> str:
+        """How it is called in texts: `flashinfer_cute (PDL on)`, or `reference`."""
+        if self.library is None:
+            return self.name
+        return f"{self.name} (PDL {'on' if self.pdl else 'off'})"
+
 
 class LikeForLike(Record):
     """Whether candidate and baseline do the same work on the same data."""
@@ -52,6 +67,7 @@ class RejectedBaseline(Record):
     name: str
     pdl: bool
     status: Literal["unavailable", "failed_check"]
+    """unavailable: the library is missing or refuses the call on this device."""
     reason: str
     """For failed_check what kopt's own check found, e.g. output never written."""
 
@@ -71,7 +87,7 @@ class NoiseFloor(Record):
     @property
     def threshold(self) -> float:
         """Least log ratio that counts as a difference: max(0.3 %, |median| + half_width)."""
-        return max(0.003, abs(self.median) + self.half_width)
+        return noise_threshold(self.median, self.half_width)
 
 
 class Comparison(Record):
@@ -80,7 +96,7 @@ class Comparison(Record):
     baseline: BaselinePath
     verdict: Verdict
     speedup: float | None
-    """exp(median log ratio); None where nothing was compared."""
+    """exp(median log ratio); None where too few pairs count and where a time is impossible."""
     interval: tuple[float, float] | None
     """95 % bootstrap interval of the speedup."""
     pairs: int = 0
@@ -91,8 +107,8 @@ class Comparison(Record):
     noise_floor: NoiseFloor | None = None
     like_for_like: LikeForLike
     log_ratios: tuple[float, ...] = ()
-    """ln(baseline / candidate) of every pair that counts, in the order measured; only with
-    detail `full` and in receipts."""
+    """ln(baseline / candidate) of every pair that counts, in the order measured: places 2 i and
+    2 i + 1 are one ABBA double pair. Shown only with detail `full` and in receipts."""
     provenance: Literal[Provenance.MEASURED, Provenance.ESTIMATED] = Provenance.MEASURED
 
 
@@ -122,14 +138,18 @@ class DeviceState(Record):
 
 
 class TimedOutputs(Record):
-    """What the outputs of the timed calls were, compared after the last replays."""
+    """What the outputs of timed calls were: of one replay at an unforeseeable point, and the last.
+
+    A call among them that the gates refuse makes the result `incorrect` or `reward_hack`.
+    """
 
     calls: int
-    """Timed calls whose outputs were compared, all of them."""
+    """Timed calls whose outputs were compared, those of all buffer sets."""
     identical: int
     """Calls whose outputs equal the checked ones bit by bit, rows rotated."""
     within_gates: int
-    """Calls that differ in bits and pass the gates of correctness."""
+    """Of the calls that differ in bits those that were judged by the gates, and passed: the most
+    different ones, and a random sample of the others."""
 
 
 class BenchResult(Record):
@@ -137,7 +157,7 @@ class BenchResult(Record):
 
     schema_: Literal["kopt.bench/1"] = Field(default="kopt.bench/1", alias="schema")
     status: Status
-    """That of the check; passed is needed for any comparison."""
+    """That of the check, or of what was found while timing; no comparison unless passed."""
     verdict: Verdict | None
     """Against the main baseline; None unless passed."""
     kernel: str
@@ -147,6 +167,9 @@ class BenchResult(Record):
     """cuda:0, or sim for an estimate."""
     gpu: DeviceFacts | None
     """None on sim."""
+    seed: int | None = None
+    """Decided the order of the pairs, the memory layout and which outputs were compared; None
+    where nothing was timed."""
     comparisons: tuple[Comparison, ...] = ()
     """The main baseline first: the fastest library path that passed its check and is like for
     like, else the reference kernel."""

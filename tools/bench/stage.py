@@ -1,22 +1,197 @@
-"""The benchmark stage: check, choose baselines, time in pairs, decide."""
+"""The benchmark stage: check, choose baselines, time side by side, decide.
 
+The order is the policy: nothing is timed that was not verified on the inputs it is timed with, and
+nothing is compared whose timed outputs were not. `estimated.py` is the stage without a GPU.
+"""
+
+import secrets
+from time import perf_counter
+
+from kopt.config.errors import InfraError, ToolError
+from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings
-from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.bench_result import BenchResult, RejectedBaseline
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Status
+from kopt.tools.check.check_plans import make_plans
+from kopt.tools.check.hidden_seeds import draw_hidden_seeds
+from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.stage import check_candidate
+from kopt.tools.timer import LibrarySide, TimingFailure
 
-from .request import BenchRequest, TimingDevice
+from .bench_outcome import TimedContest, comparisons, measured_facts, notes
+from .contestants import Wanted, choose_contestants
+from .fastest_path import timing_rejection
+from .reference_side import PlannedSide, planned_side
+from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest, TimingDevice
+from .side_by_side import Contest, Timed, time_side_by_side
+from .timed_case import Refused, TimedCase, verify
 
 __all__ = ["BenchRequest", "bench_candidate"]
 
+_SEED_BITS = 48  # exact in every JSON reader
 
-def bench_candidate(
-    request: BenchRequest, device: TimingDevice, settings: Settings
-) -> BenchResult:
+
+def bench_candidate(request: BenchRequest, device: TimingDevice, settings: Settings) -> BenchResult:
     """Return how fast the candidate is against its baselines, measured on `device`.
 
     Raises:
-        ToolError: Pairs out of range, no library path where one was asked for, or a problem whose
-            oracle or reference kernel is at fault.
+        ToolError: Pairs out of range, a check of something else, no library path where one was
+            asked for, or a problem whose oracle or reference kernel is at fault.
         SetupError: No compiler, or KOPT_HOME cannot be written.
         InfraError: The device failed, not the candidate.
     """
-    raise NotImplementedError
+    _refuse_wrong_pairs(request)
+    start = perf_counter()
+    check_request = CheckRequest(
+        problem=request.problem,
+        workload=request.workload,
+        candidate=request.candidate,
+        level="quick",
+        tune=request.tune,
+        compiler=request.compiler,
+        arch=device.facts.arch,
+        progress=request.progress,
+    )
+    check = request.checked
+    if check is None:
+        check = check_candidate(check_request, device, settings)
+    else:
+        _refuse_other_check(check, check_request, device)
+    result = BenchResult(
+        status=check.status,
+        verdict=None,
+        kernel=check.kernel,
+        candidate=check.candidate,
+        tune=check.tune,
+        device=device.name,
+        gpu=device.facts,
+        check=check,
+        diagnostics=check.diagnostics,
+        elapsed_s=0.0,
+    )
+    if check.status is Status.PASSED:
+        case = _timed_case(request, check, device, settings)
+        side = planned_side(case, check_request, check.compiled)
+        result = _bench(request, case, side, result)
+    return result.model_copy(update={"elapsed_s": perf_counter() - start})
+
+
+def _bench(
+    request: BenchRequest, case: TimedCase, candidate: PlannedSide, result: BenchResult
+) -> BenchResult:
+    """Return `result` with everything that is measured."""
+    _tell(request, "checking the inputs of the timing")
+    verified = verify(case, candidate.program, case.device)
+    if isinstance(verified, Refused):
+        return _refused(result, verified)
+    excluded: tuple[RejectedBaseline, ...] = ()
+    while True:
+        _tell(request, "checking the baselines")
+        wanted = Wanted(request.baselines, candidate, excluded)
+        chosen = choose_contestants(case, verified.data, wanted)
+        contest = Contest(candidate, verified, chosen.main, chosen.others)
+        _tell(request, f"timing against {' and '.join(b.path.name for b in contest.baselines)}")
+        timed = time_side_by_side(case, contest, (request.min_pairs, request.max_pairs))
+        if isinstance(timed, Timed):
+            break
+        if timed.side == 0:
+            return _failed(result, timed.outcome.status, timed.outcome.diagnostics)
+        excluded = (*excluded, _failed_baseline(contest, timed))
+    result = result.model_copy(
+        update={
+            "seed": case.seed,
+            "rejected": chosen.rejected,
+            "timed_outputs": timed.outputs.counts,
+        }
+    )
+    finding = timed.outputs.finding
+    if finding is not None:
+        return _failed(result, finding.status, (finding.diagnostic,))
+    found = TimedContest(case, contest, timed)
+    compared = comparisons(found)
+    return result.model_copy(
+        update={
+            **measured_facts(found),
+            "verdict": compared[0].verdict,
+            "comparisons": compared,
+            "copy_gb_s": case.device.copy_ceiling_gb_s(),
+            "diagnostics": (*result.diagnostics, *notes(found)),
+        }
+    )
+
+
+def _timed_case(
+    request: BenchRequest, check: CheckResult, device: TimingDevice, settings: Settings
+) -> TimedCase:
+    """Return what all sides share; both seeds are drawn now that the binary is fixed."""
+    (input_seed,) = draw_hidden_seeds(check.compiled.binary_id, 1, settings)
+    return TimedCase(
+        problem=request.problem,
+        workload=request.workload,
+        input_seed=input_seed,
+        seed=secrets.randbits(_SEED_BITS) if request.seed is None else request.seed,
+        device=device,
+        gpu=device.gpu or gpu_for_arch(device.facts.arch),
+        settings=settings,
+    )
+
+
+def _failed_baseline(contest: Contest, failure: TimingFailure) -> RejectedBaseline:
+    """Return why a library path is out; the reference kernel cannot be."""
+    place = (failure.side or 0) - 1
+    side = contest.baselines[place].side if place < len(contest.baselines) else None
+    if isinstance(side, LibrarySide):
+        return timing_rejection(side, failure)
+    said = failure.outcome.diagnostics
+    raise InfraError(
+        f"{'the reference kernel' if side else 'an empty kernel'} fails when it is timed, with "
+        f"{failure.outcome.status}{f': {said[0].message}' if said else ''}"
+    )
+
+
+def _refused(result: BenchResult, refused: Refused) -> BenchResult:
+    """Return the result of a candidate that is wrong on the inputs of the timing."""
+    found = {
+        "status": refused.status,
+        "mismatch": refused.mismatch,
+        "diagnostics": refused.diagnostics,
+    }
+    check = result.check.model_copy(update=found)
+    failed = _failed(result, refused.status, refused.diagnostics)
+    return failed.model_copy(update={"check": check})
+
+
+def _failed(
+    result: BenchResult, status: Status, diagnostics: tuple[Diagnostic, ...]
+) -> BenchResult:
+    return result.model_copy(
+        update={"status": status, "diagnostics": (*result.diagnostics, *diagnostics)}
+    )
+
+
+def _refuse_wrong_pairs(request: BenchRequest) -> None:
+    if not MIN_PAIRS <= request.min_pairs <= request.max_pairs <= MAX_PAIRS:
+        raise ToolError(
+            f"pairs {request.min_pairs} to {request.max_pairs}; allowed: "
+            f"{MIN_PAIRS} <= least <= most <= {MAX_PAIRS}"
+        )
+
+
+def _refuse_other_check(check: CheckResult, request: CheckRequest, device: TimingDevice) -> None:
+    gpu = device.gpu or gpu_for_arch(request.arch)
+    wanted = {
+        "kernel": f"{request.problem.name}_{request.workload.name}",
+        "candidate": request.candidate.id,
+        "device": device.name,
+        "tune": make_plans(request, gpu).tune,
+    }
+    for name, value in wanted.items():
+        if getattr(check, name) != value:
+            raise ToolError(f"the check is of {name} {getattr(check, name)}, not {value}")
+
+
+def _tell(request: BenchRequest, line: str) -> None:
+    if request.progress is not None:
+        request.progress(line)

@@ -1,0 +1,80 @@
+"""Small records kept between benchmarks, one file each, under KOPT_HOME/cache/timing.
+
+A file is written beside its place and renamed into it, so that it is whole or absent. One that
+cannot be read, is of another key or too old counts as absent: what it held is measured anew.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import AwareDatetime, JsonValue, ValidationError
+
+from kopt.config.settings import Settings, ensure_folder
+from kopt.kernels.record import Record
+
+Kept = TypeVar("Kept", bound=Record)
+
+AGE_LIMIT = timedelta(hours=24)
+"""A driver's reload, another cooling, a changed power limit or a neighbor in the same host change
+a device without changing any key; a day bounds for how long that goes unseen, and measuring anew
+takes a fraction of a second."""
+
+
+class _Entry(Record):
+    """What a file holds."""
+
+    key: dict[str, str]
+    written_at: AwareDatetime
+    kept: JsonValue
+
+
+def load_kept(settings: Settings, key: Mapping[str, str], kind: type[Kept]) -> Kept | None:
+    """Return what was kept under `key`; None if it is absent, damaged or older than a day."""
+    try:
+        entry = _Entry.model_validate_json(_place(settings, key).read_text("utf-8"))
+        kept = kind.model_validate(entry.kept)
+    except (OSError, UnicodeDecodeError, ValidationError):
+        return None
+    age = datetime.now(UTC) - entry.written_at
+    if entry.key != dict(key) or not timedelta(0) <= age <= AGE_LIMIT:
+        return None
+    return kept
+
+
+def keep(settings: Settings, key: Mapping[str, str], record: Record) -> None:
+    """Keep `record` under `key`, in place of what was there.
+
+    Raises:
+        SetupError: The folder cannot be created or written.
+    """
+    place = _place(settings, key)
+    ensure_folder(place.parent)
+    kept = record.model_dump(mode="json")
+    entry = _Entry(key=dict(key), written_at=datetime.now(UTC), kept=kept)
+    text = entry.model_dump_json()
+    try:
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=".new-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(name, place)
+        except OSError:
+            os.unlink(name)
+    except OSError:
+        return  # a full disk costs the reuse, not the measurement
+
+
+def forget(settings: Settings, key: Mapping[str, str]) -> None:
+    """Drop what was kept under `key`."""
+    _place(settings, key).unlink(missing_ok=True)
+
+
+def _place(settings: Settings, key: Mapping[str, str]) -> Path:
+    text = "\0".join(f"{name}={value}" for name, value in sorted(key.items()))
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return settings.home / "cache" / "timing" / f"{digest}.json"

@@ -1,0 +1,139 @@
+"""Which library path a candidate is compared with: the fastest that passes its check here.
+
+Kept between benchmarks is only *which* path was fastest and which were slower, for this device,
+driver, libraries and kernel: never a time. The chosen path and all that were rejected are checked
+anew every time; a path that becomes available, or fails, makes the choice be made again.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from kopt.kernels.bench_result import RejectedBaseline
+from kopt.kernels.record import Record
+from kopt.tools.check.case_data import CaseData
+from kopt.tools.timer import LibrarySide
+
+from .fastest_path import sort_paths
+from .kept_records import forget, keep, load_kept
+from .library_path import AcceptedPath, check_path
+from .timed_case import TimedCase
+
+# Distributions whose version may change which path is fastest, or what runs at all.
+_LIBRARIES = (
+    "flashinfer-python",
+    "flashinfer-jit-cache",
+    "flashinfer-cubin",
+    "apache-tvm-ffi",
+    "nvidia-cutlass-dsl",
+    "cuda-tile",
+    "torch",
+    "triton",
+)
+
+
+class PathName(Record):
+    """A path within its problem."""
+
+    name: str
+    pdl: bool
+
+
+class KeptChoice(Record):
+    """What was found earlier."""
+
+    fastest: PathName
+    slower: tuple[PathName, ...]
+
+
+@dataclass(frozen=True)
+class LibraryChoice:
+    """The paths that may be timed."""
+
+    paths: tuple[AcceptedPath, ...] = ()
+    """Like for like, fastest first; slower ones may be missing."""
+    unlike: tuple[AcceptedPath, ...] = ()
+    """Right, but not like for like."""
+    rejected: tuple[RejectedBaseline, ...] = ()
+
+
+def choose_library(
+    case: TimedCase, data: CaseData, excluded: Sequence[RejectedBaseline] = ()
+) -> LibraryChoice:
+    """Return the fastest path for the case, and what became of the others.
+
+    Args:
+        case: Device and workload.
+        data: The timed inputs with their references.
+        excluded: Paths that failed earlier in the same benchmark.
+
+    Raises:
+        InfraError: The device failed, not a library.
+    """
+    named = {(entry.name, entry.pdl) for entry in excluded}
+    sides = {
+        (baseline.name, pdl): LibrarySide(baseline=baseline, pdl=pdl)
+        for baseline in case.problem.baselines
+        for pdl in baseline.pdl
+        if (baseline.name, pdl) not in named
+    }
+    key = _key(case)
+    kept = load_kept(case.settings, key, KeptChoice)
+    slower = {(path.name, path.pdl) for path in kept.slower} if kept is not None else ()
+    checked = [check_path(case, data, side) for name, side in sides.items() if name not in slower]
+    if kept is not None and _names(_like(checked)) != [kept.fastest]:
+        kept = None
+        checked += [check_path(case, data, side) for name, side in sides.items() if name in slower]
+    like = _like(checked)
+    failed: tuple[RejectedBaseline, ...] = ()
+    if kept is None and like:
+        like, failed = sort_paths(case, data, like)
+        if like:
+            names = _names(like)
+            keep(case.settings, key, KeptChoice(fastest=names[0], slower=tuple(names[1:])))
+    return LibraryChoice(
+        paths=like,
+        unlike=tuple(p for p in checked if isinstance(p, AcceptedPath) and p.differences),
+        rejected=(
+            *excluded,
+            *(path for path in checked if isinstance(path, RejectedBaseline)),
+            *failed,
+        ),
+    )
+
+
+def forget_choice(case: TimedCase) -> None:
+    """Make the next choice check and sort all paths."""
+    forget(case.settings, _key(case))
+
+
+def _like(checked: Sequence[AcceptedPath | RejectedBaseline]) -> tuple[AcceptedPath, ...]:
+    return tuple(p for p in checked if isinstance(p, AcceptedPath) and not p.differences)
+
+
+def _names(paths: Sequence[AcceptedPath]) -> list[PathName]:
+    return [PathName(name=path.side.baseline.name, pdl=path.side.pdl) for path in paths]
+
+
+def _key(case: TimedCase) -> dict[str, str]:
+    facts = case.device.facts
+    source = case.problem.folder / "baseline.py"
+    code = source.read_bytes() if source.is_file() else b""
+    declared = "".join(baseline.model_dump_json() for baseline in case.problem.baselines)
+    return {
+        "kind": "fastest_path/1",
+        "device": facts.uuid,
+        "driver": facts.driver_version,
+        "kernel": case.kernel,
+        "baselines": hashlib.sha256(code + declared.encode()).hexdigest(),
+        "libraries": " ".join(f"{name} {_version(name)}" for name in _LIBRARIES),
+        "environment": repr(case.settings.library_environment),
+    }
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "none"

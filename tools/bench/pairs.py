@@ -1,0 +1,107 @@
+"""The order of replays: blocks of randomised ABBA pairs, all comparisons of a session mixed.
+
+Two pairs in the order A B B A form a double pair: what comes first gains nothing by it, and a
+steady drift cancels. A block holds two double pairs (4 pairs) of every comparison, their order and
+which side stands outside drawn anew for each block. Nothing here measures or decides.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+PAIRS_PER_BLOCK = 4
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Two sides of a session that are compared, by their places."""
+
+    candidate: int
+    baseline: int
+
+
+@dataclass(frozen=True)
+class PlacedPair:
+    """Where the two replays of a pair stand in the block's sequence."""
+
+    pairing: Pairing
+    candidate_at: int
+    baseline_at: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """Replays without host synchronisation in between."""
+
+    sequence: tuple[int, ...]
+    """Sides, in order of replay."""
+    pairs: tuple[PlacedPair, ...]
+    """Two of a double pair follow each other."""
+
+    def log_ratios(self, us_per_call: Sequence[float]) -> dict[Pairing, list[float]]:
+        """Return ln(baseline / candidate) of every pair, by pairing and in order.
+
+        Args:
+            us_per_call: Time of each replay of the sequence, positive.
+        """
+        found: dict[Pairing, list[float]] = {}
+        for pair in self.pairs:
+            ratio = us_per_call[pair.baseline_at] / us_per_call[pair.candidate_at]
+            found.setdefault(pair.pairing, []).append(log(ratio))
+        return found
+
+
+def make_block(
+    pairings: Sequence[Pairing],
+    rng: np.random.Generator,
+    single: int,
+    last: int | None = None,
+) -> Block:
+    """Return the next block.
+
+    Args:
+        pairings: At least one.
+        rng: Decides the order.
+        single: A side replayed once on its own, somewhere between double pairs.
+        last: The side whose replay ends the block; one of the first pairing's.
+    """
+    parts = [_double(pairing, bool(rng.integers(2))) for pairing in pairings for _ in range(2)]
+    final: list[_Part] = []
+    if last is not None:
+        outside_is_candidate = last == pairings[0].candidate
+        parts = parts[1:]
+        final = [_double(pairings[0], outside_is_candidate)]
+    parts.append(_Part((single,), None))
+    order: list[int] = rng.permutation(len(parts)).tolist()
+    sequence: list[int] = []
+    pairs: list[PlacedPair] = []
+    for part in (*(parts[place] for place in order), *final):
+        pairs += part.placed(len(sequence))
+        sequence += part.sides
+    return Block(tuple(sequence), tuple(pairs))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A double pair, or a single replay."""
+
+    sides: tuple[int, ...]
+    pairing: Pairing | None
+
+    def placed(self, start: int) -> tuple[PlacedPair, ...]:
+        """Return its pairs in a sequence where it begins at `start`."""
+        if self.pairing is None:
+            return ()
+        pairs = ((start, start + 1), (start + 3, start + 2))  # (outside, inside)
+        if self.sides[0] == self.pairing.candidate:
+            return tuple(PlacedPair(self.pairing, outer, inner) for outer, inner in pairs)
+        return tuple(PlacedPair(self.pairing, inner, outer) for outer, inner in pairs)
+
+
+def _double(pairing: Pairing, candidate_outside: bool) -> _Part:
+    outer, inner = pairing.candidate, pairing.baseline
+    if not candidate_outside:
+        outer, inner = inner, outer
+    return _Part((outer, inner, inner, outer), pairing)

@@ -1,0 +1,104 @@
+"""The problem's reference kernel as a side: compiled, planned and verified like a candidate.
+
+It is trusted no further than that. Where it fails, the problem or the machine is at fault, never
+the candidate that was to be compared with it.
+"""
+
+from dataclasses import dataclass
+
+from kopt.config.errors import InfraError, ToolError
+from kopt.kernels.bench_result import BaselinePath
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Status
+from kopt.tools.check.check_plans import cubin_paths, final_plans, make_plans
+from kopt.tools.check.request import CheckRequest
+from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.device import Program
+from kopt.tools.timer import CandidateSide
+
+from .timed_case import Refused, TimedCase, verify
+
+REFERENCE = "reference"
+"""Name of this baseline in results."""
+
+_MACHINE_FAULTS = (Status.TIMEOUT, Status.CRASH, Status.LAUNCH_ERROR)
+
+
+@dataclass(frozen=True)
+class PlannedSide:
+    """A plan with its cubin, ready to be launched."""
+
+    program: Program
+
+    @property
+    def side(self) -> CandidateSide:
+        """What the timer is given."""
+        return CandidateSide(plan=self.program.plan, cubin_path=str(self.program.cubin_path))
+
+
+def planned_side(case: TimedCase, request: CheckRequest, compiled: CompileResult) -> PlannedSide:
+    """Return the candidate of `request` as it is launched on the case's device.
+
+    Raises:
+        ToolError: `compiled` has no cubin for the workload and this device.
+    """
+    plans = make_plans(request, case.gpu)
+    plan: LaunchPlan | None = None
+    cubin = cubin_paths(compiled).get(case.workload.name)
+    if cubin is not None:
+        plan = final_plans(plans, compiled, case.gpu, simulated=False).get(case.workload.name)
+    if plan is None or cubin is None:
+        builds = ", ".join(f"{build.arch}: {build.workloads}" for build in compiled.builds)
+        raise ToolError(
+            f"no cubin of {request.candidate.name} for {case.kernel} on {request.arch}; "
+            f"compiled: {builds or 'nothing'}"
+        )
+    return PlannedSide(Program(request.candidate, case.problem, plan, cubin))
+
+
+def reference_side(case: TimedCase) -> PlannedSide:
+    """Return the verified reference kernel.
+
+    Raises:
+        ToolError: reference.cu does not compile, does not serve the workload, or is wrong.
+        InfraError: It cannot be run on this device.
+    """
+    request = CheckRequest(
+        problem=case.problem,
+        workload=case.workload,
+        candidate=read_candidate(case.problem.folder / "reference.cu"),
+        level="quick",
+        arch=case.device.facts.arch,
+    )
+    compiled = compile_candidate(
+        CompileRequest(
+            problem=case.problem,
+            workload=case.workload,
+            candidate=request.candidate,
+            archs=(request.arch,),
+        ),
+        case.settings,
+    )
+    if compiled.status is not Status.PASSED:
+        raise ToolError(_message(case, compiled.status, compiled.diagnostics))
+    planned = planned_side(case, request, compiled)
+    verified = verify(case, planned.program, case.device)
+    if isinstance(verified, Refused):
+        message = _message(case, verified.status, verified.diagnostics)
+        raise (InfraError if verified.status in _MACHINE_FAULTS else ToolError)(message)
+    return planned
+
+
+def reference_path(planned: PlannedSide) -> BaselinePath:
+    """Return what results say of the reference kernel, before it is captured."""
+    launches = planned.program.plan.launches
+    return BaselinePath(name=REFERENCE, pdl=any(launch.pdl for launch in launches))
+
+
+def _message(case: TimedCase, status: Status, diagnostics: tuple[Diagnostic, ...]) -> str:
+    said = f": {diagnostics[0].message}" if diagnostics else ""
+    path = case.problem.folder / "reference.cu"
+    return f"{path} cannot be a baseline for {case.workload.name}: {status}{said}"

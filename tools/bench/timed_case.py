@@ -1,0 +1,110 @@
+"""What all sides of one benchmark share: the device, the workload, and the inputs of the timing.
+
+The inputs come from a hidden seed, drawn after the build: no source can have met them before. A
+side is verified on them, under both poisons, before anything is timed.
+"""
+
+from dataclasses import dataclass
+
+from kopt.config.gpu_specs import GpuSpec
+from kopt.config.settings import Settings
+from kopt.kernels.check_result import Mismatch
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Status
+from kopt.tools.check.case_data import CaseData
+from kopt.tools.check.cases import Case, Run, is_large
+from kopt.tools.check.oracle_cache import open_cache
+from kopt.tools.check.run_case import RunReport, SharedCase, compare_poisons, execute_run
+from kopt.tools.check.unwritten_gate import POISONS, other_poison
+from kopt.tools.device import Arrays, Device, Program
+from kopt.tools.timer import Side, TimingRequest
+
+from .request import TimingDevice
+
+REGIME = "normal"
+"""What production data looks like; the power that data costs depends on its bits."""
+
+
+@dataclass(frozen=True)
+class TimedCase:
+    """One workload with the inputs that its sides are timed on."""
+
+    problem: Problem
+    workload: Workload
+    input_seed: int
+    """Hidden; in no result."""
+    seed: int
+    """Decides order, layout and poison."""
+    device: TimingDevice
+    gpu: GpuSpec
+    """Data sheet of the device."""
+    settings: Settings
+
+    @property
+    def kernel(self) -> str:
+        """Kernel id."""
+        return f"{self.problem.name}_{self.workload.name}"
+
+    @property
+    def poison(self) -> int:
+        """Byte that fills outputs before each timed replay."""
+        return POISONS[self.seed % len(POISONS)]
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A side that computes what the oracle does on the timed inputs."""
+
+    data: CaseData
+    outputs: Arrays
+    """Of one execution under the timing's poison; what timed calls must give, rows rotated."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A side that does not, or that faults."""
+
+    status: Status
+    diagnostics: tuple[Diagnostic, ...]
+    mismatch: Mismatch | None = None
+
+
+def verify(case: TimedCase, program: Program, device: Device) -> Verified | Refused:
+    """Execute `program` on the timed inputs, once under each poison, and judge what it wrote.
+
+    Args:
+        case: Problem, workload and inputs.
+        program: What to execute.
+        device: The timing device, or what stands for a library's function on it.
+    """
+    runs = (Run(case.poison, 0), Run(other_poison(case.poison), 0))
+    checked = Case(case.workload, case.input_seed, hidden=True, regime=REGIME, runs=runs)
+    large = is_large(case.problem, case.workload)
+    shared = SharedCase(program, checked, open_cache(case.settings), large)
+    reports: list[RunReport] = []
+    for run in runs:
+        report = execute_run(shared, run, device)
+        if report.status is not Status.PASSED:
+            return _refused(report)
+        reports.append(report)
+    unwritten = compare_poisons(shared, (runs[0], reports[0]), (runs[1], reports[1]))
+    if unwritten is not None:
+        return _refused(unwritten)
+    return Verified(shared.data(), reports[0].outcome.outputs)
+
+
+def _refused(report: RunReport) -> Refused:
+    return Refused(report.status, report.diagnostics, report.mismatch)
+
+
+def timing_request(case: TimedCase, data: CaseData, sides: tuple[Side, ...]) -> TimingRequest:
+    """Return a session of `sides` over the timed inputs."""
+    return TimingRequest(
+        problem=case.problem,
+        workload=case.workload,
+        sides=sides,
+        inputs=dict(data.inputs),
+        poison=case.poison,
+        layout_seed=case.seed,
+    )

@@ -1,0 +1,59 @@
+"""The verdict rule: what an interval says, when to measure on, and what overrules it.
+
+Source: `faster` or `slower` only if the whole interval lies beyond the threshold of the noise
+floor; error rates under extension: docs/benchmarking.md.
+"""
+
+from kopt.config.gpu_specs import GpuSpec
+from kopt.kernels.bench_result import LikeForLike, Rotation
+from kopt.kernels.byte_model import ByteModel, memory_floor_us
+from kopt.kernels.status import Verdict
+
+from .intervals import Interval
+
+# A data-sheet peak is a rounded number; no copy comes within 5 % of it.
+_ABOVE_PEAK = 1.02
+_ENOUGH_ROTATION = 4.0
+
+
+def decide(interval: Interval, threshold: float) -> Verdict | None:
+    """Return what `interval` says, or None while more pairs could change it.
+
+    Args:
+        interval: Of ln(baseline / candidate).
+        threshold: Least log ratio that counts as a difference.
+
+    Returns:
+        `inconclusive` only where the interval lies inside the threshold: what difference there is
+        does not count.
+    """
+    if interval.low > threshold:
+        return Verdict.FASTER
+    if interval.high < -threshold:
+        return Verdict.SLOWER
+    if -threshold <= interval.low and interval.high <= threshold:
+        return Verdict.INCONCLUSIVE
+    return None
+
+
+def next_target(pairs: int, most: int) -> int | None:
+    """Return how many pairs to measure in all before the next look; None if there are enough."""
+    return None if pairs >= most else min(2 * pairs, most)
+
+
+def is_impossible(latency_us: float, model: ByteModel, gpu: GpuSpec, rotation: Rotation) -> bool:
+    """Return whether memory cannot have moved the workload's bytes in this time.
+
+    Only for rotations of at least 4 times the L2: below, a part of the bytes may lie in the cache.
+    """
+    floor_us = memory_floor_us(model, gpu) / _ABOVE_PEAK
+    return rotation.over_l2 >= _ENOUGH_ROTATION and latency_us < floor_us
+
+
+def final_verdict(decided: Verdict | None, impossible: bool, like_for_like: LikeForLike) -> Verdict:
+    """Return the verdict that stands in the result."""
+    if impossible:
+        return Verdict.IMPOSSIBLE
+    if not like_for_like.holds:
+        return Verdict.NOT_LIKE_FOR_LIKE
+    return Verdict.INCONCLUSIVE if decided is None else decided

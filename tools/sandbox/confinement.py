@@ -62,7 +62,9 @@ def command_line(
         f"cpu-s={policy.cpu_s or 0}",
         f"processes={policy.processes}",
         f"memory-bytes={policy.memory_bytes or 0}",
+        f"local-listener={int(bool(policy.devices))}",
         f"exec={int(policy.allow_exec)}",
+        f"unix-sockets={int(policy.unix_sockets)}",
     ]
     if confinement.level == "bubblewrap":
         return [*_bwrap_arguments(confinement, policy), *arguments, "--", *command]

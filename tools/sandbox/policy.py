@@ -38,6 +38,10 @@ class SandboxPolicy:
     processes: int = 64
     memory_bytes: int | None = None
     """Private writable memory of each process (RLIMIT_DATA); None: no limit. Not for CUDA."""
+    unix_sockets: bool = False
+    """Sockets between processes of this machine, for profilers that talk to what they examine. At
+    the levels below bubblewrap these may reach the host's own services: never for a process whose
+    host code is a candidate's."""
     allow_exec: bool = True
     """False: seccomp refuses execve after start, for processes that run candidate code."""
 

@@ -12,6 +12,8 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -28,6 +30,23 @@ enum class ExecRule {
     asked,    // each execve waits for the holder of the listener; ENOSYS once it is closed
 };
 
+enum class SocketRule {
+    refused,    // EPERM for the whole family
+    unix_only,  // sockets of this machine; every other kind is refused at its creation
+};
+
+// The CUDA driver does not start without a local socket of its own to listen at; it gets no answer
+// there, since nobody may connect or accept.
+enum class SocketRule {
+    none,
+    local_listener,  // socket(AF_UNIX), bind, listen
+};
+
+struct FilterRules {
+    ExecRule exec = ExecRule::refused;
+    SocketRule sockets = SocketRule::none;
+};
+
 // Processes that may not be signalled: the supervisor and its parent. 0 protects nobody.
 struct ProtectedPids {
     pid_t supervisor = 0;
@@ -39,8 +58,6 @@ namespace detail {
 // Numbers since Linux 5.1 are the same on every architecture; older headers do not name them.
 // Source: arch/x86/entry/syscalls/syscall_64.tbl.
 constexpr uint32_t refused_calls[] = {
-    // network; without a socket the other calls of the family have nothing to work on
-    SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4,
     // other processes
     SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, 424 /* pidfd_send_signal */,
     438 /* pidfd_getfd */, 440 /* process_madvise */, 448 /* process_mrelease */,
@@ -61,6 +78,11 @@ constexpr uint32_t refused_calls[] = {
     SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_reboot, SYS_iopl, SYS_ioperm,
     SYS_modify_ldt, SYS_syslog, SYS_vhangup, SYS_sethostname, SYS_setdomainname,
     SYS_settimeofday, SYS_clock_settime, SYS_adjtimex, SYS_clock_adjtime, SYS_uselib,
+};
+
+// Network: without a socket the other calls of the family have nothing to work on.
+constexpr uint32_t socket_calls[] = {
+    SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4,
 };
 
 constexpr uint32_t signal_calls[] = {
@@ -109,7 +131,21 @@ inline void emit_signal_rules(Filter& filter, const ProtectedPids& pids) {
     filter.answer(SECCOMP_RET_ALLOW);
 }
 
-inline Filter build_filter(ExecRule exec_rule, const ProtectedPids& pids) {
+inline void emit_socket_rules(Filter& filter, SocketRule rule) {
+    if (rule == SocketRule::refused) {
+        for (const uint32_t call : socket_calls) filter.answer_if_equal(call, refuse);
+        return;
+    }
+    for (const uint32_t call : {SYS_socket, SYS_socketpair}) {
+        filter.emit(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4);
+        filter.load_argument(0);
+        filter.emit(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 1, 0);
+        filter.answer(refuse);
+        filter.answer(SECCOMP_RET_ALLOW);
+    }
+}
+
+inline Filter build_filter(ExecRule exec_rule, SocketRule socket_rule, const ProtectedPids& pids) {
     Filter filter;
     filter.load(offsetof(seccomp_data, arch));
     filter.emit(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
@@ -118,11 +154,12 @@ inline Filter build_filter(ExecRule exec_rule, const ProtectedPids& pids) {
     filter.emit(BPF_JMP | BPF_JGE | BPF_K, x32_bit, 0, 1);
     filter.answer(SECCOMP_RET_KILL_PROCESS);
     for (const uint32_t call : refused_calls) filter.answer_if_equal(call, refuse);
+    emit_socket_rules(filter, socket_rule);
     // Says that it worked and does nothing: ninja gives up where a compiler it starts cannot have a
     // process group of its own.
     filter.answer_if_equal(SYS_setpgid, SECCOMP_RET_ERRNO | 0);
-    if (exec_rule != ExecRule::allowed) {
-        const uint32_t action = exec_rule == ExecRule::asked ? SECCOMP_RET_USER_NOTIF : refuse;
+    if (rules.exec != ExecRule::allowed) {
+        const uint32_t action = rules.exec == ExecRule::asked ? SECCOMP_RET_USER_NOTIF : refuse;
         filter.answer_if_equal(SYS_execve, action);
         filter.answer_if_equal(SYS_execveat, action);
     }
@@ -148,11 +185,11 @@ inline Filter build_filter(ExecRule exec_rule, const ProtectedPids& pids) {
 // Sets no_new_privs and installs the filter for the calling thread and its future children; other
 // threads that already run are not covered. Returns the listener's descriptor (close-on-exec) for
 // ExecRule::asked (Linux 5.5), 0 otherwise, -1 with errno on failure.
-inline int install_filter(ExecRule exec_rule, const ProtectedPids& pids = ProtectedPids()) {
+inline int install_filter(const FilterRules& rules, const ProtectedPids& pids = ProtectedPids()) {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
-    detail::Filter filter = detail::build_filter(exec_rule, pids);
+    detail::Filter filter = detail::build_filter(rules, pids);
     const sock_fprog program{filter.size, filter.code};
-    const unsigned flags = exec_rule == ExecRule::asked ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
+    const unsigned flags = rules.exec == ExecRule::asked ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
     return static_cast<int>(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program));
 }
 

@@ -62,9 +62,8 @@ def command_line(
         f"cpu-s={policy.cpu_s or 0}",
         f"processes={policy.processes}",
         f"memory-bytes={policy.memory_bytes or 0}",
-        f"local-listener={int(bool(policy.devices))}",
         f"exec={int(policy.allow_exec)}",
-        f"unix-sockets={int(policy.unix_sockets)}",
+        f"sockets={_socket_rule(policy)}",
     ]
     if confinement.level == "bubblewrap":
         return [*_bwrap_arguments(confinement, policy), *arguments, "--", *command]
@@ -73,6 +72,13 @@ def command_line(
     if confinement.level == "landlock":
         arguments += _landlock_arguments(confinement, policy)
     return [*arguments, "--", *command]
+
+
+def _socket_rule(policy: SandboxPolicy) -> int:
+    """Return the number of the filter's SocketRule: none, a local listener, all local ones."""
+    if policy.unix_sockets:
+        return 2
+    return 1 if policy.devices else 0
 
 
 def _landlock_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[str]:

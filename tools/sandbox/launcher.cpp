@@ -8,9 +8,8 @@
 //     status-fd=N      pipe to kopt: "error TEXT", "exit N" or "signal N"; its reader's end is ours
 //     parent-pid=N     end at once if this is no longer the parent; 0 under a pid namespace
 //     file-bytes=N processes=N cpu-s=N memory-bytes=N (the last two: 0 is no limit)
-//     local-listener=0|1  1: may listen at a local socket, which the CUDA driver insists on
 //     exec=0|1         0: only PROGRAM itself is executed, later execve calls fail
-//     unix-sockets=0|1 1: sockets within this machine, none of another kind
+//     sockets=0|1|2    local sockets (AF_UNIX): none; to listen at, as the CUDA driver must; all
 //     landlock=ABI     0: no Landlock rules
 //     read=PATH write=PATH device=PATH (any number)
 #include <fcntl.h>
@@ -44,7 +43,7 @@ struct Options {
     pid_t parent_pid = 0;
     ProcessLimits limits;
     bool allow_exec = true;
-    bool local_listener = false;
+    SocketRule sockets = SocketRule::none;
     int landlock_abi = 0;
     const char* readable[max_paths];
     int readable_count = 0;
@@ -94,9 +93,8 @@ void read_option(const char* text) {
     else if (is("cpu-s")) options.limits.cpu_s = number;
     else if (is("processes")) options.limits.processes = number;
     else if (is("memory-bytes")) options.limits.memory_bytes = number;
-    else if (is("local-listener")) options.local_listener = number != 0;
     else if (is("exec")) options.allow_exec = number != 0;
-    else if (is("unix-sockets")) options.unix_sockets = number != 0;
+    else if (is("sockets")) options.sockets = static_cast<SocketRule>(number);
     else if (is("landlock")) options.landlock_abi = static_cast<int>(number);
     else if (is("read")) add_path(options.readable, options.readable_count, value);
     else if (is("write")) add_path(options.writable, options.writable_count, value);
@@ -134,10 +132,8 @@ void restrict_files() {
     if (!drop_capabilities()) fail("capset");
     if (options.landlock_abi > 0) restrict_files();
     const ExecRule rule = options.allow_exec ? ExecRule::allowed : ExecRule::asked;
-    const SocketRule sockets =
-        options.local_listener ? SocketRule::local_listener : SocketRule::none;
-    const int listener =
-        install_filter({rule, sockets}, ProtectedPids{supervisor, options.parent_pid});
+    const int listener = install_filter({rule, options.sockets},
+                                        ProtectedPids{supervisor, options.parent_pid});
     if (listener < 0) fail("seccomp");
     if (!options.allow_exec && !hand_over_listener(exec_channel, listener)) fail("sendmsg");
     execve(options.command[0], options.command, environ);

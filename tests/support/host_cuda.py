@@ -79,7 +79,7 @@ class HostCuda(ModuleType):
     """What `import cuda.bindings.driver` gives."""
 
     def __init__(self) -> None:
-        """Start with one device, no memory in use and no kernel."""
+        """Start with no memory in use and no kernel."""
         super().__init__("cuda.bindings.driver")
         self.kernels: dict[str, Kernel] = {}
         self.launched: list[tuple[str, Any]] = []
@@ -87,6 +87,7 @@ class HostCuda(ModuleType):
         self.refused: dict[str, CUresult] = {}
         """Launches of these kernels fail at once."""
         self.function_attributes: list[tuple[str, int]] = []
+        self.limits: dict[str, int] = {}
         self.memory_bytes = 1 << 30
         self.pending = CUresult.CUDA_SUCCESS
         self._blocks: dict[int, Any] = {}
@@ -110,6 +111,63 @@ class HostCuda(ModuleType):
     def cuGetErrorString(self, result: CUresult) -> tuple[Any, ...]:
         """Describe a result."""
         return CUresult.CUDA_SUCCESS, result.name.lower().encode()
+
+    def cuInit(self, _: int) -> tuple[Any, ...]:
+        """Start nothing."""
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuDriverGetVersion(self) -> tuple[Any, ...]:
+        """Be of CUDA 13.0."""
+        return CUresult.CUDA_SUCCESS, 13000
+
+    def cuDeviceGetCount(self) -> tuple[Any, ...]:
+        """Show two devices."""
+        return CUresult.CUDA_SUCCESS, 2
+
+    def cuDeviceGetUuid(self, device: int) -> tuple[Any, ...]:
+        """Give GPU_UUID to the second device."""
+        raw = bytes(range(16)) if device else bytes(16)
+        return CUresult.CUDA_SUCCESS, SimpleNamespace(bytes=raw)
+
+    def cuDeviceGetName(self, length: int, _: int) -> tuple[Any, ...]:
+        """Fill what is left of the name with zeros."""
+        return CUresult.CUDA_SUCCESS, b"stand-in".ljust(length, b"\0")
+
+    def cuDeviceTotalMem(self, _: int) -> tuple[Any, ...]:
+        """Have a gibibyte."""
+        return CUresult.CUDA_SUCCESS, self.memory_bytes
+
+    def cuDeviceGetAttribute(self, name: str, _: int) -> tuple[Any, ...]:
+        """Look a few attributes up."""
+        known = {
+            "COMPUTE_CAPABILITY_MAJOR": 9,
+            "COMPUTE_CAPABILITY_MINOR": 0,
+            "MULTIPROCESSOR_COUNT": SM_COUNT,
+            "L2_CACHE_SIZE": 1 << 20,
+            "MAX_PERSISTING_L2_CACHE_SIZE": 1 << 19,
+        }
+        return CUresult.CUDA_SUCCESS, known[name.removeprefix("CU_DEVICE_ATTRIBUTE_")]
+
+    def cuDevicePrimaryCtxRetain(self, device: int) -> tuple[Any, ...]:
+        """Number contexts like devices."""
+        return CUresult.CUDA_SUCCESS, device
+
+    def cuCtxSetCurrent(self, _: int) -> tuple[Any, ...]:
+        """Have one context at a time anyway."""
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuCtxSetLimit(self, name: str, value: int) -> tuple[Any, ...]:
+        """Remember the limit."""
+        self.limits[name] = value
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuCtxResetPersistingL2Cache(self) -> tuple[Any, ...]:
+        """Have no L2."""
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuStreamCreate(self, _: int) -> tuple[Any, ...]:
+        """Number the only stream."""
+        return CUresult.CUDA_SUCCESS, 5
 
     def cuMemAlloc(self, size_bytes: int) -> tuple[Any, ...]:
         """Lend host memory."""

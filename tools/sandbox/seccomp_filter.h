@@ -13,7 +13,6 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -30,16 +29,14 @@ enum class ExecRule {
     asked,    // each execve waits for the holder of the listener; ENOSYS once it is closed
 };
 
-enum class SocketRule {
-    refused,    // EPERM for the whole family
-    unix_only,  // sockets of this machine; every other kind is refused at its creation
-};
-
 // The CUDA driver does not start without a local socket of its own to listen at; it gets no answer
-// there, since nobody may connect or accept.
+// there, since nobody may connect or accept. A profiler talks to the driver's library through one.
+// Sockets of this machine, or none: every other family is refused at its creation.
 enum class SocketRule {
     none,
-    local_listener,  // socket(AF_UNIX), bind, listen
+    local_listener,  // AF_UNIX: made, bound and listened at. The CUDA driver does not start without
+                     // one; it hears nothing there, since nobody may connect or accept
+    local,           // AF_UNIX, all of it
 };
 
 struct FilterRules {
@@ -81,9 +78,9 @@ constexpr uint32_t refused_calls[] = {
 };
 
 // Network: without a socket the other calls of the family have nothing to work on.
-constexpr uint32_t socket_calls[] = {
-    SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4,
-};
+constexpr uint32_t socket_making_calls[] = {SYS_socket, SYS_socketpair};
+constexpr uint32_t listening_calls[] = {SYS_bind, SYS_listen};
+constexpr uint32_t connecting_calls[] = {SYS_connect, SYS_accept, SYS_accept4};
 
 constexpr uint32_t signal_calls[] = {
     SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
@@ -132,11 +129,16 @@ inline void emit_signal_rules(Filter& filter, const ProtectedPids& pids) {
 }
 
 inline void emit_socket_rules(Filter& filter, SocketRule rule) {
-    if (rule == SocketRule::refused) {
-        for (const uint32_t call : socket_calls) filter.answer_if_equal(call, refuse);
-        return;
-    }
-    for (const uint32_t call : {SYS_socket, SYS_socketpair}) {
+    if (rule != SocketRule::local)
+        for (const uint32_t call : connecting_calls) filter.answer_if_equal(call, refuse);
+    if (rule == SocketRule::none)
+        for (const uint32_t call : listening_calls) filter.answer_if_equal(call, refuse);
+    for (const uint32_t call : socket_making_calls) {
+        const bool pair = call == SYS_socketpair;
+        if (rule == SocketRule::none || (pair && rule == SocketRule::local_listener)) {
+            filter.answer_if_equal(call, refuse);
+            continue;
+        }
         filter.emit(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4);
         filter.load_argument(0);
         filter.emit(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 1, 0);
@@ -145,7 +147,7 @@ inline void emit_socket_rules(Filter& filter, SocketRule rule) {
     }
 }
 
-inline Filter build_filter(ExecRule exec_rule, SocketRule socket_rule, const ProtectedPids& pids) {
+inline Filter build_filter(const FilterRules& rules, const ProtectedPids& pids) {
     Filter filter;
     filter.load(offsetof(seccomp_data, arch));
     filter.emit(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
@@ -154,7 +156,7 @@ inline Filter build_filter(ExecRule exec_rule, SocketRule socket_rule, const Pro
     filter.emit(BPF_JMP | BPF_JGE | BPF_K, x32_bit, 0, 1);
     filter.answer(SECCOMP_RET_KILL_PROCESS);
     for (const uint32_t call : refused_calls) filter.answer_if_equal(call, refuse);
-    emit_socket_rules(filter, socket_rule);
+    emit_socket_rules(filter, rules.sockets);
     // Says that it worked and does nothing: ninja gives up where a compiler it starts cannot have a
     // process group of its own.
     filter.answer_if_equal(SYS_setpgid, SECCOMP_RET_ERRNO | 0);

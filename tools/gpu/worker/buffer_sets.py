@@ -70,6 +70,8 @@ class BufferSets:
         self._by_rotation: dict[int, list[Place]] = defaultdict(list)
         for place in self._places:
             self._by_rotation[place.rotation].append(place)
+        self.memory_bytes = 0
+        """Device memory in use."""
         self._resources = ExitStack()
         try:
             with step("allocate"):
@@ -160,6 +162,7 @@ class BufferSets:
             return 0
         address = driver.allocate(size_bytes)
         self._resources.callback(driver.free, address)
+        self.memory_bytes += size_bytes
         return address
 
     def _pin(self, size_bytes: int) -> Bytes:

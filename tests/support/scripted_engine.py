@@ -5,12 +5,15 @@ that uuid. Executions give their inputs back as outputs.
 """
 
 import ctypes
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+
+import numpy as np
 
 from kopt.config.errors import SetupError
 from kopt.kernels.device_facts import DeviceFacts
@@ -128,19 +131,34 @@ class ScriptedEngine:
             answers.write(bytes(16) + len(payload).to_bytes(4, "little") + payload)
         signal.pause()
 
-    def _close(self, _: str) -> None:
-        """Close every descriptor and live on."""
-        os.closerange(3, 1000)
+    def _talk_nonsense(self, _: str) -> None:
+        """Answer under the right token, but with no answer."""
+        payload = b'{"kind":"riddle"}'
+        frame = bytes.fromhex(sys.argv[3]) + len(payload).to_bytes(4, "little") + payload
+        with open("answers", "wb", buffering=0) as answers:
+            answers.write(frame)
         signal.pause()
 
-    def _need(self, program: str) -> None:
-        subprocess.run([program, "--version"], check=True, capture_output=True)
-
-    def _show_environment(self, path: str) -> None:
-        Path(path).write_bytes(b"\0".join(f"{k}={v}".encode() for k, v in os.environ.items()))
+    def _close(self, _: str) -> None:
+        """Close the channel and live on."""
+        os.closerange(3, 1000)
+        _hold_lifeline()
+        signal.pause()
 
     def _read(self, path: str) -> None:
         Path(path).read_bytes()
+
+    def _double(self, file: str) -> None:
+        (2 * np.fromfile(file, np.float32)).tofile("doubled")
+
+    def _run_program(self, program: str) -> None:
+        subprocess.run([program, "--version"], check=True, capture_output=True)
+
+    def _is_imported(self, module: str) -> None:
+        assert module in sys.modules
+
+    def _write_environment(self, file: str) -> None:
+        Path(file).write_text(json.dumps(dict(os.environ)), "utf-8")
 
     def __init__(self) -> None:
         """List the acts."""
@@ -154,10 +172,13 @@ class ScriptedEngine:
             "refuse": self._refuse,
             "garbage": self._write_garbage,
             "forge": self._forge,
+            "nonsense": self._talk_nonsense,
             "close": self._close,
-            "need": self._need,
-            "environment": self._show_environment,
             "read": self._read,
+            "double": self._double,
+            "run": self._run_program,
+            "imported": self._is_imported,
+            "environment": self._write_environment,
         }
 
 

@@ -40,6 +40,8 @@ START_S = 180.0
 """For the imports: torch from a cold disk takes most of it."""
 _KILL_S = 15.0
 """Longest wait for a killed worker to be gone; a driver that frees a context takes a second."""
+_REPORT_S = 3.0
+"""How long a worker that hung up may take to die: a crash frees its context first."""
 _FOLDER_BYTES = 1 << 30
 """What a worker's folder should have room for: the outputs of all sets of a timing."""
 
@@ -83,6 +85,8 @@ class WorkerProcess:
             InfraError: It died or did not report in time.
         """
         with self._asking:
+            if self._life.over.is_set:  # the channel may be closed already
+                raise InfraError("the GPU worker was ended before it started")
             self._life.begin()
             answer = self._receive(time.monotonic() + timeout_s)
         if isinstance(answer, Hello):
@@ -145,8 +149,9 @@ class WorkerProcess:
         return WorkerEnd("timeout", detail)
 
     def _died(self) -> WorkerEnd:
-        """Wait for the launcher's report: the FIFO closes a little before."""
-        self._life.wait()
+        """Wait for the launcher's report, since the FIFO closes a little before."""
+        self._life.wait(_REPORT_S)
+        self._life.end()
         return WorkerEnd("died", self._life.describe())
 
 
@@ -175,9 +180,9 @@ class _Life:
         self._stop.set()
         self.wait()
 
-    def wait(self) -> None:
+    def wait(self, limit_s: float = _KILL_S) -> None:
         if self._thread.ident is not None:
-            self._thread.join(_KILL_S)
+            self._thread.join(limit_s)
 
     def describe(self) -> str:
         """Return how it ended, in one line."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import cast
 
 from kopt.config.gpu_specs import GpuSpec
-from kopt.config.settings import Settings
+from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.check_result import CheckLevel, CheckResult
 from kopt.kernels.problem_loader import find_kernel
@@ -95,11 +95,15 @@ class _Hurried:
         return self.device.execute(replace(request, timeout_s=self.timeout_s))
 
 
-def check_sample(sample: Sample, settings: Settings) -> CheckResult:
-    """Check `sample` on the simulator at its own level."""
+def check_sample(
+    sample: Sample, settings: Settings, device: Device | None = None, arch: str = DEFAULT_ARCH
+) -> CheckResult:
+    """Check `sample` at its own level, on the simulator if no device is given."""
     problem, workload = find_kernel(sample.kernel, sample.path.parent / "problems")
-    request = CheckRequest(problem, workload, read_candidate(sample.path), sample.level)
-    device: Device = SimDevice(settings)
+    candidate = read_candidate(sample.path)
+    request = CheckRequest(problem, workload, candidate, sample.level, arch=arch)
+    if device is None:
+        device = SimDevice(settings)
     if sample.timeout_s is not None:
         device = _Hurried(device, sample.timeout_s)
     return check_candidate(request, device, settings)

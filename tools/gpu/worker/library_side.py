@@ -25,6 +25,8 @@ from .failure import Failure
 _DEVICE = "cuda:0"  # the worker sees one device
 _MESSAGE_CHARACTERS = 300
 _TELLING_LINE = re.compile(r"\b(?:error|fatal)\b", re.IGNORECASE)
+_TELLING_LINES = 3
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def bind_library(
     Raises:
         Failure: baseline.py or torch cannot be loaded, or the function has no such path here.
     """
-    with _library_step():
+    with _library_step(sticky=False):
         baseline = load_baseline(problem, side.baseline)
         torch = _torch()
         tensors = {
@@ -85,7 +87,8 @@ def bind_library(
             run = baseline.bind(tensors, scalars, side.pdl)
 
     def launch() -> None:
-        with _library_step(), torch.cuda.stream(external):
+        # What raises here may have met a CUDA error: the context is not to be trusted afterwards.
+        with _library_step(sticky=True), torch.cuda.stream(external):
             run()
 
     return BoundLibrary(launch, baseline.library)
@@ -132,22 +135,23 @@ def _allocations() -> int:
 
 
 @contextmanager
-def _library_step() -> Generator[None]:
-    """Turn whatever a library raises in the block into a `Failure`."""
+def _library_step(sticky: bool) -> Generator[None]:
+    """Turn whatever a library raises in the block into a `Failure`, `sticky` or not."""
     try:
         yield
-    except ToolError as error:
-        raise Failure(_fault("baseline.py", str(error))) from error
     except Exception as error:  # a library's own: its failure is a result, like a candidate's
-        raise Failure(_fault(type(error).__name__, str(error))) from error
+        code = "baseline.py" if isinstance(error, ToolError) else type(error).__name__
+        message = _telling_lines(str(error))
+        fault = Fault(during="library", code=code, message=message, sticky=sticky)
+        raise Failure(fault) from error
 
 
-def _fault(code: str, text: str) -> Fault:
-    """Return a fault with the first line, and with the first that tells of an error.
+def _telling_lines(text: str) -> str:
+    """Return the first line, and the first ones that tell of an error.
 
-    A failed build opens with ninja's words; what the compiler said comes later.
+    A failed build opens with ninja's words, a failed CuTe DSL kernel with the DSL's; what the
+    compiler said comes later.
     """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in _COLOR.sub("", text).splitlines() if line.strip()]
     telling = [line for line in lines[1:] if _TELLING_LINE.search(line)]
-    message = " ".join([*lines[:1], *telling[:1]])
-    return Fault(during="library", code=code, message=message[:_MESSAGE_CHARACTERS])
+    return "; ".join([*lines[:1], *telling[:_TELLING_LINES]])[:_MESSAGE_CHARACTERS]

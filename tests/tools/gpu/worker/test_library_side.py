@@ -41,7 +41,7 @@ def absent(tensors, scalars, pdl):
 
 
 def unbuilt(tensors, scalars, pdl):
-    said = "Ninja build failed. Ninja output:", "[1/2] nvcc x.cu", "x.cu(3): error: no", ""
+    said = "Ninja build failed.", "[1/2] nvcc x.cu", "\\x1b[91mx.cu(3): error:\\x1b[0m no", ""
     raise RuntimeError("\\n".join(said))
 
 
@@ -117,7 +117,7 @@ def test_the_allocations_of_one_launch_are_counted(tmp_path: Path, torch: HostTo
     ("entry", "code", "message"),
     [
         ("absent", "ModuleNotFoundError", "No module named 'no_such_library'"),
-        ("unbuilt", "RuntimeError", "Ninja build failed. Ninja output: x.cu(3): error: no"),
+        ("unbuilt", "RuntimeError", "Ninja build failed.; x.cu(3): error: no"),
         ("failing", "ValueError", "misaligned tensor"),
     ],
 )
@@ -126,7 +126,14 @@ def test_what_a_library_raises_is_a_fault_in_its_own_words(
 ) -> None:
     memory = Memory()
     fault = fault_of(memory, tmp_path, entry)
-    assert fault == Fault(during="library", code=code, message=message)
+    assert (fault.during, fault.code, fault.message) == ("library", code, message)
+
+
+def test_only_a_failed_launch_casts_doubt_on_the_context(tmp_path: Path, torch: HostTorch) -> None:
+    memory = Memory()
+    (tmp_path / "other").mkdir()
+    assert fault_of(memory, tmp_path, "failing").sticky
+    assert not fault_of(memory, tmp_path / "other", "unbuilt").sticky
 
 
 def test_a_mistake_in_the_users_baseline_is_a_fault_with_its_file(

@@ -1,0 +1,186 @@
+"""A worker's engine that plays a GPU over the tiny problem, with the failures that a test asks for.
+
+A side's cubin path (or a library side's entry) ends in `<request> <act> [<argument>]`: `execute
+fault CUDA_ERROR_ASSERT` fails when it is executed and is well behaved otherwise. `ScriptedGpu`
+opens the device that it is told.
+"""
+
+import os
+import secrets
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from kopt.kernels.device_facts import DeviceFacts
+from kopt.tools.device import Arrays
+from kopt.tools.gpu.array_file import read_arrays, write_arrays
+from kopt.tools.gpu.messages import (
+    BufferDamage,
+    CloseTimingRequest,
+    CollectAnswer,
+    CollectRequest,
+    CopyCeilingAnswer,
+    CopyCeilingRequest,
+    Done,
+    ExecuteAnswer,
+    ExecuteRequest,
+    Fault,
+    OpenTimingAnswer,
+    OpenTimingRequest,
+    ReplayAnswer,
+    ReplayRequest,
+    StartAnswer,
+    StartRequest,
+    WarmAnswer,
+    WarmRequest,
+)
+from kopt.tools.timer import EmptySide, LibrarySide, Replays, Side, SideFacts, TimingFacts
+
+ENGINE = "support.scripted_gpu:ScriptedGpu"
+MISTAKEN_ENGINE = "support.scripted_gpu:MistakenGpu"
+FACTS = DeviceFacts(
+    index=0,
+    uuid="GPU-scripted",
+    name="NVIDIA H100 80GB HBM3",
+    compute_capability=(9, 0),
+    sm_count=132,
+    l2_bytes=50 << 20,
+    memory_bytes=80 << 30,
+    driver_version="580.0",
+    cuda_version="13.0",
+)
+SETS = 2
+
+
+class _Failure(NamedTuple):
+    fault: Fault | None = None
+    damage: tuple[BufferDamage, ...] = ()
+
+
+class ScriptedGpu:
+    """Doubles x."""
+
+    def __init__(self) -> None:
+        """Draw a number that tells this process from others; float32 holds it exactly."""
+        self._identity = secrets.randbelow(1 << 24)
+        self._copies = 0
+        self._timing: OpenTimingRequest | None = None
+        self._timed_inputs: Arrays = {}
+
+    def start(self, request: StartRequest) -> StartAnswer:
+        """Open the device that the request names."""
+        return StartAnswer(facts=FACTS.model_copy(update={"uuid": request.device_uuid}))
+
+    def execute(self, request: ExecuteRequest, folder: Path) -> ExecuteAnswer:
+        """Double x, or do what the side says."""
+        failure = _play(request.side, "execute")
+        if failure.fault is not None:
+            return ExecuteAnswer(fault=failure.fault)
+        x = _read_inputs(request, folder)["x"]
+        act = _act(request.side)
+        out = 2 * x
+        if act == "execute identity":
+            out[:] = self._identity
+        if act == "execute late-producer":
+            out[:] = request.late_producer
+        outputs = {} if act == "execute nothing" else {"out": out}
+        return ExecuteAnswer(
+            damage=failure.damage, outputs=write_arrays(folder, "outputs", outputs)
+        )
+
+    def open_timing(self, request: OpenTimingRequest, folder: Path) -> OpenTimingAnswer:
+        """Keep the inputs."""
+        for place, side in enumerate(request.sides):
+            failure = _play(side, "open")
+            if failure.fault is not None:
+                return OpenTimingAnswer(fault=failure.fault, side=place)
+        self._timing = request
+        self._timed_inputs = _read_inputs(request, folder)
+        sides = tuple(SideFacts(nodes_per_call=1.0) for _ in request.sides)
+        return OpenTimingAnswer(
+            facts=TimingFacts(sets=SETS, set_bytes=4096, rotation_over_l2=2.0, sides=sides)
+        )
+
+    def replay(self, request: ReplayRequest) -> ReplayAnswer:
+        """Side n takes n + 1 microseconds."""
+        assert self._timing is not None
+        for side in request.sequence:
+            failure = _play(self._timing.sides[side], "replay")
+            if failure.fault is not None:
+                return ReplayAnswer(fault=failure.fault)
+        times = tuple(side + 1.0 for side in request.sequence)
+        return ReplayAnswer(replays=Replays(us_per_call=times))
+
+    def collect(self, request: CollectRequest, folder: Path) -> CollectAnswer:
+        """Give doubled x of each set, its rows rotated by the number of the set."""
+        assert self._timing is not None
+        damage = [d for side in self._timing.sides for d in _play(side, "collect").damage]
+        out = 2 * self._timed_inputs["x"]
+        outputs = {f"{k}/out": np.roll(out, k, axis=0) for k in range(SETS)}
+        return CollectAnswer(
+            rotations=tuple(range(SETS)),
+            outputs=write_arrays(folder, "collected", outputs),
+            damage=tuple(damage),
+        )
+
+    def warm(self, request: WarmRequest) -> WarmAnswer:
+        """Half the time of a cold call."""
+        assert self._timing is not None
+        failure = _play(self._timing.sides[request.side], "warm")
+        return WarmAnswer(us_per_call=(request.side + 1) / 2, fault=failure.fault)
+
+    def close_timing(self, request: CloseTimingRequest) -> Done:
+        """Forget the session."""
+        self._timing = None
+        return Done()
+
+    def copy_ceiling(self, request: CopyCeilingRequest) -> CopyCeilingAnswer:
+        """Give another figure each time."""
+        self._copies += 1
+        return CopyCeilingAnswer(gb_s=3000.0 + self._copies)
+
+
+class MistakenGpu(ScriptedGpu):
+    """Opens another device than it is told."""
+
+    def start(self, request: StartRequest) -> StartAnswer:
+        """Answer with the facts of some other device."""
+        return StartAnswer(facts=FACTS.model_copy(update={"uuid": "GPU-other"}))
+
+
+def _act(side: Side) -> str:
+    if isinstance(side, LibrarySide):
+        return side.baseline.entry
+    return "" if isinstance(side, EmptySide) else Path(side.cubin_path).name
+
+
+def _play(side: Side, request: str) -> _Failure:
+    """Do what `side` says about this request."""
+    words = _act(side).split(" ")
+    if words[0] != request:
+        return _Failure()
+    act, argument = words[1], " ".join(words[2:])
+    if act == "spin":
+        while True:
+            pass
+    if act == "exit":
+        os._exit(3)
+    if act == "raise":
+        raise ValueError(argument)
+    if act == "fault":
+        is_library = isinstance(side, LibrarySide)
+        code, during = argument, "library" if is_library else "launch"
+        sticky = code == "CUDA_ERROR_ILLEGAL_ADDRESS"
+        return _Failure(Fault(during=during, code=code, message="said", sticky=sticky))
+    if act == "damage":
+        where = "inside" if argument == "inside" else "after"
+        name = "x" if where == "inside" else "out"
+        damage = BufferDamage(buffer=name, where=where, first_byte=0, changed_bytes=1)
+        return _Failure(damage=(damage,))
+    return _Failure()
+
+
+def _read_inputs(request: ExecuteRequest | OpenTimingRequest, folder: Path) -> Arrays:
+    dtypes = {tensor.name: tensor.dtype for tensor in request.problem.tensors}
+    return read_arrays(folder, request.inputs, dtypes)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kopt.kernels.device_facts import DeviceFacts
-from kopt.kernels.plan import Argument, Launch, LaunchPlan
+from kopt.kernels.plan import Argument, Launch, LaunchPlan, Scratch
 from kopt.kernels.problem import Problem
 from kopt.tools.device import Arrays
 from kopt.tools.gpu.array_file import read_arrays, write_arrays
@@ -199,6 +199,23 @@ def test_a_late_producer_brings_every_input_but_the_static_ones(rig: Rig) -> Non
     assert [name for name, _ in rig.cuda.launched] == ["late_producer", "k"]
     assert answer.damage == ()
     np.testing.assert_array_equal(rig.outputs(answer)["out"], 2 * rig.inputs["x"])
+
+
+def test_no_fill_comes_between_the_late_producer_and_the_plan(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = (Scratch(name="partial", dtype="float32", shape=(8,), init="zero"),)
+    rig.plan = rig.plan.model_copy(update={"scratch": scratch})
+    launches_before_fill: list[int] = []
+    fill = rig.cuda.cuMemsetD8Async
+
+    def note_and_fill(address: int, byte: int, size: int, stream: int) -> tuple[object, ...]:
+        launches_before_fill.append(len(rig.cuda.launched))
+        return fill(address, byte, size, stream)
+
+    monkeypatch.setattr(rig.cuda, "cuMemsetD8Async", note_and_fill)
+    assert rig.execute(late=True).fault is None
+    assert launches_before_fill == [0]
 
 
 def test_an_input_that_no_producer_brings_is_seen_as_poison(rig: Rig) -> None:

@@ -1,7 +1,7 @@
 """Which candidates survive a round, and when a search has stopped paying.
 
-Order is by the latency of the quick evaluation, whatever its provenance; on `sim` that is an
-estimate, and the texts made here say so. Nothing here evaluates or proposes.
+Order is by the cost of the quick evaluation: on a GPU the paired speedup against the run's
+baseline, on `sim` the estimated time. Nothing here evaluates or proposes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ def rank(members: Iterable[Member]) -> list[Member]:
 
     Ties go to fewer registers, then the shorter source, then the earlier candidate, which also is
     the one that stands for all of the same binary and launches. A member that passed without a
-    latency comes last.
+    cost comes last.
     """
     ranked: list[Member] = []
     seen: set[str] = set()
@@ -54,7 +54,7 @@ def round_gain(before: Sequence[Member], after: Sequence[Member]) -> float:
     """Return by which fraction a round made the best faster: 0.03 for 3 %.
 
     The best of each family counts for itself, so that a family that is still getting better keeps
-    the search going while the leader stands still. 0.0 for no gain; infinite for a first latency.
+    the search going while the leader stands still. 0.0 for no gain; infinite for a first cost.
     """
     best_before = _best_by_family(before)
     best_after = _best_by_family(after)
@@ -68,16 +68,16 @@ def round_gain(before: Sequence[Member], after: Sequence[Member]) -> float:
 def _best_by_family(members: Sequence[Member]) -> dict[str, float]:
     best: dict[str, float] = {}
     for member in members:
-        latency_us = member.latency_us
-        if member.passed and latency_us is not None:
-            best[member.family] = min(latency_us, best.get(member.family, inf))
+        cost = member.cost
+        if member.passed and cost is not None:
+            best[member.family] = min(cost, best.get(member.family, inf))
     return best
 
 
 def _order(member: Member) -> tuple[float, float, int, int]:
     registers = member.quick.registers if member.quick else None
     return (
-        inf if member.latency_us is None else member.latency_us,
+        inf if member.cost is None else member.cost,
         inf if registers is None else registers,
         len(member.source),
         member.seq,

@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
@@ -16,8 +17,10 @@ from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
 from kopt.kernels.problem import Workload
 from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status
 from kopt.kernels.time_estimate import TimeEstimate
+from kopt.tools.bench.request import TimingDevice
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.cuda.planned_build import PlanSource, final_plan
@@ -26,20 +29,30 @@ from kopt.tools.estimate import estimate_time, find_build
 
 from .artifacts import ArtifactStore
 from .evaluator import LATENCY, REGISTERS, Evaluation, EvaluationJob, Value
+from .measure_job import measure_job
 
 
-def evaluate_job(
-    job: EvaluationJob, device: Device, settings: Settings, artifacts: ArtifactStore
-) -> Evaluation:
-    """Compile, check and estimate the candidate of `job`.
+@dataclass(frozen=True)
+class Workplace:
+    """What this machine evaluates with."""
+
+    device: Device
+    timer: TimingDevice | None
+    """The same device where it is a GPU; None on sim, which measures no time."""
+    settings: Settings
+    artifacts: ArtifactStore
+
+
+def evaluate_job(job: EvaluationJob, place: Workplace) -> Evaluation:
+    """Compile and check the candidate of `job`, then time it on a GPU or estimate its time on sim.
 
     Raises:
         ToolError: No such kernel or architecture.
-        SetupError: This machine lacks a compiler or a writable folder.
+        SetupError: This machine lacks a compiler or a writable folder, or the run's baseline.
         InfraError: The machine failed under the candidate; the job may be tried again.
     """
     began = time.monotonic()
-    problem, workload = find_kernel(job.kernel, settings.problems)
+    problem, workload = find_kernel(job.kernel, place.settings.problems)
     candidate = Candidate(job.source, job.source_name)
     request = CheckRequest(
         problem=problem,
@@ -51,30 +64,70 @@ def evaluate_job(
         compiler="nvrtc" if job.level == "quick" else "nvcc",
         arch=job.arch,
     )
-    checked = check_candidate(request, device, settings)
-    documents = {"check": checked.model_dump_json(by_alias=True).encode()}
-    values: tuple[Value, ...] = ()
-    equivalence: str | None = None
+    checked = check_candidate(request, place.device, place.settings)
+    findings = _Findings(checked.status, _summary(checked), documents={"check": _json(checked)})
     if checked.status is Status.PASSED:
-        gpu = gpu_for_arch(job.arch)
-        plan = _final_plan(request, checked, gpu)
-        build = find_build(checked.compiled, plan, gpu)
-        model = workload_bytes(problem, workload)
-        estimate = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
-        values = (*_build_values(build, checked, workload), _latency(estimate))
-        equivalence = _equivalence(checked, plan)
-        documents["estimate"] = estimate.model_dump_json().encode()
-        documents["cubin"] = Path(build.cubin_path).read_bytes()
+        findings = _judge_speed(job, (request, checked), place, findings)
     return Evaluation(
-        status=checked.status,
-        summary=_summary(checked),
+        status=findings.status,
+        summary=findings.summary,
         device=checked.device,
         sandbox=checked.sandbox,
-        equivalence=equivalence,
-        values=values,
-        artifacts={kind: artifacts.put(data) for kind, data in documents.items()},
+        equivalence=findings.equivalence,
+        values=findings.values,
+        artifacts={kind: place.artifacts.put(data) for kind, data in findings.documents.items()},
         elapsed_s=time.monotonic() - began,
     )
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """What the stages have found so far."""
+
+    status: Status
+    summary: str
+    documents: dict[str, bytes]
+    """By artifact kind."""
+    values: tuple[Value, ...] = ()
+    equivalence: str | None = None
+
+
+def _judge_speed(
+    job: EvaluationJob,
+    passed: tuple[CheckRequest, CheckResult],
+    place: Workplace,
+    found: _Findings,
+) -> _Findings:
+    """Return the findings on a candidate that passed its check, its time included."""
+    request, checked = passed
+    gpu = place.device.gpu or gpu_for_arch(job.arch)
+    plan = _final_plan(request, checked, gpu)
+    build = find_build(checked.compiled, plan, gpu)
+    values = tuple(_build_values(build, checked, request.workload))
+    documents = {**found.documents, "cubin": Path(build.cubin_path).read_bytes()}
+    equivalence = _equivalence(checked, plan)
+    if place.timer is not None:
+        timed = measure_job(job, passed, place.timer, place.settings)
+        return _Findings(
+            status=timed.status,
+            summary=f"{found.summary}; {timed.summary}",
+            documents=documents | timed.documents,
+            values=(*values, *timed.values),
+            equivalence=equivalence,
+        )
+    model = workload_bytes(request.problem, request.workload)
+    estimate = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
+    return _Findings(
+        status=found.status,
+        summary=found.summary,
+        documents={**documents, "estimate": _json(estimate)},
+        values=(*values, _latency(estimate)),
+        equivalence=equivalence,
+    )
+
+
+def _json(record: Record) -> bytes:
+    return record.model_dump_json(by_alias=True).encode()
 
 
 def _final_plan(request: CheckRequest, checked: CheckResult, gpu: GpuSpec) -> LaunchPlan:

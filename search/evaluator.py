@@ -15,7 +15,16 @@ from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status
 
 LATENCY = "latency"
-"""Metric that orders candidates: time of one call, unit us."""
+"""Metric: time of one call, unit us. Estimated, it orders candidates; measured, it is shown only,
+because two measurements at different moments do not compare: the speedups do."""
+SPEEDUP = "speedup"
+"""Metric that orders measured candidates: baseline time / candidate time from paired replays. Its
+unit names the baseline: numbers of different units do not compare."""
+SPEEDUP_LOW = "speedup_low"
+SPEEDUP_HIGH = "speedup_high"
+"""Metrics: the 95 % interval of the speedup."""
+BASELINE_LATENCY = "baseline_latency"
+"""Metric: time of one call of the baseline in the same measurement, unit us."""
 REGISTERS = "registers_per_thread"
 """Metric that breaks ties: the most registers of any kernel of the candidate."""
 
@@ -34,6 +43,8 @@ class EvaluationJob(Record):
     level: CheckLevel
     arch: str
     """Compiler target, e.g. sm_100a."""
+    baseline: str | None = None
+    """The unit of the speedups that the run has so far; another one is refused. None: none yet."""
 
 
 class Value(Record):
@@ -66,24 +77,52 @@ class Evaluation(Record):
 
     @model_validator(mode="after")
     def _speed_only_if_passed(self) -> "Evaluation":
-        if self.status is not Status.PASSED and self.latency is not None:
-            raise ValueError(f"a {self.status} evaluation cannot carry a latency")
+        if self.status is not Status.PASSED and (self.latency or self.speedup):
+            raise ValueError(f"a {self.status} evaluation cannot carry a latency or a speedup")
         return self
 
     @property
     def latency(self) -> Value | None:
-        """The time that orders this candidate; None if there is none."""
-        return self._metric(LATENCY)
+        """The time of one call on the named workload; None if there is none."""
+        return self.metric(LATENCY)
+
+    @property
+    def speedup(self) -> Value | None:
+        """The paired speedup on the named workload; None where nothing was measured."""
+        return self.metric(SPEEDUP)
+
+    @property
+    def speedup_interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of that speedup."""
+        low, high = self.metric(SPEEDUP_LOW), self.metric(SPEEDUP_HIGH)
+        if low is None or high is None or low.value is None or high.value is None:
+            return None
+        return low.value, high.value
+
+    @property
+    def cost(self) -> float | None:
+        """What orders candidates, less is better; compares within one run only.
+
+        1 / speedup where the candidate was timed against the run's baseline, else the estimated
+        time. None for a measured time without a speedup, e.g. an impossible one.
+        """
+        if self.speedup is not None and self.speedup.value:
+            return 1.0 / self.speedup.value
+        latency = self.latency
+        if latency is None or latency.provenance is Provenance.MEASURED:
+            return None
+        return latency.value
 
     @property
     def registers(self) -> float | None:
         """The most registers per thread of any kernel; None if unknown."""
-        value = self._metric(REGISTERS)
+        value = self.metric(REGISTERS)
         return None if value is None else value.value
 
-    def _metric(self, metric: str) -> Value | None:
+    def metric(self, name: str) -> Value | None:
+        """Return the first available value of a metric: that of the named workload comes first."""
         for value in self.values:
-            if value.metric == metric and value.value is not None:
+            if value.metric == name and value.value is not None:
                 return value
         return None
 

@@ -1,4 +1,4 @@
-"""The evaluator of this machine: compile, check and estimate, several candidates at once.
+"""The evaluator of this machine: compile, check and time or estimate, several candidates at once.
 
 Threads suffice, because the work is done by child processes that the stages start. The threads are
 daemons: when kopt is told to stop, it does not wait for a check that takes half a minute, and the
@@ -12,11 +12,7 @@ import time
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from kopt.config.settings import Settings
-from kopt.tools.device import Device
-
-from .artifacts import ArtifactStore
-from .evaluate_job import evaluate_job
+from .evaluate_job import Workplace, evaluate_job
 from .evaluator import Evaluation, EvaluationJob
 
 
@@ -27,17 +23,18 @@ class _Ticket:
 
 
 class LocalEvaluator:
-    """Evaluates on one device of this machine, `settings.jobs` candidates at a time."""
+    """Evaluates on one device of this machine, `settings.jobs` candidates at a time.
 
-    def __init__(self, device: Device, settings: Settings, artifacts: ArtifactStore) -> None:
+    A GPU serves one of them at a time, by its lock; the others compile and are judged meanwhile.
+    """
+
+    def __init__(self, place: Workplace) -> None:
         """Start the worker threads; `close` ends them."""
-        self._device = device
-        self._settings = settings
-        self._artifacts = artifacts
+        self._place = place
         self._waiting: queue.SimpleQueue[_Ticket | None] = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._work, name=f"evaluator-{index}", daemon=True)
-            for index in range(settings.jobs)
+            for index in range(place.settings.jobs)
         ]
         for thread in self._threads:
             thread.start()
@@ -70,7 +67,7 @@ class LocalEvaluator:
             if not ticket.future.set_running_or_notify_cancel():
                 continue
             try:
-                evaluation = evaluate_job(ticket.job, self._device, self._settings, self._artifacts)
+                evaluation = evaluate_job(ticket.job, self._place)
             except BaseException as error:  # the future's reader is the frame that handles it
                 ticket.future.set_exception(error)
             else:

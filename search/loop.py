@@ -157,7 +157,7 @@ class _Session:
             store.queue_full(seq)
             self._evaluate(state, "full")
             member = store.reader.members()[seq]
-            if member.full is not None and member.full.status is Status.PASSED:
+            if member.is_confirmed:
                 # The file first: a finished run is never touched again.
                 text = pin_tune(member.source, member.tune)
                 write_durably(winner_path(store.folder), text.encode())
@@ -189,7 +189,8 @@ class _Session:
             if lease.infra_failures >= QUARANTINE_AFTER:
                 store.finish_evaluation(lease, _quarantined(state, lease), self.spent_s())
                 continue
-            member = store.reader.members()[lease.candidate]
+            members = store.reader.members()
+            member = members[lease.candidate]
             job = EvaluationJob(
                 id=f"{state.id}/{lease.candidate}/{level}",
                 kernel=state.settings.kernel,
@@ -198,6 +199,7 @@ class _Session:
                 tune=member.tune,
                 level=level,
                 arch=state.settings.arch,
+                baseline=_baseline(members),
             )
             running[self.search.evaluator.submit(job)] = lease
 
@@ -231,6 +233,12 @@ def _provenance(members: tuple[Member, ...]) -> str:
         if member.quick is not None and member.quick.latency is not None
     }
     return " and ".join(sorted(found)) or "unknown"
+
+
+def _baseline(members: tuple[Member, ...]) -> str | None:
+    """Return what the run's candidates are compared with; None while none was timed."""
+    speedups = (member.quick.speedup for member in members if member.quick is not None)
+    return next((speedup.unit for speedup in speedups if speedup is not None), None)
 
 
 def _quarantined(state: RunState, lease: Lease) -> Evaluation:

@@ -59,11 +59,22 @@ class Member:
     @property
     def is_refuted(self) -> bool:
         """Whether the full check found what the quick one did not."""
-        return self.full is not None and self.full.status is not Status.PASSED
+        return self.full is not None and not self.is_confirmed
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the full check passed, with a time that counts: an impossible one does not."""
+        full = self.full
+        return full is not None and full.status is Status.PASSED and full.cost is not None
+
+    @property
+    def cost(self) -> float | None:
+        """What orders it, less is better; None without a passed quick check (`Evaluation.cost`)."""
+        return None if self.quick is None else self.quick.cost
 
     @property
     def latency_us(self) -> float | None:
-        """The time that orders it, in microseconds; None without a passed quick check."""
+        """The time of one call, in microseconds; None without a passed quick check."""
         latency = None if self.quick is None else self.quick.latency
         return None if latency is None else latency.value
 

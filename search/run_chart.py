@@ -86,7 +86,8 @@ def _mark(scales: _Scales, entry: CandidateReport, is_winner: bool) -> str:
         shape = f"M{x - 4:.1f},{y - 4}l8,8m0,-8l-8,8"
         return f'<path class="failed" d="{shape}"><title>{escape(title)}</title></path>'
     y_us = scales.y(entry.latency_us)
-    title = f"#{entry.seq} {entry.latency_us:.3f} us {entry.provenance} {tune}"
+    speedup = "" if entry.speedup is None else f" {entry.speedup:.3f}x"
+    title = f"#{entry.seq} {entry.latency_us:.3f} us {entry.provenance}{speedup} {tune}"
     kind, radius = ("winner", 6) if is_winner else ("passed", 4)
     return (
         f'<circle class="{kind}" cx="{x:.1f}" cy="{y_us:.1f}" r="{radius}">'

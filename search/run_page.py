@@ -67,6 +67,9 @@ def _verdict(report: RunReport) -> str:
         f"Candidate {report.winner} passed the full check, {report.provenance}"
         f" {report.best_latency_us:.3f} us"
     )
+    if report.best_speedup is not None:
+        interval = _interval(report.best_speedup_interval)
+        text += f", {report.best_speedup:.3f} times the speed of {report.baseline}{interval}"
     if report.start_latency_us is None or report.ratio is None:
         return f"{text}; the start has no time to compare with."
     return (
@@ -77,7 +80,17 @@ def _verdict(report: RunReport) -> str:
 
 def _settings(report: RunReport) -> Iterable[tuple[str, str]]:
     yield "Run", f"{report.run}, {report.status}"
-    yield "Device", f"{report.device}, compiled for {report.arch}"
+    gpu = report.gpu
+    facts = "" if gpu is None else f" ({gpu.name}, {gpu.uuid}, driver {gpu.driver_version})"
+    yield "Device", f"{report.device}{facts}, compiled for {report.arch}"
+    for time in report.winner_times:
+        yield (
+            f"Winner at {escape(time.workload)}",
+            (
+                f"{time.latency_us:.3f} us measured, {_speedup(time.speedup)}"
+                f" {time.baseline or ''}{_interval(time.speedup_interval)}"
+            ),
+        )
     yield (
         "Search",
         (
@@ -93,7 +106,10 @@ def _settings(report: RunReport) -> Iterable[tuple[str, str]]:
 def _table(report: RunReport) -> Iterable[str]:
     place = {seq: index for index, seq in enumerate(report.ranking)}
     ordered = sorted(report.population, key=lambda e: (place.get(e.seq, len(place)), e.seq))
-    heads = ("#", "Round", "Tune", "Status", "Time in us", "Registers", "Full check", "Remark")
+    heads = (
+        *("#", "Round", "Tune", "Status", "Time in us", "Speedup", "Registers"),
+        *("Full check", "Remark"),
+    )
     yield f"<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>"
     for entry in ordered:
         yield f"<tr>{''.join(_cells(entry))}</tr>"
@@ -108,5 +124,14 @@ def _cells(entry: CandidateReport) -> Iterable[str]:
     yield f'<td class="number">{entry.seq}</td><td class="number">{entry.round}</td>'
     yield f"<td>{escape(tune)}</td><td>{escape(entry.status or 'not evaluated')}</td>"
     yield f'<td class="number">{escape(time)}</td>'
+    yield f'<td class="number">{_speedup(entry.speedup)}{_interval(entry.speedup_interval)}</td>'
     yield f'<td class="number">{"" if registers is None else registers}</td>'
     yield f"<td>{escape(entry.full_status or '')}</td><td>{escape(same or entry.summary)}</td>"
+
+
+def _speedup(speedup: float | None) -> str:
+    return "" if speedup is None else f"{speedup:.3f}x"
+
+
+def _interval(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else f" ({interval[0]:.3f} to {interval[1]:.3f})"

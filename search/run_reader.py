@@ -18,6 +18,10 @@ from .run_records import Event, RunState
 
 Row = dict[str, Any]
 
+# The workload that the kernel id ends with comes first: its values are the evaluation's own.
+_VALUES = """SELECT measurement.* FROM measurement JOIN run ORDER BY evaluation,
+    substr(kernel, -length(workload) - 1) <> '_' || workload, workload, metric"""
+
 
 class RunReader:
     """Reads one run through one connection."""
@@ -95,7 +99,7 @@ class RunReader:
 
     def _evaluations(self) -> dict[tuple[int, str], Evaluation]:
         values: dict[int, list[Value]] = defaultdict(list)
-        for row in self._rows("SELECT * FROM measurement ORDER BY evaluation, workload, metric"):
+        for row in self._rows(_VALUES):
             values[row.pop("evaluation")].append(Value.model_validate(row))
         artifacts: dict[int, dict[str, str]] = defaultdict(dict)
         for row in self._rows("SELECT * FROM evaluation_artifact ORDER BY evaluation, kind"):

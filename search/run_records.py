@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from kopt.config.settings import DEFAULT_ARCH
+from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
 
 from .budget import UNLIMITED, Budget
@@ -26,6 +27,9 @@ class RunSettings(Record):
     start_name: str
     """Its file name."""
     device: str
+    """sim, or cuda:N as it was counted when the run began."""
+    gpu: DeviceFacts | None = None
+    """The GPU that every candidate is timed on; None on sim, where times are estimates."""
     arch: str = DEFAULT_ARCH
     seed: int = 0
     beam_width: int = Field(default=4, gt=0)

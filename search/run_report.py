@@ -1,6 +1,7 @@
 """A run as a record for people and programs: `kopt runs`, `kopt runs show`, `kopt run --json`.
 
 Every time carries its provenance; on `sim` that is `estimated`, and nothing here calls it faster.
+On a GPU the speedups decide, which are ratios of paired replays.
 """
 
 import logging
@@ -13,11 +14,13 @@ from pydantic import Field
 
 from kopt.config.errors import KoptError, ToolError
 from kopt.config.settings import Settings
+from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status
 
 from .artifacts import open_artifacts
 from .beam import rank
+from .evaluator import Evaluation, Value
 from .loop import winner_path
 from .proposer import Member
 from .run_folders import find_run, run_folders
@@ -48,12 +51,26 @@ class CandidateReport(Record):
     latency_us: float | None
     provenance: Provenance
     """Of `latency_us`."""
+    speedup: float | None
+    """Baseline time / candidate time from paired replays; None where nothing was measured."""
+    speedup_interval: tuple[float, float] | None
+    """95 % interval."""
     registers_per_thread: int | None
     same_program_as: int | None
     """An earlier candidate with the same cubins and launches."""
     full_status: Status | None
     """Of the full check; None for all who were not put to it."""
     in_beam: bool
+
+
+class WinnerTime(Record):
+    """The winner at one workload that it claims, from the final benchmark."""
+
+    workload: str
+    latency_us: float
+    speedup: float | None
+    speedup_interval: tuple[float, float] | None
+    baseline: str | None
 
 
 class RunFacts(Record):
@@ -64,6 +81,8 @@ class RunFacts(Record):
     run: str
     kernel: str
     device: str
+    gpu: DeviceFacts | None
+    """None on sim."""
     arch: str
     created_us: int
     """Unix microseconds."""
@@ -77,7 +96,14 @@ class RunFacts(Record):
     provenance: Provenance
     """Of both latencies."""
     ratio: float | None
-    """Start latency / best latency. Of estimated latencies it is no measured speedup."""
+    """How many times as fast as the start the best is. Measured: the quotient of their speedups
+    against the same baseline. Estimated: that of their times, which is no measured speedup."""
+    baseline: str | None
+    """What candidates are timed against; None on sim."""
+    best_speedup: float | None
+    """Of the winner, from its final benchmark; of the leader while there is none."""
+    best_speedup_interval: tuple[float, float] | None
+    """95 % interval."""
     winner: int | None
     """`seq` of the candidate that passed the full check."""
     winner_path: str | None
@@ -99,6 +125,8 @@ class RunReport(RunFacts):
     candidate: str | None
     """Id of the winner's source."""
     winner_tune: dict[str, int] | None
+    winner_times: tuple[WinnerTime, ...]
+    """The named workload first; empty on sim and while there is no winner."""
     seed: int
     beam_width: int
     rounds: int
@@ -158,6 +186,7 @@ def report_run(reader: RunReader, folder: Path) -> RunReport:
         **_facts(state, members, folder),
         candidate=None if winner is None else winner.source_sha,
         winner_tune=None if winner is None else winner.tune,
+        winner_times=_winner_times(winner),
         seed=state.settings.seed,
         beam_width=state.settings.beam_width,
         rounds=state.settings.rounds,
@@ -170,23 +199,27 @@ def report_run(reader: RunReader, folder: Path) -> RunReport:
 def _facts(state: RunState, members: Sequence[Member], folder: Path) -> dict[str, Any]:
     leaders = rank(members)
     best = members[state.winner] if state.winner is not None else next(iter(leaders), None)
-    start_us = members[0].latency_us if members else None
-    best_us = None if best is None else best.latency_us
+    start = members[0] if members else None
+    speed = None if best is None else _final(best)
     abandoned = state.status == "running" and not is_run_locked(folder)
     return {
         "status": "interrupted" if abandoned else state.status,
         "run": state.id,
         "kernel": state.settings.kernel,
         "device": state.settings.device,
+        "gpu": state.settings.gpu,
         "arch": state.settings.arch,
         "created_us": state.created_us,
         "spent_s": state.spent_s,
         "candidates": len(members),
         "evaluated": sum(member.quick is not None for member in members),
-        "start_latency_us": start_us,
-        "best_latency_us": best_us,
+        "start_latency_us": None if start is None else start.latency_us,
+        "best_latency_us": None if speed is None else _number(speed.latency),
         "provenance": _provenance(best),
-        "ratio": start_us / best_us if start_us and best_us else None,
+        "ratio": start.cost / best.cost if start and best and start.cost and best.cost else None,
+        "baseline": None if speed is None or speed.speedup is None else speed.speedup.unit,
+        "best_speedup": None if speed is None else _number(speed.speedup),
+        "best_speedup_interval": None if speed is None else speed.speedup_interval,
         "winner": state.winner,
         "winner_path": None if state.winner is None else str(winner_path(folder)),
         "stop_reason": state.stop_reason,
@@ -209,6 +242,8 @@ def _candidate(member: Member, members: Sequence[Member], state: RunState) -> Ca
         summary="" if quick is None else quick.summary,
         latency_us=member.latency_us,
         provenance=_provenance(member),
+        speedup=None if quick is None else _number(quick.speedup),
+        speedup_interval=None if quick is None else quick.speedup_interval,
         registers_per_thread=None if registers is None else int(registers),
         same_program_as=_first_equal(member, members),
         full_status=None if member.full is None else member.full.status,
@@ -223,6 +258,38 @@ def _first_equal(member: Member, members: Sequence[Member]) -> int | None:
         if other.quick is not None and other.quick.equivalence == member.quick.equivalence:
             return other.seq
     return None
+
+
+def _final(member: Member) -> Evaluation | None:
+    """Return the evaluation that says most about speed: the final benchmark where there is one."""
+    timed = member.full is not None and member.full.speedup is not None
+    return member.full if timed else member.quick
+
+
+def _number(value: Value | None) -> float | None:
+    return None if value is None else value.value
+
+
+def _winner_times(winner: Member | None) -> tuple[WinnerTime, ...]:
+    full = None if winner is None else winner.full
+    if full is None or full.speedup is None:
+        return ()
+    times: list[WinnerTime] = []
+    for workload in dict.fromkeys(value.workload for value in full.values):
+        part = full.model_copy(
+            update={"values": tuple(v for v in full.values if v.workload == workload)}
+        )
+        if part.latency is not None and part.latency.value is not None:
+            times.append(
+                WinnerTime(
+                    workload=workload,
+                    latency_us=part.latency.value,
+                    speedup=_number(part.speedup),
+                    speedup_interval=part.speedup_interval,
+                    baseline=None if part.speedup is None else part.speedup.unit,
+                )
+            )
+    return tuple(times)
 
 
 def _provenance(member: Member | None) -> Provenance:

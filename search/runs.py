@@ -12,14 +12,15 @@ from kopt import __version__
 from kopt.config.errors import ToolError
 from kopt.config.settings import DEFAULT_ARCH, Settings, ensure_folder
 from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.plan_resolver import tune_choices
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
-from kopt.tools.device import Device
 
 from .artifacts import open_artifacts
 from .budget import UNLIMITED, Budget
+from .evaluate_job import Workplace
 from .local_evaluator import LocalEvaluator
 from .loop import Search, run_search
 from .proposer import Proposal
@@ -37,6 +38,8 @@ class RunRequest:
     start: Path | None = None
     """The source to start from; None for the problem's reference.cu."""
     device: str = "sim"
+    gpu: DeviceFacts | None = None
+    """What `device` is, if it is a GPU."""
     arch: str = DEFAULT_ARCH
     seed: int = 0
     beam_width: int = 4
@@ -66,6 +69,7 @@ def begin_run(request: RunRequest, settings: Settings) -> RunStore:
         start_sha=artifacts.put(start.source.encode()),
         start_name=start.name,
         device=request.device,
+        gpu=request.gpu,
         arch=request.arch,
         seed=request.seed,
         beam_width=request.beam_width,
@@ -77,13 +81,25 @@ def begin_run(request: RunRequest, settings: Settings) -> RunStore:
     return store
 
 
-def reopen_run(text: str, settings: Settings, budget: Budget | None = None) -> RunStore:
+def reopen_run(
+    text: str,
+    settings: Settings,
+    budget: Budget | None = None,
+    gpu: DeviceFacts | None = None,
+) -> RunStore:
     """Return the open store of the run that `text` names, ready to be driven on.
 
     A finished run is opened as it is, unless it had spent its budget and is given a larger one.
 
+    Args:
+        text: A run id, or an unmistakable part of one.
+        settings: Where runs lie.
+        budget: A larger one; None keeps the run's.
+        gpu: What it shall go on with; None for the simulator.
+
     Raises:
-        ToolError: No such run, another process holds it, or the problem has changed since.
+        ToolError: No such run, another process holds it, the problem has changed since, or the
+            device is another one.
     """
     store = RunStore(find_run(text, settings), open_artifacts(settings.home))
     try:
@@ -96,8 +112,8 @@ def reopen_run(text: str, settings: Settings, budget: Budget | None = None) -> R
                 f"the problem {problem.name} has changed since {state.id} began: start a new run"
             )
         wanted = budget or state.settings.budget
-        gets_more = state.status == "budget" and not state.settings.budget.covers(wanted)
-        if gets_more or not state.is_finished:
+        if goes_on(state, budget):
+            _refuse_another_device(state, gpu)
             store.resume(state.settings.model_copy(update={"budget": wanted}))
     except BaseException:
         store.close()
@@ -105,21 +121,25 @@ def reopen_run(text: str, settings: Settings, budget: Budget | None = None) -> R
     return store
 
 
+def goes_on(state: RunState, budget: Budget | None) -> bool:
+    """Return whether resuming a run has something left to do; a larger budget gives it more."""
+    wanted = budget or state.settings.budget
+    gets_more = state.status == "budget" and not state.settings.budget.covers(wanted)
+    return gets_more or not state.is_finished
+
+
 def drive_run(
-    store: RunStore,
-    device: Device,
-    settings: Settings,
-    on_event: Callable[[Event], None] | None = None,
+    store: RunStore, place: Workplace, on_event: Callable[[Event], None] | None = None
 ) -> RunState:
-    """Search on this machine until the run ends and return its final state.
+    """Search with the parts of `place` until the run ends and return its final state.
 
     Raises:
         KeyboardInterrupt: The user stopped it; the run is paused and can be resumed.
         KoptError: This machine cannot evaluate; the run is paused likewise.
     """
     run_settings = store.reader.state().settings
-    problem, workload = find_kernel(run_settings.kernel, settings.problems)
-    evaluator = LocalEvaluator(device, settings, store.artifacts)
+    problem, workload = find_kernel(run_settings.kernel, place.settings.problems)
+    evaluator = LocalEvaluator(place)
     source = store.reader.source(run_settings.start_sha)
     start = Candidate(source, run_settings.start_name)
     try:
@@ -134,6 +154,24 @@ def drive_run(
         )
     finally:
         evaluator.close()
+
+
+def _refuse_another_device(state: RunState, gpu: DeviceFacts | None) -> None:
+    """Refuse to go on with a device whose times do not compare with those that the run has."""
+    before = state.settings.gpu
+    if (before and before.uuid) == (gpu and gpu.uuid):
+        return
+    if before is None:
+        raise ToolError(f"{state.id} has estimates of sim: go on with --device sim")
+    now = "sim measures no time" if gpu is None else f"cuda:{gpu.index} is {_gpu_words(gpu)}"
+    raise ToolError(
+        f"{state.id} was measured on {_gpu_words(before)}, {now}: name the first by --device"
+        " cuda:N, or begin a new run"
+    )
+
+
+def _gpu_words(gpu: DeviceFacts) -> str:
+    return f"{gpu.name} ({gpu.uuid})"
 
 
 def _problem_digest(problem: Problem) -> str:

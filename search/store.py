@@ -226,7 +226,7 @@ class RunStore:
         self.close()
 
     def _emit_done(self, lease: Lease, evaluation: Evaluation) -> None:
-        latency = evaluation.latency
+        latency, speedup = evaluation.latency, evaluation.speedup
         self._emit(
             EventKind.EVALUATION_DONE,
             candidate=lease.candidate,
@@ -235,6 +235,8 @@ class RunStore:
             summary=evaluation.summary,
             latency_us=None if latency is None else latency.value,
             provenance=None if latency is None else latency.provenance.value,
+            speedup=None if speedup is None else speedup.value,
+            baseline=None if speedup is None else speedup.unit,
             done=self.reader.count(lease.level, "done"),
             known=self.reader.count(lease.level),
         )

@@ -82,14 +82,14 @@ def _pick(
 
 
 def _by_main_effects(choices: list[Choice], siblings: Sequence[Member]) -> list[Choice]:
-    """Order by the sum of the mean log latency of each value; unseen values count as average."""
+    """Order by the sum of the mean log cost of each value; unseen values count as average."""
     seen: dict[tuple[str, int], list[float]] = defaultdict(list)
     everything: list[float] = []
     for member in siblings:
-        if member.passed and member.latency_us:
-            everything.append(log(member.latency_us))
+        if member.passed and member.cost:
+            everything.append(log(member.cost))
             for item in member.tune.items():
-                seen[item].append(log(member.latency_us))
+                seen[item].append(log(member.cost))
     if not everything:
         return choices
     average = fmean(everything)

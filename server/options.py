@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from kopt.config.errors import SetupError, ToolError
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import DEFAULT_ARCH
 
@@ -26,6 +25,16 @@ def one_arch(_: click.Context, __: click.Parameter, text: str) -> str:
         raise click.BadParameter(f"{text!r} is not an architecture such as sm_100a or sm_90a")
     gpu_for_arch(text)
     return text
+
+
+def optional_arch(ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """Read `sm_90a`; None for None, which leaves it to the device.
+
+    Raises:
+        click.BadParameter: It is no architecture of nvcc's form.
+        ToolError: kopt has no data sheet for it.
+    """
+    return None if text is None else one_arch(ctx, parameter, text)
 
 
 def arch_list(ctx: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
@@ -56,20 +65,22 @@ def tune_values(_: click.Context, __: click.Parameter, text: str | None) -> dict
     return values
 
 
-def device_name(device: str) -> str:
-    """Return the device that `auto`, `sim` or `cuda:N` means in this version: always `sim`.
+def one_device(_: click.Context, __: click.Parameter, text: str) -> str:
+    """Read `auto`, `sim`, `cuda:N` or `cuda`, which is the first GPU.
 
     Raises:
-        SetupError: A GPU was asked for.
-        ToolError: No such kind of device.
+        click.BadParameter: No such kind of device.
     """
-    if device in ("auto", "sim"):
-        return "sim"
-    if re.fullmatch(r"cuda(:\d+)?", device):
-        raise SetupError(
-            f"--device {device}: this version evaluates on the CPU simulator only; use --device sim"
-        )
-    raise ToolError(f"--device {device!r} is unknown; allowed: auto, sim, cuda:0")
+    if text == "cuda":
+        return "cuda:0"
+    if not re.fullmatch(r"auto|sim|cuda:\d{1,4}", text):
+        raise click.BadParameter(f"{text!r} is unknown; allowed: auto, sim, cuda:0, cuda:1, ...")
+    return text
+
+
+def device_name(device: str) -> str:
+    """Return `device` as it is; for commands that read it themselves."""
+    return device
 
 
 def kernel_option(required: bool) -> Decorator:
@@ -88,8 +99,16 @@ device_option = click.option(
     "--device",
     default="auto",
     show_default=True,
+    callback=one_device,
     metavar="auto|sim|cuda:N",
-    help="Where candidates run; this version has the CPU simulator.",
+    help="Where candidates run: a GPU, counted within CUDA_VISIBLE_DEVICES, or the CPU simulator. "
+    "auto: cuda:0 where it can be used, else sim.",
+)
+device_arch_option = click.option(
+    "--arch",
+    callback=optional_arch,
+    metavar="ARCH",
+    help=f"Compiler target.  [default: the GPU's own; {DEFAULT_ARCH} on sim]",
 )
 tune_option = click.option(
     "--tune",

@@ -15,20 +15,21 @@ OnEvent = Callable[[Event], None]
 
 
 class BestSoFar:
-    """The least latency among the quick evaluations that passed, in words."""
+    """The best of the quick evaluations that passed, in words: by speedup, else by latency."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self.latency_us: float | None = None
+        self.cost: float | None = None
         self.text = "nothing has passed yet"
 
     def see(self, data: dict[str, Any]) -> None:
         """Take one EVALUATION_DONE into account."""
-        latency_us = data["latency_us"]
-        if latency_us is None or (self.latency_us is not None and latency_us >= self.latency_us):
+        speedup = data["speedup"]
+        cost = 1.0 / speedup if speedup else data["latency_us"]
+        if cost is None or (self.cost is not None and cost >= self.cost):
             return
-        self.latency_us = latency_us
-        self.text = f"best {latency_us:.3f} us {data['provenance']} (#{data['candidate']})"
+        self.cost = cost
+        self.text = f"best{_time_words(data)} (#{data['candidate']})"
 
 
 @contextmanager
@@ -41,6 +42,23 @@ def run_progress(quiet: bool) -> Generator[OnEvent, None, None]:
             yield _follow_on(bar)
     else:
         yield _follow_in_lines()
+
+
+def waiting_lines(quiet: bool) -> Callable[[str], None]:
+    """Return what tells who holds the GPU: a line when the number before this process changes.
+
+    A run asks for the GPU hundreds of times, and each time may wait for the same neighbor.
+    """
+    told = ""
+
+    def tell(text: str) -> None:
+        nonlocal told
+        place = text.partition(";")[0]
+        if place != told and not quiet:
+            told = place
+            click.echo(text, err=True)
+
+    return tell
 
 
 def _bar() -> Progress:
@@ -110,8 +128,15 @@ def _done_line(data: dict[str, Any], best: BestSoFar) -> str:
     if data["level"] == "full":
         return f"  #{data['candidate']} {data['status']}: {data['summary']}"
     best.see(data)
+    return (
+        f"  {data['done']}/{data['known']} #{data['candidate']} {data['status']}"
+        f"{_time_words(data)}; {best.text}"
+    )
+
+
+def _time_words(data: dict[str, Any]) -> str:
+    """Return ` 2.413 us measured, 1.213x flashinfer (PDL on)`; empty where nothing is known."""
     latency_us = data["latency_us"]
     time = "" if latency_us is None else f" {latency_us:.3f} us {data['provenance']}"
-    return (
-        f"  {data['done']}/{data['known']} #{data['candidate']} {data['status']}{time}; {best.text}"
-    )
+    ratio = "" if not data["speedup"] else f", {data['speedup']:.3f}x {data['baseline']}"
+    return f"{time}{ratio}"

@@ -5,17 +5,16 @@ from pathlib import Path
 
 import click
 
-from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.status import Status
 from kopt.server.console import print_record, print_views
+from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode
 from kopt.server.options import (
-    device_name,
+    device_arch_option,
     device_option,
     file_argument,
     kernel_option,
-    one_arch,
     tune_option,
 )
 from kopt.server.progress import status_line
@@ -23,13 +22,13 @@ from kopt.server.session import Session, command_body
 from kopt.server.target import find_target, refuse_unknown_tune
 from kopt.server.views.check_view import check_view
 from kopt.tools.check.stage import CheckRequest, check_candidate
-from kopt.tools.sim.device import SimDevice
 
 EPILOG = """\b
 Examples:
   kopt check mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048
   kopt check mine.cu --kernel silu_and_mul_b8xh14336 --level full --json
   kopt check mine.cu --kernel silu_and_mul_b8xh14336 --tune BLOCK=512
+  kopt check mine.cu --kernel silu_and_mul_b8xh14336 --device cuda:0
 
 \b
 Exit codes: 0 passed, 1 the candidate fell short (its status says how:
@@ -45,7 +44,7 @@ class CheckOptions:
     device: str
     level: CheckLevel
     seeds: tuple[int, ...]
-    arch: str
+    arch: str | None
     tune: dict[str, int] | None
 
 
@@ -77,26 +76,23 @@ def _seeds(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
     metavar="N,...",
     help="Visible seeds of the inputs; hidden ones are drawn beside them.",
 )
-@click.option(
-    "--arch",
-    default=DEFAULT_ARCH,
-    show_default=True,
-    callback=one_arch,
-    metavar="ARCH",
-    help="nvcc must accept the source for this one first.",
-)
+@device_arch_option
 @tune_option
 @command_body(CheckOptions)
 def command(session: Session, options: CheckOptions) -> int:
-    """Check a candidate against the fp64 oracle, on the CPU simulator.
+    """Check a candidate against the fp64 oracle, on a GPU or on the CPU simulator.
 
     Says passed, or the first thing that is wrong and where: a wrong element with its row and
-    column, an access out of bounds with kernel line, block and thread, a race, a divergence.
+    column. The simulator also finds accesses out of bounds with kernel line, block and thread,
+    races and divergence; a GPU runs what ships, raw PTX and tensor cores included.
     """
-    device_name(options.device)
     target = find_target(options.file, options.kernel, session.settings)
     refuse_unknown_tune(target, options.tune)
-    with status_line(quiet=session.as_json) as show:
+    choice = DeviceChoice(options.device, options.arch)
+    with (
+        status_line(quiet=session.as_json) as show,
+        opened_device(choice, session.settings, show) as opened,
+    ):
         request = CheckRequest(
             problem=target.problem,
             workload=target.workload,
@@ -104,10 +100,10 @@ def command(session: Session, options: CheckOptions) -> int:
             level=options.level,
             tune=options.tune,
             seeds=options.seeds,
-            arch=options.arch,
+            arch=opened.arch,
             progress=show,
         )
-        result = check_candidate(request, SimDevice(session.settings), session.settings)
+        result = check_candidate(request, opened.device, session.settings)
     if session.as_json:
         print_record(result)
     else:

@@ -8,25 +8,25 @@ from typing import Any
 import click
 
 from kopt.config.errors import KoptError, ToolError
-from kopt.config.gpu_specs import gpu_for_arch
 from kopt.search.budget import parse_budget
+from kopt.search.evaluate_job import Workplace
 from kopt.search.run_records import RunState
-from kopt.search.run_report import report_run
-from kopt.search.runs import RunRequest, begin_run, drive_run, reopen_run
+from kopt.search.run_report import RunReport, report_run, view_run
+from kopt.search.runs import RunRequest, begin_run, drive_run, goes_on, reopen_run
 from kopt.search.store import RunStore
 from kopt.server.console import print_record, print_views
+from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
 from kopt.server.exits import ExitCode, Interrupted
-from kopt.server.options import device_name, device_option
-from kopt.server.run_progress import run_progress
+from kopt.server.options import device_arch_option, device_option
+from kopt.server.run_progress import run_progress, waiting_lines
 from kopt.server.session import Session, command_body
 from kopt.server.views.run_view import run_view
-from kopt.tools.sim.device import SimDevice
 
 EPILOG = """\b
 Examples:
   kopt run --kernel add_rmsnorm_fp4quant_b128xh2048
   kopt run --kernel add_rmsnorm_fp4quant_b128xh2048 --start mine.cu --rounds 2
-  kopt run --kernel silu_and_mul_b8xh14336 --budget 10m --json
+  kopt run --kernel silu_and_mul_b8xh14336 --device cuda:0 --budget 10m
   kopt run --resume run-20260101-120000-000
 
 \b
@@ -61,7 +61,7 @@ class RunOptions:
 @click.command("run", epilog=EPILOG)
 @click.option("--kernel", metavar="ID", help="Kernel id (kopt list); not with --resume.")
 @device_option
-@click.option("--arch", metavar="ARCH", help=f"Compile for this one.  [default: {RunRequest.arch}]")
+@device_arch_option
 @click.option(
     "--rounds",
     type=click.IntRange(min=0),
@@ -91,43 +91,71 @@ class RunOptions:
 def command(session: Session, options: RunOptions) -> int:
     """Search for a faster kernel and say what was found.
 
-    Each round proposes candidates, compiles and checks them, and keeps the best by estimated
-    time; the best of all must pass the full check to be the winner.
+    Each round proposes candidates, compiles and checks them, and keeps the best: on a GPU by
+    their measured speed against the baseline, on the simulator by estimated time. The best of all
+    must pass the full check to be the winner.
     """
-    with closing(_open(session, options)) as store:
-        quiet = session.as_json and not options.progress
-        if not quiet:
-            click.echo(f"{store.folder.name} of {store.reader.state().settings.kernel}", err=True)
-        state = _drive(store, session, quiet)
-        report = report_run(store.reader, store.folder)
+    budget = None if options.budget is None else parse_budget(options.budget)
+    before = None if options.resume is None else _state_before(options, session)
+    if before is not None and not goes_on(before, budget):
+        report = _report(before.id, session)
+    else:
+        report = _search(session, options, before)
     if session.as_json:
         print_record(report)
     else:
         print_views(run_view(report))
-    return ExitCode.FELL_SHORT if state.winner is None else ExitCode.PASSED
+    return ExitCode.FELL_SHORT if report.winner is None else ExitCode.PASSED
 
 
-def _open(session: Session, options: RunOptions) -> RunStore:
+def _state_before(options: RunOptions, session: Session) -> RunState:
+    """Return where the run that is to be resumed stands."""
+    given = options.of_new_run()
+    if given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ToolError(f"{names} cannot be changed by --resume; only --budget can")
+    with view_run(options.resume or "", session.settings) as (reader, _):
+        return reader.state()
+
+
+def _report(run: str, session: Session) -> RunReport:
+    with view_run(run, session.settings) as (reader, folder):
+        return report_run(reader, folder)
+
+
+def _search(session: Session, options: RunOptions, before: RunState | None) -> RunReport:
+    """Open the device, drive the new or resumed run to its end and return its report."""
+    if before is None and options.kernel is None:
+        raise ToolError("name a kernel with --kernel ID (kopt list), or a run with --resume RUN")
+    quiet = session.as_json and not options.progress
+    device = options.device
+    if before is not None and device == "auto":
+        device = before.settings.device
+    choice = DeviceChoice(device, options.arch)
+    with (
+        opened_device(choice, session.settings, waiting_lines(quiet)) as opened,
+        closing(_open(session, options, opened)) as store,
+    ):
+        if not quiet:
+            click.echo(f"{store.folder.name} of {store.reader.state().settings.kernel}", err=True)
+        _drive(store, session, opened, quiet)
+        return report_run(store.reader, store.folder)
+
+
+def _open(session: Session, options: RunOptions, opened: OpenedDevice) -> RunStore:
     """Return the open store of the new or resumed run."""
     budget = None if options.budget is None else parse_budget(options.budget)
-    device = device_name(options.device)
-    if options.arch is not None:
-        gpu_for_arch(options.arch)  # refused here rather than by every evaluation of the run
-    given = options.of_new_run()
+    gpu = None if opened.timer is None else opened.timer.facts
     if options.resume is not None:
-        if given:
-            names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-            raise ToolError(f"{names} cannot be changed by --resume; only --budget can")
-        return reopen_run(options.resume, session.settings, budget)
-    if options.kernel is None:
-        raise ToolError("name a kernel with --kernel ID (kopt list), or a run with --resume RUN")
-    request = replace(RunRequest(options.kernel, device=device), **given)
+        return reopen_run(options.resume, session.settings, budget, gpu)
+    found = {"arch": opened.arch, "device": opened.device.name, "gpu": gpu}
+    request = RunRequest(**{**options.of_new_run(), **found})
     if budget is not None:
         request = replace(request, budget=budget)
     return begin_run(request, session.settings)
 
 
-def _drive(store: RunStore, session: Session, quiet: bool) -> RunState:
+def _drive(store: RunStore, session: Session, opened: OpenedDevice, quiet: bool) -> None:
     """Drive the run to its end.
 
     Raises:
@@ -136,10 +164,10 @@ def _drive(store: RunStore, session: Session, quiet: bool) -> RunState:
     """
     name = store.folder.name
     go_on = f"{name} is paused; go on with: kopt run --resume {name}"
-    device = SimDevice(session.settings)
+    place = Workplace(opened.device, opened.timer, session.settings, store.artifacts)
     try:
         with run_progress(quiet) as on_event:
-            return drive_run(store, device, session.settings, on_event)
+            drive_run(store, place, on_event)
     except KeyboardInterrupt as stop:
         raise Interrupted(f"interrupted; {go_on}") from stop
     except KoptError as error:

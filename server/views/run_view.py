@@ -1,4 +1,4 @@
-"""A run as text: the ranking with its estimated times, the status counts, the winner's file."""
+"""A run as text: the ranking with its times, the status counts, the winner's file."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,10 +12,11 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.status import Status
 from kopt.search.run_report import CandidateReport, RunReport, RunSummary
 
+from .bench_words import interval_words
 from .diagnostics import advice_text, status_text
 
 RANKED = 10  # the report has all
-COLUMNS = ("rank", "candidate", "round", "tune", "time", "vs start", "registers", "checked")
+COLUMNS = ("rank", "candidate", "round", "tune", "time", "speed", "registers", "checked")
 
 
 def run_view(report: RunReport) -> RenderableType:
@@ -35,7 +36,7 @@ def runs_table(summaries: Sequence[RunSummary]) -> RenderableType:
             run.status,
             run.kernel,
             f"{run.evaluated} of {run.candidates}",
-            _latency(run.best_latency_us, run.provenance),
+            _best(run),
             f"{datetime.fromtimestamp(run.created_us / 1e6, UTC):%Y-%m-%d %H:%M} UTC",
         )
     return table
@@ -79,7 +80,7 @@ def _ranked_cells(entry: CandidateReport, start_us: float | None) -> Iterator[st
     yield str(entry.round)
     yield tune_text(entry.tune)
     yield _latency(entry.latency_us, entry.provenance)
-    yield "-" if None in (start_us, entry.latency_us) else _ratio(start_us, entry.latency_us)
+    yield _speed(entry, start_us)
     yield "-" if entry.registers_per_thread is None else str(entry.registers_per_thread)
     yield "quick" if entry.full_status is None else f"full: {entry.full_status}"
 
@@ -89,8 +90,19 @@ def tune_text(tune: dict[str, int]) -> str:
     return ",".join(f"{name}={value}" for name, value in tune.items()) or "-"
 
 
-def _ratio(start_us: float | None, latency_us: float | None) -> str:
-    return f"{start_us / latency_us:.2f}x" if start_us and latency_us else "-"
+def _speed(entry: CandidateReport, start_us: float | None) -> str:
+    """Return the measured speedup with its interval, else the ratio of estimates to the start."""
+    if entry.speedup is not None and entry.speedup_interval is not None:
+        low, high = entry.speedup_interval
+        return f"{entry.speedup:.3f}x ({low:.3f} to {high:.3f})"
+    if start_us and entry.latency_us:
+        return f"{start_us / entry.latency_us:.2f}x start"
+    return "-"
+
+
+def _best(run: RunSummary) -> str:
+    time = _latency(run.best_latency_us, run.provenance)
+    return time if run.best_speedup is None else f"{time}, {run.best_speedup:.3f}x {run.baseline}"
 
 
 def _latency(latency_us: float | None, provenance: str) -> str:
@@ -119,11 +131,14 @@ def _failures(report: RunReport) -> Iterator[RenderableType]:
 
 
 def _provenance_note(report: RunReport) -> Text:
+    if report.gpu is not None:
+        return Text(
+            f"Times and speeds are measured on {report.gpu.name} ({report.device}); the order is"
+            f" that of the speeds, paired with {report.baseline or 'no baseline'}, 95 % intervals.",
+            style="yellow",
+        )
     gpu = gpu_for_arch(report.arch).name
-    if report.provenance == "estimated":
-        note = f"Times are estimated on {report.device} for {gpu}, not measured: docs/estimate.md."
-    else:
-        note = f"Times are {report.provenance} on {report.device} for {gpu}."
+    note = f"Times are estimated on {report.device} for {gpu}, not measured: docs/estimate.md."
     return Text(note, style="yellow")
 
 
@@ -131,8 +146,9 @@ def _ending(report: RunReport) -> Text:
     if report.winner is not None:
         tune = tune_text(report.winner_tune or {})
         improved = "the starting kernel itself" if report.winner == 0 else f"#{report.winner}"
+        final = "".join(f"\n  {line}" for line in _winner_lines(report))
         return Text(
-            f"Winner: {improved}, {tune}, passed the full check\n{report.winner_path}",
+            f"Winner: {improved}, {tune}, passed the full check{final}\n{report.winner_path}",
             style="bold green",
         )
     if report.status in ("paused", "interrupted", "budget"):
@@ -140,3 +156,13 @@ def _ending(report: RunReport) -> Text:
     if report.status == "running":
         return Text("Still running.")
     return Text("No winner: no candidate passed the full check.", style="bold red")
+
+
+def _winner_lines(report: RunReport) -> Iterator[str]:
+    """Yield the winner's final times, one line for each workload that it claims."""
+    for time in report.winner_times:
+        line = f"{time.workload}: {time.latency_us:.3f} us measured"
+        if time.speedup is not None and time.speedup_interval is not None:
+            evidence = interval_words(time.speedup_interval)
+            line += f", {time.speedup:.3f}x {time.baseline}, {evidence}"
+        yield line

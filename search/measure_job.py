@@ -1,0 +1,165 @@
+"""A checked candidate timed on a GPU: what the search keeps of the benchmark stage's results.
+
+A sweep's step is timed against the run's main baseline with one fixed number of pairs; a winner at
+every workload that it claims, with as many pairs as the verdicts need.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kopt.config.errors import SetupError
+from kopt.config.settings import Settings
+from kopt.kernels.bench_result import BenchResult, Comparison
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.domain import domain
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.problem import Workload
+from kopt.kernels.status import Provenance, Status, Verdict
+from kopt.tools.bench.request import MIN_PAIRS, BenchRequest, TimingDevice
+from kopt.tools.bench.stage import bench_candidate
+from kopt.tools.check.request import CheckRequest
+
+from .evaluator import (
+    BASELINE_LATENCY,
+    LATENCY,
+    SPEEDUP,
+    SPEEDUP_HIGH,
+    SPEEDUP_LOW,
+    EvaluationJob,
+    Value,
+)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What timing a candidate gave."""
+
+    status: Status
+    summary: str
+    """One line for people."""
+    values: tuple[Value, ...]
+    """Empty unless passed; of an impossible time there is none either."""
+    documents: dict[str, bytes]
+    """The results as JSON, by artifact kind."""
+
+
+def measure_job(
+    job: EvaluationJob,
+    checked: tuple[CheckRequest, CheckResult],
+    timer: TimingDevice,
+    settings: Settings,
+) -> Measurement:
+    """Time a candidate that has passed its check: the named workload first.
+
+    Raises:
+        SetupError: The baseline is another one than that of the run's other candidates.
+        InfraError: The device failed, not the candidate.
+    """
+    request, check = checked
+    base = BenchRequest(
+        problem=request.problem,
+        workload=request.workload,
+        candidate=request.candidate,
+        tune=request.tune,
+        compiler=request.compiler,
+        checked=check,
+    )
+    if job.level == "quick":
+        requests = [replace(base, min_pairs=MIN_PAIRS, max_pairs=MIN_PAIRS)]
+    else:
+        requests = [_at(base, check, workload) for workload in _workloads(request)]
+    results: list[tuple[Workload, BenchResult]] = []
+    for each in requests:
+        result = bench_candidate(each, timer, settings)
+        results.append((each.workload, result))
+        if result.status is not Status.PASSED or result.verdict is Verdict.IMPOSSIBLE:
+            break
+    _refuse_another_baseline(job, results[0][1])
+    return _measurement(results)
+
+
+def _workloads(request: CheckRequest) -> list[Workload]:
+    """Return every workload that the candidate claims, the named one first."""
+    header = parse_header(request.candidate, request.problem).header
+    claimed = () if header is None else domain(header, request.problem)
+    named = request.workload
+    return [named, *(workload for workload in claimed if workload.name != named.name)]
+
+
+def _at(base: BenchRequest, check: CheckResult, workload: Workload) -> BenchRequest:
+    """Return the request for one workload; a full check has passed on every one that is claimed."""
+    kernel = f"{base.problem.name}_{workload.name}"
+    return replace(base, workload=workload, checked=check.model_copy(update={"kernel": kernel}))
+
+
+def _refuse_another_baseline(job: EvaluationJob, result: BenchResult) -> None:
+    label = result.comparisons[0].baseline.label if result.comparisons else None
+    if None not in (job.baseline, label) and label != job.baseline:
+        raise SetupError(
+            f"the fastest baseline is {label} now, the run's other candidates were compared with"
+            f" {job.baseline}: begin a new run"
+        )
+
+
+def _measurement(results: Sequence[tuple[Workload, BenchResult]]) -> Measurement:
+    documents = {
+        "bench" if index == 0 else f"bench/{workload.name}": _document(result)
+        for index, (workload, result) in enumerate(results)
+    }
+    last = results[-1][1]
+    summaries = [_summary(workload, result) for workload, result in results]
+    if last.status is not Status.PASSED:
+        return Measurement(last.status, summaries[-1], (), documents)
+    if last.verdict is Verdict.IMPOSSIBLE:
+        return Measurement(Status.PASSED, summaries[-1], (), documents)
+    values = [value for workload, result in results for value in _values(workload, result)]
+    return Measurement(Status.PASSED, "; ".join(summaries), tuple(values), documents)
+
+
+def _document(result: BenchResult) -> bytes:
+    return result.model_dump_json(by_alias=True).encode()
+
+
+def _values(workload: Workload, result: BenchResult) -> Iterator[Value]:
+    def measured(metric: str, unit: str, value: float) -> Value:
+        return Value(
+            workload=workload.name,
+            metric=metric,
+            unit=unit,
+            provenance=Provenance.MEASURED,
+            value=value,
+        )
+
+    if result.latency is not None:
+        yield measured(LATENCY, "us", result.latency.median_us)
+    if result.warm_us is not None:
+        yield measured("warm_latency", "us", result.warm_us)
+    if not result.comparisons:
+        return
+    main = result.comparisons[0]
+    if main.speedup is not None and main.interval is not None:
+        unit = main.baseline.label
+        yield measured(SPEEDUP, unit, main.speedup)
+        yield measured(SPEEDUP_LOW, unit, main.interval[0])
+        yield measured(SPEEDUP_HIGH, unit, main.interval[1])
+    if main.baseline_latency is not None:
+        yield measured(BASELINE_LATENCY, "us", main.baseline_latency.median_us)
+
+
+def _summary(workload: Workload, result: BenchResult) -> str:
+    if result.status is not Status.PASSED:
+        errors = (found.message for found in result.diagnostics if found.severity == "error")
+        return next(errors, f"{workload.name}: {result.status} while it was timed")
+    if result.verdict is Verdict.IMPOSSIBLE:
+        return f"{workload.name}: impossible, shorter than the memory can deliver the bytes"
+    if not result.comparisons:
+        return f"{workload.name}: nothing to compare with"
+    return f"{workload.name}: {_comparison_words(result.comparisons[0])}"
+
+
+def _comparison_words(main: Comparison) -> str:
+    verdict = main.verdict.value.replace("_", " ")
+    if main.speedup is None or main.interval is None:
+        return f"{verdict} against {main.baseline.label}"
+    low, high = main.interval
+    return f"{main.speedup:.3f}x {main.baseline.label} ({low:.3f} to {high:.3f}), {verdict}"

@@ -1,0 +1,68 @@
+"""The device that a command runs on: opened by its name, with the architecture that fits it."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import DEFAULT_ARCH, Settings
+from kopt.tools.bench.request import TimingDevice
+from kopt.tools.device import Device
+from kopt.tools.open_device import gpu_problem, open_device
+from kopt.tools.sandbox.gpu_devices import gpu_devices
+from kopt.tools.sim.device import SimDevice
+
+
+@dataclass(frozen=True)
+class DeviceChoice:
+    """What the command line says about where candidates run."""
+
+    name: str
+    """auto, sim or cuda:N."""
+    arch: str | None = None
+    """Compiler target; None: the GPU's own, or the default on sim."""
+
+
+@dataclass(frozen=True)
+class OpenedDevice:
+    """Where candidates run, and what they are compiled for."""
+
+    device: Device
+    timer: TimingDevice | None
+    """The same device if it is a GPU; None for the simulator, which measures no time."""
+    arch: str
+
+
+@contextmanager
+def opened_device(
+    choice: DeviceChoice, settings: Settings, show: Callable[[str], None]
+) -> Generator[OpenedDevice]:
+    """Open the device that `choice` names; leaving ends its processes.
+
+    Args:
+        choice: A name, and perhaps an architecture.
+        settings: Of this process.
+        show: Told in words who holds the GPU while this process waits for it.
+
+    Raises:
+        ToolError: The architecture contradicts the GPU.
+        SetupError: There is no such GPU here, or what it needs is not installed.
+    """
+    if choice.name == "auto" and gpu_devices() and (problem := gpu_problem()):
+        show(f"on sim, although there is a GPU: {problem}")
+    with open_device(choice.name, settings, show) as device:
+        if isinstance(device, SimDevice):
+            yield OpenedDevice(device, None, choice.arch or DEFAULT_ARCH)
+        else:
+            yield OpenedDevice(device, device, _arch_of(device, choice))
+
+
+def _arch_of(device: TimingDevice, choice: DeviceChoice) -> str:
+    """Return what the GPU runs, unless something else was asked for."""
+    own = device.facts.arch
+    if choice.arch not in (None, own):
+        raise ToolError(
+            f"--arch {choice.arch}: {device.name} is {device.facts.name}, which runs {own}: leave"
+            " --arch out, or use --device sim"
+        )
+    return own

@@ -1,0 +1,66 @@
+"""The words of a benchmark: the sentences of its verdicts.
+
+One place for both, so that a bench, a run and the table of all kernels speak alike.
+"""
+
+from kopt.kernels.bench_result import Comparison
+from kopt.kernels.status import Verdict
+
+VERDICT_STYLES = {
+    Verdict.FASTER: "bold green",
+    Verdict.SLOWER: "bold red",
+    Verdict.INCONCLUSIVE: "bold",
+    Verdict.IMPOSSIBLE: "bold red",
+    Verdict.NOT_LIKE_FOR_LIKE: "bold yellow",
+    Verdict.ESTIMATED: "bold yellow",
+}
+
+
+def verdict_words(verdict: Verdict, main: Comparison | None) -> str:
+    """Return one sentence: the ratio with its interval, and what stands behind it."""
+    if verdict is Verdict.IMPOSSIBLE:
+        return (
+            "Impossible: shorter than the memory can deliver the bytes. The time counts for nothing"
+        )
+    if main is None:
+        return "Nothing to compare with: no baseline runs here"
+    name = main.baseline.label
+    if main.speedup is None or main.interval is None:
+        return f"Not compared with {name}: {verdict.value.replace('_', ' ')}"
+    digits = ratio_digits(main.interval)
+    ratio = f"{main.speedup:.{digits}f}x"
+    evidence = f"{interval_words(main.interval)}{_evidence(main)}"
+    match verdict:
+        case Verdict.FASTER:
+            return f"{ratio} faster than {name}, {evidence}"
+        case Verdict.SLOWER:
+            return f"Slower than {name}: {ratio} its speed, {evidence}"
+        case Verdict.INCONCLUSIVE:
+            return f"No difference from {name} that can be told: {ratio}, {evidence}"
+        case Verdict.NOT_LIKE_FOR_LIKE:
+            reasons = "; ".join(main.like_for_like.differences)
+            return f"Not like for like with {name} ({reasons}): {ratio}, {evidence}"
+        case Verdict.ESTIMATED:
+            return f"ESTIMATED, NOT MEASURED: {ratio} the speed of {name}"
+
+
+def interval_words(interval: tuple[float, float]) -> str:
+    """Return `95 % interval 1.20 to 1.22`."""
+    digits = ratio_digits(interval)
+    return f"95 % interval {interval[0]:.{digits}f} to {interval[1]:.{digits}f}"
+
+
+def ratio_digits(interval: tuple[float, float]) -> int:
+    """Return how many decimals of a ratio mean something: more would be noise."""
+    return 2 if interval[1] - interval[0] >= 0.01 else 3
+
+
+def percent(fraction: float) -> str:
+    """Return 0.0021 as `0.21 %`."""
+    return f"{fraction * 100:.2g} %"
+
+
+def _evidence(comparison: Comparison) -> str:
+    floor = comparison.noise_floor
+    noise = "" if floor is None else f", noise floor {percent(floor.threshold)}"
+    return f", {comparison.pairs} pairs{noise}"

@@ -31,6 +31,9 @@ COMMANDS = {
     "check": LazyCommand(
         "kopt.server.commands.check_file", "Check a candidate against the fp64 oracle."
     ),
+    "bench": LazyCommand(
+        "kopt.server.commands.bench_file", "Time a candidate against the library's kernel."
+    ),
     "profile": LazyCommand(
         "kopt.server.commands.profile_file", "What limits a candidate: static facts and roofline."
     ),
@@ -46,7 +49,8 @@ Examples:
   kopt list
   kopt show add_rmsnorm_fp4quant_b128xh2048
   kopt compile mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048 --arch sm_100a,sm_90a
-  kopt check mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048 --device sim
+  kopt check mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048
+  kopt bench mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048 --device cuda:0
   kopt run --kernel add_rmsnorm_fp4quant_b128xh2048
 
 \b
@@ -60,7 +64,7 @@ group = click.version_option(__version__, message="kopt %(version)s")(
         COMMANDS,
         name="kopt",
         help="Make CUDA kernels faster and prove it: compile for sm_100a, check against an fp64 "
-        "oracle, search. Needs no GPU.",
+        "oracle, time against FlashInfer, search. Needs a GPU to time, and none for the rest.",
         epilog=EPILOG,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )

@@ -1,11 +1,9 @@
 """`kopt doctor`: what this machine has of all that kopt uses, and how to get what is missing."""
 
-import os
 import platform
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import click
 
@@ -15,6 +13,7 @@ from kopt.config.settings import Settings, ensure_folder
 from kopt.kernels.problem_loader import load_problems
 from kopt.server.console import print_document, print_views
 from kopt.server.exits import ExitCode
+from kopt.server.gpu_findings import gpu_findings
 from kopt.server.session import Session, command_body
 from kopt.server.views.doctor_view import Finding, doctor_view
 from kopt.tools.cuda.toolchain import find_toolchain
@@ -26,6 +25,7 @@ Examples:
   kopt doctor --json
 
 \b
+Lines with "-" are optional; their text says how to get them. No GPU is needed.
 Exit codes: 0 all that is needed is here, 3 something is missing."""
 
 
@@ -41,7 +41,11 @@ class DoctorOptions:
 @click.command("doctor", epilog=EPILOG)
 @command_body(DoctorOptions)
 def command(session: Session, options: DoctorOptions) -> int:
-    """Show what this machine has of all that kopt uses, and how to get what is missing."""
+    """Show what this machine has of all that kopt uses, and how to get what is missing.
+
+    Compilers, sandbox, disk and problems; GPUs with their drivers and locks, the libraries of the
+    baselines, the profiler and whether it may read counters.
+    """
     settings = session.settings
     findings = [
         _require("Python", lambda: f"{platform.python_version()}, kopt {__version__}"),
@@ -52,7 +56,7 @@ def command(session: Session, options: DoctorOptions) -> int:
         _require("state folder", lambda: _state_folder(settings)),
         _require("problems", lambda: _problems(settings)),
         _require("processor", lambda: f"{settings.jobs} processes at once (KOPT_JOBS)"),
-        _gpu(),
+        *gpu_findings(settings),
     ]
     lacks = any(finding.is_required and not finding.is_present for finding in findings)
     if session.as_json:
@@ -121,12 +125,3 @@ def _problems(settings: Settings) -> str:
     problems = load_problems(settings.problems)
     kernels = sum(len(problem.kernel_ids) for problem in problems.values())
     return f"{len(problems)} problems, {kernels} kernels (kopt list)"
-
-
-def _gpu() -> Finding:
-    """Look for the driver's device files; this version does not use a GPU."""
-    has_gpu = os.access("/dev/nvidiactl", os.F_OK) or Path("/dev/dxg").exists()
-    detail = "found" if has_gpu else "none"
-    return Finding(
-        "GPU", has_gpu, False, f"{detail}; not needed: this version evaluates on the CPU simulator"
-    )

@@ -1,0 +1,233 @@
+"""`kopt bench FILE`: time a candidate against its baselines; `--all`: every kernel in one table."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import click
+
+from kopt.config.errors import SetupError
+from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.bench_table import BenchTable
+from kopt.kernels.status import Status, Verdict
+from kopt.server.console import print_record, print_views
+from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
+from kopt.server.exits import ExitCode
+from kopt.server.options import device_arch_option, device_option, tune_option
+from kopt.server.progress import Show, status_line
+from kopt.server.session import Session, command_body
+from kopt.server.target import Target, find_target, refuse_unknown_tune
+from kopt.server.views.bench_table_view import bench_table_markdown, bench_table_view
+from kopt.server.views.bench_view import bench_view
+from kopt.tools.bench.estimated import bench_estimated
+from kopt.tools.bench.every_kernel import TableRequest, bench_every, own_kernels
+from kopt.tools.bench.request import MAX_PAIRS, MIN_PAIRS, BaselineChoice, BenchRequest
+from kopt.tools.bench.stage import bench_candidate
+from kopt.tools.open_device import gpu_problem
+
+EPILOG = """\b
+Examples:
+  kopt bench mine.cu --kernel fused_add_rmsnorm_b128xh4096
+  kopt bench mine.cu --kernel fused_add_rmsnorm_b128xh4096 --tune BLOCK=512 --json
+  kopt bench mine.cu --kernel fused_add_rmsnorm_b128xh4096 --baseline reference
+  kopt bench --all --markdown table.md
+  kopt bench --all --kernel fused_add_rmsnorm --kernel silu --json
+
+\b
+The candidate is checked first (level quick), its timed outputs afterwards. Times
+come from pairs of replays in one process; the verdict is that of the whole 95 %
+interval against the noise of this device. On sim nothing is measured: the
+verdict is "estimated".
+Exit codes: 0 passed and not slower, 1 the candidate fell short (not passed,
+slower, impossible), 2 wrong usage, 3 this machine lacks something."""
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """What the command line asked for."""
+
+    file: Path | None
+    kernel: tuple[str, ...]
+    device: str
+    arch: str | None
+    tune: dict[str, int] | None
+    baseline: BaselineChoice | None
+    pairs: int | None
+    detail: Literal["concise", "full"]
+    every: bool
+    markdown: Path | None
+
+
+@click.command("bench", epilog=EPILOG)
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--kernel",
+    multiple=True,
+    metavar="ID",
+    help="Kernel id (kopt list). Default: the problem in whose folder the file lies. With --all: a "
+    "part of an id, may be given several times.",
+)
+@device_option
+@device_arch_option
+@tune_option
+@click.option(
+    "--baseline",
+    type=click.Choice(get_args(BaselineChoice)),
+    help="auto: the fastest library path that runs here, and the reference kernel. library: an "
+    "error where none runs. reference: that kernel alone. every: all library paths.  [default: "
+    "auto; with --all every]",
+)
+@click.option(
+    "--pairs",
+    type=click.IntRange(MIN_PAIRS, MAX_PAIRS),
+    metavar="N",
+    help=f"Timed pairs at least; up to {MAX_PAIRS} while the verdict is open.  [default:"
+    f" {MIN_PAIRS}]",
+)
+@click.option(
+    "--detail",
+    type=click.Choice(["concise", "full"]),
+    default="concise",
+    show_default=True,
+    help="full: the spread of the times, kernels, noise floors; with --json every pair.",
+)
+@click.option(
+    "--all", "every", is_flag=True, help="Every problem: its reference kernel and winners."
+)
+@click.option(
+    "--markdown",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the table of --all there as Markdown.",
+)
+@command_body(BenchOptions)
+def command(session: Session, options: BenchOptions) -> int:
+    """Time a candidate against the fastest library baseline and the reference kernel.
+
+    Says faster, slower or inconclusive with the ratio and its 95 % interval, and what stands
+    behind it. Paired replays over buffers larger than the L2, on a GPU; on the simulator only the
+    ratio of two estimates.
+    """
+    _refuse_contradictions(options)
+    if options.every:
+        return _bench_all(session, options)
+    target = find_target(options.file or Path(), next(iter(options.kernel), None), session.settings)
+    refuse_unknown_tune(target, options.tune)
+    choice = DeviceChoice(options.device, options.arch)
+    with (
+        status_line(quiet=session.as_json) as show,
+        opened_device(choice, session.settings, show) as opened,
+    ):
+        result = _bench(_request(target, options, show), opened, session)
+    if options.detail == "concise":
+        result = _without_pairs(result)
+    if session.as_json:
+        print_record(result)
+    else:
+        print_views(bench_view(str(options.file), result, options.detail == "full"))
+    return _exit_code(result)
+
+
+def _refuse_contradictions(options: BenchOptions) -> None:
+    """Refuse flags that do not go together.
+
+    Raises:
+        click.UsageError: The message says which.
+    """
+    if options.every and options.file is not None:
+        raise click.UsageError("--all takes no FILE: it times every problem's own kernels")
+    if not options.every and options.file is None:
+        raise click.UsageError("name a FILE to time, or --all for every problem's own kernels")
+    if options.every and options.tune is not None:
+        raise click.UsageError("--tune needs a FILE: the kernels of --all have their own values")
+    if not options.every and options.markdown is not None:
+        raise click.UsageError("--markdown needs --all")
+    if not options.every and len(options.kernel) > 1:
+        raise click.UsageError("a FILE is timed for one kernel: give --kernel once")
+
+
+def _request(target: Target, options: BenchOptions, show: Show) -> BenchRequest:
+    return BenchRequest(
+        problem=target.problem,
+        workload=target.workload,
+        candidate=target.candidate,
+        tune=options.tune,
+        baselines=options.baseline or "auto",
+        min_pairs=options.pairs or MIN_PAIRS,
+        progress=show,
+    )
+
+
+def _bench(request: BenchRequest, opened: OpenedDevice, session: Session) -> BenchResult:
+    if opened.timer is None:
+        return bench_estimated(request, opened.arch, opened.device, session.settings)
+    return bench_candidate(request, opened.timer, session.settings)
+
+
+def _without_pairs(result: BenchResult) -> BenchResult:
+    """Return the result without the ratios of its pairs, hundreds of numbers."""
+    bare = tuple(entry.model_copy(update={"log_ratios": ()}) for entry in result.comparisons)
+    return result.model_copy(update={"comparisons": bare})
+
+
+def _bench_all(session: Session, options: BenchOptions) -> ExitCode:
+    """Time every problem's own kernels and show, or write, one table."""
+    choice = DeviceChoice(options.device, options.arch)
+    with (
+        status_line(quiet=session.as_json) as show,
+        opened_device(choice, session.settings, show) as opened,
+    ):
+        if opened.timer is None:
+            reason = gpu_problem() if options.device == "auto" else "sim measures no time"
+            raise SetupError(f"kopt bench --all needs a GPU: {reason}")
+        request = TableRequest(
+            kernels=own_kernels(options.kernel, opened.arch, session.settings),
+            baselines=options.baseline or "every",
+            min_pairs=options.pairs or MIN_PAIRS,
+            progress=show,
+        )
+        table = bench_every(request, opened.timer, session.settings)
+    if options.markdown is not None:
+        _write(options.markdown, bench_table_markdown(table))
+    if session.as_json:
+        print_record(table if options.detail == "full" else _concise(table))
+    else:
+        print_views(bench_table_view(table))
+    return _table_exit_code(table)
+
+
+def _concise(table: BenchTable) -> BenchTable:
+    entries = tuple(
+        entry
+        if entry.result is None
+        else entry.model_copy(update={"result": _without_pairs(entry.result)})
+        for entry in table.entries
+    )
+    return table.model_copy(update={"entries": entries})
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise SetupError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _table_exit_code(table: BenchTable) -> ExitCode:
+    """Return 0 if all passed: a reference kernel slower than a library is no failure."""
+    if any(entry.machine_failed for entry in table.entries):
+        return ExitCode.MACHINE
+    results = [entry.result for entry in table.entries]
+    fine = all(
+        result is not None
+        and result.status is Status.PASSED
+        and result.verdict is not Verdict.IMPOSSIBLE
+        for result in results
+    )
+    return ExitCode.PASSED if fine else ExitCode.FELL_SHORT
+
+
+def _exit_code(result: BenchResult) -> ExitCode:
+    bad = result.verdict in (Verdict.SLOWER, Verdict.IMPOSSIBLE)
+    passed = result.status is Status.PASSED and not bad
+    return ExitCode.PASSED if passed else ExitCode.FELL_SHORT

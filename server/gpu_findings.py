@@ -1,0 +1,179 @@
+"""What `kopt doctor` says about GPUs: devices, libraries, profilers, locks. Nothing is imported.
+
+A GPU is optional, so nothing here is required; each line that lacks something ends with what mends
+it. No context is created and no profiler started.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from kopt.config.errors import KoptError, SetupError
+from kopt.config.settings import Settings
+from kopt.tools.gpu.discovery import FoundGpu, list_gpus
+from kopt.tools.gpu.nvidia_tools import (
+    HOW_TO_GET_NCU,
+    HOW_TO_GET_SANITIZER,
+    find_ncu,
+    find_sanitizer,
+)
+from kopt.tools.gpu.ticket_lock import TicketLock
+from kopt.tools.sandbox.gpu_devices import gpu_devices
+from kopt.tools.sandbox.ladder import available_level, run_sandboxed
+from kopt.tools.sandbox.policy import SandboxPolicy
+
+from .views.doctor_view import Finding
+
+EXTRA = "pip install 'kopt-mcp[gpu]'"
+TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cu130"
+DRIVER_PARAMETERS = Path("/proc/driver/nvidia/params")
+PROCESS_STATUS = Path("/proc/self/status")
+CAP_SYS_ADMIN = 21
+"""Bit of the capability. Source: capabilities(7), linux/capability.h."""
+FindDistribution = Callable[[str], Distribution]
+
+
+def gpu_findings(settings: Settings) -> Iterator[Finding]:
+    """Yield what this machine has of all that a GPU needs; the GPUs themselves first."""
+    gpus: tuple[FoundGpu, ...] = ()
+    try:
+        gpus = list_gpus()
+    except SetupError as error:
+        yield _optional("GPU", False, f"{error} (kopt works without one, on sim)")
+    yield from (_device(gpu) for gpu in gpus)
+    yield from (_lock(gpu) for gpu in gpus)
+    if gpus:
+        yield _sandboxed_devices(settings)
+    yield from package_findings()
+    yield profiler_finding(settings)
+    yield _sanitizer(settings)
+
+
+def package_findings(find: FindDistribution = distribution) -> Iterator[Finding]:
+    """Yield the Python packages of the gpu extra, by their metadata."""
+    yield _package(find, "CUDA bindings", "cuda-bindings", EXTRA)
+    yield _package(find, "NVML", "nvidia-ml-py", EXTRA)
+    yield _torch(find)
+    yield _package(
+        find,
+        "FlashInfer",
+        "flashinfer-python",
+        f"{EXTRA}; else the reference kernel is the baseline",
+    )
+    yield _package(
+        find,
+        "CuTe DSL",
+        "nvidia-cutlass-dsl",
+        "pip install nvidia-cutlass-dsl; else FlashInfer's CuTe paths are no baselines",
+    )
+
+
+def profiler_finding(settings: Settings) -> Finding:
+    """Return where Nsight Compute is, and whether it may read hardware counters here."""
+    tool = find_ncu(settings)
+    if tool is None:
+        detail = f"none; profiles go without hardware counters: {HOW_TO_GET_NCU}"
+        return _optional("Nsight Compute", False, detail)
+    if counters_are_permitted():
+        return _optional("Nsight Compute", True, f"{tool.name}: {tool.path}; may read counters")
+    return _optional(
+        "Nsight Compute",
+        False,
+        f"{tool.name}: {tool.path}; reading counters needs root with CAP_SYS_ADMIN, or the option"
+        " NVreg_RestrictProfilingToAdminUsers=0 of the nvidia module",
+    )
+
+
+def counters_are_permitted(
+    parameters: Path = DRIVER_PARAMETERS, process: Path = PROCESS_STATUS
+) -> bool:
+    """Return whether this process may read hardware counters, as far as files tell.
+
+    Args:
+        parameters: What the kernel module was loaded with.
+        process: Whose effective capabilities count.
+    """
+    restricted = re.search(r"^RmProfilingAdminOnly:\s*(\d+)", _text(parameters), re.MULTILINE)
+    if restricted is not None and restricted[1] == "0":
+        return True
+    effective = re.search(r"^CapEff:\s*([0-9a-f]+)", _text(process), re.MULTILINE)
+    return effective is not None and bool(int(effective[1], 16) >> CAP_SYS_ADMIN & 1)
+
+
+def _device(gpu: FoundGpu) -> Finding:
+    facts = gpu.facts
+    major, minor = facts.compute_capability
+    return _optional(
+        f"GPU {gpu.name}",
+        True,
+        f"{facts.name}, compute capability {major}.{minor} ({facts.arch}),"
+        f" {facts.memory_bytes / 2**30:.0f} GiB, driver {facts.driver_version},"
+        f" CUDA {facts.cuda_version}, {facts.uuid}",
+    )
+
+
+def _lock(gpu: FoundGpu) -> Finding:
+    name = f"lock of {gpu.name}"
+    try:
+        holder = TicketLock(gpu.facts.uuid).holder()
+    except KoptError as error:
+        return _optional(name, False, str(error))
+    return _optional(name, True, "free" if holder is None else f"held by {holder}: it will wait")
+
+
+def _sandboxed_devices(settings: Settings) -> Finding:
+    """Open the driver's control device at the level that a worker runs under."""
+    name = "GPU in the sandbox"
+    policy = SandboxPolicy(devices=gpu_devices(), wall_s=10.0)
+    opened = ["/bin/sh", "-c", "exec 3<>/dev/nvidiactl"]
+    try:
+        level = available_level(settings)
+        run = run_sandboxed(opened, policy, settings)
+    except KoptError as error:
+        return _optional(name, False, str(error))
+    if run.returncode == 0:
+        return _optional(name, True, f"{level} lets a worker use it")
+    said = run.stderr.decode(errors="replace").strip()
+    return _optional(
+        name, False, f"{level} does not let a worker open it ({said}): try KOPT_SANDBOX=plain"
+    )
+
+
+def _package(find: FindDistribution, name: str, package: str, mend: str) -> Finding:
+    try:
+        return _optional(name, True, f"{package} {find(package).version}")
+    except PackageNotFoundError:
+        return _optional(name, False, f"no {package}: {mend}")
+
+
+def _torch(find: FindDistribution) -> Finding:
+    try:
+        found = find("torch")
+    except PackageNotFoundError:
+        return _optional("PyTorch", False, f"no torch, which FlashInfer needs: {TORCH}")
+    # Written by torch's build; importing torch would take seconds.
+    version_file = Path(str(found.locate_file("torch/version.py")))
+    built = re.search(r"^cuda\b[^=\n]*=\s*'([\d.]+)'", _text(version_file), re.MULTILINE)
+    if built is None:
+        return _optional("PyTorch", False, f"torch {found.version} is built without CUDA: {TORCH}")
+    return _optional("PyTorch", True, f"torch {found.version}, built for CUDA {built[1]}")
+
+
+def _sanitizer(settings: Settings) -> Finding:
+    tool = find_sanitizer(settings)
+    if tool is None:
+        detail = f"none that is whole, for check --sanitize: {HOW_TO_GET_SANITIZER}"
+        return _optional("compute-sanitizer", False, detail)
+    return _optional("compute-sanitizer", True, f"{tool.name}: {tool.path}")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _optional(name: str, is_present: bool, detail: str) -> Finding:
+    return Finding(name, is_present, False, detail)

@@ -1,0 +1,93 @@
+"""A benchmark as text: the verdict in words first, then times, then what stands behind them.
+
+Every number says how it came about: measured on the device, computed from the definition and data
+sheets, or estimated.
+"""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.kernels.bench_result import BenchResult, Comparison, Latency
+from kopt.kernels.status import Status, Verdict
+
+from .bench_facts import fact_lines, full_fact_lines
+from .bench_words import VERDICT_STYLES, verdict_words
+from .diagnostics import advice_text, diagnostics_text, short_id, status_text
+
+
+def bench_view(name: str, result: BenchResult, is_full: bool) -> RenderableType:
+    """Return the result of timing the file `name`; `is_full` adds the spread and the set-up."""
+    return Group(*_parts(name, result, is_full))
+
+
+def _parts(name: str, result: BenchResult, is_full: bool) -> Iterator[RenderableType]:
+    yield _verdict_line(result)
+    gpu = "" if result.gpu is None else f", {result.gpu.name}"
+    tune = "".join(f", {key}={value}" for key, value in result.tune.items())
+    yield Text(
+        f"{result.kernel}  {name} ({short_id(result.candidate)}) on {result.device}{gpu}{tune}",
+        style="dim",
+    )
+    if result.diagnostics:
+        yield diagnostics_text(name, result.diagnostics)
+    if result.status is not Status.PASSED:
+        yield advice_text(result.status)
+    if result.latency is not None:
+        yield _times_table(result, is_full)
+    lines = full_fact_lines(result) if is_full else fact_lines(result)
+    yield from (Text(line) for line in lines)
+    if result.verdict is Verdict.ESTIMATED:
+        yield Text(
+            "Nothing here was measured. On a machine with a GPU: --device cuda:0.", "bold yellow"
+        )
+
+
+def _verdict_line(result: BenchResult) -> Text:
+    if result.verdict is None:
+        return Text.assemble(status_text(result.status), "  not timed")
+    style = VERDICT_STYLES[result.verdict]
+    main = result.comparisons[0] if result.comparisons else None
+    return Text(verdict_words(result.verdict, main), style)
+
+
+def _times_table(result: BenchResult, is_full: bool) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("timed", no_wrap=True)
+    table.add_column("median", justify="right", no_wrap=True)
+    if is_full:
+        for column in ("p10", "p90", "least", "replays"):
+            table.add_column(column, justify="right")
+    for column in ("speedup", "95 % interval", "pairs", "verdict"):
+        table.add_column(column, justify="left" if column == "verdict" else "right")
+    spread = 4 if is_full else 0
+    assert result.latency is not None  # the caller looked
+    table.add_row("candidate", *_latency_cells(result.latency, is_full))
+    for comparison in result.comparisons:
+        latency = comparison.baseline_latency
+        cells = ["-", *[""] * spread] if latency is None else _latency_cells(latency, is_full)
+        table.add_row(comparison.baseline.label, *cells, *_comparison_cells(comparison))
+    if result.null_kernel_us is not None:
+        table.add_row("empty kernels", f"{result.null_kernel_us:.3f} us measured")
+    return table
+
+
+def _latency_cells(latency: Latency, is_full: bool) -> list[str]:
+    cells = [f"{latency.median_us:.3f} us {latency.provenance}"]
+    if is_full:
+        cells += [f"{part:.3f}" for part in (latency.p10_us, latency.p90_us, latency.min_us)]
+        cells.append(str(latency.replays))
+    return cells
+
+
+def _comparison_cells(comparison: Comparison) -> Iterator[str]:
+    if comparison.speedup is None or comparison.interval is None:
+        yield from ("-", "-", str(comparison.pairs or "-"))
+    else:
+        low, high = comparison.interval
+        yield f"{comparison.speedup:.3f}x"
+        yield f"{low:.3f} to {high:.3f}"
+        yield str(comparison.pairs)
+    yield comparison.verdict.value.replace("_", " ")

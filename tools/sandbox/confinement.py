@@ -22,6 +22,7 @@ SYSTEM_PATHS = (
     "/nix/store",
     "/gnu/store",
 )
+KERNEL_SETTINGS = "/proc/sys"
 DEVICE_FACTS = "/sys"
 """Where drivers describe their devices: PCI addresses, NUMA nodes, module versions."""
 READABLE_DEVICES = ("/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -116,6 +117,8 @@ def _bwrap_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[st
         if os.path.exists(path):
             arguments += ["--ro-bind", path, path]
     arguments += ["--proc", "/proc", "--dev", "/dev"]
+    # Root writes here without any capability: its files ask for the user alone.
+    arguments += ["--ro-bind", KERNEL_SETTINGS, KERNEL_SETTINGS]
     if policy.devices:
         # A private /dev/shm: what computes beside a driver (OpenMP, semaphores) writes there.
         arguments += ["--ro-bind", DEVICE_FACTS, DEVICE_FACTS, "--tmpfs", "/dev/shm"]

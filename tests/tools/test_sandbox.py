@@ -186,6 +186,21 @@ def test_write_outside_is_refused_and_inside_works(file_level: Level, tmp_path: 
     assert not (tmp_path / "outside").exists()
 
 
+@pytest.mark.parametrize("devices", [(), (Path("/dev/null"),)], ids=["bare", "devices"])
+def test_settings_of_the_kernel_cannot_be_written(
+    file_level: Level, devices: tuple[Path, ...]
+) -> None:
+    code = (
+        "import os\n"
+        "for path in ('/proc/sys/kernel/core_pattern', '/proc/sys/kernel/hostname',\n"
+        "             '/proc/sysrq-trigger', '/proc/sys/vm/drop_caches'):\n"
+        "    try: os.open(path, os.O_WRONLY); print('opened', path)\n"
+        "    except OSError: print('refused')"
+    )
+    run = file_level.run(code, replace(file_level.policy, devices=devices))
+    assert run.stdout == b"refused\n" * 4
+
+
 def test_folder_in_shared_memory_can_be_writable_and_nothing_beside_it(file_level: Level) -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm") as shared:
         policy = replace(file_level.policy, writable=(Path(shared),))
@@ -251,3 +266,24 @@ def test_processes_outside_cannot_be_signalled(level: Level) -> None:
         "    except OSError: print('refused')"
     )
     assert level.run(code).stdout == b"refused\n" * 4
+
+
+def test_leaving_the_process_group_seems_to_work_and_does_nothing(level: Level) -> None:
+    run = level.run(
+        "import os; before = os.getpgrp(); os.setpgid(0, 0); print(os.getpgrp() == before)"
+    )
+    program = "import os; os.setpgid(os.fork() or 0, 0); print(os.getpgrp() != os.getpid())"
+    assert run.stdout == b"True\n"
+    assert level.run(program).stdout.startswith(b"False")
+
+
+def test_without_a_limit_processor_time_is_not_bounded(level: Level) -> None:
+    code = "import resource; print(resource.getrlimit(resource.RLIMIT_CPU))"
+    assert level.run(code, replace(level.policy, cpu_s=None)).stdout == b"(-1, -1)\n"
+
+
+def test_end_of_a_long_stderr_is_kept(level: Level) -> None:
+    code = "import sys; sys.stderr.write('y' * 100_000 + 'the last words')"
+    run = level.run(code, replace(level.policy, output_bytes=1000))
+    assert run.stderr == b"y" * 1000
+    assert run.stderr_end.endswith(b"the last words")

@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.tools.pollable_event import PollableEvent
+from kopt.tools.sandbox.ladder import run_sandboxed
 from support.sandbox_level import HANG_LIMIT_S, LEVELS, PYTHON, Level, open_level
 
 
@@ -68,6 +71,36 @@ def test_orphan_does_not_survive_the_program(level: Level, lifeline: int) -> Non
     assert (run.timed_out, run.returncode, run.stderr) == (False, 0, b"holding")
     assert os.read(lifeline, 2) == b"+"
     assert os.read(lifeline, 1) == b""  # would raise BlockingIOError while a holder lives
+
+
+SPIN = HOLD_LIFELINE + "if os.fork() == 0:\n    hold()\nwhile True: pass"
+
+
+def test_event_of_another_thread_ends_a_spinning_program_and_its_children(
+    level: Level, lifeline: int
+) -> None:
+    stop = PollableEvent()
+    policy = replace(level.policy, wall_s=3600.0)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_sandboxed, [PYTHON, "-ISc", SPIN], policy, level.settings, stop)
+        assert _read_lifeline(lifeline) == b"+"
+        stop.set()
+        run = running.result(HANG_LIMIT_S)
+    assert (run.stopped, run.timed_out, run.returncode) == (True, False, -signal.SIGKILL)
+    assert os.read(lifeline, 1) == b""  # would raise BlockingIOError while a holder lives
+
+
+def test_event_that_is_set_before_the_start_ends_the_program_too(level: Level) -> None:
+    stop = PollableEvent()
+    stop.set()
+    command = [PYTHON, "-ISc", "while True: pass"]
+    assert run_sandboxed(command, level.policy, level.settings, stop).stopped
+
+
+def test_event_that_is_never_set_changes_nothing(level: Level) -> None:
+    command = [PYTHON, "-ISc", "print('done')"]
+    run = run_sandboxed(command, level.policy, level.settings, PollableEvent())
+    assert (run.stopped, run.returncode, run.stdout) == (False, 0, b"done\n")
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])

@@ -43,6 +43,11 @@ def run_nvcc_keeping_ptx(job: CompileJob, context: CompileContext) -> CompilerRu
     return _run(job, context, ("-lineinfo", "-keep"))
 
 
+def run_nvcc_with_lines(job: CompileJob, context: CompileContext) -> CompilerRun:
+    """Compile `job` with a line table, for tools that name source lines; see `line_cubin.py`."""
+    return _run(job, context, ("-lineinfo",))
+
+
 def _run(job: CompileJob, context: CompileContext, extra: Sequence[str]) -> CompilerRun:
     with tempfile.TemporaryDirectory(dir=context.work_folder(), prefix="nvcc-") as scratch:
         work = Path(scratch)

@@ -1,0 +1,54 @@
+"""The files between `one_shot.py` and its child `worker/one_shot.py`: one request, one answer.
+
+Files and not messages, because a profiler or a sanitizer stands between the two.
+"""
+
+from pathlib import Path
+
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.record import Record
+
+from .messages import ArrayFile, Fault
+
+REQUEST_FILE = "request.json"
+ANSWER_FILE = "answer.json"
+CUBIN_FILE = "candidate.cubin"
+INPUTS_FILE = "inputs.bin"
+
+
+class OneShotRequest(Record):
+    """Run a plan over buffers that are allocated one by one with their exact size."""
+
+    device_uuid: str
+    problem: Problem
+    workload: Workload
+    plan: LaunchPlan
+    """As it is launched."""
+    inputs: ArrayFile
+    calls: int = 1
+    """Times that the plan is run on the same buffers."""
+
+
+class OneShotBuffer(Record):
+    """Where a buffer lay: turns the addresses that a tool names into names."""
+
+    name: str
+    """Tensor or scratch buffer."""
+    address: int
+    size_bytes: int
+
+
+class OneShotAnswer(Record):
+    """Written before the first launch and again at the end."""
+
+    buffers: tuple[OneShotBuffer, ...] = ()
+    calls: int = 0
+    """How many ran to their end."""
+    fault: Fault | None = None
+
+
+def read_answer(folder: Path) -> OneShotAnswer | None:
+    """Return the last answer; None if the child did not get as far as the buffers."""
+    path = folder / ANSWER_FILE
+    return OneShotAnswer.model_validate_json(path.read_bytes()) if path.is_file() else None

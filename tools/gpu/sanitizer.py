@@ -1,0 +1,220 @@
+"""compute-sanitizer over one candidate: four tools, each in a run of its own over fresh buffers.
+
+It finds what values do not show: accesses outside a tensor that hit nothing, reads of memory that
+nobody wrote, races on shared memory, barriers that some threads miss. It takes seconds a tool, so
+that it runs on request and before a promotion, not in every check. docs/sanitizer.md says what each
+tool sees and what it does not.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.sanitizer_result import (
+    SANITIZER_TOOLS,
+    SanitizerResult,
+    SanitizerRun,
+    SanitizerTool,
+)
+from kopt.kernels.status import Status
+from kopt.tools.bench.request import TimingDevice
+from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.launchable import Launchable, Subject, make_launchable
+
+from .nvidia_tools import HOW_TO_GET_SANITIZER, NvidiaTool, find_sanitizer
+from .one_shot import Examination, Examined, OneShot, examine, report_folder
+from .sanitizer_findings import Findings, judge_records
+from .sanitizer_log import read_log
+from .ticket_lock import TicketLock
+
+LIMIT_S = 120.0
+"""Wall time of one tool; instrumented code is 10 to 100 times slower."""
+PRINTED = 200
+"""Records that a tool prints; it counts the rest."""
+_LOG = "log.txt"
+
+
+@dataclass(frozen=True)
+class SanitizeRequest:
+    """What to examine."""
+
+    problem: Problem
+    workload: Workload
+    candidate: Candidate
+    tune: Mapping[str, int] | None = None
+    """Tune values by name; those left out have their default."""
+    tools: tuple[SanitizerTool, ...] = SANITIZER_TOOLS
+    limit_s: float = LIMIT_S
+    progress: Callable[[str], None] | None = None
+    """Called with a short line before each tool."""
+
+
+def sanitize(request: SanitizeRequest, device: TimingDevice, settings: Settings) -> SanitizerResult:
+    """Return what the tools found. A machine without them gives runs that are `unavailable`.
+
+    Args:
+        request: The candidate; whether it computes the right values is not looked at.
+        device: The GPU; only its name, its facts and its limits are used, none of its workers.
+        settings: Where compute-sanitizer is, and where its logs are kept.
+
+    Raises:
+        ToolError: The candidate has no plan for this GPU.
+        SetupError: No compiler or no sandbox, or KOPT_HOME cannot be written.
+        InfraError: The machine failed under the work; it may be tried again.
+    """
+    started = time.monotonic()
+    subject = Subject(request.problem, request.workload, request.candidate, request.tune or {})
+    compiled = compile_candidate(
+        CompileRequest(
+            problem=request.problem,
+            workload=request.workload,
+            candidate=request.candidate,
+            archs=(device.facts.arch,),
+            tune=request.tune,
+        ),
+        settings,
+    )
+    tool = find_sanitizer(settings)
+    base = SanitizerResult(
+        status=compiled.status,
+        kernel=subject.kernel,
+        candidate=request.candidate.id,
+        tune=dict(request.tune or {}),
+        device=device.name,
+        gpu=device.facts,
+        sanitizer=tool.name if tool else None,
+        diagnostics=compiled.diagnostics,
+        elapsed_s=0.0,
+    )
+    runs: tuple[SanitizerRun, ...] = ()
+    if compiled.status is Status.PASSED:
+        gpu = device.gpu
+        if gpu is None:
+            raise ValueError("the sanitizer examines a GPU's execution, not the simulator's")
+        launchable = make_launchable(subject, compiled, gpu)
+        runs = _runs(request, launchable, tool, device, settings)
+    found = next((run.status for run in runs if run.status is not Status.PASSED), None)
+    return base.model_copy(
+        update={
+            "status": found or compiled.status,
+            "runs": runs,
+            "elapsed_s": time.monotonic() - started,
+        }
+    )
+
+
+def _runs(
+    request: SanitizeRequest,
+    launchable: Launchable,
+    program: NvidiaTool | None,
+    device: TimingDevice,
+    settings: Settings,
+) -> tuple[SanitizerRun, ...]:
+    if program is None:
+        reason = f"no whole compute-sanitizer found: {HOW_TO_GET_SANITIZER}"
+        return tuple(_unavailable(tool, reason) for tool in request.tools)
+    lined = launchable.lined_cubin(settings)
+    subject = launchable.subject
+    shot = OneShot(
+        problem=subject.problem,
+        workload=subject.workload,
+        plan=launchable.plan,
+        cubin=lined or launchable.cubin,
+        inputs=subject.inputs(),
+        device_uuid=device.facts.uuid,
+    )
+    folder = report_folder(settings, subject.kernel, subject.candidate.id, launchable.defines)
+    runs: list[SanitizerRun] = []
+    for tool in request.tools:
+        if request.progress is not None:
+            request.progress(f"compute-sanitizer: {tool}")
+        examination = Examination(
+            tool=program,
+            arguments=lambda scratch, tool=tool: sanitizer_arguments(tool, program, scratch),
+            outputs=(_LOG,),
+            keep_in=folder,
+            prefix=f"{tool}-",
+            wall_s=request.limit_s,
+        )
+        with TicketLock(device.facts.uuid).hold():
+            examined = examine(shot, examination, settings)
+        runs.append(_judge(tool, examined, request.limit_s))
+    return tuple(runs)
+
+
+def sanitizer_arguments(tool: SanitizerTool, program: NvidiaTool, scratch: Path) -> list[str]:
+    """Return the options of one run; newer ones only where the program has them."""
+    arguments = [
+        "--tool",
+        tool,
+        "--log-file",
+        str(scratch / _LOG),
+        "--target-processes",
+        "application-only",
+        "--print-limit",
+        str(PRINTED),
+        "--show-backtrace",
+        "device",  # the host's frames are kopt's own
+    ]
+    if tool == "memcheck":
+        arguments += ["--report-api-errors", "no"]
+    if tool == "initcheck" and "initcheck-address-space" in program.options:
+        arguments += ["--initcheck-address-space", "all"]
+    return arguments
+
+
+def _judge(tool: SanitizerTool, examined: Examined, limit_s: float) -> SanitizerRun:
+    """Return what one run says.
+
+    `passed` needs evidence: the tool's own summary of nothing found, and the child's word that the
+    plan ran to its end. A tool that never saw a launch reports no errors either.
+    """
+    log_path = examined.files.get(_LOG, examined.printed_path)
+    log = read_log(log_path.read_text("utf-8", errors="replace"))
+    answer = examined.answer
+    found = judge_records(tool, log.records, answer.buffers if answer else ())
+    run = SanitizerRun(
+        tool=tool,
+        outcome="passed",
+        status=found.status,
+        findings=found.diagnostics,
+        log_path=str(log_path),
+        sandbox=examined.run.level,
+        elapsed_s=examined.run.elapsed_s,
+    )
+    if found.status is not Status.PASSED:
+        return run.model_copy(update={"outcome": "findings"})
+    if examined.run.timed_out:
+        reason = f"it did not end within {limit_s:g} s; a smaller workload may"
+        return run.model_copy(update={"outcome": "timeout", "reason": reason})
+    reason = _why_not_judged(examined, found, log.reported)
+    if reason is not None:
+        return run.model_copy(update={"outcome": "unavailable", "reason": reason})
+    return run
+
+
+def _why_not_judged(examined: Examined, found: Findings, reported: int | None) -> str | None:
+    answer = examined.answer
+    if found.trouble is not None:
+        return f"compute-sanitizer: {found.trouble}"
+    if answer is not None and answer.fault is not None:
+        return f"the plan ended with {answer.fault.code} ({answer.fault.message}), unexplained"
+    if reported is None:
+        last = examined.printed.strip().splitlines()[-1:] or ["no output"]
+        return f"compute-sanitizer ended without a summary: {last[0][:200]}"
+    if answer is None or answer.calls == 0:
+        last = examined.printed.strip().splitlines()[-1:] or ["no output"]
+        return f"the plan was not run to its end: {last[0][:200]}"
+    if reported > found.harmless:
+        return f"compute-sanitizer counts {reported} errors that kopt cannot read; see the log"
+    return None
+
+
+def _unavailable(tool: SanitizerTool, reason: str) -> SanitizerRun:
+    return SanitizerRun(
+        tool=tool, outcome="unavailable", status=Status.PASSED, reason=reason, elapsed_s=0.0
+    )

@@ -1,0 +1,96 @@
+"""One launch plan in a process of its own: what Nsight Compute and compute-sanitizer run.
+
+    python -P -m kopt.tools.gpu.worker.one_shot FOLDER
+
+Every tensor and scratch buffer is an allocation of its own with its exact size, without guard zones
+and poison, so that the driver's own bounds are the tensor's and outputs are uninitialized. It times
+nothing, compares nothing and hands no values out: a timed or a checked run is the worker's.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from kopt.config.errors import InfraError
+from kopt.tools.gpu.array_file import read_arrays
+from kopt.tools.gpu.one_shot_files import (
+    ANSWER_FILE,
+    CUBIN_FILE,
+    REQUEST_FILE,
+    OneShotAnswer,
+    OneShotBuffer,
+    OneShotRequest,
+)
+
+from . import driver
+from .buffer_layout import call_sizes
+from .driver import Stream
+from .failure import Failure, step
+from .launcher import LaunchDevice, PlanCache
+
+
+def main(folder: Path) -> int:
+    """Run the request in `folder`; a fault is part of the answer and no failure of this process."""
+    request = OneShotRequest.model_validate_json((folder / REQUEST_FILE).read_bytes())
+    answer = OneShotAnswer()
+    try:
+        stream, sm_count = _open(request.device_uuid)
+        with step("allocate"):
+            buffers = _buffers(request, folder, stream)
+        answer = OneShotAnswer(buffers=buffers)
+        _write(folder, answer)
+        plans = PlanCache(LaunchDevice(stream, sm_count))
+        loaded = plans.load(folder / CUBIN_FILE, request.plan, request.problem)
+        call = loaded.bind({buffer.name: buffer.address for buffer in buffers})
+        for calls in range(1, request.calls + 1):
+            call()
+            with step("run"):
+                driver.synchronize_stream(stream)
+            answer = answer.model_copy(update={"calls": calls})
+    except Failure as failure:
+        answer = answer.model_copy(update={"fault": failure.fault})
+    _write(folder, answer)
+    return 0
+
+
+def _open(uuid: str) -> tuple[Stream, int]:
+    with step("load"):
+        driver.initialize()
+        ordinal = _ordinal(uuid)
+        driver.retain_primary_context(ordinal)
+        driver.switch_persisting_l2_off()
+        return driver.create_stream(), driver.device_attribute(ordinal, "MULTIPROCESSOR_COUNT")
+
+
+def _ordinal(uuid: str) -> int:
+    wanted = bytes.fromhex(uuid.removeprefix("GPU-").replace("-", ""))
+    for ordinal in range(driver.device_count()):
+        if driver.device_uuid_bytes(ordinal) == wanted:
+            return ordinal
+    raise InfraError(f"device {uuid} is not visible to this process")
+
+
+def _buffers(request: OneShotRequest, folder: Path, stream: Stream) -> tuple[OneShotBuffer, ...]:
+    """Allocate every buffer and fill those that the caller of the kernel fills."""
+    dtypes = {tensor.name: tensor.dtype for tensor in request.problem.tensors}
+    inputs = read_arrays(folder, request.inputs, dtypes)
+    buffers: list[OneShotBuffer] = []
+    for name, size_bytes in call_sizes(request.problem, request.workload, request.plan):
+        address = driver.allocate(size_bytes)
+        if name in inputs:
+            driver.copy_to_device(address, np.ascontiguousarray(inputs[name]), stream)
+            driver.synchronize_stream(stream)
+        buffers.append(OneShotBuffer(name=name, address=address, size_bytes=size_bytes))
+    return tuple(buffers)
+
+
+def _write(folder: Path, answer: OneShotAnswer) -> None:
+    fresh = folder / f"{ANSWER_FILE}.new"
+    fresh.write_text(answer.model_dump_json(), "utf-8")
+    os.replace(fresh, folder / ANSWER_FILE)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,109 @@
+"""A compiled candidate together with the plan by which one workload is launched on one GPU."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from kopt.config.errors import ToolError
+from kopt.config.gpu_specs import GpuSpec
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.compile_result import Build, CompileResult
+from kopt.kernels.domain import default_tune
+from kopt.kernels.header import CandidateHeader
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.oracle import REGIMES, load_oracle
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
+from kopt.kernels.problem import Problem, Workload
+
+from .compile_stage import COMPILE_LIMIT_S
+from .cuda.compile_job import CompileContext
+from .cuda.line_cubin import cubin_with_lines
+from .cuda.planned_build import PlannedBuild, PlanSource, final_plan
+from .cuda.toolchain import find_toolchain
+from .device import Arrays
+from .estimate import find_build
+
+_SEED = 1
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Which candidate, for what."""
+
+    problem: Problem
+    workload: Workload
+    candidate: Candidate
+    tune: Mapping[str, int]
+    """Tune values by name; those left out have their default."""
+
+    @property
+    def kernel(self) -> str:
+        """Kernel id."""
+        return f"{self.problem.name}_{self.workload.name}"
+
+    def inputs(self) -> Arrays:
+        """Return normal inputs of a fixed seed: for counting and timing, not for judging."""
+        rng = np.random.default_rng([_SEED, 0])
+        return load_oracle(self.problem).make_inputs(self.workload, rng, REGIMES[0])
+
+
+@dataclass(frozen=True)
+class Launchable:
+    """What is launched."""
+
+    subject: Subject
+    gpu: GpuSpec
+    plan: LaunchPlan
+    """Final: co-resident blocks and axis widths are those of the cubin."""
+    build: Build
+
+    @property
+    def defines(self) -> str:
+        """The defines of the cubin as one word for file names: `BLOCK=256,ROWS=2`."""
+        return ",".join(f"{name}={value}" for name, value in sorted(self.plan.defines.items()))
+
+    @cached_property
+    def cubin(self) -> bytes:
+        """The shipped cubin."""
+        return Path(self.build.cubin_path).read_bytes()
+
+    def lined_cubin(self, settings: Settings) -> bytes | None:
+        """Return a cubin of the same instructions with a line table; None if there is none.
+
+        Raises:
+            SetupError: No compiler, no sandbox, or KOPT_HOME cannot be written.
+            InfraError: The sandbox was killed from outside.
+        """
+        planned = PlannedBuild(self.build.arch, self.gpu, (self.plan,))
+        job = planned.job(self.subject.candidate.source, self.subject.problem)
+        context = CompileContext("nvcc", find_toolchain(settings), settings, COMPILE_LIMIT_S)
+        return cubin_with_lines(job, self.cubin, context)
+
+
+def make_launchable(subject: Subject, compiled: CompileResult, gpu: GpuSpec) -> Launchable:
+    """Return how `subject`, which compiled to `compiled`, is launched on `gpu`.
+
+    Raises:
+        ToolError: It has no plan or no cubin for `gpu`.
+    """
+    header = parse_header(subject.candidate, subject.problem).header
+    plan = None if header is None else _plan(header, subject, gpu)
+    if header is None or plan is None:
+        raise ToolError(f"{subject.candidate.name} compiled, but has no plan for {gpu.name}")
+    build = find_build(compiled, plan, gpu)
+    source = PlanSource(header, subject.problem, _tune(header, subject))
+    return Launchable(subject, gpu, final_plan(plan, build.kernels, source, gpu), build)
+
+
+def _plan(header: CandidateHeader, subject: Subject, gpu: GpuSpec) -> LaunchPlan | None:
+    target = PlanTarget(subject.workload, gpu)
+    return resolve_plan(header, subject.problem, _tune(header, subject), target).plan
+
+
+def _tune(header: CandidateHeader, subject: Subject) -> dict[str, int]:
+    return {**default_tune(header), **subject.tune}

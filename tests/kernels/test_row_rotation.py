@@ -9,7 +9,12 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.kernels.layouts import sf_128x4_offsets, to_sf_128x4
 from kopt.kernels.problem import Problem, TensorSpec
-from kopt.kernels.row_rotation import padded_row_axes, rotate_inputs, rotate_outputs
+from kopt.kernels.row_rotation import (
+    padded_row_axes,
+    rotate_inputs,
+    rotate_inputs_into,
+    rotate_outputs,
+)
 from support.oracle_run import OracleRun, draw, expect, problems
 
 # 33 and 5 rows are odd, 33 is no multiple of 4 and one row more than a lane of a 128x4 tile; 130
@@ -91,6 +96,16 @@ def test_a_full_turn_changes_nothing(name: str) -> None:
         run.problem, values, rotate_outputs(run.problem, values, rounded, 2), rows - 2
     )
     assert all(np.array_equal(_bits(back[key]), _bits(rounded[key])) for key in back)
+
+
+@pytest.mark.parametrize("name", list(AXES))
+def test_inputs_rotate_into_memory_that_is_there(name: str) -> None:
+    run = draw(name, AXES[name][0])
+    values = run.workload.axes
+    targets = {key: np.full_like(array, 1) for key, array in run.inputs.items()}
+    rotate_inputs_into(targets, run.problem, values, run.inputs, 2)
+    fresh = rotate_inputs(run.problem, values, run.inputs, 2)
+    assert all(np.array_equal(_bits(targets[key]), _bits(fresh[key])) for key in fresh)
 
 
 def test_a_table_as_long_as_the_rows_stays() -> None:

@@ -17,12 +17,12 @@ from kopt.config.errors import InfraError
 from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape, tensor_size_bytes
-from kopt.kernels.row_rotation import rotate_inputs
+from kopt.kernels.row_rotation import rotate_inputs_into
 from kopt.tools.device import Arrays
 from kopt.tools.gpu.messages import BufferDamage
 
 from . import driver
-from .buffer_layout import Bytes, as_bytes, content_damage, guard_damage, paint_guards
+from .buffer_layout import Bytes, content_damage, guard_damage, paint_guards
 from .driver import Stream
 from .failure import step
 from .pinned_memory import PinnedBytes
@@ -84,6 +84,7 @@ class BufferSets:
                 for number, rotation in enumerate(self._by_rotation)
             }
             self._paint(random)
+            self._targets = self._inputs_of_image()
             self._upload()
         except BaseException:
             self.close()
@@ -181,15 +182,22 @@ class BufferSets:
         paint_guards(self._image, self._layout.layout, random)
         self._image[poisoned.start : poisoned.end] = self._data.poison
 
-    def _paint_inputs(self, rotation: int) -> None:
-        axes = self._data.workload.axes
-        rotated = rotate_inputs(self._data.problem, axes, self._data.inputs, rotation)
-        for name, array in rotated.items():
+    def _inputs_of_image(self) -> Arrays:
+        """Return each input's place in the host's image, as an array of its shape and dtype."""
+        targets: Arrays = {}
+        for name, array in self._data.inputs.items():
             slot = self._layout.layout.by_name[name]
             if array.nbytes != slot.size_bytes:
                 expected = f"the tensor {slot.size_bytes}"
                 raise InfraError(f"input {name} has {array.nbytes} bytes, {expected}")
-            self._image[slot.offset : slot.end] = as_bytes(array)
+            content = self._image[slot.offset : slot.end]
+            targets[name] = content.view(array.dtype).reshape(array.shape)
+        return targets
+
+    def _paint_inputs(self, rotation: int) -> None:
+        data = self._data
+        axes = data.workload.axes
+        rotate_inputs_into(self._targets, data.problem, axes, data.inputs, rotation)
 
     def _upload(self) -> None:
         restored = self._layout.restored
@@ -223,15 +231,21 @@ class BufferSets:
     def _damage(self) -> Sequence[BufferDamage]:
         damage = list(guard_damage(self._layout.layout, self._image, self._found))
         for tensor in self._data.problem.tensors:
-            if tensor.role == "in":
+            if tensor.role == "in" and not self._is_unchanged(tensor):
                 given, found = (
-                    self._content(self._image, tensor),
-                    self._content(self._found, tensor),
+                    self._content(image, tensor) for image in (self._image, self._found)
                 )
                 changed = content_damage(tensor.name, given, found)
                 if changed is not None:
                     damage.append(changed)
         return damage
+
+    def _is_unchanged(self, tensor: TensorSpec) -> bool:
+        """Compare eight bytes at a time, many times faster than finding the bytes that differ."""
+        slot = self._layout.layout.by_name[tensor.name]
+        words = slice(slot.offset, -(-slot.end // 8) * 8)  # the rest of the last is guard zone
+        given, found = self._image[words].view(np.uint64), self._found[words].view(np.uint64)
+        return np.array_equal(given, found)
 
     def _outputs(self, number: int) -> Arrays:
         axes = self._data.workload.axes

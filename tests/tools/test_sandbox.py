@@ -174,6 +174,19 @@ def test_named_file_is_readable_and_not_writable(file_level: Level, tmp_path: Pa
     assert named.read_text() == "content"
 
 
+def test_link_below_a_named_folder_can_be_named_too(file_level: Level, tmp_path: Path) -> None:
+    named, target = tmp_path / "named", tmp_path / "target"
+    for folder in (named, target):
+        folder.mkdir()
+    (target / "file").write_text("content")
+    (named / "link").symlink_to(target)
+    policy = replace(
+        file_level.policy, readable=(Path(sys.base_prefix), named, named / "link" / "file")
+    )
+    run = file_level.run(f"print(open({str(named / 'link' / 'file')!r}).read())", policy)
+    assert run.stdout == b"content\n", run.stderr
+
+
 def test_write_outside_is_refused_and_inside_works(file_level: Level, tmp_path: Path) -> None:
     code = (
         "open('inside', 'w').write('x')\n"

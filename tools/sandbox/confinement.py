@@ -124,9 +124,10 @@ def _bwrap_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[st
         arguments += ["--ro-bind", DEVICE_FACTS, DEVICE_FACTS, "--tmpfs", "/dev/shm"]
         for path in policy.devices:
             arguments += ["--dev-bind-try", str(path), str(path)]
-    for path in _with_targets((confinement.launcher, *policy.readable)):
+    readable = _mounts((confinement.launcher, *policy.readable), SYSTEM_FOLDERS)
+    for path in readable:
         arguments += ["--ro-bind", path, path]
-    for path in _with_targets(policy.writable):
+    for path in _mounts(policy.writable, (*SYSTEM_FOLDERS, *readable)):
         arguments += ["--bind", path, path]
     # Last: folders below /dev/shm may be bound before.
     arguments += ["--remount-ro", "/dev", "--remount-ro", "/"]
@@ -134,7 +135,15 @@ def _bwrap_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[st
     return arguments
 
 
-def _with_targets(paths: Sequence[Path]) -> list[str]:
-    """Each existing path, and where it leads if a link is on the way; parents come first."""
-    named = {str(path.absolute()) for path in paths if path.exists()}
-    return sorted(named | {os.path.realpath(path) for path in named})
+def _mounts(paths: Sequence[Path], shown: Sequence[str]) -> list[str]:
+    """Return where to bind each existing path: where its links lead, and under its own name.
+
+    The latter only if no folder that is `shown` contains it: the links lie there already, and
+    bubblewrap cannot bind on top of a link. Parents come first.
+    """
+    names = sorted(os.path.abspath(path) for path in paths if path.exists())
+    mounts = {os.path.realpath(name) for name in names}
+    for name in names:
+        if not any(Path(name).is_relative_to(folder) for folder in (*shown, *mounts)):
+            mounts.add(name)
+    return sorted(mounts)

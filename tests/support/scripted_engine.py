@@ -148,6 +148,9 @@ class ScriptedEngine:
     def _read(self, path: str) -> None:
         Path(path).read_bytes()
 
+    def _write(self, path: str) -> None:
+        Path(path).write_bytes(b"written by a worker")
+
     def _double(self, file: str) -> None:
         (2 * np.fromfile(file, np.float32)).tofile("doubled")
 
@@ -175,6 +178,7 @@ class ScriptedEngine:
             "nonsense": self._talk_nonsense,
             "close": self._close,
             "read": self._read,
+            "write": self._write,
             "double": self._double,
             "run": self._run_program,
             "imported": self._is_imported,

@@ -1,0 +1,291 @@
+"""Timing sessions on a real GPU: the same way as `kopt bench --device cuda:0` takes.
+
+Times are compared with each other or held against wide ranges, never against recorded values.
+"""
+
+import importlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.oracle import load_oracle
+from kopt.kernels.problem import Problem
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.row_rotation import rotate_outputs
+from kopt.kernels.status import Status
+from kopt.tools.check.check_plans import cubin_paths, final_plans, make_plans
+from kopt.tools.check.request import CheckRequest
+from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.device import Arrays, ExecutionRequest, Program
+from kopt.tools.gpu.device import CudaDevice
+from kopt.tools.open_device import open_device
+from kopt.tools.timer import (
+    CandidateSide,
+    EmptySide,
+    Replays,
+    SetOutputs,
+    Side,
+    TimingFailure,
+    TimingRequest,
+    TimingSession,
+)
+
+pytestmark = pytest.mark.gpu
+
+POISON = 0xA5
+IN_PLACE = "fused_add_rmsnorm_b8xh4096"
+LARGE = "merge_state_n2048xh64xd128"
+KERNELS = [
+    IN_PLACE,
+    LARGE,
+    "add_rmsnorm_fp4quant_sf128x4_b128xh2048",
+    "fused_add_rmsnorm_fp8_block_quant_b8xh7168",
+    "rope_quantize_fp8_n128xh128",
+    "silu_mul_fp4quant_b8xm256xk7168",
+]
+TINY_HEAD = """\
+/* kopt: 1
+family: other
+launch:
+  - {kernel: scale_rows, grid: B, block: 64, args: [x, out, H, scale]}
+*/
+extern "C" __global__ void scale_rows(const float* x, float* out, int H, float scale) {
+  const size_t at = size_t(blockIdx.x) * H + threadIdx.x;
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One program of one problem, with inputs."""
+
+    program: Program
+    inputs: Arrays
+
+    @property
+    def side(self) -> CandidateSide:
+        """What is timed."""
+        return CandidateSide(plan=self.program.plan, cubin_path=str(self.program.cubin_path))
+
+    def request(self, sides: Sequence[Side], seed: int = 1) -> TimingRequest:
+        """Return a request to time `sides`."""
+        problem = self.program.problem
+        return TimingRequest(
+            problem=problem,
+            workload=problem.workload(self.program.plan.workload),
+            sides=tuple(sides),
+            inputs=self.inputs,
+            poison=POISON,
+            layout_seed=seed,
+        )
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A device of a real GPU."""
+
+    device: CudaDevice
+    settings: Settings
+    tiny: Problem
+
+    def case(self, kernel: str) -> Case:
+        """Return the reference kernel of `kernel`."""
+        problem, workload = find_kernel(kernel)
+        candidate = read_candidate(problem.folder / "reference.cu")
+        return self._case(problem, workload.name, candidate)
+
+    def tiny_case(self, body: str) -> Case:
+        """Return a kernel of scale_rows."""
+        return self._case(self.tiny, "b8xh64", Candidate(f"{TINY_HEAD}{body}\n}}\n"))
+
+    def _case(self, problem: Problem, name: str, candidate: Candidate) -> Case:
+        workload, arch = problem.workload(name), self.device.facts.arch
+        request = CheckRequest(problem, workload, candidate, "quick", arch=arch)
+        compiled = compile_candidate(
+            CompileRequest(problem=problem, workload=workload, candidate=candidate, archs=(arch,)),
+            self.settings,
+        )
+        assert compiled.status is Status.PASSED, compiled.diagnostics
+        plans = make_plans(request, self.device.gpu)
+        plan = final_plans(plans, compiled, self.device.gpu, simulated=False)[name]
+        program = Program(candidate, problem, plan, Path(cubin_paths(compiled)[name]))
+        inputs = load_oracle(problem).make_inputs(workload, np.random.default_rng(1), "normal")
+        return Case(program, inputs)
+
+
+@pytest.fixture(scope="module")
+def gpu(settings: Settings, compile_problem: Problem) -> Iterator[Gpu]:
+    """The first GPU."""
+    with open_device("cuda:0", settings) as device:
+        assert isinstance(device, CudaDevice)
+        yield Gpu(device, settings, compile_problem)
+
+
+def _open(session: TimingSession | TimingFailure) -> TimingSession:
+    assert not isinstance(session, TimingFailure), session
+    return session
+
+
+def _replay(session: TimingSession, sequence: Sequence[int]) -> Replays:
+    replays = session.replay(sequence)
+    assert isinstance(replays, Replays), replays
+    return replays
+
+
+def _collect(session: TimingSession) -> SetOutputs:
+    outputs = session.collect()
+    assert isinstance(outputs, SetOutputs), outputs
+    return outputs
+
+
+def _bytes(arrays: Arrays) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_timed_calls_compute_what_one_checked_call_does_with_rows_rotated(
+    kernel: str, gpu: Gpu
+) -> None:
+    case = gpu.case(kernel)
+    problem, axes = case.program.problem, case.program.plan.axes
+    checked = gpu.device.execute(ExecutionRequest(case.program, case.inputs, POISON))
+    assert checked.status is Status.PASSED, checked.diagnostics
+    with gpu.device.open_timing(case.request([case.side, case.side])) as opened:
+        session = _open(opened)
+        _replay(session, [0, 1, 1, 0])
+        found = _collect(session)
+    assert len(found.rotations) == session.facts.sets
+    for rotation, outputs in zip(found.rotations, found.outputs, strict=True):
+        assert _bytes(outputs) == _bytes(rotate_outputs(problem, axes, checked.outputs, rotation))
+
+
+def test_a_kernel_against_itself_shows_no_difference(gpu: Gpu) -> None:
+    case = gpu.case("fused_add_rmsnorm_b128xh4096")
+    ratios: list[float] = []
+    with gpu.device.open_timing(case.request([case.side, case.side])) as opened:
+        session = _open(opened)
+        for _ in range(25):
+            a, b, c, d = _replay(session, [0, 1, 1, 0]).us_per_call
+            ratios += [np.log(a / b), np.log(d / c)]
+    assert abs(median(ratios)) < 0.005
+
+
+def test_empty_kernels_take_about_a_microsecond_and_less_than_the_kernel(gpu: Gpu) -> None:
+    case = gpu.case(IN_PLACE)
+    with gpu.device.open_timing(
+        case.request([case.side, EmptySide(plan=case.program.plan)])
+    ) as opened:
+        session = _open(opened)
+        times = _replay(session, [0, 1] * 5).us_per_call
+    assert 0.3 < median(times[1::2]) < 4.0
+    assert median(times[1::2]) < median(times[::2])
+
+
+def test_twice_the_launches_take_longer_and_are_counted(gpu: Gpu) -> None:
+    case = gpu.case("silu_and_mul_b128xh14336")
+    plan = case.program.plan
+    twice = plan.model_copy(update={"launches": plan.launches * 2})
+    sides = [case.side, case.side.model_copy(update={"plan": twice})]
+    with gpu.device.open_timing(case.request(sides)) as opened:
+        session = _open(opened)
+        times = _replay(session, [0, 1] * 5).us_per_call
+    assert [side.nodes_per_call for side in session.facts.sides] == [1.0, 2.0]
+    assert [len(side.kernels) for side in session.facts.sides] == [1, 2]
+    assert median(times[1::2]) > 1.2 * median(times[::2])
+
+
+def test_in_place_operands_are_restored_before_each_replay(gpu: Gpu) -> None:
+    case = gpu.case(IN_PLACE)
+    with gpu.device.open_timing(case.request([case.side, case.side])) as opened:
+        session = _open(opened)
+        _replay(session, [0])
+        first = _collect(session)
+        _replay(session, [0, 1, 0, 1, 1])
+        second = _collect(session)
+    for before, after in zip(first.outputs, second.outputs, strict=True):
+        assert _bytes(before) == _bytes(after)
+
+
+def test_a_kernel_that_does_nothing_leaves_poison(gpu: Gpu) -> None:
+    good, lazy = gpu.tiny_case("  out[at] = x[at] * scale;"), gpu.tiny_case("  (void)at;")
+    with gpu.device.open_timing(good.request([good.side, lazy.side])) as opened:
+        session = _open(opened)
+        _replay(session, [0, 1])
+        found = _collect(session)
+    assert all(set(outputs["out"].tobytes()) == {POISON} for outputs in found.outputs)
+
+
+def test_a_large_workload_has_eight_sets(gpu: Gpu) -> None:
+    case = gpu.case(LARGE)
+    with gpu.device.open_timing(case.request([case.side])) as opened:
+        facts = _open(opened).facts
+    assert facts.sets == 8
+    assert facts.rotation_over_l2 > 4.0
+
+
+def test_a_warm_call_takes_no_longer_than_a_cold_one(gpu: Gpu) -> None:
+    case = gpu.case("add_rmsnorm_fp4quant_b128xh4096")
+    with gpu.device.open_timing(case.request([case.side])) as opened:
+        session = _open(opened)
+        cold_us = median(_replay(session, [0] * 9).us_per_call)
+        warm_us = session.warm_us(0)
+        _replay(session, [0])
+    assert isinstance(warm_us, float), warm_us
+    assert 0.3 < warm_us < 1.05 * cold_us
+
+
+def test_telemetry_names_clocks(gpu: Gpu) -> None:
+    case = gpu.case(IN_PLACE)
+    with gpu.device.open_timing(case.request([case.side])) as opened:
+        after = _replay(_open(opened), [0] * 20).after
+    assert after.sm_mhz is not None and 100 < after.sm_mhz < 5000
+    assert after.memory_mhz is not None and after.temperature_c is not None
+
+
+def test_a_stray_write_of_a_timed_call_ends_the_session(gpu: Gpu) -> None:
+    body = "  out[at] = x[at] * scale;\n  if (at == 0) out[-3] = 0.0f;"
+    case = gpu.tiny_case(body)
+    with gpu.device.open_timing(case.request([case.side])) as opened:
+        session = _open(opened)
+        _replay(session, [0])
+        outcome = session.collect()
+    assert isinstance(outcome, TimingFailure)
+    assert outcome.outcome.status is Status.OUT_OF_BOUNDS
+
+
+def test_a_side_that_crashes_is_named_and_hurts_no_later_session(gpu: Gpu) -> None:
+    good = gpu.tiny_case("  out[at] = x[at] * scale;")
+    wild = gpu.tiny_case("  out[at + (size_t(H) << 40)] = x[at] * scale;")
+    with gpu.device.open_timing(good.request([good.side, wild.side])) as opened:
+        assert isinstance(opened, TimingFailure)
+        assert (opened.side, opened.outcome.status) == (1, Status.OUT_OF_BOUNDS)
+    with gpu.device.open_timing(good.request([good.side])) as opened:
+        _replay(_open(opened), [0])
+
+
+def _used_bytes(gpu: Gpu) -> int:
+    nvml: Any = importlib.import_module("pynvml")
+    nvml.nvmlInit()
+    handle = nvml.nvmlDeviceGetHandleByUUID(gpu.device.facts.uuid)
+    return int(nvml.nvmlDeviceGetMemoryInfo(handle).used)
+
+
+def test_sessions_give_all_memory_back(gpu: Gpu) -> None:
+    case = gpu.case(LARGE)  # its eight sets take most of a gigabyte
+    used: list[int] = []
+    for seed in range(3):
+        with gpu.device.open_timing(case.request([case.side], seed)) as opened:
+            _open(opened).warm_us(0)
+        used.append(_used_bytes(gpu))
+    assert abs(used[2] - used[0]) < 128 << 20
+
+
+def test_copies_reach_a_good_part_of_the_data_sheet_and_no_more(gpu: Gpu) -> None:
+    peak_gb_s = gpu.device.gpu.dram_bandwidth_gb_s
+    assert 0.5 * peak_gb_s < gpu.device.copy_ceiling_gb_s() < 1.02 * peak_gb_s

@@ -172,6 +172,8 @@ def _without_pairs(result: BenchResult) -> BenchResult:
 
 def _bench_all(session: Session, options: BenchOptions) -> ExitCode:
     """Time every problem's own kernels and show, or write, one table."""
+    if options.markdown is not None:
+        _write(options.markdown, "")  # an hour of timing is not lost to a missing folder
     choice = DeviceChoice(options.device, options.arch)
     with (
         status_line(quiet=session.as_json) as show,

@@ -20,7 +20,7 @@ def verdict_words(verdict: Verdict, main: Comparison | None) -> str:
     """Return one sentence: the ratio with its interval, and what stands behind it."""
     if verdict is Verdict.IMPOSSIBLE:
         return (
-            "Impossible: shorter than the memory can deliver the bytes. The time counts for nothing"
+            "Impossible: shorter than the memory needs for the bytes. The time counts for nothing"
         )
     if main is None:
         return "Nothing to compare with: no baseline runs here"
@@ -52,7 +52,7 @@ def interval_words(interval: tuple[float, float]) -> str:
 
 def ratio_digits(interval: tuple[float, float]) -> int:
     """Return how many decimals of a ratio mean something: more would be noise."""
-    return 2 if interval[1] - interval[0] >= 0.01 else 3
+    return 2 if interval[1] - interval[0] > 0.019 else 3
 
 
 def percent(fraction: float) -> str:

@@ -1,19 +1,24 @@
 """`kopt check` and `kopt profile`: how results read, over records that the stages would give."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kopt.config.settings import Settings
 from kopt.kernels.check_result import CheckResult, Mismatch, TensorAccuracy, WorkloadCheck
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
+from kopt.server import devices
 from kopt.server.commands import check_file
 from kopt.server.exits import ExitCode
 from kopt.tools.check.stage import CheckRequest
+from kopt.tools.sim.device import SimDevice
 from support.command_line import Kopt
+from support.named_gpu import NamedGpu, opener
 
 KERNEL = "silu_and_mul_b8xh14336"
 REFERENCE = Path(__file__).parents[2] / "kernels" / "problems" / "silu_and_mul" / "reference.cu"
@@ -162,6 +167,37 @@ def test_flags_reach_the_stage(kopt: Kopt, answer: Answer) -> None:
     assert (request.problem.name, request.workload.name) == ("silu_and_mul", "b128xh14336")
     assert (request.level, request.seeds, request.arch) == ("full", (4, 5), "sm_90a")
     assert request.tune == {"BLOCK": 512}
+
+
+def test_on_a_gpu_the_architecture_is_its_own(
+    kopt: Kopt, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "open_device", opener(NamedGpu()))
+    requests = answer(Status.PASSED)
+    kopt("check", REFERENCE, "--device", "cuda:0")
+    kopt("check", REFERENCE, "--arch", "sm_90a")
+    assert [request.arch for request in requests] == ["sm_90a", "sm_90a"]
+
+
+def test_an_architecture_that_contradicts_the_gpu_is_refused(
+    kopt: Kopt, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "open_device", opener(NamedGpu()))
+    requests = answer(Status.PASSED)
+    ending = kopt("check", REFERENCE, "--device", "cuda:0", "--arch", "sm_100a")
+    assert ending.code == ExitCode.USAGE
+    assert "which runs sm_90a: leave --arch out, or use --device sim" in ending.stderr
+    assert requests == []
+
+
+def test_a_gpu_that_cannot_be_used_is_named_where_auto_takes_sim(
+    kopt: Kopt, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer(Status.PASSED)
+    monkeypatch.setattr(devices, "gpu_devices", lambda: (Path("/dev/nvidia0"),))
+    monkeypatch.setattr(devices, "gpu_problem", lambda: "no cuda.bindings")
+    monkeypatch.setattr(devices, "open_device", lambda *_: nullcontext(SimDevice(Settings(Path()))))
+    assert "on sim, although there is a GPU: no cuda.bindings" in kopt("check", REFERENCE).stderr
 
 
 def test_a_winner_is_checked_on_the_workload_in_its_name(

@@ -1,0 +1,178 @@
+"""`kopt bench --all`: which kernels are timed, one table as text, Markdown and JSON, its ending."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kopt.config.errors import InfraError, SetupError, ToolError
+from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.bench_table import BenchTable
+from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.status import Status, Verdict
+from kopt.server import devices
+from kopt.server.exits import ExitCode
+from kopt.tools.bench import every_kernel
+from kopt.tools.bench.request import BenchRequest
+from support.bench_results import bench_result, comparison, failed_bench
+from support.command_line import Kopt
+from support.named_gpu import NamedGpu, opener
+
+Bench = Callable[[BenchRequest], BenchResult]
+Script = Callable[[Bench], list[BenchRequest]]
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Script:
+    """Return a function that sets what each benchmark gives; it returns the requests."""
+    monkeypatch.setattr(devices, "open_device", opener(NamedGpu()))
+
+    def set_bench(bench: Bench) -> list[BenchRequest]:
+        requests: list[BenchRequest] = []
+
+        def stand_in(request: BenchRequest, *_: object) -> BenchResult:
+            requests.append(request)
+            return bench(request)
+
+        monkeypatch.setattr(every_kernel, "bench_candidate", stand_in)
+        return requests
+
+    return set_bench
+
+
+def _slower(request: BenchRequest) -> BenchResult:
+    del request
+    return bench_result(
+        Verdict.SLOWER,
+        comparisons=(
+            comparison(Verdict.SLOWER, speedup=0.9, interval=(0.89, 0.91)),
+            comparison(Verdict.INCONCLUSIVE, speedup=1.0, interval=(0.999, 1.001)),
+        ),
+    )
+
+
+def test_every_reference_kernel_is_timed_against_every_baseline(kopt: Kopt, script: Script) -> None:
+    requests = script(_slower)
+    ending = kopt("bench", "--all", "--json")
+    ids = [kernel for problem in load_problems().values() for kernel in problem.kernel_ids]
+    timed = [f"{request.problem.name}_{request.workload.name}" for request in requests]
+    assert timed == ids
+    assert {request.baselines for request in requests} == {"every"}
+    table = BenchTable.model_validate_json(ending.stdout)
+    assert [entry.kernel for entry in table.entries] == ids
+
+
+def test_a_reference_kernel_slower_than_the_library_is_no_failure(
+    kopt: Kopt, script: Script
+) -> None:
+    script(_slower)
+    assert kopt("bench", "--all", "--kernel", "silu_and_mul").code == ExitCode.PASSED
+
+
+def test_filters_are_parts_of_kernel_ids(kopt: Kopt, script: Script) -> None:
+    requests = script(_slower)
+    kopt("bench", "--all", "--kernel", "silu_and_mul_b8x", "--kernel", "merge_state_n8x")
+    timed = {f"{request.problem.name}_{request.workload.name}" for request in requests}
+    assert timed == {"silu_and_mul_b8xh14336", "merge_state_n8xh64xd128"}
+
+
+def test_winners_of_the_device_s_architecture_are_timed_too(
+    kopt: Kopt, script: Script, tmp_path: Path
+) -> None:
+    packaged = Path(every_kernel.__file__).parents[2] / "kernels" / "problems" / "silu_and_mul"
+    folder = tmp_path / "my_silu"
+    (folder / "winners").mkdir(parents=True)
+    for name in ("problem.yaml", "oracle.py", "reference.cu"):
+        text = (packaged / name).read_text("utf-8")
+        (folder / name).write_text(text.replace("name: silu_and_mul", "name: my_silu", 1))
+    for arch in ("sm_90a", "sm_100a"):
+        winner = folder / "winners" / f"b8xh14336.{arch}.cu"
+        winner.write_text((packaged / "reference.cu").read_text("utf-8"))
+    requests = script(_slower)
+    words = ("--kernel", "my_silu_b8xh14336", "--problems", tmp_path)
+    kopt("bench", "--all", *words)
+    names = [request.candidate.name for request in requests]
+    assert names == ["reference.cu", "b8xh14336.sm_90a.cu"]
+
+
+def test_the_table_has_a_row_for_each_baseline_and_says_why_others_are_missing(
+    kopt: Kopt, script: Script, tmp_path: Path
+) -> None:
+    script(_slower)
+    page = tmp_path / "table.md"
+    words = ("--kernel", "silu_and_mul", "--markdown", page)
+    text = kopt("bench", "--all", *words).stdout
+    markdown = page.read_text("utf-8")
+    row = "| silu_and_mul_b8xh14336 | reference | 2.390 | flashinfer_cute (PDL on) | 2.900 |"
+    assert f"{row} 0.900x | 0.890 to 0.910 | slower |" in markdown
+    assert f"{row} 1.000x | 0.999 to 1.001 | inconclusive |" in markdown
+    for document in (text, markdown):
+        assert "NVIDIA H100 80GB HBM3 (cuda:0), driver 580.159.04" in document
+        assert "silu_and_mul_b128xh14336" in document
+    reason = "flashinfer: failed check, output never written"
+    assert markdown.count(reason) == text.count(reason) == 1
+
+
+def test_one_kernel_s_failure_costs_its_own_row(kopt: Kopt, script: Script) -> None:
+    def bench(request: BenchRequest) -> BenchResult:
+        if request.workload.name == "b8xh14336":
+            raise ToolError("the reference | kernel is wrong")
+        return _slower(request)
+
+    script(bench)
+    ending = kopt("bench", "--all", "--kernel", "silu_and_mul")
+    assert ending.code == ExitCode.FELL_SHORT
+    assert "silu_and_mul_b8xh14336: reference: the reference | kernel is wrong" in ending.stdout
+    assert "silu_and_mul_b128xh14336" in ending.stdout
+
+
+@pytest.mark.parametrize(
+    ("result", "status"),
+    [
+        (failed_bench(Status.INCORRECT), "incorrect"),
+        (bench_result(Verdict.IMPOSSIBLE, comparisons=(comparison(Verdict.IMPOSSIBLE),)), "passed"),
+    ],
+)
+def test_a_kernel_that_falls_short_is_exit_code_1(
+    kopt: Kopt, script: Script, result: BenchResult, status: str
+) -> None:
+    script(lambda _: result)
+    ending = kopt("bench", "--all", "--kernel", "silu_and_mul", "--json")
+    assert (ending.code, ending.document["status"]) == (ExitCode.FELL_SHORT, status)
+
+
+def test_a_machine_that_fails_under_one_kernel_is_exit_code_3(kopt: Kopt, script: Script) -> None:
+    def bench(request: BenchRequest) -> BenchResult:
+        if request.workload.name == "b8xh14336":
+            raise InfraError("the worker ended")
+        return _slower(request)
+
+    script(bench)
+    ending = kopt("bench", "--all", "--kernel", "silu_and_mul", "--json")
+    assert ending.code == ExitCode.MACHINE
+    assert [entry["machine_failed"] for entry in ending.document["entries"]].count(True) == 1
+
+
+def test_what_every_kernel_would_lack_ends_it_at_once(kopt: Kopt, script: Script) -> None:
+    def bench(request: BenchRequest) -> BenchResult:
+        raise SetupError("no nvcc")
+
+    requests = script(bench)
+    assert kopt("bench", "--all").code == ExitCode.MACHINE
+    assert len(requests) == 1
+
+
+def test_the_simulator_gives_no_table(kopt: Kopt) -> None:
+    ending = kopt("bench", "--all", "--device", "sim")
+    assert ending.code == ExitCode.MACHINE
+    assert "needs a GPU: sim measures no time" in ending.stderr
+
+
+def test_a_table_that_cannot_be_written_is_refused_before_anything_is_timed(
+    kopt: Kopt, script: Script
+) -> None:
+    requests = script(_slower)
+    ending = kopt("bench", "--all", "--kernel", "silu_and_mul", "--markdown", "/no/such/x.md")
+    assert ending.code == ExitCode.MACHINE
+    assert "cannot write /no/such/x.md" in ending.stderr.splitlines()[0]
+    assert requests == []  # before hours of timing, not after

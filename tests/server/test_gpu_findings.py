@@ -1,0 +1,122 @@
+"""What `kopt doctor` says about GPUs: packages by metadata, counters by the driver's files."""
+
+from importlib.metadata import Distribution, PackageNotFoundError
+from pathlib import Path
+
+import pytest
+
+from kopt.config.errors import SetupError
+from kopt.config.gpu_specs import load_gpus
+from kopt.config.settings import Settings
+from kopt.kernels.device_facts import DeviceFacts
+from kopt.server import gpu_findings
+from kopt.server.exits import ExitCode
+from kopt.server.views.doctor_view import Finding
+from kopt.tools.gpu.discovery import FoundGpu
+from kopt.tools.gpu.ticket_lock import Holder
+from support.bench_results import H100
+from support.command_line import Kopt
+
+
+def _nothing_is_installed(name: str) -> Distribution:
+    raise PackageNotFoundError(name)
+
+
+def _installed(folder: Path, name: str, version: str) -> Distribution:
+    info = folder / f"{name}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    return Distribution.at(info)
+
+
+def _by_name(findings: list[Finding]) -> dict[str, Finding]:
+    return {finding.name: finding for finding in findings}
+
+
+def test_every_missing_package_says_how_to_get_it() -> None:
+    findings = list(gpu_findings.package_findings(_nothing_is_installed))
+    assert [finding.is_present for finding in findings] == [False] * 5
+    assert [finding.is_required for finding in findings] == [False] * 5
+    assert all("pip install" in finding.detail for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_present", "said"),
+    [
+        ("cuda: Optional[str] = '13.0'\nhip = None\n", True, "built for CUDA 13.0"),
+        (
+            "cuda: Optional[str] = None\n",
+            False,
+            "built without CUDA: pip install torch --index-url",
+        ),
+    ],
+)
+def test_torch_is_told_by_what_it_was_built_for(
+    tmp_path: Path, text: str, is_present: bool, said: str
+) -> None:
+    torch = _installed(tmp_path, "torch", "2.11.0")
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "version.py").write_text(text)
+
+    def find(name: str) -> Distribution:
+        return torch if name == "torch" else _nothing_is_installed(name)
+
+    finding = _by_name(list(gpu_findings.package_findings(find)))["PyTorch"]
+    assert finding.is_present is is_present
+    assert "torch 2.11.0" in finding.detail
+    assert said in finding.detail
+
+
+@pytest.mark.parametrize(
+    ("parameters", "capabilities", "permitted"),
+    [
+        ("RmProfilingAdminOnly: 0\n", "0000000000000000", True),
+        ("RmProfilingAdminOnly: 1\n", "0000000000000000", False),
+        ("RmProfilingAdminOnly: 1\n", "000001ffffffffff", True),
+        ("", "000001ffffdfffff", False),
+        ("", "000001ffffffffff", True),
+    ],
+)
+def test_counters_need_the_module_s_leave_or_an_administrator(
+    tmp_path: Path, parameters: str, capabilities: str, permitted: bool
+) -> None:
+    driver, process = tmp_path / "params", tmp_path / "status"
+    driver.write_text(f"Mobile: 4294967295\n{parameters}")
+    process.write_text(f"Name:\tkopt\nCapPrm:\t0\nCapEff:\t{capabilities}\n")
+    assert gpu_findings.counters_are_permitted(driver, process) is permitted
+
+
+def test_without_a_driver_doctor_says_so_and_ends_well(
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def list_gpus() -> tuple[FoundGpu, ...]:
+        raise SetupError("there is no NVIDIA driver here; install it, or use --device sim")
+
+    monkeypatch.setattr(gpu_findings, "list_gpus", list_gpus)
+    ending = kopt("doctor", "--json")
+    gpu = next(entry for entry in ending.document["findings"] if entry["name"] == "GPU")
+    assert ending.code == ExitCode.PASSED
+    assert gpu["is_present"] is False
+    assert "install it, or use --device sim" in gpu["detail"]
+
+
+def test_a_gpu_is_described_with_its_lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    gpu = FoundGpu(H100, load_gpus()["H100"])
+
+    class Lock:
+        def __init__(self, name: str) -> None:
+            assert name == DeviceFacts.model_validate(H100).uuid
+
+        def holder(self) -> Holder:
+            return Holder(pid=42, since="2026-01-01T00:00:00Z", command="kopt run")
+
+    monkeypatch.setattr(gpu_findings, "list_gpus", lambda: (gpu,))
+    monkeypatch.setattr(gpu_findings, "TicketLock", Lock)
+    monkeypatch.setattr(gpu_findings, "gpu_devices", lambda: (tmp_path / "nothing",))
+    findings = _by_name(list(gpu_findings.gpu_findings(Settings(tmp_path))))
+    assert findings["GPU cuda:0"].detail == (
+        "NVIDIA H100 80GB HBM3, compute capability 9.0 (sm_90a), 80 GiB, driver 580.159.04,"
+        " CUDA 13.0, GPU-1"
+    )
+    assert "held by process 42 (kopt run)" in findings["lock of cuda:0"].detail
+    assert findings["GPU in the sandbox"].is_required is False

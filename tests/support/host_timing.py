@@ -20,7 +20,7 @@ Work = Callable[[], object]
 SUCCESS = CUresult.CUDA_SUCCESS
 
 
-class CUgraphNodeType(IntEnum):
+class NodeType(IntEnum):
     """Kinds of graph nodes that occur here."""
 
     CU_GRAPH_NODE_TYPE_KERNEL = 0
@@ -31,7 +31,7 @@ class CUgraphNodeType(IntEnum):
 class HostTimingCuda(HostCuda):
     """What `import cuda.bindings.driver` gives."""
 
-    CUgraphNodeType = CUgraphNodeType
+    CUgraphNodeType = NodeType
 
     def __init__(self) -> None:
         """Start without graphs, at time zero."""
@@ -43,7 +43,7 @@ class HostTimingCuda(HostCuda):
         """Handles of graphs, executable graphs and events, addresses of memory, all in use."""
         self._handles: dict[int, Any] = {}
         self._next = 1000
-        self._capture: list[tuple[CUgraphNodeType, str, Work]] | None = None
+        self._capture: list[tuple[NodeType, str, Work]] | None = None
         self._now_us = 0.0
         self.CUevent_flags = self.CUlimit
         self.CUstreamCaptureMode = self.CUlimit
@@ -52,7 +52,7 @@ class HostTimingCuda(HostCuda):
 
     def cuMemcpyDtoDAsync(self, target: int, source: int, size: int, _: int) -> tuple[Any, ...]:
         """Copy."""
-        copy = CUgraphNodeType.CU_GRAPH_NODE_TYPE_MEMCPY
+        copy = NodeType.CU_GRAPH_NODE_TYPE_MEMCPY
         return self._put(copy, "", lambda: ctypes.memmove(target, source, size))
 
     def cuMemsetD8Async(self, address: int, byte: int, size: int, _: int) -> tuple[Any, ...]:
@@ -62,7 +62,7 @@ class HostTimingCuda(HostCuda):
             self.restored.append((address, size))
             ctypes.memset(address, byte, size)
 
-        return self._put(CUgraphNodeType.CU_GRAPH_NODE_TYPE_MEMSET, "", fill)
+        return self._put(NodeType.CU_GRAPH_NODE_TYPE_MEMSET, "", fill)
 
     def cuLaunchKernelEx(self, config: Any, function: int, *parameters: int) -> tuple[Any, ...]:
         """Launch."""
@@ -74,10 +74,10 @@ class HostTimingCuda(HostCuda):
 
         if self._functions[function] in self.refused:
             return (self.refused[self._functions[function]],)
-        kernel = CUgraphNodeType.CU_GRAPH_NODE_TYPE_KERNEL
+        kernel = NodeType.CU_GRAPH_NODE_TYPE_KERNEL
         return self._put(kernel, self._functions[function], run)
 
-    def _put(self, kind: CUgraphNodeType, name: str, work: Work) -> tuple[Any, ...]:
+    def _put(self, kind: NodeType, name: str, work: Work) -> tuple[Any, ...]:
         if self._capture is None:
             work()
         else:

@@ -203,10 +203,10 @@ class CudaDevice:
         self, execution: _Execution
     ) -> tuple[WorkerProcess, ExecuteAnswer | WorkerEnd]:
         side = execution.side
-        is_candidate = isinstance(side, CandidateSide)
+        candidate = side if isinstance(side, CandidateSide) else None
         worker = self._pool.worker_for(
             execution.problem.folder,
-            side.cubin_path if is_candidate else None,
+            None if candidate is None else candidate.cubin_path,
             library=isinstance(side, LibrarySide),
         )
         request = ExecuteRequest(
@@ -216,7 +216,7 @@ class CudaDevice:
             inputs=self._inputs.file_in(worker.folder, execution.inputs),
             poison=execution.poison,
             # A missing wait shows only where the kernel before it is still writing.
-            late_producer=is_candidate and side.plan.launches[0].pdl,
+            late_producer=candidate is not None and candidate.plan.launches[0].pdl,
         )
         return worker, ask_for(ExecuteAnswer, worker, request, execution.timeout_s)
 

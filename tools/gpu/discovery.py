@@ -156,7 +156,8 @@ def _found(answer: Mapping[str, Any], index: int) -> FoundGpu:
 def _explain(error: str, message: str, visible: str | None) -> str:
     if error == "CUDA_ERROR_NO_DEVICE" and visible is not None:
         return f"CUDA shows no GPU{_hidden({'visible': visible})}; unset it, or use --device sim"
-    return f"{_MENDS.get(error, 'the NVIDIA driver cannot be used')} ({error}: {message})"
+    said = message if error == "no_driver" else f"{error}: {message}"
+    return f"{_MENDS.get(error, 'the NVIDIA driver cannot be used')} ({said})"
 
 
 def _hidden(answer: Mapping[str, Any]) -> str:

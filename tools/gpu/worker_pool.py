@@ -60,6 +60,7 @@ class WorkerPool:
         self._worker: WorkerProcess | None = None
         self._programs: set[str] = set()
         self._spare: _Spare | None = None
+        self._is_closed = False
 
     def worker_for(self, folder: Path | None, program: str | None, library: bool) -> WorkerProcess:
         """Return a worker with a context; another problem or too many programs replace it.
@@ -71,8 +72,9 @@ class WorkerPool:
 
         Raises:
             SetupError: The sandbox or the imports of a worker do not work here.
-            InfraError: It ended, or could not create a context.
+            InfraError: It ended, or could not create a context; or the pool is closed.
         """
+        self._refuse_if_closed()
         if folder not in (None, self._folder):
             self.discard()
             self._drop_spare()
@@ -97,7 +99,7 @@ class WorkerPool:
 
     def refill(self) -> None:
         """Start a spare in the background if there is none; call it when nothing is timed."""
-        if self._spare is None and self._worker is not None:
+        if self._spare is None and self._worker is not None and not self._is_closed:
             self._spare = _Spare(self._make(self._folder, self._library))
 
     def settle(self, timeout_s: float) -> None:
@@ -106,25 +108,27 @@ class WorkerPool:
             self._spare.settle(timeout_s)
 
     def close(self) -> None:
-        """Leave no process."""
+        """Leave no process, and start none again: another thread may be at work here."""
+        self._is_closed = True
         self.discard()
         self._drop_spare()
 
     def _started(self) -> WorkerProcess:
-        worker = self._take_spare()
-        if worker is None:
-            worker = self._make(self._folder, self._library)
-            try:
-                worker.start()
-            except BaseException:
-                worker.end()
-                raise
+        spare = self._take_spare()
+        worker = spare or self._make(self._folder, self._library)
         try:
+            if spare is None:
+                worker.start()
             self._create_context(worker)
+            self._refuse_if_closed()
         except BaseException:
             worker.end()
             raise
         return worker
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise InfraError("the GPU was closed while somebody used it")
 
     def _take_spare(self) -> WorkerProcess | None:
         spare, self._spare = self._spare, None

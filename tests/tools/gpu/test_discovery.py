@@ -9,7 +9,12 @@ import pytest
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.gpu_specs import load_gpus
+from kopt.config.settings import Settings
 from kopt.tools.gpu.discovery import find_gpu, list_gpus
+from kopt.tools.gpu.messages import StartAnswer, StartRequest
+from kopt.tools.gpu.open_gpu import ENGINE
+from kopt.tools.gpu.worker_policy import WorkerSpec
+from kopt.tools.gpu.worker_process import WorkerProcess
 
 H100 = {
     "uuid": "GPU-11111111-2222-3333-4444-555555555555",
@@ -31,6 +36,7 @@ H100 = {
     "reserved_smem_per_block_bytes": 1024,
 }
 Driver = Callable[..., Path]
+BOUND_S = 120.0
 
 
 @pytest.fixture
@@ -190,6 +196,26 @@ def test_computed_limits_of_a_known_gpu_are_those_of_its_sheet(name: str, driver
     assert spec.fp32_tflop_s == pytest.approx(sheet.fp32_tflop_s, rel=0.01)
     assert spec.arch == sheet.arch
     assert spec.max_threads_per_sm == sheet.max_threads_per_sm
+
+
+@pytest.mark.gpu
+def test_facts_are_those_that_a_worker_sees(settings: Settings) -> None:
+    gpu = find_gpu("cuda:0")
+    worker = WorkerProcess(WorkerSpec(ENGINE), settings)
+    worker.start()
+    answer = worker.ask(StartRequest(device_uuid=gpu.facts.uuid), BOUND_S)
+    worker.end()
+    assert isinstance(answer, StartAnswer)
+    same = {"index": 0, "memory_bytes": 0}  # counted differently by the driver and by NVML
+    assert answer.facts.model_copy(update=same) == gpu.facts.model_copy(update=same)
+
+
+@pytest.mark.gpu
+def test_real_gpu_has_plausible_limits() -> None:
+    spec = find_gpu("cuda:0").spec
+    assert 100 < spec.dram_bandwidth_gb_s < 20_000
+    assert 1 << 20 < spec.l2_bytes < 1 << 30
+    assert spec.smem_per_block_optin_bytes < spec.smem_per_sm_bytes
 
 
 def test_gpu_of_unknown_bandwidth_is_refused_rather_than_given_one(driver: Driver) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.config.errors import SetupError
+from kopt.config.errors import InfraError, SetupError
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
 from kopt.tools.gpu import worker_pool
@@ -83,6 +83,14 @@ def test_close_leaves_no_process_and_no_folder(scripted: ScriptedDevice) -> None
     scripted.device.close()  # the spare may be starting
     assert alive(scripted) == []
     assert [worker.folder.exists() for worker in scripted.workers] == [False, False]
+
+
+def test_closed_device_starts_no_worker_again(scripted: ScriptedDevice) -> None:
+    scripted.execute()
+    scripted.device.close()
+    with pytest.raises(InfraError, match="closed"):
+        scripted.execute()
+    assert alive(scripted) == []
 
 
 def test_close_before_anything_was_started_is_nothing(scripted: ScriptedDevice) -> None:

@@ -74,8 +74,13 @@ def _verdict(report: RunReport) -> str:
         return f"{text}; the start has no time to compare with."
     return (
         f"{text}; the start {report.start_latency_us:.3f} us:"
-        f" {report.ratio:.2f} times by {report.provenance} time."
+        f" {report.ratio:.2f} times by {report.provenance} {_yardstick(report)}."
     )
+
+
+def _yardstick(report: RunReport) -> str:
+    """Return what the ratio is one of: measured times of two moments are never divided."""
+    return "time" if report.best_speedup is None else "speed"
 
 
 def _settings(report: RunReport) -> Iterable[tuple[str, str]]:

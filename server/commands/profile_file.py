@@ -1,37 +1,38 @@
-"""`kopt profile FILE`: what limits a candidate, without timing it."""
+"""`kopt profile FILE`: what limits a candidate, estimated anywhere and measured on a GPU."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.status import Status
 from kopt.server.console import print_record, print_views
+from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode
 from kopt.server.options import (
-    device_name,
+    device_arch_option,
     device_option,
     file_argument,
     kernel_option,
-    one_arch,
     tune_option,
 )
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.target import find_target, refuse_unknown_tune
 from kopt.server.views.profile_view import profile_view
-from kopt.tools.profile_stage import ProfileRequest, profile_candidate
+from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
 EPILOG = """\b
 Examples:
   kopt profile mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048
   kopt profile mine.cu --kernel silu_and_mul_b8xh14336 --arch sm_90a --json
+  kopt profile mine.cu --kernel silu_and_mul_b8xh14336 --device cuda:0
 
 \b
-No value is checked here: kopt check does that. Nothing is measured: the time
-is an estimate (docs/estimate.md).
+No value is checked here: kopt check does that. Without a GPU nothing is
+measured, and the time is an estimate (docs/estimate.md). What the rules of the
+bottleneck are, and what counters need: docs/profile.md.
 Exit codes: 0 passed, 1 the candidate fell short, 2 wrong usage, 3 this machine
 lacks something."""
 
@@ -43,38 +44,48 @@ class ProfileOptions:
     file: Path
     kernel: str | None
     device: str
-    arch: str
+    arch: str | None
     tune: dict[str, int] | None
+    counters: bool
 
 
 @click.command("profile", epilog=EPILOG)
 @file_argument
 @kernel_option(required=False)
 @device_option
-@click.option(
-    "--arch",
-    default=DEFAULT_ARCH,
-    show_default=True,
-    callback=one_arch,
-    metavar="ARCH",
-    help="Its data sheet gives the floors and the estimate.",
-)
+@device_arch_option
 @tune_option
+@click.option(
+    "--counters/--no-counters",
+    default=True,
+    show_default=True,
+    help="Read the GPU's own counters with Nsight Compute, which takes seconds.",
+)
 @command_body(ProfileOptions)
 def command(session: Session, options: ProfileOptions) -> int:
-    """Say what limits a candidate: static facts, bytes moved, roofline, estimated time.
+    """Say what limits a candidate: static facts, bytes moved, roofline, time, counters.
 
-    The candidate is compiled and executed once on the simulator, which counts its accesses.
+    The candidate is compiled, and executed once on the simulator, which counts its accesses. On a
+    GPU it is also timed, and Nsight Compute reads the hardware's counters.
     """
-    device_name(options.device)
     target = find_target(options.file, options.kernel, session.settings)
     refuse_unknown_tune(target, options.tune)
-    request = ProfileRequest(
-        target.problem, target.workload, target.candidate, options.arch, options.tune
-    )
-    with status_line(quiet=session.as_json) as show:
-        show(f"compiling for {options.arch} and executing once on sim")
-        profile = profile_candidate(request, session.settings, SimDevice(session.settings))
+    choice = DeviceChoice(options.device, options.arch)
+    with (
+        status_line(quiet=session.as_json) as show,
+        opened_device(choice, session.settings, show) as opened,
+    ):
+        request = ProfileRequest(
+            problem=target.problem,
+            workload=target.workload,
+            candidate=target.candidate,
+            arch=opened.arch,
+            tune=options.tune,
+            counters=options.counters,
+            progress=show,
+        )
+        devices = ProfileDevices(SimDevice(session.settings), opened.timer)
+        profile = profile_candidate(request, session.settings, devices)
     if session.as_json:
         print_record(profile)
     else:

@@ -148,8 +148,8 @@ def _open(session: Session, options: RunOptions, opened: OpenedDevice) -> RunSto
     gpu = None if opened.timer is None else opened.timer.facts
     if options.resume is not None:
         return reopen_run(options.resume, session.settings, budget, gpu)
-    found = {"arch": opened.arch, "device": opened.device.name, "gpu": gpu}
-    request = RunRequest(**{**options.of_new_run(), **found})
+    asked = RunRequest(**options.of_new_run())
+    request = replace(asked, arch=opened.arch, device=opened.device.name, gpu=gpu)
     if budget is not None:
         request = replace(request, budget=budget)
     return begin_run(request, session.settings)

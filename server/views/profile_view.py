@@ -1,4 +1,4 @@
-"""A profile as text, a screenful: time estimate against the floor, launches, bytes, suspects."""
+"""A profile as text, a screenful: bottleneck, times against floors, launches, bytes, suspects."""
 
 from collections.abc import Iterator
 
@@ -10,6 +10,7 @@ from kopt.kernels.profile_result import LaunchProfile, ProfileResult, TensorTraf
 from kopt.kernels.status import Status
 
 from .diagnostics import advice_text, diagnostics_text, short_id, status_text
+from .measured_view import bottleneck_lines, hardware_lines, measured_lines
 
 MIX_SHOWN = 8
 SUSPECTS_SHOWN = 4
@@ -26,6 +27,8 @@ def _parts(name: str, profile: ProfileResult) -> Iterator[RenderableType]:
         f"  {profile.kernel}  {name} ({short_id(profile.candidate)})"
         f"  {profile.arch}, data sheet of {profile.gpu}",
     )
+    if profile.bottleneck is not None:
+        yield from bottleneck_lines(profile.bottleneck)
     yield from _time_lines(profile)
     for launch in profile.launches:
         yield from _launch_lines(launch)
@@ -55,6 +58,10 @@ def _time_lines(profile: ProfileResult) -> Iterator[Text]:
         f" {profile.byte_model.flop:,} flop, bound by {limit} (computed;"
         f" {line.flop_per_byte:.2f} flop/byte, ridge {line.ridge_flop_per_byte:.1f})"
     )
+    if profile.measured is not None:
+        yield from measured_lines(profile.measured)
+    if profile.hardware is not None:
+        yield from hardware_lines(profile.hardware)
     estimate = profile.estimate
     if estimate is None:
         return
@@ -64,7 +71,12 @@ def _time_lines(profile: ProfileResult) -> Iterator[Text]:
     largest = sorted(parts, key=lambda part: -part.time_us)[:4]
     shares = ", ".join(f"{part.name.replace('_', ' ')} {part.time_us:.2f}" for part in largest)
     yield Text.assemble(
-        (f"Time: {estimate.latency_us:.3f} us estimated, not measured", "bold"),
+        (
+            f"Model: {estimate.latency_us:.3f} us estimated"
+            if profile.measured
+            else f"Time: {estimate.latency_us:.3f} us estimated, not measured",
+            "" if profile.measured else "bold",
+        ),
         f"{floor}; mostly {estimate.dominant}; largest parts in us, which may overlap: {shares}",
     )
     for assumption in estimate.missing:

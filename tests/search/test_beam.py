@@ -2,11 +2,13 @@
 
 from math import inf
 
+import pytest
+
 from kopt.kernels.status import Status
 from kopt.search.beam import rank, round_gain, select_beam
 from kopt.search.evaluator import Evaluation
 from kopt.search.proposer import Member
-from support.scripted_runs import failed, member, passed
+from support.scripted_runs import failed, member, passed, timed
 
 
 def _seqs(members: list[Member] | tuple[Member, ...]) -> list[int]:
@@ -41,6 +43,17 @@ def test_passed_without_a_latency_comes_last() -> None:
     assert _seqs(rank([member(0, bare), member(1, passed(9.0))])) == [1, 0]
 
 
+def test_measured_candidates_stand_in_the_order_of_their_speedups_whatever_their_times() -> None:
+    members = [member(0, timed(2.0, speedup=1.0)), member(1, timed(2.1, speedup=1.1))]
+    assert _seqs(rank(members)) == [1, 0]
+
+
+def test_a_measured_time_without_a_speedup_orders_nothing() -> None:
+    impossible = timed(0.1, speedup=1.0)
+    impossible = impossible.model_copy(update={"values": impossible.values[:1]})
+    assert _seqs(rank([member(0, impossible), member(1, timed(9.0, speedup=0.2))])) == [1, 0]
+
+
 def test_best_of_every_family_is_kept_before_second_bests() -> None:
     members = [
         member(0, passed(1.0), family="vectorization"),
@@ -71,6 +84,17 @@ def test_gain_is_that_of_the_best() -> None:
     before = [member(0, passed(2.0))]
     assert round_gain(before, [*before, member(1, passed(1.6))]) == 0.25
     assert round_gain(before, [*before, member(1, passed(3.0))]) == 0.0
+
+
+def test_gain_of_measured_candidates_is_that_of_their_speedups() -> None:
+    before = [member(0, timed(2.0, speedup=1.0))]
+    assert round_gain(before, [*before, member(1, timed(2.0, speedup=1.25))]) == pytest.approx(0.25)
+
+
+def test_a_leader_without_a_time_that_counts_in_the_full_check_leaves_the_beam() -> None:
+    untimed = Evaluation(status=Status.PASSED, summary="impossible", device="cuda:0")
+    members = [member(0, timed(1.0, 2.0), full=untimed), member(1, timed(2.0, 1.0))]
+    assert _seqs(select_beam(members, 2)) == [1]
 
 
 def test_family_that_still_gains_counts_although_the_leader_stands_still() -> None:

@@ -196,7 +196,11 @@ def test_a_gpu_that_cannot_be_used_is_named_where_auto_takes_sim(
     answer(Status.PASSED)
     monkeypatch.setattr(devices, "gpu_devices", lambda: (Path("/dev/nvidia0"),))
     monkeypatch.setattr(devices, "gpu_problem", lambda: "no cuda.bindings")
-    monkeypatch.setattr(devices, "open_device", lambda *_: nullcontext(SimDevice(Settings(Path()))))
+
+    def open_sim(*_: object) -> nullcontext[SimDevice]:
+        return nullcontext(SimDevice(Settings(Path())))
+
+    monkeypatch.setattr(devices, "open_device", open_sim)
     assert "on sim, although there is a GPU: no cuda.bindings" in kopt("check", REFERENCE).stderr
 
 

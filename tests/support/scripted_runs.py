@@ -9,7 +9,16 @@ from typing import Any
 from kopt.kernels.status import Provenance, Status
 from kopt.search.artifacts import open_artifacts
 from kopt.search.budget import Budget
-from kopt.search.evaluator import LATENCY, REGISTERS, Evaluation, EvaluationJob, Value
+from kopt.search.evaluator import (
+    LATENCY,
+    REGISTERS,
+    SPEEDUP,
+    SPEEDUP_HIGH,
+    SPEEDUP_LOW,
+    Evaluation,
+    EvaluationJob,
+    Value,
+)
 from kopt.search.loop import Search
 from kopt.search.proposer import Member, Proposal
 from kopt.search.recorded_evaluator import RecordedEvaluator
@@ -58,6 +67,34 @@ def passed(latency_us: float, equivalence: str | None = None, registers: int = 3
         device="sim",
         equivalence=equivalence,
         values=(value(LATENCY, "us", latency_us), value(REGISTERS, "1", registers)),
+    )
+
+
+def timed(
+    latency_us: float, speedup: float, workload: str = "b8", baseline: str = "flashinfer (PDL on)"
+) -> Evaluation:
+    """Return a passed evaluation from a GPU, its interval 1 % wide."""
+
+    def value(metric: str, unit: str, number: float) -> Value:
+        return Value(
+            workload=workload,
+            metric=metric,
+            unit=unit,
+            provenance=Provenance.MEASURED,
+            value=number,
+        )
+
+    return Evaluation(
+        status=Status.PASSED,
+        summary="2 executions agree with the oracle",
+        device="cuda:0",
+        values=(
+            value(LATENCY, "us", latency_us),
+            value(SPEEDUP, baseline, speedup),
+            value(SPEEDUP_LOW, baseline, speedup - 0.005),
+            value(SPEEDUP_HIGH, baseline, speedup + 0.005),
+            value(REGISTERS, "1", 32),
+        ),
     )
 
 

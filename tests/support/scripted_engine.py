@@ -101,7 +101,7 @@ class ScriptedEngine:
         signal.pause()
 
     def _exit(self, status: str) -> None:
-        print("leaving", file=sys.stderr, flush=True)
+        print("leaving", flush=True)
         os._exit(int(status))
 
     def _segfault(self, _: str) -> None:

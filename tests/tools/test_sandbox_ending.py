@@ -82,7 +82,8 @@ def test_event_of_another_thread_ends_a_spinning_program_and_its_children(
     stop = PollableEvent()
     policy = replace(level.policy, wall_s=3600.0)
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run_sandboxed, [PYTHON, "-ISc", SPIN], policy, level.settings, stop)
+        command: list[str | Path] = [PYTHON, "-ISc", SPIN]
+        running = pool.submit(run_sandboxed, command, policy, level.settings, stop)
         assert _read_lifeline(lifeline) == b"+"
         stop.set()
         run = running.result(HANG_LIMIT_S)
@@ -93,12 +94,12 @@ def test_event_of_another_thread_ends_a_spinning_program_and_its_children(
 def test_event_that_is_set_before_the_start_ends_the_program_too(level: Level) -> None:
     stop = PollableEvent()
     stop.set()
-    command = [PYTHON, "-ISc", "while True: pass"]
+    command: list[str | Path] = [PYTHON, "-ISc", "while True: pass"]
     assert run_sandboxed(command, level.policy, level.settings, stop).stopped
 
 
 def test_event_that_is_never_set_changes_nothing(level: Level) -> None:
-    command = [PYTHON, "-ISc", "print('done')"]
+    command: list[str | Path] = [PYTHON, "-ISc", "print('done')"]
     run = run_sandboxed(command, level.policy, level.settings, PollableEvent())
     assert (run.stopped, run.returncode, run.stdout) == (False, 0, b"done\n")
 

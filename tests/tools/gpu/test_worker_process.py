@@ -41,7 +41,8 @@ from kopt.tools.gpu.messages import (
     WarmAnswer,
     WarmRequest,
 )
-from kopt.tools.gpu.worker_process import WorkerEnd, WorkerProcess, WorkerSpec
+from kopt.tools.gpu.worker_policy import WorkerSpec
+from kopt.tools.gpu.worker_process import WorkerEnd, WorkerProcess
 from kopt.tools.sandbox.ladder import available_level
 from kopt.tools.timer import EmptySide
 from support.scripted_engine import BROKEN_ENGINE, ENGINE
@@ -253,7 +254,8 @@ def test_two_workers_do_not_disturb_each_other(open_worker: Open) -> None:
 
 def test_questions_from_several_threads_get_their_own_answers(worker: WorkerProcess) -> None:
     with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(lambda turn: answers(worker, f"GPU-{turn}"), range(100)))
+        asked = [pool.submit(answers, worker, f"GPU-{turn}") for turn in range(100)]
+        assert all(future.result(HANG_LIMIT_S) for future in asked)
 
 
 def test_folder_is_gone_after_the_end_and_ending_twice_is_harmless(worker: WorkerProcess) -> None:
@@ -280,7 +282,8 @@ def test_nothing_survives_the_killing_of_kopt(settings: Settings) -> None:
         f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
         "from pathlib import Path; from kopt.config.settings import Settings\n"
         "from kopt.tools.gpu.messages import StartRequest\n"
-        "from kopt.tools.gpu.worker_process import WorkerProcess, WorkerSpec\n"
+        "from kopt.tools.gpu.worker_policy import WorkerSpec\n"
+        "from kopt.tools.gpu.worker_process import WorkerProcess\n"
         f"settings = Settings(Path({str(settings.home)!r}))\n"
         f"worker = WorkerProcess(WorkerSpec({ENGINE!r}), settings); worker.start()\n"
         "print(worker.folder, flush=True); sys.stdin.readline()\n"

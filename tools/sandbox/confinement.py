@@ -122,8 +122,8 @@ def _bwrap_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[st
     if policy.devices:
         # A private /dev/shm: what computes beside a driver (OpenMP, semaphores) writes there.
         arguments += ["--ro-bind", DEVICE_FACTS, DEVICE_FACTS, "--tmpfs", "/dev/shm"]
-        for path in policy.devices:
-            arguments += ["--dev-bind-try", str(path), str(path)]
+        for device in map(str, policy.devices):
+            arguments += ["--dev-bind-try", device, device]
     readable = _mounts((confinement.launcher, *policy.readable), SYSTEM_FOLDERS)
     for path in readable:
         arguments += ["--ro-bind", path, path]

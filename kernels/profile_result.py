@@ -1,12 +1,15 @@
-"""What is known of one candidate without timing it: facts, counts, floors, estimate, suspects."""
+"""What limits one candidate: facts, counts, floors, estimate; on a GPU also times and counters."""
 
 from typing import Literal
 
 from pydantic import Field
 
+from .bench_result import Latency, Rotation
 from .byte_model import ByteModel, Roofline
 from .compile_result import KernelResources, Occupancy
 from .counters import ExecutionCounters
+from .device_facts import DeviceFacts
+from .hardware_counters import HardwareCounters
 from .plan import Dim3
 from .record import Diagnostic, Record
 from .status import Provenance, Status
@@ -27,6 +30,16 @@ SuspectName = Literal[
     "barriers",
 ]
 
+BottleneckName = Literal[
+    "launch_bound",
+    "memory_bound",
+    "l2_bound",
+    "l1_bound",
+    "compute_bound",
+    "occupancy_limited",
+    "latency_bound",
+]
+"""docs/profile.md has the rule and the threshold of each."""
 
 BufferRole = Literal["in", "out", "inout", "scratch"]
 
@@ -73,6 +86,44 @@ class Suspect(Record):
     provenance: Literal[Provenance.ESTIMATED] = Provenance.ESTIMATED
 
 
+class MeasuredTime(Record):
+    """The time of one call on a GPU from a short session; a comparison is `kopt bench`'s."""
+
+    device: str
+    """e.g. cuda:0."""
+    gpu: DeviceFacts
+    latency: Latency
+    """Cold L2."""
+    null_kernel_us: float
+    """Empty kernels in the same launch shapes, timed beside it: the floor of its launches."""
+    above_null_us: float
+    """latency.median_us - null_kernel_us: what code can change."""
+    achieved_gb_s: float
+    """Bytes of the byte model / median time, 1e9 bytes/s: re-reads do not make it larger."""
+    roofline_fraction: float
+    """Floor of the data sheet / median time, 0 to 1."""
+    copy_gb_s: float
+    """Copy bandwidth measured on the device, 1e9 bytes/s, reads and writes counted."""
+    copy_fraction: float
+    """achieved_gb_s / copy_gb_s; above 1 only where L2 is warm."""
+    rotation: Rotation
+    provenance: Literal[Provenance.MEASURED] = Provenance.MEASURED
+
+
+class Bottleneck(Record):
+    """What holds the candidate back most, by fixed rules (docs/profile.md)."""
+
+    name: BottleneckName
+    statement: str
+    """One sentence for people: what it means."""
+    facts: tuple[str, ...]
+    """The two or three numbers that say so, each with where it comes from."""
+    families: tuple[str, ...] = ()
+    """Strategy families that address it."""
+    provenance: Literal[Provenance.MEASURED, Provenance.ESTIMATED]
+    """estimated as soon as one of the deciding numbers is."""
+
+
 class ProfileResult(Record):
     """The profile of one candidate for one workload on one architecture."""
 
@@ -84,12 +135,12 @@ class ProfileResult(Record):
     candidate: str
     arch: str
     gpu: str
-    """Data sheet that the floors and the estimate stand on."""
+    """Data sheet, or device, that the floors and the estimate stand on."""
     byte_model: ByteModel
     roofline: Roofline
     launches: tuple[LaunchProfile, ...] = ()
     device: str | None = None
-    """What counted the accesses; None if nothing did."""
+    """What counted the accesses; None if nothing did. `measured` names the GPU."""
     sandbox: str | None = None
     """Level under which it did."""
     counters: ExecutionCounters | None = None
@@ -102,4 +153,10 @@ class ProfileResult(Record):
     """Roofline floor / estimated time, 0 to 1: estimated as well."""
     suspects: tuple[Suspect, ...] = ()
     """The main one first."""
+    measured: MeasuredTime | None = None
+    """None without a GPU, or where the candidate cannot be timed."""
+    hardware: HardwareCounters | None = None
+    """None if they were not asked for; it says by itself why they are unavailable."""
+    bottleneck: Bottleneck | None = None
+    """None unless the candidate compiled."""
     diagnostics: tuple[Diagnostic, ...] = ()

@@ -1,39 +1,42 @@
-"""The profile stage: everything that can be said about a candidate's speed without a GPU.
+"""The profile stage: what limits a candidate, from everything that this machine can say.
 
-It compiles the candidate, executes it once if a device is given, and joins static facts, counted
-bytes, floors and the estimate. It checks no values: `check_candidate` does.
+It compiles the candidate, executes it once on the simulator to count its accesses, and joins static
+facts, floors and the estimate. On a GPU it also times it and reads the hardware's counters. It
+checks no values: `check_candidate` does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import Settings
 from kopt.kernels.byte_model import ByteModel, roofline, workload_bytes
 from kopt.kernels.candidate import Candidate
-from kopt.kernels.compile_result import CompileResult, KernelResources
+from kopt.kernels.compile_result import KernelResources
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
-from kopt.kernels.header_parser import parse_header
-from kopt.kernels.oracle import REGIMES, load_oracle
+from kopt.kernels.hardware_counters import HardwareCounters
 from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
 from kopt.kernels.problem import Problem, Workload
-from kopt.kernels.profile_result import BufferRole, LaunchProfile, ProfileResult, TensorTraffic
+from kopt.kernels.profile_result import (
+    BufferRole,
+    LaunchProfile,
+    MeasuredTime,
+    ProfileResult,
+    TensorTraffic,
+)
 from kopt.kernels.status import Status
-
-from .compile_stage import CompileRequest, compile_candidate
-from .cuda.occupancy import launch_occupancy
-from .cuda.planned_build import PlanSource, final_plan
-from .device import Device, ExecutionOutcome, ExecutionRequest, Program
-from .estimate import find_build
-from .profile_suspects import find_suspects
-from .profile_what_if import Evaluated
+from kopt.tools.bench.request import TimingDevice
+from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.cuda.occupancy import launch_occupancy
+from kopt.tools.device import Device, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.estimate import find_build
+from kopt.tools.launchable import Launchable, Subject, make_launchable
+from kopt.tools.profile_bottleneck import Facts, find_bottleneck
+from kopt.tools.profile_measure import measure_time
+from kopt.tools.profile_suspects import find_suspects
+from kopt.tools.profile_what_if import Evaluated
 
 _POISON = 0xFF
-_SEED = 1
 _TIMEOUT_S = 120.0
 
 
@@ -45,25 +48,48 @@ class ProfileRequest:
     workload: Workload
     candidate: Candidate
     arch: str
-    """Its data sheet gives the floors and the estimate."""
+    """Its data sheet gives the floors and the estimate where no GPU measures."""
     tune: Mapping[str, int] | None = None
     """Tune values by name; those left out have their default."""
+    counters: bool = True
+    """Whether the GPU's own counters are read too, where there is a GPU: seconds."""
+    progress: Callable[[str], None] | None = None
+    """Called with a short line before each step."""
+
+    def say(self, step: str) -> None:
+        """Tell what begins."""
+        if self.progress is not None:
+            self.progress(step)
+
+
+@dataclass(frozen=True)
+class ProfileDevices:
+    """What executes the candidate; neither is needed for static facts and an estimate."""
+
+    counting: Device | None = None
+    """Counts accesses: the simulator."""
+    timing: TimingDevice | None = None
+    """Times it; its own limits and peaks replace the data sheet's."""
 
 
 def profile_candidate(
-    request: ProfileRequest, settings: Settings, device: Device | None = None
+    request: ProfileRequest, settings: Settings, devices: ProfileDevices | None = None
 ) -> ProfileResult:
-    """Return the profile of a candidate; with a `device` it is executed once and counted.
+    """Return the profile of a candidate.
 
-    A candidate that does not compile has only the byte model and the roofline. One that the device
-    does not support has no counters, which its diagnostics say, and is otherwise complete.
+    A candidate that does not compile has only the byte model and the roofline. What a device does
+    not support or cannot tell is missing, which the result says, and the rest is complete.
 
     Raises:
-        ToolError: The architecture is unknown.
+        ToolError: The architecture is unknown, or the candidate has no plan for it.
         SetupError: No compiler, no sandbox, or a folder that cannot be written.
         InfraError: The machine failed under the work; it may be tried again.
     """
+    devices = devices or ProfileDevices()
     gpu = gpu_for_arch(request.arch)
+    if devices.timing is not None and devices.timing.gpu is not None:
+        gpu = devices.timing.gpu
+    request.say(f"compiling for {request.arch}")
     compiled = compile_candidate(
         CompileRequest(
             problem=request.problem,
@@ -87,62 +113,100 @@ def profile_candidate(
     )
     if compiled.status is not Status.PASSED:
         return base
-    plan = _final_plan(request, compiled, gpu)
-    outcome = _execute(request, plan, device) if device else None
-    counters = outcome.counters if outcome and outcome.status is Status.PASSED else None
-    evaluated = Evaluated(compiled, counters, plan, gpu, model)
-    profiled = base.model_copy(update=_facts(evaluated))
-    if device is None or outcome is None:
-        return profiled
-    unsupported = outcome.status is Status.UNSUPPORTED_ON_SIM
-    return profiled.model_copy(
-        update={
-            "status": Status.PASSED if unsupported else outcome.status,
-            "device": device.name,
-            "sandbox": outcome.sandbox,
-            "diagnostics": (*compiled.diagnostics, *outcome.diagnostics),
-        }
-    )
+    subject = Subject(request.problem, request.workload, request.candidate, request.tune or {})
+    launchable = make_launchable(subject, compiled, gpu)
+    counted = None
+    if devices.counting is not None:
+        request.say(f"counting accesses on {devices.counting.name}")
+        counted = _execute(launchable, devices.counting)
+    on_gpu = _on_gpu(launchable, request, devices.timing, settings)
+    counters = counted.counters if counted and counted.status is Status.PASSED else None
+    evaluated = Evaluated(compiled, counters, launchable.plan, gpu, model)
+    profiled = base.model_copy(update=_facts(evaluated, on_gpu))
+    return _with_endings(profiled, devices, counted, on_gpu)
 
 
-def _final_plan(request: ProfileRequest, compiled: CompileResult, gpu: GpuSpec) -> LaunchPlan:
-    """The plan with the occupancy of the compiled kernels where its grid asks for it."""
-    header = parse_header(request.candidate, request.problem).header
-    source_tune = request.tune or {}
-    plan = (
-        resolve_plan(header, request.problem, source_tune, PlanTarget(request.workload, gpu)).plan
-        if header
-        else None
-    )
-    if header is None or plan is None:
-        raise ToolError(f"{request.candidate.name} compiled, but has no plan for {gpu.name}")
-    kernels = find_build(compiled, plan, gpu).kernels
-    source = PlanSource(header, request.problem, source_tune)
-    return final_plan(plan, kernels, source, gpu)
+@dataclass(frozen=True)
+class _OnGpu:
+    """What a GPU said; nothing without one."""
+
+    measured: MeasuredTime | None = None
+    ended: ExecutionOutcome | None = None
+    """How the candidate ended where it could not be timed."""
+    hardware: HardwareCounters | None = None
 
 
-def _execute(request: ProfileRequest, plan: LaunchPlan, device: Device) -> ExecutionOutcome:
-    rng = np.random.default_rng([_SEED, 0])
-    inputs = load_oracle(request.problem).make_inputs(request.workload, rng, REGIMES[0])
-    program = Program(request.candidate, request.problem, plan)
+def _on_gpu(
+    launchable: Launchable,
+    request: ProfileRequest,
+    device: TimingDevice | None,
+    settings: Settings,
+) -> _OnGpu:
+    if device is None:
+        return _OnGpu()
+    request.say(f"timing on {device.name}")
+    model = workload_bytes(request.problem, request.workload)
+    measured = measure_time(launchable, model, device)
+    if isinstance(measured, ExecutionOutcome):
+        return _OnGpu(ended=measured)
+    if not request.counters:
+        return _OnGpu(measured)
+    # Only here: the simulator's path imports nothing of a GPU.
+    from kopt.tools.gpu.counters import read_counters
+
+    request.say(f"reading the counters of {device.name}")
+    return _OnGpu(measured, hardware=read_counters(launchable, device.facts, settings))
+
+
+def _with_endings(
+    profile: ProfileResult,
+    devices: ProfileDevices,
+    counted: ExecutionOutcome | None,
+    on_gpu: _OnGpu,
+) -> ProfileResult:
+    """Add how the executions ended: that of the GPU, which runs what ships, decides."""
+    status, diagnostics = profile.status, profile.diagnostics
+    update: dict[str, object] = {}
+    if counted is not None and devices.counting is not None:
+        update = {"device": devices.counting.name, "sandbox": counted.sandbox}
+        diagnostics = (*diagnostics, *counted.diagnostics)
+        if devices.timing is None and counted.status is not Status.UNSUPPORTED_ON_SIM:
+            status = counted.status
+    if on_gpu.ended is not None:
+        status = on_gpu.ended.status
+        diagnostics = (*diagnostics, *on_gpu.ended.diagnostics)
+    return profile.model_copy(update={**update, "status": status, "diagnostics": diagnostics})
+
+
+def _execute(launchable: Launchable, device: Device) -> ExecutionOutcome:
+    subject = launchable.subject
+    program = Program(subject.candidate, subject.problem, launchable.plan)
     return device.execute(
-        ExecutionRequest(program=program, inputs=inputs, poison=_POISON, timeout_s=_TIMEOUT_S)
+        ExecutionRequest(
+            program=program, inputs=subject.inputs(), poison=_POISON, timeout_s=_TIMEOUT_S
+        )
     )
 
 
-def _facts(evaluated: Evaluated) -> dict[str, object]:
-    """The fields that follow from a compiled candidate and its counters."""
+def _facts(evaluated: Evaluated, on_gpu: _OnGpu) -> dict[str, object]:
+    """The fields that follow from a compiled candidate, its counters and its times."""
     plan, gpu = evaluated.plan, evaluated.gpu
     kernels = {kernel.name: kernel for kernel in find_build(evaluated.compiled, plan, gpu).kernels}
     estimate = evaluated.estimate()
     floor_us = roofline(evaluated.model, gpu).floor_us
+    launches = _launches(plan, kernels, gpu)
+    hardware = on_gpu.hardware.launches if on_gpu.hardware else ()
+    facts = Facts(evaluated.model, launches, estimate, on_gpu.measured, hardware)
     return {
-        "launches": _launches(plan, kernels, gpu),
+        "launches": launches,
         "counters": evaluated.counters,
         "traffic": _traffic(evaluated.model, plan, evaluated.counters),
         "estimate": estimate,
         "floor_fraction": floor_us / estimate.latency_us,
         "suspects": find_suspects(evaluated),
+        "measured": on_gpu.measured,
+        "hardware": on_gpu.hardware,
+        "bottleneck": find_bottleneck(facts),
     }
 
 

@@ -12,7 +12,7 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
 from kopt.tools.cuda.toolchain import FoundToolchain
 from kopt.tools.device import ExecutionOutcome, ExecutionRequest, Program
-from kopt.tools.profile_stage import ProfileRequest, profile_candidate
+from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
 from support.tiny_problem import BODY, HEADER, tiny_problem
 
 X_BYTES = 32 * 256 * 4
@@ -95,7 +95,7 @@ def test_counted_bytes_stand_beside_the_needed_ones(
     device = ScriptedDevice(
         ExecutionOutcome(status=Status.PASSED, counters=COUNTERS, sandbox="landlock")
     )
-    result = profile_candidate(asked, settings, device)
+    result = profile_candidate(asked, settings, ProfileDevices(device))
     assert (result.device, result.sandbox) == ("scripted", "landlock")
     x = next(one for one in result.traffic if one.name == "x")
     assert (x.needed_read_bytes, x.load_bytes) == (X_BYTES, 2 * X_BYTES)
@@ -104,7 +104,7 @@ def test_counted_bytes_stand_beside_the_needed_ones(
 
 def test_device_gets_the_inputs_of_the_workload(asked: ProfileRequest, settings: Settings) -> None:
     device = ScriptedDevice(ExecutionOutcome(status=Status.PASSED, counters=COUNTERS))
-    profile_candidate(asked, settings, device)
+    profile_candidate(asked, settings, ProfileDevices(device))
     (execution,) = device.requests
     assert execution.inputs["x"].shape == (32, 256)
     assert execution.program.plan.workload == "b32xh256"
@@ -115,7 +115,7 @@ def test_unsupported_candidate_keeps_its_static_profile(
 ) -> None:
     why = Diagnostic(message="raw PTX", line=12)
     outcome = ExecutionOutcome(status=Status.UNSUPPORTED_ON_SIM, diagnostics=(why,))
-    result = profile_candidate(asked, settings, ScriptedDevice(outcome))
+    result = profile_candidate(asked, settings, ProfileDevices(ScriptedDevice(outcome)))
     assert result.status is Status.PASSED
     assert result.counters is None
     assert why in result.diagnostics
@@ -124,7 +124,7 @@ def test_unsupported_candidate_keeps_its_static_profile(
 
 def test_fault_under_execution_is_the_status(asked: ProfileRequest, settings: Settings) -> None:
     outcome = ExecutionOutcome(status=Status.OUT_OF_BOUNDS, counters=COUNTERS)
-    result = profile_candidate(asked, settings, ScriptedDevice(outcome))
+    result = profile_candidate(asked, settings, ProfileDevices(ScriptedDevice(outcome)))
     assert result.status is Status.OUT_OF_BOUNDS
     assert result.counters is None
     assert result.launches
@@ -140,7 +140,7 @@ def test_candidate_that_does_not_compile_has_only_its_floors(
         arch="sm_90a",
     )
     device = ScriptedDevice(ExecutionOutcome(status=Status.PASSED))
-    result = profile_candidate(broken, settings, device)
+    result = profile_candidate(broken, settings, ProfileDevices(device))
     assert result.status is Status.COMPILE_ERROR
     assert result.diagnostics
     assert (result.estimate, result.launches) == (None, ())

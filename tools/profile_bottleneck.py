@@ -1,0 +1,236 @@
+"""What holds a candidate back most: one name and the numbers that say so, by fixed rules.
+
+The rules read measured facts first and fall back to the time model where none are at hand; a result
+says which. They order nothing and promise no gain. docs/profile.md explains the thresholds.
+"""
+
+from dataclasses import dataclass
+
+from kopt.kernels.byte_model import ByteModel
+from kopt.kernels.compile_result import Occupancy
+from kopt.kernels.hardware_counters import LaunchCounters
+from kopt.kernels.profile_result import Bottleneck, BottleneckName, LaunchProfile, MeasuredTime
+from kopt.kernels.status import Provenance
+from kopt.kernels.time_estimate import PartName, TimeEstimate
+
+LAUNCH_FRACTION = 0.6
+"""Share of the time that empty launches take, from which only they matter."""
+COPY_FRACTION = 0.8
+"""Share of the measured copy bandwidth from which only fewer bytes help."""
+BUSY_FRACTION = 0.6
+"""Utilisation of a unit from which it is the limit. Source: Nsight Compute's own SpeedOfLight rule:
+below 60 % of both compute and memory, latency is the issue."""
+LOW_OCCUPANCY = 0.5
+"""Theoretical occupancy below which too few warps can hide latency. Source: Little's law; 3.35 TB/s
+x 600 ns / 132 SMs is 15 KB in flight on each SM of an H100: half of its 2,048 threads with one
+16-byte load each."""
+MOST_FACTS = 3
+EXCESS_TRAFFIC = 1.2
+"""DRAM bytes / needed bytes from which re-reads are worth a word."""
+_OWN_LIMITS = ("registers", "shared_memory", "blocks", "barriers")
+
+_STATEMENTS: dict[BottleneckName, str] = {
+    "launch_bound": "Starting the kernels takes most of the time; only fewer or earlier launches "
+    "help.",
+    "memory_bound": "DRAM is busy moving bytes; only fewer bytes help.",
+    "l2_bound": "The L2 cache is busier than DRAM; fewer or better coalesced accesses help.",
+    "l1_bound": "Load and store units or shared memory are the busiest part; wider accesses, fewer "
+    "bank conflicts or fewer shared memory passes help.",
+    "compute_bound": "The SMs are busy with instructions; fewer or cheaper ones help.",
+    "occupancy_limited": "Too few warps are resident to hide the wait for memory; fewer registers "
+    "or less shared memory for each block help.",
+    "latency_bound": "Threads wait, one step after the other, while no unit is busy; more bytes in "
+    "flight and shorter dependent chains help.",
+}
+_FAMILIES: dict[BottleneckName, tuple[str, ...]] = {
+    "launch_bound": ("pass_fusion", "grid_shape"),
+    "memory_bound": ("pass_fusion", "register_caching", "cache_policy"),
+    "l2_bound": ("layout", "vectorization", "smem_tiling"),
+    "l1_bound": ("vectorization", "bank_conflicts", "register_caching"),
+    "compute_bound": ("fp4_intrinsics", "packed_simd", "fast_math", "algebra"),
+    "occupancy_limited": ("launch_bounds", "coarsening", "grid_shape"),
+    "latency_bound": ("ilp_unroll", "vectorization", "async_pipeline", "reduction"),
+}
+_PARTS: dict[BottleneckName, tuple[PartName, ...]] = {
+    "launch_bound": ("launch", "fill"),
+    "memory_bound": ("dram",),
+    "l2_bound": ("l2", "sm_intake"),
+    "l1_bound": ("load_store",),
+    "compute_bound": ("issue",),
+    "latency_bound": ("latency", "barriers"),
+}
+"""Of the time model; `fill`, the first answer from memory, counts as waiting once the launches
+themselves are timed."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything that the rules look at."""
+
+    model: ByteModel
+    launches: tuple[LaunchProfile, ...]
+    """Static; at least one."""
+    estimate: TimeEstimate
+    measured: MeasuredTime | None = None
+    counters: tuple[LaunchCounters, ...] = ()
+    """Of each launch; empty if unavailable."""
+
+
+def find_bottleneck(facts: Facts) -> Bottleneck:
+    """Return the first rule that holds, from what is measured if it decides, else estimated."""
+    found = _from_time(facts.measured) if facts.measured is not None else None
+    if found is None and facts.counters:
+        found = _from_counters(facts)
+    return found or _from_estimate(facts)
+
+
+def _from_time(measured: MeasuredTime) -> Bottleneck | None:
+    us = measured.latency.median_us
+    launch = measured.null_kernel_us / us
+    if launch >= LAUNCH_FRACTION:
+        return _measured(
+            "launch_bound",
+            f"empty kernels of the same launch shape take {measured.null_kernel_us:.2f} us of"
+            f" {us:.2f} us ({launch:.0%}, measured)",
+            f"{measured.above_null_us:.2f} us above them",
+        )
+    if measured.copy_fraction >= COPY_FRACTION:
+        return _measured(
+            "memory_bound",
+            f"{measured.achieved_gb_s:,.0f} GB/s is {measured.copy_fraction:.0%} of the copy"
+            f" bandwidth, {measured.copy_gb_s:,.0f} GB/s (measured)",
+            f"{us:.2f} us where the data sheet's floor is {us * measured.roofline_fraction:.2f} us",
+        )
+    return None
+
+
+def _from_counters(facts: Facts) -> Bottleneck | None:
+    """Judge the launch that takes longest by its busiest unit, else by why nothing is busy."""
+    main = max(facts.counters, key=lambda launch: launch.time_us or 0.0)
+    compute, memory = main.compute_fraction, main.memory_fraction
+    if compute is None or memory is None:
+        return None
+    kernel = f"{main.kernel}: " if len(facts.counters) > 1 else ""
+    busy = f"{kernel}compute {compute:.0%}, memory {memory:.0%} of their peaks (counters)"
+    if max(compute, memory) < BUSY_FRACTION:
+        return _waiting(facts, main, busy)
+    if compute >= memory:
+        issue = main.issue_fraction
+        more = [] if issue is None else [f"instructions issued in {issue:.0%} of active cycles"]
+        return _measured("compute_bound", busy, *more)
+    return _busy_memory(facts, main, busy)
+
+
+def _busy_memory(facts: Facts, main: LaunchCounters, busy: str) -> Bottleneck:
+    dram, l2, memory = main.dram_fraction or 0.0, main.l2_fraction or 0.0, main.memory_fraction
+    parts = f"DRAM {dram:.0%}, L2 {l2:.0%} of their peaks (counters)"
+    if memory is not None and memory > max(dram, l2) + 0.1:
+        conflicts = main.bank_conflicts
+        more = [] if conflicts is None else [f"{conflicts:,} shared memory bank conflicts"]
+        return _measured("l1_bound", busy, parts, *more)
+    if l2 > dram:
+        hits = main.l2_hit_fraction
+        more = [] if hits is None else [f"{hits:.0%} of the sectors asked for are found in L2"]
+        return _measured("l2_bound", busy, parts, *more)
+    return _measured("memory_bound", busy, parts, *_excess(facts))
+
+
+def _excess(facts: Facts) -> list[str]:
+    """Say what DRAM delivers beyond the need, over all launches."""
+    read = [launch.dram_read_bytes for launch in facts.counters]
+    if any(count is None for count in read):
+        return []
+    read_bytes = sum(count or 0 for count in read)
+    if read_bytes < EXCESS_TRAFFIC * facts.model.read_bytes:
+        return []
+    return [f"{read_bytes:,} bytes read from DRAM where {facts.model.read_bytes:,} are needed"]
+
+
+def _waiting(facts: Facts, main: LaunchCounters, busy: str) -> Bottleneck:
+    """Nothing is busy: too few warps, or warps that wait."""
+    same = (one for one in facts.launches if one.kernel == main.kernel)
+    occupancy = next(same, facts.launches[0]).occupancy
+    stall = _stall(main)
+    limit = _own_limit(occupancy)
+    if limit is not None:
+        achieved = main.achieved_occupancy
+        got = "" if achieved is None else f", achieved {achieved:.0%} (counters)"
+        return _measured("occupancy_limited", busy, f"{limit}{got}", *stall)
+    few: list[str] = []
+    if occupancy.waves < 1.0:
+        few = [
+            f"{occupancy.grid_blocks} blocks fill {occupancy.waves:.0%} of what the GPU holds at"
+            " once (computed)"
+        ]
+    return _measured("latency_bound", busy, *stall, *few)
+
+
+def _stall(main: LaunchCounters) -> list[str]:
+    if not main.stalls:
+        return []
+    top = main.stalls[0]
+    lines = [line for line in main.stall_lines if line.reason == top.reason]
+    where = f", most at line {lines[0].line}" if lines else ""
+    return [f"warps wait {top.fraction:.0%} of their time for {top.reason}{where} (counters)"]
+
+
+def _from_estimate(facts: Facts) -> Bottleneck:
+    """Take the largest share of the model, without what a measured time has ruled out."""
+    estimate = facts.estimate
+    shares: dict[BottleneckName, float] = {
+        name: sum(map(estimate.part_us, parts)) for name, parts in _PARTS.items()
+    }
+    ruled_out: tuple[str, ...] = ()
+    if facts.measured is not None:
+        ruled_out = (_ruled_out(facts.measured),)
+        shares["latency_bound"] += estimate.part_us("fill")
+        del shares["launch_bound"], shares["memory_bound"]
+    name = max(shares, key=lambda one: shares[one])
+    parts = ", ".join(_PARTS[name]).replace("_", " ")
+    share = f"{parts}: {shares[name]:.2f} us of {estimate.latency_us:.2f} us (estimated)"
+    why = _evidence(estimate, _PARTS[name])
+    occupancy = max((one.occupancy for one in facts.launches), key=lambda one: one.grid_blocks)
+    limit = _own_limit(occupancy)
+    if name == "latency_bound" and limit is not None:
+        return _estimated("occupancy_limited", *ruled_out, share, limit)
+    return _estimated(name, *ruled_out, share, why)
+
+
+def _evidence(estimate: TimeEstimate, names: tuple[PartName, ...]) -> str:
+    """Return the numbers behind the largest of these parts."""
+    parts = [part for launch in estimate.launches for part in launch.parts if part.name in names]
+    largest = max(parts, key=lambda part: part.time_us, default=None)
+    return "" if largest is None else f"{largest.evidence} (estimated)"
+
+
+def _ruled_out(measured: MeasuredTime) -> str:
+    launch = measured.null_kernel_us / measured.latency.median_us
+    return (
+        f"neither launches ({launch:.0%} of the time) nor bandwidth ({measured.copy_fraction:.0%}"
+        " of a copy's) explain it (measured)"
+    )
+
+
+def _own_limit(occupancy: Occupancy) -> str | None:
+    """Say what of the kernel's own keeps warps away, where that are many and the grid has more."""
+    own = [name for name in occupancy.limiters if name in _OWN_LIMITS]
+    theory = occupancy.theoretical_occupancy
+    if not own or theory >= LOW_OCCUPANCY or occupancy.waves < 1.0:
+        return None
+    limit = " and ".join(own).replace("_", " ")
+    return f"theoretical occupancy {theory:.0%}, limited by {limit} (computed)"
+
+
+def _measured(name: BottleneckName, *facts: str) -> Bottleneck:
+    return Bottleneck(
+        name=name,
+        statement=_STATEMENTS[name],
+        facts=tuple(fact for fact in facts if fact)[:MOST_FACTS],
+        families=_FAMILIES[name],
+        provenance=Provenance.MEASURED,
+    )
+
+
+def _estimated(name: BottleneckName, *facts: str) -> Bottleneck:
+    measured = _measured(name, *facts)
+    return measured.model_copy(update={"provenance": Provenance.ESTIMATED})

@@ -116,6 +116,11 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
     )
 
 
+def visible_devices(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return CUDA_VISIBLE_DEVICES, which CUDA itself obeys: to say why a GPU is not there."""
+    return environment.get("CUDA_VISIBLE_DEVICES")
+
+
 def ensure_folder(path: Path) -> Path:
     """Create `path` (mode 0700) with its parents and return it.
 

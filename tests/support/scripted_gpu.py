@@ -169,15 +169,14 @@ def _play(side: Side, request: str) -> _Failure:
     if act == "raise":
         raise ValueError(argument)
     if act == "fault":
-        is_library = isinstance(side, LibrarySide)
-        code, during = argument, "library" if is_library else "launch"
-        sticky = code == "CUDA_ERROR_ILLEGAL_ADDRESS"
-        return _Failure(Fault(during=during, code=code, message="said", sticky=sticky))
+        sticky = argument == "CUDA_ERROR_ILLEGAL_ADDRESS"
+        fault = Fault(during="launch", code=argument, message="said", sticky=sticky)
+        during = "library" if isinstance(side, LibrarySide) else fault.during
+        return _Failure(fault.model_copy(update={"during": during}))
     if act == "damage":
-        where = "inside" if argument == "inside" else "after"
-        name = "x" if where == "inside" else "out"
-        damage = BufferDamage(buffer=name, where=where, first_byte=0, changed_bytes=1)
-        return _Failure(damage=(damage,))
+        after = BufferDamage(buffer="out", where="after", first_byte=0, changed_bytes=1)
+        inside = after.model_copy(update={"buffer": "x", "where": "inside"})
+        return _Failure(damage=(inside if argument == "inside" else after,))
     return _Failure()
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.gpu_specs import GpuSpec
+from kopt.config.settings import visible_devices
 from kopt.kernels.device_facts import DeviceFacts
 
 from .device_spec import spec_of_device
@@ -64,11 +65,10 @@ def list_gpus(script: Path = _SCRIPT) -> tuple[FoundGpu, ...]:
         SetupError: No driver, no GPU, or a MIG slice; the message says how to mend it.
     """
     answer = _ask(script)
-    visible = answer.get("visible")
     if "error" in answer:
-        raise SetupError(_explain(answer["error"], answer["message"], visible))
+        raise SetupError(_explain(answer["error"], answer["message"]))
     if not answer["devices"]:
-        raise SetupError(_explain("CUDA_ERROR_NO_DEVICE", "no device", visible))
+        raise SetupError(_explain("CUDA_ERROR_NO_DEVICE", "no device"))
     return tuple(_found(answer, index) for index in range(len(answer["devices"])))
 
 
@@ -86,7 +86,7 @@ def find_gpu(name: str, script: Path = _SCRIPT) -> FoundGpu:
     gpus = list_gpus(script)
     if index >= len(gpus):
         listed = ", ".join(f"{gpu.name} ({gpu.facts.name})" for gpu in gpus)
-        raise SetupError(f"there is no cuda:{index}: CUDA shows {listed}{_hidden(_ask(script))}")
+        raise SetupError(f"there is no cuda:{index}: CUDA shows {listed}{_hidden()}")
     return gpus[index]
 
 
@@ -108,7 +108,6 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-@lru_cache
 def _ask(script: Path) -> Mapping[str, Any]:
     try:
         run = subprocess.run(
@@ -153,13 +152,13 @@ def _found(answer: Mapping[str, Any], index: int) -> FoundGpu:
     return FoundGpu(facts, spec_of_device(facts, device))
 
 
-def _explain(error: str, message: str, visible: str | None) -> str:
-    if error == "CUDA_ERROR_NO_DEVICE" and visible is not None:
-        return f"CUDA shows no GPU{_hidden({'visible': visible})}; unset it, or use --device sim"
+def _explain(error: str, message: str) -> str:
+    if error == "CUDA_ERROR_NO_DEVICE" and _hidden():
+        return f"CUDA shows no GPU{_hidden()}; unset it, or use --device sim"
     said = message if error == "no_driver" else f"{error}: {message}"
     return f"{_MENDS.get(error, 'the NVIDIA driver cannot be used')} ({said})"
 
 
-def _hidden(answer: Mapping[str, Any]) -> str:
-    visible = answer.get("visible")
+def _hidden() -> str:
+    visible = visible_devices()
     return "" if visible is None else f", because CUDA_VISIBLE_DEVICES is {visible!r}"

@@ -8,7 +8,6 @@ NVML's order (that of the PCI bus) does not show.
 
 import ctypes
 import json
-import os
 import sys
 from itertools import pairwise
 from typing import Any
@@ -98,7 +97,8 @@ def _is_unknown(nvml: ctypes.CDLL | None, uuid: str) -> bool:
     not_found = 6  # NVML_ERROR_NOT_FOUND
     if nvml is None:
         return False
-    return nvml.nvmlDeviceGetHandleByUUID(uuid.encode(), ctypes.byref(handle)) == not_found
+    status: int = nvml.nvmlDeviceGetHandleByUUID(uuid.encode(), ctypes.byref(handle))
+    return status == not_found
 
 
 def _check(cuda: ctypes.CDLL, code: int) -> None:
@@ -121,7 +121,6 @@ def main() -> None:
         answer["error"], answer["message"] = error.args
     except OSError as error:
         answer["error"], answer["message"] = "no_driver", str(error)
-    answer["visible"] = os.environ.get("CUDA_VISIBLE_DEVICES")
     json.dump(answer, sys.stdout)
 
 

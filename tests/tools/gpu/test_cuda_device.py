@@ -169,7 +169,12 @@ def test_lock_is_free_between_requests_and_held_in_a_session(scripted: ScriptedD
 
 def test_who_waits_for_the_gpu_is_told_its_place(scripted: ScriptedDevice) -> None:
     told = threading.Event()
-    other = scripted.another(lambda text: (scripted.waits.append(text), told.set())[0])
+
+    def on_wait(text: str) -> None:
+        scripted.waits.append(text)
+        told.set()
+
+    other = scripted.another(on_wait)
     thread = threading.Thread(target=other.execute, args=[scripted.request()])
     with scripted.device.open_timing(scripted.timing(side())):
         thread.start()

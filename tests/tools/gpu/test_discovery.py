@@ -40,8 +40,9 @@ BOUND_S = 120.0
 
 
 @pytest.fixture
-def driver(tmp_path: Path) -> Driver:
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     """Make a script that stands for driver_child.py and gives an answer."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     def make(*devices: dict[str, Any], **answer: Any) -> Path:
         if devices:
@@ -83,14 +84,15 @@ def test_index_counts_in_the_drivers_order(driver: Driver) -> None:
 
 
 def test_index_beyond_the_last_gpu_names_those_that_exist(driver: Driver) -> None:
-    said = failure(driver(H100, visible=None), "cuda:3")
+    said = failure(driver(H100), "cuda:3")
     assert said == "there is no cuda:3: CUDA shows cuda:0 (NVIDIA H100 80GB HBM3)"
 
 
-def test_index_that_the_environment_hides_names_the_variable(driver: Driver) -> None:
-    assert failure(driver(H100, visible="GPU-1"), "cuda:1").endswith(
-        "because CUDA_VISIBLE_DEVICES is 'GPU-1'"
-    )
+def test_index_that_the_environment_hides_names_the_variable(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1")
+    assert failure(driver(H100), "cuda:1").endswith("because CUDA_VISIBLE_DEVICES is 'GPU-1'")
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "cuda:-1", "sim"])
@@ -123,11 +125,14 @@ def test_missing_driver_is_said_without_a_driver() -> None:
 def test_driver_that_does_not_start_is_said_with_what_mends_it(
     error: str, mend: str, driver: Driver
 ) -> None:
-    assert mend in failure(driver(error=error, message="words of the driver", visible=None))
+    assert mend in failure(driver(error=error, message="words of the driver"))
 
 
-def test_empty_visible_devices_is_named_as_the_reason(driver: Driver) -> None:
-    script = driver(error="CUDA_ERROR_NO_DEVICE", message="no device", visible="")
+def test_empty_visible_devices_is_named_as_the_reason(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    script = driver(error="CUDA_ERROR_NO_DEVICE", message="no device")
     assert "CUDA_VISIBLE_DEVICES is ''" in failure(script)
 
 

@@ -7,6 +7,7 @@ through the code that decides: double pairs, intervals, A/A floor, extension, ve
 
 from collections import Counter
 from dataclasses import dataclass
+from statistics import median
 from time import perf_counter
 
 import numpy as np
@@ -47,7 +48,7 @@ EFFECTS = (0.0, 0.003, 0.005, 0.01, -0.01)
 
 
 def log_ratios(noise: Noise, effect: float, rng: np.random.Generator) -> list[float]:
-    """Return ln(baseline / candidate) of MAX_PAIRS pairs; an effect above 0 is a faster candidate."""
+    """Return ln(baseline / candidate) of MAX_PAIRS pairs; above 0 the candidate is faster."""
     replays = 2 * MAX_PAIRS
     times = rng.uniform(-noise.drift, noise.drift) * np.arange(replays) / 200
     times += np.cumsum(rng.normal(size=replays)) * noise.walk / np.sqrt(200)
@@ -64,8 +65,20 @@ def log_ratios(noise: Noise, effect: float, rng: np.random.Generator) -> list[fl
     return found
 
 
-def verdict_of(noise: Noise, effect: float, seed: int) -> tuple[Verdict, int, float, float]:
-    """Return the verdict, its pairs, the first half-width, and the threshold in the end."""
+@dataclass(frozen=True)
+class Run:
+    """How one simulated comparison ended."""
+
+    verdict: Verdict
+    pairs: int
+    first_half_width: float
+    """At MIN_PAIRS."""
+    threshold: float
+    """In the end."""
+
+
+def verdict_of(noise: Noise, effect: float, seed: int) -> Run:
+    """Return what the rule says of one run."""
     rng = np.random.default_rng(seed)
     main, same = log_ratios(noise, effect, rng), log_ratios(noise, 0.0, rng)
     target: int | None = MIN_PAIRS
@@ -82,7 +95,7 @@ def verdict_of(noise: Noise, effect: float, seed: int) -> tuple[Verdict, int, fl
         if settled is not None and not noise_is_open:
             break
         target = next_target(pairs, MAX_PAIRS)
-    return settled or Verdict.INCONCLUSIVE, pairs, first, threshold
+    return Run(settled or Verdict.INCONCLUSIVE, pairs, first, threshold)
 
 
 def main() -> None:
@@ -91,14 +104,14 @@ def main() -> None:
     for label, noise in MODELS.items():
         for effect in EFFECTS:
             runs = [verdict_of(noise, effect, seed) for seed in range(RUNS)]
-            counts = Counter(verdict for verdict, *_ in runs)
+            counts = Counter(run.verdict for run in runs)
             shares = ", ".join(
                 f"{verdict} {100 * counts[verdict] / RUNS:.2f} %"
                 for verdict in (Verdict.FASTER, Verdict.SLOWER, Verdict.INCONCLUSIVE)
             )
-            pairs, first, threshold = (
-                np.median([run[place] for run in runs]) for place in (1, 2, 3)
-            )
+            pairs = median(run.pairs for run in runs)
+            first = median(run.first_half_width for run in runs)
+            threshold = median(run.threshold for run in runs)
             print(
                 f"{label:36s} effect {100 * effect:+.1f} %: {shares}; half-width "
                 f"{100 * first:.2f} %, threshold {100 * threshold:.2f} %, {pairs:.0f} pairs"

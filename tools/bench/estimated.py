@@ -1,14 +1,138 @@
-"""What `kopt bench` says without a GPU: the candidate's estimate against the reference kernel's."""
+"""The benchmark without a GPU: the candidate's estimate against the reference kernel's.
 
+Nothing is timed. The ratio orders candidates and claims nothing about a device; its verdict is
+always `estimated`, and it has no interval (docs/estimate.md).
+"""
+
+from time import perf_counter
+
+from kopt.config.errors import ToolError
+from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import Settings
-from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.bench_result import (
+    BaselinePath,
+    BenchResult,
+    Comparison,
+    Latency,
+    LikeForLike,
+)
+from kopt.kernels.byte_model import memory_floor_us, workload_bytes
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.status import Provenance, Status, Verdict
+from kopt.kernels.time_estimate import TimeEstimate
+from kopt.tools.check.check_plans import final_plans, make_plans
+from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.stage import check_candidate
 from kopt.tools.device import Device
+from kopt.tools.estimate import estimate_time
 
+from .reference_side import REFERENCE
 from .request import BenchRequest
+
+_LIKE = LikeForLike(holds=True)
 
 
 def bench_estimated(
     request: BenchRequest, arch: str, device: Device, settings: Settings
 ) -> BenchResult:
-    """Return a ratio of estimates for `arch`, verdict `estimated`; nothing is timed."""
-    raise NotImplementedError
+    """Return a ratio of estimates for `arch`, verdict `estimated`; nothing is timed.
+
+    Args:
+        request: Pairs, seed and library baselines are of no use here.
+        arch: Whose data sheet the estimates are made for.
+        device: Checks both kernels and counts their accesses.
+        settings: Compiler and caches.
+
+    Raises:
+        ToolError: No data sheet for `arch`, or the reference kernel is wrong.
+        SetupError: No compiler, or KOPT_HOME cannot be written.
+        InfraError: The device failed, not the candidate.
+    """
+    start = perf_counter()
+    gpu = gpu_for_arch(arch)
+    asked = CheckRequest(
+        problem=request.problem,
+        workload=request.workload,
+        candidate=request.candidate,
+        level="quick",
+        tune=request.tune,
+        compiler=request.compiler,
+        arch=arch,
+        progress=request.progress,
+    )
+    check = request.checked or check_candidate(asked, device, settings)
+    result = BenchResult(
+        status=check.status,
+        verdict=None,
+        kernel=check.kernel,
+        candidate=check.candidate,
+        tune=check.tune,
+        device=device.name,
+        gpu=None,
+        memory_floor_us=memory_floor_us(workload_bytes(request.problem, request.workload), gpu),
+        check=check,
+        diagnostics=check.diagnostics,
+        elapsed_s=0.0,
+    )
+    if check.status is Status.PASSED:
+        own = _estimate(asked, check, gpu)
+        reference = _reference_estimate(request, arch, device, settings)
+        result = result.model_copy(
+            update={
+                "verdict": Verdict.ESTIMATED,
+                "latency": _latency(own),
+                "comparisons": (_comparison(own, reference),),
+            }
+        )
+    return result.model_copy(update={"elapsed_s": perf_counter() - start})
+
+
+def _reference_estimate(
+    request: BenchRequest, arch: str, device: Device, settings: Settings
+) -> TimeEstimate:
+    path = request.problem.folder / "reference.cu"
+    asked = CheckRequest(
+        problem=request.problem,
+        workload=request.workload,
+        candidate=read_candidate(path),
+        level="quick",
+        arch=arch,
+        progress=request.progress,
+    )
+    check = check_candidate(asked, device, settings)
+    if check.status is not Status.PASSED:
+        said = f": {check.diagnostics[0].message}" if check.diagnostics else ""
+        raise ToolError(f"{path} cannot be compared with: {check.status}{said}")
+    return _estimate(asked, check, gpu_for_arch(arch))
+
+
+def _estimate(asked: CheckRequest, check: CheckResult, gpu: GpuSpec) -> TimeEstimate:
+    plans = final_plans(make_plans(asked, gpu), check.compiled, gpu, simulated=False)
+    model = workload_bytes(asked.problem, asked.workload)
+    plan = plans[asked.workload.name]
+    return estimate_time(check.compiled, check.counters, plan, gpu, model)
+
+
+def _comparison(own: TimeEstimate, reference: TimeEstimate) -> Comparison:
+    return Comparison(
+        baseline=BaselinePath(name=REFERENCE),
+        verdict=Verdict.ESTIMATED,
+        speedup=reference.latency_us / own.latency_us,
+        interval=None,
+        baseline_latency=_latency(reference),
+        like_for_like=_LIKE,
+        provenance=Provenance.ESTIMATED,
+    )
+
+
+def _latency(estimate: TimeEstimate) -> Latency:
+    """Return one number in all places: an estimate has no spread."""
+    return Latency(
+        median_us=estimate.latency_us,
+        p10_us=estimate.latency_us,
+        p90_us=estimate.latency_us,
+        min_us=estimate.latency_us,
+        replays=0,
+        provenance=Provenance.ESTIMATED,
+    )

@@ -1,0 +1,70 @@
+"""The benchmark on the simulator."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import Settings
+from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.problem import Problem
+from kopt.kernels.status import Provenance, Status, Verdict
+from kopt.tools.bench.estimated import bench_estimated
+from kopt.tools.bench.request import BenchRequest
+from kopt.tools.sim.device import SimDevice
+from support.tiny_problem import BODY, HEADER, tiny_candidate, tiny_problem
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """One home for all: the launcher and the simulator are built once."""
+    return Settings(home=tmp_path_factory.mktemp("home"), jobs=2)
+
+
+@pytest.fixture
+def own_problem(tmp_path: Path) -> Problem:
+    return tiny_problem(tmp_path)
+
+
+def _bench(request: BenchRequest, settings: Settings) -> BenchResult:
+    return bench_estimated(request, "sm_90a", SimDevice(settings), settings)
+
+
+def test_the_reference_kernel_against_itself_has_ratio_one(
+    own_problem: Problem, settings: Settings
+) -> None:
+    request = BenchRequest(own_problem, own_problem.workloads[0], tiny_candidate())
+    result = _bench(request, settings)
+    (comparison,) = result.comparisons
+    assert (result.status, result.verdict) == (Status.PASSED, Verdict.ESTIMATED)
+    assert (comparison.speedup, comparison.interval) == (1.0, None)
+    assert comparison.provenance is Provenance.ESTIMATED
+    assert (result.gpu, result.device, result.seed) == (None, "sim", None)
+    assert result.latency is not None
+    assert (result.latency.provenance, result.latency.replays) == (Provenance.ESTIMATED, 0)
+
+
+def test_a_slower_candidate_has_a_smaller_ratio(own_problem: Problem, settings: Settings) -> None:
+    slow = tiny_candidate(HEADER.replace("block: BLOCK", "block: 1"))
+    request = BenchRequest(own_problem, own_problem.workloads[0], slow)
+    speedup = _bench(request, settings).comparisons[0].speedup
+    assert speedup is not None
+    assert speedup < 0.9
+
+
+def test_a_wrong_candidate_has_no_estimate(own_problem: Problem, settings: Settings) -> None:
+    wrong = replace(tiny_candidate(), source=HEADER + BODY.replace("* scale", "+ scale"))
+    result = _bench(BenchRequest(own_problem, own_problem.workloads[0], wrong), settings)
+    assert (result.status, result.verdict) == (Status.INCORRECT, None)
+    assert result.comparisons == ()
+
+
+def test_a_wrong_reference_kernel_is_the_problems_fault(
+    own_problem: Problem, settings: Settings
+) -> None:
+    path = own_problem.folder / "reference.cu"
+    path.write_text(path.read_text().replace("* scale", "+ scale"))
+    request = BenchRequest(own_problem, own_problem.workloads[0], tiny_candidate())
+    with pytest.raises(ToolError, match=r"reference\.cu cannot be compared with: incorrect"):
+        _bench(request, settings)

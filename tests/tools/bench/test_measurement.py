@@ -1,0 +1,125 @@
+"""When outputs are looked at, and how long is measured."""
+
+import pytest
+
+from kopt.kernels.problem import Problem
+from kopt.tools.bench.measurement import Limits, Measurement, Sides, measure
+from kopt.tools.bench.pairs import Pairing
+from kopt.tools.check.case_data import CaseKey, make_case_data
+from kopt.tools.timer import (
+    CandidateSide,
+    EmptySide,
+    SetOutputs,
+    Telemetry,
+    TimingFailure,
+    TimingRequest,
+)
+from support.scripted_timer import QUIET, Noise, Script, ScriptedSession, ScriptedTimer
+from support.synthetic_check import plans_for
+
+MAIN, NOISE_PAIR = Pairing(0, 1), Pairing(2, 1)
+SIDES = Sides(main=MAIN, empty=3, noise=NOISE_PAIR)
+
+
+def _session(problem: Problem, script: Script) -> tuple[ScriptedTimer, ScriptedSession]:
+    timer = ScriptedTimer(script)
+    workload = problem.workloads[0]
+    plan = plans_for(problem)[workload.name]
+    candidate, reference = (
+        CandidateSide(plan=plan, cubin_path=name) for name in ("/mine.cu", "/reference.cu")
+    )
+    data = make_case_data(CaseKey(problem, workload, 1, "normal"))
+    request = TimingRequest(
+        problem=problem,
+        workload=workload,
+        sides=(candidate, reference, reference, EmptySide(plan=plan)),
+        inputs=data.inputs,
+        poison=0xFF,
+        layout_seed=0,
+    )
+    return timer, ScriptedSession(timer, request)
+
+
+def _limits(seed: int = 0, most: int = 1600) -> Limits:
+    return Limits(min_pairs=100, max_pairs=most, threshold=0.003, seed=seed)
+
+
+def _measured(found: Measurement | TimingFailure) -> Measurement:
+    assert isinstance(found, Measurement)
+    return found
+
+
+def _accept(outputs: SetOutputs) -> bool:
+    return bool(outputs.outputs)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_outputs_are_taken_once_on_the_way_and_once_at_the_end(problem: Problem, seed: int) -> None:
+    timer, session = _session(problem, Script(noise=QUIET))
+    measure(session, SIDES, _limits(seed), _accept)
+    first, last = timer.collected_after
+    assert 1 <= first < last == len(timer.replayed)
+
+
+def test_nobody_can_tell_which_replay_is_looked_at(problem: Problem) -> None:
+    points: set[int] = set()
+    for seed in range(40):
+        timer, session = _session(problem, Script(noise=QUIET))
+        measure(session, SIDES, _limits(seed), _accept)
+        points.add(timer.collected_after[0])
+    assert len(points) > 15
+
+
+def test_the_outputs_are_those_of_a_timed_replay_of_the_candidate(problem: Problem) -> None:
+    timer, session = _session(problem, Script())
+    measure(session, SIDES, _limits(), _accept)
+    ends = [timer.replayed[after - 1][-1] for after in timer.collected_after]
+    assert ends == [MAIN.candidate] * len(ends)
+
+
+def test_refused_outputs_end_the_measurement(problem: Problem) -> None:
+    timer, session = _session(problem, Script(noise=QUIET))
+    measure(session, SIDES, _limits(), lambda outputs: False)
+    assert timer.collected_after == [len(timer.replayed)]
+
+
+def test_a_disturbed_session_still_ends_with_the_candidates_outputs(problem: Problem) -> None:
+    hot = Telemetry(throttle=("hw_slowdown",))
+    timer, session = _session(problem, Script(telemetry=lambda block: hot))
+    found = _measured(measure(session, SIDES, _limits(), _accept))
+    assert found.pairs(MAIN) == 0
+    assert timer.replayed[timer.collected_after[-1] - 1][-1] == MAIN.candidate
+
+
+def test_the_most_pairs_are_never_passed(problem: Problem) -> None:
+    _, session = _session(problem, Script(noise=Noise(white=0.1)))
+    found = _measured(measure(session, SIDES, _limits(most=300), _accept))
+    assert found.pairs(MAIN) == 300
+
+
+def test_a_second_comparison_goes_on_only_while_it_is_open(problem: Problem) -> None:
+    _, session = _session(
+        problem, Script(noise=Noise(white=0.002), candidate_us=5.012, reference_us=5.0)
+    )
+    sides = Sides(main=MAIN, empty=3, others=(Pairing(3, 1),))  # an empty kernel: far apart
+    found = _measured(measure(session, sides, _limits(most=400), _accept))
+    assert (found.pairs(MAIN), found.pairs(Pairing(3, 1))) == (400, 100)
+
+
+def test_a_wide_floor_is_measured_on_but_not_for_ever(problem: Problem) -> None:
+    _, session = _session(
+        problem, Script(noise=Noise(white=0.05), candidate_us=5.0, reference_us=5.0)
+    )
+    found = _measured(measure(session, SIDES, _limits(), _accept))
+    assert found.pairs(NOISE_PAIR) == 400
+
+
+def test_times_of_disturbed_blocks_count_nowhere(problem: Problem) -> None:
+    def warm(block: int) -> Telemetry:
+        return Telemetry(sm_mhz=1780 if block == 1 else 1980)
+
+    _, session = _session(problem, Script(noise=QUIET, telemetry=warm))
+    found = _measured(measure(session, SIDES, _limits(), _accept))
+    assert (found.disturbed, found.blocks) == (1, 26)
+    assert found.dropped == {MAIN: 4, NOISE_PAIR: 4}
+    assert len(found.us_per_call[3]) == 25

@@ -1,0 +1,137 @@
+"""Timed calls whose outputs are not the checked ones."""
+
+import numpy as np
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.problem import Problem
+from kopt.kernels.status import Status, Verdict
+from kopt.tools.bench.request import BenchRequest
+from kopt.tools.bench.stage import bench_candidate
+from kopt.tools.device import Arrays
+from support.bench_cases import CANDIDATE, FakeCompiler
+from support.scripted_timer import QUIET, SETS, Script, ScriptedTimer, case_of
+from support.synthetic_check import right_outputs
+
+
+@pytest.fixture
+def request_(problem: Problem, compiler: FakeCompiler) -> BenchRequest:
+    del compiler
+    return BenchRequest(problem, problem.workloads[0], CANDIDATE, seed=1)
+
+
+def _bench(request: BenchRequest, settings: Settings, timer: ScriptedTimer) -> BenchResult:
+    return bench_candidate(request, timer, settings)
+
+
+def test_right_outputs_are_counted_as_identical(request_: BenchRequest, settings: Settings) -> None:
+    result = _bench(request_, settings, ScriptedTimer())
+    assert result.timed_outputs is not None
+    assert result.timed_outputs.model_dump() == {
+        "calls": 2 * SETS,
+        "identical": 2 * SETS,
+        "within_gates": 0,
+    }
+
+
+def test_outputs_that_differ_within_the_gates_pass(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    def spoil(place: int, outputs: Arrays) -> None:
+        if place < 3:
+            outputs["y_bf16"].view(np.uint16)[0, 0] += 1  # one ulp of bf16
+
+    result = _bench(request_, settings, ScriptedTimer(Script(spoil_timed=spoil)))
+    assert (result.status, result.verdict) == (Status.PASSED, Verdict.FASTER)
+    assert result.timed_outputs is not None
+    assert result.timed_outputs.identical == 2 * (SETS - 3)
+    assert result.timed_outputs.within_gates == 2 * 3
+
+
+@pytest.mark.parametrize("place", [0, SETS - 1])
+def test_one_wrong_element_of_one_call_is_found(
+    request_: BenchRequest, settings: Settings, place: int
+) -> None:
+    def spoil(at: int, outputs: Arrays) -> None:
+        if at == place:
+            outputs["kept"].view(np.uint16)[5, 7] ^= 1
+
+    result = _bench(request_, settings, ScriptedTimer(Script(spoil_timed=spoil)))
+    assert (result.status, result.verdict) == (Status.INCORRECT, None)
+    assert (result.comparisons, result.latency) == ((), None)
+
+
+def test_written_padding_in_a_timed_call_is_found(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    def spoil(place: int, outputs: Arrays) -> None:
+        bits = outputs["total"].view(np.uint32)
+        bits[(bits == 0xFFFFFFFF) | (bits == 0x55555555)] = 0
+
+    result = _bench(request_, settings, ScriptedTimer(Script(spoil_timed=spoil)))
+    assert result.status is Status.INCORRECT
+
+
+def test_the_most_different_of_many_differing_calls_is_judged(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    def spoil(place: int, outputs: Arrays) -> None:
+        outputs["y_bf16"].view(np.uint16)[0, 0] += 1
+        if place == SETS - 1:
+            outputs["y_bf16"][3] = 0
+
+    result = _bench(request_, settings, ScriptedTimer(Script(spoil_timed=spoil)))
+    assert result.status is Status.INCORRECT
+
+
+def test_calls_that_write_nothing_are_a_reward_hack(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    timer = ScriptedTimer()
+
+    def spoil(place: int, outputs: Arrays) -> None:
+        session = timer.sessions[-1]
+        data = case_of(session.problem, session.inputs)
+        rows = data.inputs["x"].shape[0]
+        order = np.random.default_rng(session.layout_seed).permutation(SETS)
+        kept = np.roll(data.inputs["kept"], int(order[place]) % rows, axis=0)
+        for name, array in outputs.items():
+            array.view(np.uint8)[...] = session.poison
+            if name == "kept":
+                array[...] = kept
+
+    timer.script.spoil_timed = spoil
+    result = _bench(request_, settings, timer)
+    assert (result.status, result.verdict) == (Status.REWARD_HACK, None)
+
+
+def test_calls_that_replay_an_earlier_result_are_a_reward_hack(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    timer = ScriptedTimer()
+
+    def spoil(place: int, outputs: Arrays) -> None:
+        session = timer.sessions[-1]
+        data = case_of(session.problem, session.inputs)
+        memoised = right_outputs(session.problem, data, session.poison)
+        for name, array in outputs.items():
+            array[...] = memoised[name]
+
+    timer.script.spoil_timed = spoil
+    result = _bench(request_, settings, timer)
+    assert result.status is Status.REWARD_HACK
+    assert result.diagnostics[-1].message == "results of timed calls differ from the checked ones"
+
+
+def test_a_call_that_is_wrong_only_late_is_found_by_the_last_look(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    timer = ScriptedTimer(Script(noise=QUIET))
+
+    def spoil(place: int, outputs: Arrays) -> None:
+        if len(timer.collected_after) == 2:
+            outputs["y_fp8"][0] = 0
+
+    timer.script.spoil_timed = spoil
+    assert _bench(request_, settings, timer).status is Status.INCORRECT

@@ -23,22 +23,15 @@ from kopt.tools.gpu.channel import Channel
 from kopt.tools.gpu.messages import (
     Answer,
     CloseTimingRequest,
-    CollectAnswer,
     CollectRequest,
-    CopyCeilingAnswer,
     CopyCeilingRequest,
-    Done,
-    ExecuteAnswer,
     ExecuteRequest,
     Failed,
-    OpenTimingAnswer,
     OpenTimingRequest,
-    ReplayAnswer,
     ReplayRequest,
     Request,
     StartAnswer,
     StartRequest,
-    WarmAnswer,
     WarmRequest,
 )
 from kopt.tools.gpu.worker_policy import WorkerSpec
@@ -124,21 +117,21 @@ def test_each_kind_of_request_reaches_its_method(
         CloseTimingRequest(),
         CopyCeilingRequest(),
     ]
-    assert [type(worker.ask(request, HANG_LIMIT_S)) for request in requests] == [
-        StartAnswer,
-        ExecuteAnswer,
-        OpenTimingAnswer,
-        ReplayAnswer,
-        CollectAnswer,
-        WarmAnswer,
-        Done,
-        CopyCeilingAnswer,
+    answers = [worker.ask(request, HANG_LIMIT_S) for request in requests]
+    assert [answer.kind for answer in answers if not isinstance(answer, WorkerEnd)] == [
+        "started",
+        "executed",
+        "timing_opened",
+        "replayed",
+        "collected",
+        "warm_timed",
+        "done",
+        "copy_ceiling_measured",
     ]
 
 
 def test_arrays_reach_the_worker_and_come_back(worker: WorkerProcess) -> None:
-    sent = {"x": np.arange(5, dtype=np.float32)}
-    file = write_arrays(worker.folder, "inputs", sent)
+    file = write_arrays(worker.folder, "inputs", {"x": np.arange(5, dtype=np.float32)})
     assert answers(worker, "double inputs")
     doubled = file.model_copy(update={"file": "doubled"})
     found = read_arrays(worker.folder, doubled, {"x": "float32"})
@@ -166,7 +159,6 @@ def test_question_to_a_worker_that_has_ended_is_answered_at_once(worker: WorkerP
     act(worker, "exit 0")
     end = act(worker, "hello", timeout_s=float("inf"))
     assert isinstance(end, WorkerEnd)
-    assert end.reason == "died"
 
 
 @pytest.mark.parametrize(
@@ -245,8 +237,7 @@ def test_two_workers_do_not_disturb_each_other(open_worker: Open) -> None:
         assert all(answers(other, f"GPU-{turn}") for turn in range(20))
         spinning.end()
         end = lost.result(HANG_LIMIT_S)
-    assert isinstance(end, WorkerEnd)
-    assert (end.reason, end.detail) == ("died", "it was ended")
+    assert end == WorkerEnd("died", "it was ended")
     assert os.read(alive, 1) == b""
     os.close(alive)
     assert answers(other)
@@ -292,9 +283,9 @@ def test_nothing_survives_the_killing_of_kopt(settings: Settings) -> None:
     command = [sys.executable, "-c", script]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+        assert process.stdin and process.stdout
         folder = Path(process.stdout.readline().strip())
+        assert folder.is_absolute()  # else it did not start, and stderr says why
         alive = lifeline(folder)
         process.stdin.write("go\n")
         process.stdin.flush()

@@ -117,8 +117,8 @@ def test_each_kind_of_request_reaches_its_method(
         CloseTimingRequest(),
         CopyCeilingRequest(),
     ]
-    answers = [worker.ask(request, HANG_LIMIT_S) for request in requests]
-    assert [answer.kind for answer in answers if not isinstance(answer, WorkerEnd)] == [
+    given = [worker.ask(request, HANG_LIMIT_S) for request in requests]
+    assert [answer.kind for answer in given if not isinstance(answer, WorkerEnd)] == [
         "started",
         "executed",
         "timing_opened",

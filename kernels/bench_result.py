@@ -192,3 +192,11 @@ class BenchResult(Record):
     check: CheckResult
     diagnostics: tuple[Diagnostic, ...] = ()
     elapsed_s: float
+
+
+def without_samples(result: BenchResult) -> BenchResult:
+    """Return `result` without the log ratios of single pairs."""
+    comparisons = tuple(
+        comparison.model_copy(update={"log_ratios": ()}) for comparison in result.comparisons
+    )
+    return result.model_copy(update={"comparisons": comparisons})

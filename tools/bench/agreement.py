@@ -1,0 +1,180 @@
+"""Whether repeated measurements of one workload agree, and what they say together.
+
+The rule (docs/receipts.md has the reasons): every measurement is `faster` than the same main
+baseline and `slower` than no other that is like for like, and no two intervals are further apart
+than the noise threshold.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+from statistics import median
+
+from kopt.kernels.bench_result import BenchResult, Comparison
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.promotion_result import PromotionAttempt
+from kopt.kernels.receipt import RepeatedMeasurement, WorkloadEvidence
+from kopt.kernels.status import Status, Verdict
+
+from .reference_side import REFERENCE
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One measurement with its place among the others."""
+
+    workload: Workload
+    process: int
+    """Counted from 1."""
+    allocation: int
+    """Counted from 1 in each process."""
+    result: BenchResult
+
+    @property
+    def main(self) -> Comparison | None:
+        """The comparison with the main baseline."""
+        return next(iter(self.result.comparisons), None)
+
+    @property
+    def place(self) -> str:
+        """How it is called in sentences."""
+        return f"process {self.process}, allocation {self.allocation}"
+
+    def record(self) -> PromotionAttempt:
+        """Return what a promotion's result has of it."""
+        main = self.main
+        floor = None if main is None else main.noise_floor
+        return PromotionAttempt(
+            workload=self.workload.name,
+            process=self.process,
+            allocation=self.allocation,
+            status=self.result.status,
+            verdict=self.result.verdict,
+            baseline=None if main is None else main.baseline.label,
+            speedup=None if main is None else main.speedup,
+            interval=None if main is None else main.interval,
+            noise_threshold=None if floor is None else floor.threshold,
+        )
+
+
+def refusal(attempt: Attempt) -> str | None:
+    """Return why one measurement alone stops a promotion; None if it does not."""
+    result, name = attempt.result, attempt.workload.name
+    if result.status is not Status.PASSED:
+        said = f": {result.diagnostics[0].message}" if result.diagnostics else ""
+        return f"{name}: {result.status} when it was timed ({attempt.place}){said}"
+    main = attempt.main
+    if main is None or main.verdict is not Verdict.FASTER:
+        verdict = "not compared" if main is None else main.verdict.replace("_", " ")
+        against = "" if main is None else f" against {main.baseline.label}"
+        return f"{name}: {verdict}{against}{_ratio(main)} ({attempt.place})"
+    slower = next((one for one in result.comparisons if one.verdict is Verdict.SLOWER), None)
+    if slower is not None:
+        label = slower.baseline.label
+        return (
+            f"{name}: faster than {main.baseline.label}, but slower than {label}"
+            f"{_ratio(slower)} ({attempt.place})"
+        )
+    return None
+
+
+def disagreement(attempts: Sequence[Attempt]) -> str | None:
+    """Return why the measurements of one workload, each fine alone, do not agree."""
+    name = attempts[0].workload.name
+    mains = [_main(attempt) for attempt in attempts]
+    labels = sorted({main.baseline.label for main in mains})
+    if len(labels) > 1:
+        return f"{name}: the fastest baseline was not always the same: {', '.join(labels)}"
+    threshold = max(_threshold(main) for main in mains)
+    low = max(_interval(main)[0] for main in mains)
+    high = min(_interval(main)[1] for main in mains)
+    apart = log(low) - log(high)
+    if apart > threshold:
+        listed = ", ".join(f"{main.speedup:.3f}x" for main in mains)
+        return (
+            f"{name}: the measurements do not agree: {listed}; two intervals are {apart:.2%} apart,"
+            f" the noise allows {threshold:.2%}"
+        )
+    return None
+
+
+def combine(problem: Problem, attempts: Sequence[Attempt]) -> WorkloadEvidence:
+    """Return what agreeing measurements of one workload say together."""
+    first = attempts[0]
+    main = _main(first)
+    measurements = tuple(_measurement(attempt) for attempt in attempts)
+    speedups = [one.speedup for one in measurements]
+    return WorkloadEvidence(
+        workload=first.workload.name,
+        kernel=f"{problem.name}_{first.workload.name}",
+        baseline=main.baseline,
+        baseline_reason=baseline_reason(main, first.result),
+        rejected=first.result.rejected,
+        like_for_like=main.like_for_like,
+        measurements=measurements,
+        speedup=median(speedups),
+        range=(min(speedups), max(speedups)),
+    )
+
+
+def baseline_reason(main: Comparison, result: BenchResult) -> str:
+    """Return why `main` is what the candidate is compared with."""
+    if main.baseline.name != REFERENCE:
+        return "the fastest of the library's paths that pass kopt's check on this device"
+    if result.rejected:
+        return "the problem's reference kernel: no path of a library passes kopt's check here"
+    return "the problem's reference kernel: the problem names no library"
+
+
+def _measurement(attempt: Attempt) -> RepeatedMeasurement:
+    result, main = attempt.result, _main(attempt)
+    latency, baseline_latency = result.latency, main.baseline_latency
+    outputs, rotation = result.timed_outputs, result.rotation
+    if None in (latency, baseline_latency, outputs, rotation, result.seed, main.speedup):
+        raise ValueError("a comparison with a verdict has its times, outputs and seed")
+    others = (one.model_copy(update={"log_ratios": ()}) for one in result.comparisons[1:])
+    return RepeatedMeasurement.model_validate(
+        {
+            "process": attempt.process,
+            "allocation": attempt.allocation,
+            "seed": result.seed,
+            "verdict": main.verdict,
+            "speedup": main.speedup,
+            "interval": main.interval,
+            "pairs": main.pairs,
+            "dropped_pairs": main.dropped_pairs,
+            "log_ratios": main.log_ratios,
+            "noise_floor": main.noise_floor,
+            "latency": latency,
+            "baseline_latency": baseline_latency,
+            "rotation": rotation,
+            "timed_outputs": outputs,
+            "state": result.state,
+            "others": tuple(others),
+        }
+    )
+
+
+def _main(attempt: Attempt) -> Comparison:
+    if attempt.main is None:
+        raise ValueError("a measurement that is not refused has a comparison")
+    return attempt.main
+
+
+def _interval(main: Comparison) -> tuple[float, float]:
+    if main.interval is None:
+        raise ValueError("a verdict of faster has an interval")
+    return main.interval
+
+
+def _threshold(main: Comparison) -> float:
+    if main.noise_floor is None:
+        raise ValueError("a verdict of faster has a noise floor")
+    return main.noise_floor.threshold
+
+
+def _ratio(comparison: Comparison | None) -> str:
+    if comparison is None or comparison.speedup is None or comparison.interval is None:
+        return ""
+    low, high = comparison.interval
+    return f": {comparison.speedup:.3f}x, {low:.3f} to {high:.3f}"

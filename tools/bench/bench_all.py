@@ -1,0 +1,89 @@
+"""Every problem and workload: the reference kernel and the winner, against every baseline.
+
+Problems come one after another, so that one worker serves all rows of a problem. A row that fails
+is a row with an error; the others are measured all the same.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Literal
+
+from kopt.config.errors import KoptError
+from kopt.config.settings import Settings
+from kopt.kernels.bench_all_result import BenchAllResult, BenchRow
+from kopt.kernels.bench_result import without_samples
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.problem import Problem, Workload
+
+from .request import BaselineChoice, BenchRequest, TimingDevice
+from .stage import bench_candidate
+
+
+@dataclass(frozen=True)
+class BenchAllRequest:
+    """What is measured."""
+
+    problems: tuple[Problem, ...]
+    baselines: BaselineChoice = "every"
+    progress: Callable[[str], None] | None = None
+    """Called with the row at work and how many there are."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    problem: Problem
+    workload: Workload
+    kind: Literal["reference", "winner"]
+    path: Path
+
+    @property
+    def kernel(self) -> str:
+        return f"{self.problem.name}_{self.workload.name}"
+
+
+def bench_all(request: BenchAllRequest, device: TimingDevice, settings: Settings) -> BenchAllResult:
+    """Return one row per source and workload; errors of a row are part of it."""
+    start = perf_counter()
+    facts = device.facts
+    sources = tuple(_sources(request.problems, facts.arch))
+    rows: list[BenchRow] = []
+    for number, source in enumerate(sources, start=1):
+        if request.progress is not None:
+            request.progress(f"{source.kernel}, {source.kind} ({number} of {len(sources)})")
+        rows.append(_row(source, request.baselines, device, settings))
+    return BenchAllResult(
+        device=device.name, gpu=facts, rows=tuple(rows), elapsed_s=perf_counter() - start
+    )
+
+
+def winner_path(problem: Problem, workload: Workload, arch: str) -> Path:
+    """Return where the winner of a workload lies, whether or not there is one."""
+    return problem.folder / "winners" / f"{workload.name}.{arch}.cu"
+
+
+def _sources(problems: tuple[Problem, ...], arch: str) -> Iterator[_Source]:
+    for problem in problems:
+        for workload in problem.workloads:
+            yield _Source(problem, workload, "reference", problem.folder / "reference.cu")
+            winner = winner_path(problem, workload, arch)
+            if winner.is_file():
+                yield _Source(problem, workload, "winner", winner)
+
+
+def _row(
+    source: _Source, baselines: BaselineChoice, device: TimingDevice, settings: Settings
+) -> BenchRow:
+    row = BenchRow(kernel=source.kernel, source=source.kind, file=str(source.path), result=None)
+    try:
+        request = BenchRequest(
+            problem=source.problem,
+            workload=source.workload,
+            candidate=read_candidate(source.path),
+            baselines=baselines,
+        )
+        result = bench_candidate(request, device, settings)
+    except KoptError as error:
+        return row.model_copy(update={"error": str(error)})
+    return row.model_copy(update={"result": without_samples(result)})

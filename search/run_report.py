@@ -60,6 +60,8 @@ class CandidateReport(Record):
     """An earlier candidate with the same cubins and launches."""
     full_status: Status | None
     """Of the full check; None for all who were not put to it."""
+    full_summary: str
+    """What it found, in one line; why one that passed it is no winner."""
     in_beam: bool
 
 
@@ -247,6 +249,7 @@ def _candidate(member: Member, members: Sequence[Member], state: RunState) -> Ca
         registers_per_thread=None if registers is None else int(registers),
         same_program_as=_first_equal(member, members),
         full_status=None if member.full is None else member.full.status,
+        full_summary="" if member.full is None else member.full.summary,
         in_beam=member.seq in state.beam,
     )
 

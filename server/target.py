@@ -1,6 +1,6 @@
 """Which kernel a candidate file is for: named by --kernel, or by the folder that it lies in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem, Workload
-from kopt.kernels.problem_loader import find_kernel, load_problem
+from kopt.kernels.problem_loader import find_kernel, load_problem, load_problems
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,30 @@ def find_target(file: Path, kernel_id: str | None, settings: Settings) -> Target
     raise ToolError(
         f"{file} lies in no problem folder: name its kernel with --kernel ID (kopt list)"
     )
+
+
+def find_problems(parts: Sequence[str], settings: Settings) -> tuple[Problem, ...]:
+    """Return every problem, with only the workloads whose kernel id contains one of `parts`.
+
+    Raises:
+        ToolError: A part fits no kernel id.
+    """
+    problems = load_problems(settings.problems).values()
+    ids = [kernel for problem in problems for kernel in problem.kernel_ids]
+    for part in parts:
+        if not any(part in kernel for kernel in ids):
+            raise ToolError(f"no kernel id contains {part!r}; 'kopt list' shows all")
+    chosen = (_with_workloads(problem, parts or ("",)) for problem in problems)
+    return tuple(problem for problem in chosen if problem.workloads)
+
+
+def _with_workloads(problem: Problem, parts: Sequence[str]) -> Problem:
+    kept = tuple(
+        workload
+        for workload in problem.workloads
+        if any(part in f"{problem.name}_{workload.name}" for part in parts)
+    )
+    return problem.model_copy(update={"workloads": kept})
 
 
 def refuse_unknown_tune(target: Target, tune: Mapping[str, int] | None) -> None:

@@ -7,8 +7,8 @@ from typing import Literal, get_args
 import click
 
 from kopt.config.errors import SetupError
-from kopt.kernels.bench_result import BenchResult
-from kopt.kernels.bench_table import BenchTable
+from kopt.kernels.bench_all_result import BenchAllResult
+from kopt.kernels.bench_result import BenchResult, without_samples
 from kopt.kernels.status import Status, Verdict
 from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
@@ -16,11 +16,11 @@ from kopt.server.exits import ExitCode
 from kopt.server.options import device_arch_option, device_option, tune_option
 from kopt.server.progress import Show, status_line
 from kopt.server.session import Session, command_body
-from kopt.server.target import Target, find_target, refuse_unknown_tune
+from kopt.server.target import Target, find_problems, find_target, refuse_unknown_tune
 from kopt.server.views.bench_table_view import bench_table_markdown, bench_table_view
 from kopt.server.views.bench_view import bench_view
+from kopt.tools.bench.bench_all import BenchAllRequest, bench_all
 from kopt.tools.bench.estimated import bench_estimated
-from kopt.tools.bench.every_kernel import TableRequest, bench_every, own_kernels
 from kopt.tools.bench.request import MAX_PAIRS, MIN_PAIRS, BaselineChoice, BenchRequest
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.open_device import gpu_problem
@@ -120,7 +120,7 @@ def command(session: Session, options: BenchOptions) -> int:
     ):
         result = _bench(_request(target, options, show), opened, session)
     if options.detail == "concise":
-        result = _without_pairs(result)
+        result = without_samples(result)
     if session.as_json:
         print_record(result)
     else:
@@ -140,6 +140,8 @@ def _refuse_contradictions(options: BenchOptions) -> None:
         raise click.UsageError("name a FILE to time, or --all for every problem's own kernels")
     if options.every and options.tune is not None:
         raise click.UsageError("--tune needs a FILE: the kernels of --all have their own values")
+    if options.every and options.pairs is not None:
+        raise click.UsageError("--pairs needs a FILE")
     if not options.every and options.markdown is not None:
         raise click.UsageError("--markdown needs --all")
     if not options.every and len(options.kernel) > 1:
@@ -164,16 +166,11 @@ def _bench(request: BenchRequest, opened: OpenedDevice, session: Session) -> Ben
     return bench_candidate(request, opened.timer, session.settings)
 
 
-def _without_pairs(result: BenchResult) -> BenchResult:
-    """Return the result without the ratios of its pairs, hundreds of numbers."""
-    bare = tuple(entry.model_copy(update={"log_ratios": ()}) for entry in result.comparisons)
-    return result.model_copy(update={"comparisons": bare})
-
-
 def _bench_all(session: Session, options: BenchOptions) -> ExitCode:
     """Time every problem's own kernels and show, or write, one table."""
+    problems = find_problems(options.kernel, session.settings)
     if options.markdown is not None:
-        _write(options.markdown, "")  # an hour of timing is not lost to a missing folder
+        _write(options.markdown, "", "a")  # minutes of timing are not lost to a missing folder
     choice = DeviceChoice(options.device, options.arch)
     with (
         status_line(quiet=session.as_json) as show,
@@ -182,51 +179,33 @@ def _bench_all(session: Session, options: BenchOptions) -> ExitCode:
         if opened.timer is None:
             reason = gpu_problem() if options.device == "auto" else "sim measures no time"
             raise SetupError(f"kopt bench --all needs a GPU: {reason}")
-        request = TableRequest(
-            kernels=own_kernels(options.kernel, opened.arch, session.settings),
-            baselines=options.baseline or "every",
-            min_pairs=options.pairs or MIN_PAIRS,
-            progress=show,
-        )
-        table = bench_every(request, opened.timer, session.settings)
+        request = BenchAllRequest(problems, options.baseline or "every", show)
+        table = bench_all(request, opened.timer, session.settings)
     if options.markdown is not None:
         _write(options.markdown, bench_table_markdown(table))
     if session.as_json:
-        print_record(table if options.detail == "full" else _concise(table))
+        print_record(table)
     else:
         print_views(bench_table_view(table))
     return _table_exit_code(table)
 
 
-def _concise(table: BenchTable) -> BenchTable:
-    entries = tuple(
-        entry
-        if entry.result is None
-        else entry.model_copy(update={"result": _without_pairs(entry.result)})
-        for entry in table.entries
-    )
-    return table.model_copy(update={"entries": entries})
-
-
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str, mode: Literal["a", "w"] = "w") -> None:
     try:
-        path.write_text(text, "utf-8")
+        with path.open(mode, encoding="utf-8") as file:
+            file.write(text)
     except OSError as error:
         raise SetupError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _table_exit_code(table: BenchTable) -> ExitCode:
+def _table_exit_code(table: BenchAllResult) -> ExitCode:
     """Return 0 if all passed: a reference kernel slower than a library is no failure."""
-    if any(entry.machine_failed for entry in table.entries):
+    if any(row.result is None for row in table.rows):
         return ExitCode.MACHINE
-    results = [entry.result for entry in table.entries]
-    fine = all(
-        result is not None
-        and result.status is Status.PASSED
-        and result.verdict is not Verdict.IMPOSSIBLE
-        for result in results
+    impossible = any(
+        row.result is not None and row.result.verdict is Verdict.IMPOSSIBLE for row in table.rows
     )
-    return ExitCode.PASSED if fine else ExitCode.FELL_SHORT
+    return ExitCode.FELL_SHORT if table.failed or impossible else ExitCode.PASSED
 
 
 def _exit_code(result: BenchResult) -> ExitCode:

@@ -17,8 +17,9 @@ def fact_lines(result: BenchResult) -> Iterator[str]:
     for comparison in result.comparisons:
         yield from _difference_lines(comparison)
     for path in result.rejected:
-        pdl = " (PDL on)" if path.pdl else ""
-        yield f"Not timed: {path.name}{pdl}, {path.status.replace('_', ' ')}: {path.reason}"
+        pdl = "on" if path.pdl else "off"
+        status = path.status.replace("_", " ")
+        yield f"Not timed: {path.name} (PDL {pdl}), {status}: {path.reason}"
 
 
 def full_fact_lines(result: BenchResult) -> Iterator[str]:

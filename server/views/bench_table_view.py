@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kopt.kernels.bench_all_result import BenchAllResult, BenchRow
 from kopt.kernels.bench_result import BenchResult, Comparison
-from kopt.kernels.bench_table import BenchTable, TableEntry
 from kopt.kernels.status import Status
 
 COLUMNS = ("kernel", "source", "us", "baseline", "its us", "speedup", "95 % interval", "verdict")
@@ -18,33 +18,33 @@ EXPLANATION = (
 )
 
 
-def bench_table_view(table: BenchTable) -> RenderableType:
+def bench_table_view(table: BenchAllResult) -> RenderableType:
     """Return the table with one row for each kernel and baseline, then what was not timed."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for column in COLUMNS:
         shown.add_column(column, justify="right" if column in NUMBERS else "left")
-    for row in _rows(table.entries):
+    for row in _rows(table.rows):
         shown.add_row(*row)
     lines = (Text(line) for line in (f"{_device(table)}. {EXPLANATION}", *_left_out(table)))
     return Group(shown, *lines)
 
 
-def bench_table_markdown(table: BenchTable) -> str:
+def bench_table_markdown(table: BenchAllResult) -> str:
     """Return the same as Markdown, for a document."""
     rules = ("---:" if column in NUMBERS else "---" for column in COLUMNS)
-    rows = [COLUMNS, tuple(rules), *_rows(table.entries)]
+    rows = [COLUMNS, tuple(rules), *_rows(table.rows)]
     grid = "\n".join(f"| {' | '.join(_escape(cell) for cell in row)} |" for row in rows)
     left_out = "\n".join(f"- {_escape(line)}" for line in _left_out(table))
     text = f"{_device(table)}. {EXPLANATION}\n\n{grid}\n"
     return f"{text}\nNot timed:\n\n{left_out}\n" if left_out else text
 
 
-def _device(table: BenchTable) -> str:
+def _device(table: BenchAllResult) -> str:
     gpu = table.gpu
     return f"{gpu.name} ({table.device}), driver {gpu.driver_version}, CUDA {gpu.cuda_version}"
 
 
-def _rows(entries: Sequence[TableEntry]) -> Iterator[tuple[str, ...]]:
+def _rows(entries: Sequence[BenchRow]) -> Iterator[tuple[str, ...]]:
     for entry in entries:
         result = entry.result
         if result is None:
@@ -56,7 +56,7 @@ def _rows(entries: Sequence[TableEntry]) -> Iterator[tuple[str, ...]]:
                 yield _row(entry, result, comparison)
 
 
-def _row(entry: TableEntry, result: BenchResult, comparison: Comparison) -> tuple[str, ...]:
+def _row(entry: BenchRow, result: BenchResult, comparison: Comparison) -> tuple[str, ...]:
     ours, theirs = result.latency, comparison.baseline_latency
     interval = comparison.interval
     return (
@@ -71,10 +71,10 @@ def _row(entry: TableEntry, result: BenchResult, comparison: Comparison) -> tupl
     )
 
 
-def _left_out(table: BenchTable) -> Iterator[str]:
+def _left_out(table: BenchAllResult) -> Iterator[str]:
     """Yield what has no time in the table and why, each reason once with all its kernels."""
     reasons: dict[str, list[str]] = {}
-    for entry in table.entries:
+    for entry in table.rows:
         for reason in _reasons(entry):
             kernels = reasons.setdefault(reason, [])
             if entry.kernel not in kernels:
@@ -83,7 +83,7 @@ def _left_out(table: BenchTable) -> Iterator[str]:
         yield f"{', '.join(kernels)}: {reason}"
 
 
-def _reasons(entry: TableEntry) -> Iterator[str]:
+def _reasons(entry: BenchRow) -> Iterator[str]:
     result = entry.result
     if result is None:
         yield f"{entry.source}: {entry.error}"
@@ -92,8 +92,8 @@ def _reasons(entry: TableEntry) -> Iterator[str]:
         said = result.diagnostics[0].message if result.diagnostics else "no more is known"
         yield f"{entry.source}: {result.status}, {said}"
     for path in result.rejected:
-        pdl = " (PDL on)" if path.pdl else ""
-        yield f"{path.name}{pdl}: {path.status.replace('_', ' ')}, {path.reason}"
+        pdl = "on" if path.pdl else "off"
+        yield f"{path.name} (PDL {pdl}): {path.status.replace('_', ' ')}, {path.reason}"
 
 
 def _escape(cell: str) -> str:

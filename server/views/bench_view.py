@@ -83,11 +83,8 @@ def _latency_cells(latency: Latency, is_full: bool) -> list[str]:
 
 
 def _comparison_cells(comparison: Comparison) -> Iterator[str]:
-    if comparison.speedup is None or comparison.interval is None:
-        yield from ("-", "-", str(comparison.pairs or "-"))
-    else:
-        low, high = comparison.interval
-        yield f"{comparison.speedup:.3f}x"
-        yield f"{low:.3f} to {high:.3f}"
-        yield str(comparison.pairs)
+    speedup, interval = comparison.speedup, comparison.interval
+    yield "-" if speedup is None else f"{speedup:.3f}x"
+    yield "-" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
+    yield str(comparison.pairs or "-")
     yield comparison.verdict.value.replace("_", " ")

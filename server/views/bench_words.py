@@ -25,6 +25,8 @@ def verdict_words(verdict: Verdict, main: Comparison | None) -> str:
     if main is None:
         return "Nothing to compare with: no baseline runs here"
     name = main.baseline.label
+    if verdict is Verdict.ESTIMATED and main.speedup is not None:
+        return f"ESTIMATED, NOT MEASURED: {main.speedup:.2f}x the speed of {name}"
     if main.speedup is None or main.interval is None:
         return f"Not compared with {name}: {verdict.value.replace('_', ' ')}"
     digits = ratio_digits(main.interval)
@@ -35,13 +37,11 @@ def verdict_words(verdict: Verdict, main: Comparison | None) -> str:
             return f"{ratio} faster than {name}, {evidence}"
         case Verdict.SLOWER:
             return f"Slower than {name}: {ratio} its speed, {evidence}"
-        case Verdict.INCONCLUSIVE:
-            return f"No difference from {name} that can be told: {ratio}, {evidence}"
         case Verdict.NOT_LIKE_FOR_LIKE:
             reasons = "; ".join(main.like_for_like.differences)
             return f"Not like for like with {name} ({reasons}): {ratio}, {evidence}"
-        case Verdict.ESTIMATED:
-            return f"ESTIMATED, NOT MEASURED: {ratio} the speed of {name}"
+        case _:
+            return f"No difference from {name} that can be told: {ratio}, {evidence}"
 
 
 def interval_words(interval: tuple[float, float]) -> str:

@@ -155,7 +155,9 @@ def _ending(report: RunReport) -> Text:
         return Text(f"No winner yet; go on with: kopt run --resume {report.run}")
     if report.status == "running":
         return Text("Still running.")
-    return Text("No winner: no candidate passed the full check.", style="bold red")
+    finalists = (entry for entry in report.population if entry.full_status is not None)
+    reasons = "".join(f"\n  #{entry.seq}: {entry.full_summary}" for entry in finalists)
+    return Text(f"No winner: no candidate passed the full check.{reasons}", style="bold red")
 
 
 def _winner_lines(report: RunReport) -> Iterator[str]:

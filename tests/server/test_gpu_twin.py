@@ -1,0 +1,142 @@
+"""Whole commands through the real stages, on a twin of a GPU: the simulator with scripted times."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.device_facts import DeviceFacts
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.status import Verdict
+from kopt.search.run_report import RunReport
+from kopt.server import devices
+from kopt.server.exits import ExitCode
+from support.bench_results import H100
+from support.command_line import Kopt
+from support.sim_timer import SimTimer
+from support.tiny_problem import write_tiny_problem
+
+KERNEL = "scale_rows_b8xh64"
+TimeOf = Callable[[LaunchPlan], float]
+Twin = Callable[..., None]
+
+
+def _wide_blocks_are_faster(plan: LaunchPlan) -> float:
+    return 6.0 if plan.launches[0].block[0] == 128 else 5.0
+
+
+@pytest.fixture
+def twin(monkeypatch: pytest.MonkeyPatch, kopt: Kopt, tmp_path: Path) -> Twin:
+    """Return a function that makes every GPU a twin with the given times; runs get an own home."""
+    del kopt  # which sets another home first
+    monkeypatch.setenv("KOPT_HOME", str(tmp_path / "home"))
+
+    def install(time_of: TimeOf = _wide_blocks_are_faster, facts: DeviceFacts = H100) -> None:
+        @contextmanager
+        def open_device(name: str, settings: Settings, *_: object) -> Generator[object]:
+            assert name == "cuda:0"
+            yield SimTimer(settings, time_of, facts)
+
+        monkeypatch.setattr(devices, "open_device", open_device)
+
+    return install
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return the folder of a tiny problem without a library."""
+    return write_tiny_problem(tmp_path)
+
+
+def test_a_candidate_is_checked_timed_and_judged(kopt: Kopt, twin: Twin, folder: Path) -> None:
+    twin()
+    ending = kopt(
+        "bench", folder / "reference.cu", "--tune", "BLOCK=256", "--device", "cuda:0", "--json"
+    )
+    result = BenchResult.model_validate_json(ending.stdout)
+    assert ending.code == ExitCode.PASSED
+    assert (result.verdict, result.comparisons[0].baseline.label) == (Verdict.FASTER, "reference")
+    assert result.comparisons[0].speedup == pytest.approx(1.2)
+    assert result.check.device == "cuda:0"
+    assert result.check.compiled.builds[0].arch == "sm_90a"
+
+
+def test_a_time_below_what_the_memory_allows_is_impossible(
+    kopt: Kopt, twin: Twin, folder: Path
+) -> None:
+    twin(lambda plan: 1e-6)
+    ending = kopt("bench", folder / "reference.cu", "--device", "cuda:0")
+    assert ending.code == ExitCode.FELL_SHORT
+    assert ending.stdout.startswith("Impossible: ")
+
+
+def test_a_sweep_ends_with_a_measured_winner_at_all_its_workloads(
+    kopt: Kopt, twin: Twin, folder: Path
+) -> None:
+    twin()
+    ending = kopt(
+        *("run", "--kernel", KERNEL, "--device", "cuda:0", "--json"),
+        *("--problems", folder.parent),
+    )
+    report = RunReport.model_validate_json(ending.stdout)
+    assert ending.code == ExitCode.PASSED
+    assert report.winner_tune == {"BLOCK": 256}
+    assert (report.gpu, report.arch, report.baseline) == (H100, "sm_90a", "reference")
+    assert [time.workload for time in report.winner_times] == ["b8xh64", "b32xh256"]
+    assert report.best_speedup == pytest.approx(1.2)
+    text = kopt("runs", "show", report.run).stdout
+    assert "measured on NVIDIA H100 80GB HBM3 (cuda:0)" in text
+    assert "b32xh256: 5.000 us measured, 1.200x reference, 95 % interval" in text
+    assert "estimated" not in text
+
+
+def test_progress_shows_time_and_speed_of_every_candidate(
+    kopt: Kopt, twin: Twin, folder: Path
+) -> None:
+    twin()
+    words = ("--kernel", KERNEL, "--device", "cuda:0", "--problems", folder.parent)
+    lines = kopt("run", *words).stderr.splitlines()
+    best = "best 5.000 us measured, 1.200x reference (#1)"
+    assert f"  2/2 #1 passed 5.000 us measured, 1.200x reference; {best}" in lines
+
+
+def test_a_run_that_pauses_goes_on_with_its_own_gpu_only(
+    kopt: Kopt, twin: Twin, folder: Path
+) -> None:
+    asked: list[LaunchPlan] = []
+
+    def interrupted(plan: LaunchPlan) -> float:
+        asked.append(plan)
+        raise KeyboardInterrupt
+
+    twin(interrupted)
+    words = ("--problems", folder.parent, "--json")
+    ending = kopt("run", "--kernel", KERNEL, "--device", "cuda:0", *words)
+    assert ending.code == ExitCode.INTERRUPTED
+    assert asked
+    run = ending.document["message"].split("--resume ")[1]
+
+    twin(facts=H100.model_copy(update={"uuid": "GPU-2"}))
+    refused = kopt("run", "--resume", run, *words)
+    assert refused.code == ExitCode.USAGE
+    assert "begin a new run" in refused.document["message"]
+
+    twin()
+    assert kopt("run", "--resume", run, *words).code == ExitCode.PASSED
+
+
+def test_a_finished_run_is_shown_again_without_its_gpu(
+    kopt: Kopt, twin: Twin, folder: Path
+) -> None:
+    twin()
+    words = ("--problems", folder.parent, "--json")
+    first = kopt("run", "--kernel", KERNEL, "--device", "cuda:0", *words).document
+
+    def unplugged(plan: LaunchPlan) -> float:
+        raise AssertionError(plan)
+
+    twin(unplugged)
+    assert kopt("run", "--resume", first["run"], *words).document == first

@@ -81,6 +81,9 @@ def find_bottleneck(facts: Facts) -> Bottleneck:
     found = _from_time(facts.measured) if facts.measured is not None else None
     if found is None and facts.counters:
         found = _from_counters(facts)
+        if found is not None and len(found.facts) < MOST_FACTS and facts.measured is not None:
+            above = f"{facts.measured.above_null_us:.2f} us above empty launches (measured)"
+            found = found.model_copy(update={"facts": (*found.facts, above)})
     return found or _from_estimate(facts)
 
 

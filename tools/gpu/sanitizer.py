@@ -2,7 +2,7 @@
 
 It finds what values do not show: accesses outside a tensor that hit nothing, reads of memory that
 nobody wrote, races on shared memory, barriers that some threads miss. It takes seconds a tool, so
-that it runs on request and before a promotion, not in every check. docs/sanitizer.md says what each
+that it runs on request and before a promotion, not in every check. docs/profile.md says what each
 tool sees and what it does not.
 """
 

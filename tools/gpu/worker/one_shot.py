@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kopt.config.errors import InfraError
 from kopt.tools.gpu.array_file import read_arrays
+from kopt.tools.gpu.messages import StartRequest
 from kopt.tools.gpu.one_shot_files import (
     ANSWER_FILE,
     CUBIN_FILE,
@@ -26,9 +26,9 @@ from kopt.tools.gpu.one_shot_files import (
 
 from . import driver
 from .buffer_layout import call_sizes
+from .context import open_context
 from .driver import Stream
 from .failure import Failure, step
-from .launcher import LaunchDevice, PlanCache
 
 
 def main(folder: Path) -> int:
@@ -36,40 +36,23 @@ def main(folder: Path) -> int:
     request = OneShotRequest.model_validate_json((folder / REQUEST_FILE).read_bytes())
     answer = OneShotAnswer()
     try:
-        stream, sm_count = _open(request.device_uuid)
+        with step("load"):
+            context = open_context(StartRequest(device_uuid=request.device_uuid))
         with step("allocate"):
-            buffers = _buffers(request, folder, stream)
+            buffers = _buffers(request, folder, context.stream)
         answer = OneShotAnswer(buffers=buffers)
         _write(folder, answer)
-        plans = PlanCache(LaunchDevice(stream, sm_count))
-        loaded = plans.load(folder / CUBIN_FILE, request.plan, request.problem)
+        loaded = context.plans.load(folder / CUBIN_FILE, request.plan, request.problem)
         call = loaded.bind({buffer.name: buffer.address for buffer in buffers})
         for calls in range(1, request.calls + 1):
             call()
             with step("run"):
-                driver.synchronize_stream(stream)
+                driver.synchronize_stream(context.stream)
             answer = answer.model_copy(update={"calls": calls})
     except Failure as failure:
         answer = answer.model_copy(update={"fault": failure.fault})
     _write(folder, answer)
     return 0
-
-
-def _open(uuid: str) -> tuple[Stream, int]:
-    with step("load"):
-        driver.initialize()
-        ordinal = _ordinal(uuid)
-        driver.retain_primary_context(ordinal)
-        driver.switch_persisting_l2_off()
-        return driver.create_stream(), driver.device_attribute(ordinal, "MULTIPROCESSOR_COUNT")
-
-
-def _ordinal(uuid: str) -> int:
-    wanted = bytes.fromhex(uuid.removeprefix("GPU-").replace("-", ""))
-    for ordinal in range(driver.device_count()):
-        if driver.device_uuid_bytes(ordinal) == wanted:
-            return ordinal
-    raise InfraError(f"device {uuid} is not visible to this process")
 
 
 def _buffers(request: OneShotRequest, folder: Path, stream: Stream) -> tuple[OneShotBuffer, ...]:

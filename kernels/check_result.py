@@ -7,6 +7,7 @@ from pydantic import Field
 from .compile_result import CompileResult
 from .counters import ExecutionCounters
 from .record import Diagnostic, Record
+from .sanitizer_result import SanitizerResult
 from .status import Status
 
 CheckLevel = Literal["quick", "full"]
@@ -87,4 +88,7 @@ class CheckResult(Record):
     """Level under which the candidate ran; None if it did not get that far."""
     cpu_bodies: tuple[str, ...] = ()
     """kopt wrappers whose CPU body stood in for device instructions (sim only)."""
+    sanitizer: SanitizerResult | None = None
+    """What compute-sanitizer found, where it was asked for; its status is `status` too unless the
+    check itself found something."""
     elapsed_s: float

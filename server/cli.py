@@ -34,6 +34,9 @@ COMMANDS = {
     "bench": LazyCommand(
         "kopt.server.commands.bench_file", "Time a candidate against the library's kernel."
     ),
+    "verify": LazyCommand(
+        "kopt.server.commands.verify_receipt", "Measure a promoted winner again, from its receipt."
+    ),
     "profile": LazyCommand(
         "kopt.server.commands.profile_file", "What limits a candidate: static facts and roofline."
     ),

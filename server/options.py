@@ -78,11 +78,6 @@ def one_device(_: click.Context, __: click.Parameter, text: str) -> str:
     return text
 
 
-def device_name(device: str) -> str:
-    """Return `device` as it is; for commands that read it themselves."""
-    return device
-
-
 def kernel_option(required: bool) -> Decorator:
     """Return the --kernel option; where it is not required, the file's own folder decides."""
     inferred = "" if required else " Default: the problem in whose folder the file lies."

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
-from kopt.kernels.check_result import CheckLevel
+from kopt.config.errors import ToolError
+from kopt.kernels.check_result import CheckLevel, CheckResult
 from kopt.kernels.status import Status
 from kopt.server.console import print_record, print_views
-from kopt.server.devices import DeviceChoice, opened_device
+from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
 from kopt.server.exits import ExitCode
 from kopt.server.options import (
     device_arch_option,
@@ -21,18 +22,21 @@ from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.target import find_target, refuse_unknown_tune
 from kopt.server.views.check_view import check_view
+from kopt.tools.bench.request import TimingDevice
 from kopt.tools.check.stage import CheckRequest, check_candidate
+from kopt.tools.gpu.sanitizer import SanitizeRequest, sanitize
 
 EPILOG = """\b
 Examples:
   kopt check mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048
   kopt check mine.cu --kernel silu_and_mul_b8xh14336 --level full --json
   kopt check mine.cu --kernel silu_and_mul_b8xh14336 --tune BLOCK=512
-  kopt check mine.cu --kernel silu_and_mul_b8xh14336 --device cuda:0
+  kopt check mine.cu --kernel silu_and_mul_b8xh14336 --device cuda:0 --sanitize
 
 \b
 Exit codes: 0 passed, 1 the candidate fell short (its status says how:
-docs/statuses.md), 2 wrong usage, 3 this machine lacks something."""
+docs/statuses.md), 2 wrong usage, 3 this machine lacks something, a whole
+compute-sanitizer for --sanitize included."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class CheckOptions:
     seeds: tuple[int, ...]
     arch: str | None
     tune: dict[str, int] | None
+    sanitize: bool
 
 
 def _seeds(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
@@ -78,6 +83,12 @@ def _seeds(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
 )
 @device_arch_option
 @tune_option
+@click.option(
+    "--sanitize",
+    is_flag=True,
+    help="On a GPU: run it under compute-sanitizer too (memcheck, initcheck, racecheck, "
+    "synccheck), which takes seconds.",
+)
 @command_body(CheckOptions)
 def command(session: Session, options: CheckOptions) -> int:
     """Check a candidate against the fp64 oracle, on a GPU or on the CPU simulator.
@@ -103,9 +114,41 @@ def command(session: Session, options: CheckOptions) -> int:
             arch=opened.arch,
             progress=show,
         )
+        _refuse_sanitizing_sim(options, opened)
         result = check_candidate(request, opened.device, session.settings)
+        if options.sanitize and opened.timer is not None:
+            result = _sanitized(result, request, opened.timer, session)
     if session.as_json:
         print_record(result)
     else:
         print_views(check_view(str(options.file), result))
-    return ExitCode.PASSED if result.status is Status.PASSED else ExitCode.FELL_SHORT
+    if result.status is not Status.PASSED:
+        return ExitCode.FELL_SHORT
+    judged = result.sanitizer is None or result.sanitizer.is_complete
+    return ExitCode.PASSED if judged else ExitCode.MACHINE
+
+
+def _refuse_sanitizing_sim(options: CheckOptions, opened: OpenedDevice) -> None:
+    if options.sanitize and opened.timer is None:
+        raise ToolError(
+            "--sanitize examines an execution on a GPU: add --device cuda:0; the simulator finds"
+            " wild accesses, races and divergence without it"
+        )
+
+
+def _sanitized(
+    result: CheckResult, request: CheckRequest, device: TimingDevice, session: Session
+) -> CheckResult:
+    """Return the result with what compute-sanitizer found, also of a candidate that is wrong."""
+    if result.status in (Status.PLAN_ERROR, Status.REFUSED, Status.COMPILE_ERROR):
+        return result
+    asked = SanitizeRequest(
+        problem=request.problem,
+        workload=request.workload,
+        candidate=request.candidate,
+        tune=request.tune,
+        progress=request.progress,
+    )
+    found = sanitize(asked, device, session.settings)
+    status = found.status if result.status is Status.PASSED else result.status
+    return result.model_copy(update={"sanitizer": found, "status": status})

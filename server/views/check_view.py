@@ -10,6 +10,7 @@ from kopt.kernels.check_result import CheckResult, Mismatch
 from kopt.kernels.status import Status
 
 from .diagnostics import advice_text, diagnostics_text, short_id, status_text
+from .sanitizer_view import sanitizer_lines
 
 
 def check_view(name: str, result: CheckResult) -> RenderableType:
@@ -36,6 +37,8 @@ def _parts(name: str, result: CheckResult) -> Iterator[RenderableType]:
         yield _accuracy(result)
     if result.cpu_bodies:
         yield Text(f"Run by their CPU bodies: {', '.join(result.cpu_bodies)}")
+    if result.sanitizer is not None:
+        yield from sanitizer_lines(name, result.sanitizer)
     if result.status is not Status.PASSED:
         yield advice_text(result.status)
     elif result.level == "quick":

@@ -1,54 +1,30 @@
-"""What compute-sanitizer found, as text: one line a tool, then the findings."""
+"""What compute-sanitizer found, tool by tool; one that could not judge says why."""
 
 from collections.abc import Iterator
 
-from rich.console import Group, RenderableType
 from rich.text import Text
 
 from kopt.kernels.sanitizer_result import SanitizerResult, SanitizerRun
-from kopt.kernels.status import Status
 
-from .diagnostics import advice_text, diagnostics_text, short_id, status_text
+from .diagnostics import diagnostics_text, status_text
 
-_STYLES = {
-    "passed": "bold green",
-    "findings": "bold red",
-    "unavailable": "yellow",
-    "timeout": "yellow",
-}
+STYLES = {"passed": "green", "findings": "bold red", "unavailable": "yellow", "timeout": "yellow"}
 
 
-def sanitizer_view(name: str, result: SanitizerResult) -> RenderableType:
-    """Return the result of examining the file `name`."""
-    return Group(*_parts(name, result))
-
-
-def _parts(name: str, result: SanitizerResult) -> Iterator[RenderableType]:
-    gpu = f" ({result.gpu.name})" if result.gpu else ""
-    yield Text.assemble(
-        status_text(result.status),
-        f"  {result.sanitizer or 'compute-sanitizer'} on {result.device}{gpu}"
-        f"  {result.kernel}  {name} ({short_id(result.candidate)})",
-    )
-    if result.diagnostics:
-        yield diagnostics_text(name, result.diagnostics)
+def sanitizer_lines(name: str, result: SanitizerResult) -> Iterator[Text]:
+    """Yield a line for each tool, with the findings in the file `name` below it."""
+    yield Text(f"{result.sanitizer or 'compute-sanitizer'} on {result.device}:")
     for run in result.runs:
         yield _run_line(run)
         if run.findings:
             yield diagnostics_text(name, run.findings)
-    if result.status is not Status.PASSED:
-        yield advice_text(result.status)
-    elif not result.is_complete:
-        yield Text("Not every tool judged: this is no clean bill.", style="yellow")
 
 
 def _run_line(run: SanitizerRun) -> Text:
-    reason = f": {run.reason}" if run.reason else ""
-    log = f"  {run.log_path}" if run.log_path else ""
-    sandbox = f", sandbox {run.sandbox}" if run.sandbox else ""
-    return Text.assemble(
-        f"{run.tool}: ",
-        (run.outcome, _STYLES[run.outcome]),
-        f"{reason} ({run.elapsed_s:.1f} s{sandbox})",
-        (log, "dim"),
-    )
+    line = Text.assemble(f"  {run.tool} ", (run.outcome, STYLES[run.outcome]))
+    if run.outcome == "findings":
+        line = Text.assemble(f"  {run.tool} ", status_text(run.status))
+    reason = "" if run.reason is None else f": {run.reason}"
+    log = "" if run.log_path is None else f", log {run.log_path}"
+    line.append(f"{reason} ({run.elapsed_s:.1f} s{log})")
+    return line

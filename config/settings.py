@@ -84,6 +84,11 @@ class Settings:
         return self.home / "reports"
 
     @property
+    def winners(self) -> Path:
+        """Folder of promoted winners, one folder a problem."""
+        return self.home / "winners"
+
+    @property
     def runs(self) -> Path:
         """Folder of the run stores."""
         return self.home / "runs"

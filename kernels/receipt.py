@@ -1,0 +1,149 @@
+"""The receipt of a promoted winner: source, binary, device, and every sample behind its speedup.
+
+A receipt is whole in itself: `kopt verify` needs nothing else to compile the kernel and measure it
+again. It names no file of the machine that made it, and no hidden seed. docs/receipts.md says what
+it proves and what it does not.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from .bench_result import (
+    BaselinePath,
+    Comparison,
+    DeviceState,
+    Latency,
+    LikeForLike,
+    NoiseFloor,
+    RejectedBaseline,
+    Rotation,
+    TimedOutputs,
+)
+from .check_result import CheckLevel, WorkloadCheck
+from .device_facts import DeviceFacts
+from .plan import LaunchPlan
+from .record import Record
+from .sanitizer_result import SanitizerResult
+from .status import Status, Verdict
+
+
+class RepeatedMeasurement(Record):
+    """One of the measurements of a workload: a fresh allocation in a fresh worker process."""
+
+    process: int
+    """Counted from 1; each is a worker process of its own."""
+    allocation: int
+    """Counted from 1 in each process."""
+    seed: int
+    """Decided the memory layout, the order of the pairs and the resamples of the interval."""
+    verdict: Verdict
+    """Against the main baseline."""
+    speedup: float
+    """exp(median log ratio)."""
+    interval: tuple[float, float]
+    """95 % bootstrap interval of the speedup."""
+    pairs: int
+    dropped_pairs: int
+    """Left out because of a throttle reason or a clock change."""
+    log_ratios: tuple[float, ...]
+    """ln(baseline / candidate) of every pair that counts, as measured: places 2 i and 2 i + 1 are
+    one ABBA double pair. In receipts only."""
+    noise_floor: NoiseFloor
+    latency: Latency
+    """Of the candidate, cold L2."""
+    baseline_latency: Latency
+    rotation: Rotation
+    timed_outputs: TimedOutputs
+    state: DeviceState | None
+    others: tuple[Comparison, ...] = ()
+    """Further baselines timed in the same session, without their log ratios."""
+
+
+class WorkloadEvidence(Record):
+    """What all measurements of one workload say together."""
+
+    workload: str
+    kernel: str
+    """Kernel id."""
+    baseline: BaselinePath
+    """The main baseline, the same in all measurements."""
+    baseline_reason: str
+    """Why it is the baseline, one sentence."""
+    rejected: tuple[RejectedBaseline, ...] = ()
+    like_for_like: LikeForLike
+    measurements: tuple[RepeatedMeasurement, ...]
+    speedup: float
+    """Median of the measurements' speedups."""
+    range: tuple[float, float]
+    """Least and greatest of them."""
+
+    @property
+    def noise_threshold(self) -> float:
+        """The widest noise threshold among the measurements, a log ratio."""
+        return max(one.noise_floor.threshold for one in self.measurements)
+
+
+class ReceiptCubin(Record):
+    """One binary that was checked and timed."""
+
+    arch: str
+    defines: dict[str, int]
+    workloads: tuple[str, ...]
+    sha256: str
+
+
+class ReceiptToolchain(Record):
+    """What compiled it."""
+
+    compiler: Literal["nvcc", "nvrtc"]
+    version: str
+
+
+class ReceiptCheck(Record):
+    """The full check before the timing."""
+
+    level: CheckLevel
+    visible_seeds: tuple[int, ...]
+    workloads: tuple[WorkloadCheck, ...]
+    """With the number of hidden seeds, which are named nowhere."""
+
+
+class Receipt(Record):
+    """A promoted winner. The same receipt lies beside the source at each workload it covers."""
+
+    schema_: Literal["kopt.receipt/1"] = Field(default="kopt.receipt/1", alias="schema")
+    status: Literal[Status.PASSED] = Status.PASSED
+    digest: str = ""
+    """SHA-256 over the canonical JSON of everything else (tools/bench/receipt_file.py)."""
+    kopt_version: str
+    promoted_at: str
+    """UTC, ISO 8601."""
+    problem: str
+    problem_files: dict[str, str]
+    """SHA-256 of problem.yaml, oracle.py, reference.cu and baseline.py, those that exist."""
+    candidate: str
+    source_name: str
+    source: str
+    tune: dict[str, int] = Field(default_factory=dict[str, int])
+    """The defaults of the header, with which it was built."""
+    arch: str
+    device: DeviceFacts
+    """With driver and CUDA version."""
+    toolchain: ReceiptToolchain
+    cubins: tuple[ReceiptCubin, ...]
+    plans: dict[str, LaunchPlan]
+    """By workload, as launched."""
+    check: ReceiptCheck
+    sanitizer: tuple[SanitizerResult, ...]
+    """One for each workload; `unavailable` runs stand in it with their reason."""
+    sandbox: str | None
+    """Level under which the candidate ran."""
+    workloads: tuple[WorkloadEvidence, ...]
+    """Every workload of the candidate's domain."""
+    geometric_mean_speedup: float
+    """Of the workloads' speedups."""
+
+    def cubin_of(self, workload: str) -> str | None:
+        """Return the SHA-256 of the cubin that serves `workload`; None if there is none."""
+        return next((one.sha256 for one in self.cubins if workload in one.workloads), None)

@@ -1,0 +1,82 @@
+"""Whether a receipt reproduces: the binary compiled again, the speedups measured again."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from .check_result import CheckResult
+from .device_facts import DeviceFacts
+from .record import Record
+from .status import Status, Verdict
+
+Reproduction = Literal["reproduced", "not_reproduced", "other_device", "unavailable"]
+"""other_device: measured, but on another model of GPU, which says nothing about the receipt.
+unavailable: not measured; there is no GPU, or a baseline of the receipt does not run here."""
+
+
+class CubinComparison(Record):
+    """The binaries of the receipt against those compiled again, from an empty cache."""
+
+    same: bool
+    """Whether all have the receipt's hashes."""
+    differing: tuple[str, ...] = ()
+    """Workloads whose cubin differs."""
+    receipt_toolchain: str
+    """e.g. nvcc 13.2.86."""
+    toolchain: str
+
+    @property
+    def same_toolchain(self) -> bool:
+        """Whether equal binaries are to be expected."""
+        return self.receipt_toolchain == self.toolchain
+
+
+class WorkloadReproduction(Record):
+    """One workload, then and now."""
+
+    workload: str
+    receipt_baseline: str
+    receipt_library: str | None
+    """Library and version; None for the reference kernel."""
+    receipt_speedup: float
+    receipt_range: tuple[float, float]
+    accepted_range: tuple[float, float]
+    """The receipt's range, widened by the noise threshold."""
+    status: Status
+    baseline: str | None = None
+    library: str | None = None
+    verdict: Verdict | None = None
+    speedup: float | None = None
+    interval: tuple[float, float] | None = None
+    holds: bool
+    """Whether it is faster again and the interval meets the accepted range."""
+    reason: str | None = None
+    """Why it does not hold, or what could not be measured."""
+
+
+class VerifyResult(Record):
+    """The result of verifying a receipt."""
+
+    schema_: Literal["kopt.verify/1"] = Field(default="kopt.verify/1", alias="schema")
+    status: Status
+    """Of the candidate here: what compiling, checking and timing found."""
+    reproduction: Reproduction
+    reasons: tuple[str, ...] = ()
+    """Why it is not `reproduced`, each in one sentence."""
+    notes: tuple[str, ...] = ()
+    """What differs from the receipt's surroundings: driver, toolchain, libraries, kopt."""
+    kernel: str
+    """Kernel id of the receipt's first workload."""
+    candidate: str
+    receipt: str
+    """Digest of the receipt."""
+    receipt_gpu: str
+    device: str | None = None
+    """None where there is none."""
+    gpu: DeviceFacts | None = None
+    cubins: CubinComparison | None = None
+    """None where the source does not compile here."""
+    check: CheckResult | None = None
+    """None where it was not run."""
+    workloads: tuple[WorkloadReproduction, ...] = ()
+    elapsed_s: float

@@ -1,0 +1,234 @@
+"""Promotion: from a candidate that was faster once to a winner with a receipt.
+
+Full check, sanitizer, then measurements in fresh processes and allocations at every workload that
+the header claims. One refusal anywhere and nothing is written; files are written last, so that a
+promotion that is interrupted leaves no trace. docs/receipts.md has the rules and their reasons.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, log
+from pathlib import Path
+from statistics import fmean
+from time import perf_counter
+
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.domain import domain
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.promotion_result import PromotionResult
+from kopt.kernels.receipt import WorkloadEvidence
+from kopt.kernels.sanitizer_result import SanitizerResult
+from kopt.kernels.status import Status
+from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.stage import check_candidate
+from kopt.tools.gpu.sanitizer import SanitizeRequest, sanitize
+
+from .agreement import Attempt, combine, disagreement, refusal
+from .receipt_contents import ReceiptContents, make_receipt
+from .repeated_timing import CheckedCandidate, OpenDevice, by_workload, time_repeatedly
+from .request import TimingDevice
+from .winner_files import (
+    OnExisting,
+    WinnerPlace,
+    place_winner,
+    refuse_incomparable,
+    require_writable,
+    winner_places,
+)
+
+
+@dataclass(frozen=True)
+class PromotionRequest:
+    """What is to be promoted."""
+
+    problem: Problem
+    candidate: Candidate
+    """With the defaults of its `tune` values: a winner's file says by itself how it is built."""
+    winners: Path | None = None
+    """Folder for the files; None: KOPT_HOME/winners."""
+    on_existing: OnExisting = "keep_better"
+    progress: Callable[[str], None] | None = None
+    """Called with a short line before each step."""
+
+    def tell(self, line: str) -> None:
+        """Say what comes next."""
+        if self.progress is not None:
+            self.progress(line)
+
+
+def promote_candidate(
+    request: PromotionRequest, open_device: OpenDevice, settings: Settings
+) -> PromotionResult:
+    """Return whether the candidate is a winner at every workload it claims; if so, write it.
+
+    Args:
+        request: What, and where to.
+        open_device: Opens the GPU with worker processes of its own, each time it is called.
+        settings: Of this process.
+
+    Raises:
+        ToolError: A winner is in the way that cannot be compared, or the problem's oracle or
+            reference kernel is at fault.
+        SetupError: No GPU, no compiler, or a folder that cannot be written.
+        InfraError: The device failed, not the candidate.
+    """
+    start = perf_counter()
+    workloads = _domain(request)
+    with open_device() as device:
+        places = _places(request, workloads, device, settings)
+        check = _check(request, workloads[0], device, settings)
+        result = PromotionResult(
+            status=check.status,
+            outcome="not_promoted",
+            reasons=_check_reasons(check),
+            kernel=check.kernel,
+            domain=tuple(workload.name for workload in workloads),
+            candidate=check.candidate,
+            device=device.name,
+            gpu=device.facts,
+            check=check,
+            elapsed_s=0.0,
+        )
+        if check.status is Status.PASSED:
+            result = _sanitized(request, workloads, device, settings, result)
+        checked = CheckedCandidate(
+            request.problem, request.candidate, workloads, check, device.facts, device.gpu
+        )
+    if result.status is Status.PASSED:
+        attempts = time_repeatedly(checked, open_device, settings, request.progress)
+        result = _judged(request, result, attempts)
+    if result.workloads:
+        result = _written(request, checked, places, result)
+    return result.model_copy(update={"elapsed_s": perf_counter() - start})
+
+
+def _domain(request: PromotionRequest) -> tuple[Workload, ...]:
+    """Return the workloads that the header claims; of a header with mistakes the problem's."""
+    header = parse_header(request.candidate, request.problem).header
+    if header is None:
+        return request.problem.workloads
+    return domain(header, request.problem)
+
+
+def _places(
+    request: PromotionRequest,
+    workloads: tuple[Workload, ...],
+    device: TimingDevice,
+    settings: Settings,
+) -> tuple[WinnerPlace, ...]:
+    folder = (request.winners or settings.winners).absolute()
+    places = winner_places(folder, request.problem, workloads, device.facts.arch)
+    require_writable(places)
+    if request.on_existing == "keep_better":
+        refuse_incomparable(places, request.problem, request.candidate.id, device.facts)
+    return places
+
+
+def _check(
+    request: PromotionRequest, workload: Workload, device: TimingDevice, settings: Settings
+) -> CheckResult:
+    asked = CheckRequest(
+        problem=request.problem,
+        workload=workload,
+        candidate=request.candidate,
+        level="full",
+        arch=device.facts.arch,
+        progress=request.progress,
+    )
+    return check_candidate(asked, device, settings)
+
+
+def _check_reasons(check: CheckResult) -> tuple[str, ...]:
+    if check.status is Status.PASSED:
+        return ()
+    said = f": {check.diagnostics[0].message}" if check.diagnostics else ""
+    return (f"the full check ended with {check.status}{said}",)
+
+
+def _sanitized(
+    request: PromotionRequest,
+    workloads: tuple[Workload, ...],
+    device: TimingDevice,
+    settings: Settings,
+    result: PromotionResult,
+) -> PromotionResult:
+    """Return `result` with what the sanitizer found, workload by workload up to a finding."""
+    found: list[SanitizerResult] = []
+    for workload in workloads:
+        asked = SanitizeRequest(
+            problem=request.problem,
+            workload=workload,
+            candidate=request.candidate,
+            progress=lambda line, name=workload.name: request.tell(f"{name}: {line}"),
+        )
+        one = sanitize(asked, device, settings)
+        found.append(one)
+        if one.status is not Status.PASSED:
+            break
+    last = found[-1]
+    reasons: tuple[str, ...] = ()
+    if last.status is not Status.PASSED:
+        findings = [entry for run in last.runs for entry in run.findings]
+        said = f": {findings[0].message}" if findings else ""
+        reasons = (
+            f"{workloads[len(found) - 1].name}: compute-sanitizer finds {last.status}{said}",
+        )
+    return result.model_copy(
+        update={"status": last.status, "sanitizer": tuple(found), "reasons": reasons}
+    )
+
+
+def _judged(
+    request: PromotionRequest, result: PromotionResult, attempts: tuple[Attempt, ...]
+) -> PromotionResult:
+    """Return `result` with the measurements, and with their evidence if they agree."""
+    reasons = [reason for attempt in attempts if (reason := refusal(attempt)) is not None]
+    grouped = by_workload(attempts)
+    if not reasons:
+        reasons = [why for made in grouped.values() if (why := disagreement(made)) is not None]
+    statuses = (attempt.result.status for attempt in attempts)
+    failed = (status for status in statuses if status is not Status.PASSED)
+    evidence: tuple[WorkloadEvidence, ...] = ()
+    if not reasons:
+        evidence = tuple(combine(request.problem, made) for made in grouped.values())
+    return result.model_copy(
+        update={
+            "status": next(failed, Status.PASSED),
+            "reasons": tuple(reasons),
+            "attempts": tuple(attempt.record() for attempt in attempts),
+            "workloads": evidence,
+        }
+    )
+
+
+def _written(
+    request: PromotionRequest,
+    checked: CheckedCandidate,
+    places: tuple[WinnerPlace, ...],
+    result: PromotionResult,
+) -> PromotionResult:
+    """Write the pairs and return `result` as it stands then."""
+    mean = exp(fmean(log(entry.speedup) for entry in result.workloads))
+    contents = ReceiptContents(checked, result.sanitizer, result.workloads, mean)
+    receipt = make_receipt(contents)
+    request.tell("writing")
+    files = tuple(place_winner(place, receipt, request.on_existing) for place in places)
+    any_written = any(file.action == "written" for file in files)
+    reasons = (f"{file.workload}: {file.reason}" for file in files if file.reason is not None)
+    return result.model_copy(
+        update={
+            "outcome": "promoted" if any_written else "kept_existing",
+            "reasons": tuple(reasons),
+            "workloads": tuple(_without_samples(entry) for entry in result.workloads),
+            "geometric_mean_speedup": mean,
+            "files": files,
+        }
+    )
+
+
+def _without_samples(entry: WorkloadEvidence) -> WorkloadEvidence:
+    bare = tuple(one.model_copy(update={"log_ratios": ()}) for one in entry.measurements)
+    return entry.model_copy(update={"measurements": bare})

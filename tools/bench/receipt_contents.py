@@ -1,0 +1,102 @@
+"""What goes into a receipt, gathered from the records of a promotion. It measures nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from kopt import __version__
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.receipt import (
+    Receipt,
+    ReceiptCheck,
+    ReceiptCubin,
+    ReceiptToolchain,
+    WorkloadEvidence,
+)
+from kopt.kernels.sanitizer_result import SanitizerResult
+from kopt.tools.check.check_plans import final_plans, make_plans
+from kopt.tools.check.request import CheckRequest
+
+from .receipt_file import problem_files, seal
+from .repeated_timing import CheckedCandidate
+
+
+@dataclass(frozen=True)
+class ReceiptContents:
+    """What a promotion found."""
+
+    checked: CheckedCandidate
+    sanitizer: Sequence[SanitizerResult]
+    workloads: tuple[WorkloadEvidence, ...]
+    geometric_mean_speedup: float
+
+
+def make_receipt(contents: ReceiptContents) -> Receipt:
+    """Return the sealed receipt; paths of this machine are left out of it."""
+    checked = contents.checked
+    request = check_request(checked)
+    compiled = checked.check.compiled
+    first = compiled.builds[0].toolchain
+    receipt = Receipt(
+        kopt_version=__version__,
+        promoted_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        problem=checked.problem.name,
+        problem_files=problem_files(checked.problem),
+        candidate=checked.candidate.id,
+        source_name=checked.candidate.name,
+        source=checked.candidate.source,
+        tune=checked.check.tune,
+        arch=request.arch,
+        device=checked.facts,
+        toolchain=ReceiptToolchain(compiler=first.compiler, version=first.version),
+        cubins=cubins(compiled),
+        plans=_plans(request, compiled, checked),
+        check=ReceiptCheck(
+            level=checked.check.level,
+            visible_seeds=request.seeds,
+            workloads=checked.check.workloads,
+        ),
+        sanitizer=tuple(_without_paths(one) for one in contents.sanitizer),
+        sandbox=checked.check.sandbox,
+        workloads=contents.workloads,
+        geometric_mean_speedup=contents.geometric_mean_speedup,
+    )
+    return seal(receipt)
+
+
+def check_request(checked: CheckedCandidate) -> CheckRequest:
+    """Return what the full check of `checked` was asked."""
+    return CheckRequest(
+        problem=checked.problem,
+        workload=checked.workloads[0],
+        candidate=checked.candidate,
+        level="full",
+        arch=checked.facts.arch,
+    )
+
+
+def cubins(compiled: CompileResult) -> tuple[ReceiptCubin, ...]:
+    """Return the binaries of a compile."""
+    return tuple(
+        ReceiptCubin(
+            arch=build.arch,
+            defines=build.defines,
+            workloads=build.workloads,
+            sha256=build.cubin_sha256,
+        )
+        for build in compiled.builds
+    )
+
+
+def _plans(
+    request: CheckRequest, compiled: CompileResult, checked: CheckedCandidate
+) -> dict[str, LaunchPlan]:
+    gpu = checked.gpu or gpu_for_arch(request.arch)
+    return final_plans(make_plans(request, gpu), compiled, gpu, simulated=False)
+
+
+def _without_paths(result: SanitizerResult) -> SanitizerResult:
+    runs = tuple(run.model_copy(update={"log_path": None}) for run in result.runs)
+    return result.model_copy(update={"runs": runs})

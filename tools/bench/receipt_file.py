@@ -1,0 +1,143 @@
+"""Reading and sealing receipts.
+
+A receipt carries the SHA-256 of its own canonical JSON, so that a damaged or edited one is noticed.
+That is no signature: whoever edits a receipt can seal it again. What stands against that is
+measuring again (`reproduction.py`).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from math import exp, isclose
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+
+from kopt.config.errors import ToolError
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.problem import Problem
+from kopt.kernels.receipt import Receipt, RepeatedMeasurement
+
+from .intervals import median_interval
+
+SCHEMA = "kopt.receipt/1"
+MAX_BYTES = 256 << 20
+"""Of a file: 6 measurements of 1,600 pairs take 200 KB a workload."""
+DECISIVE_FILES = ("problem.yaml", "oracle.py")
+"""What makes a problem this problem."""
+BASELINE_FILES = ("reference.cu", "baseline.py")
+"""What a candidate is compared with."""
+
+
+def seal(receipt: Receipt) -> Receipt:
+    """Return `receipt` with its digest."""
+    return receipt.model_copy(update={"digest": _digest(_document(receipt))})
+
+
+def receipt_text(receipt: Receipt) -> str:
+    """Return the file of a sealed receipt."""
+    return json.dumps(_document(receipt), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_receipt(path: Path) -> Receipt:
+    """Return the receipt in `path`.
+
+    Raises:
+        ToolError: It cannot be read, is of another schema, damaged, edited, or contradicts itself.
+    """
+    document = _read_document(path)
+    schema = document.get("schema")
+    if schema != SCHEMA:
+        raise ToolError(f"{path} has schema {str(schema)[:60]!r}; a receipt has {SCHEMA!r}")
+    stated = document.get("digest")
+    if stated != _digest(document):
+        raise ToolError(
+            f"{path} was damaged or edited after it was made: its content has another digest than "
+            f"it states ({str(stated)[:12]})"
+        )
+    try:
+        receipt = Receipt.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ToolError(f"{path} is no whole receipt: {where}: {first['msg']}") from error
+    contradiction = _contradiction(receipt)
+    if contradiction is not None:
+        raise ToolError(f"{path} contradicts itself: {contradiction}")
+    return receipt
+
+
+def problem_files(problem: Problem) -> dict[str, str]:
+    """Return the SHA-256 of the files that decide what a receipt of `problem` means."""
+    paths = (problem.folder / name for name in (*DECISIVE_FILES, *BASELINE_FILES))
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()
+    }
+
+
+def _document(receipt: Receipt) -> dict[str, Any]:
+    return receipt.model_dump(mode="json", by_alias=True)
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    """Return the SHA-256 over the JSON without `digest`: keys sorted, no blanks, UTF-8.
+
+    Floats are written as the shortest text that reads back as the same number, so that reading and
+    writing keep the digest.
+    """
+    bare = {key: value for key, value in document.items() if key != "digest"}
+    text = json.dumps(bare, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _read_document(path: Path) -> dict[str, Any]:
+    try:
+        if not path.is_file():
+            raise ToolError(
+                f"cannot read {path}: {'it is a folder' if path.is_dir() else 'no such file'}"
+            )
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise ToolError(f"{path} has {size} bytes; no receipt is that large")
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ToolError(f"cannot read {path}: {said}") from error
+    try:
+        document: object = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ToolError(f"{path} is damaged, or no receipt: {error}") from error
+    if not isinstance(document, dict):
+        raise ToolError(f"{path} is no receipt: it holds no JSON object")
+    return {str(key): value for key, value in document.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- JSON has no types
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _contradiction(receipt: Receipt) -> str | None:
+    """Return which numbers of a receipt do not follow from others in it."""
+    if Candidate(receipt.source).id != receipt.candidate:
+        return "its source has another id than it states"
+    for entry in receipt.workloads:
+        if receipt.cubin_of(entry.workload) is None:
+            return f"no cubin serves workload {entry.workload}"
+        if not entry.measurements:
+            return f"workload {entry.workload} has no measurement"
+        for one in entry.measurements:
+            if not _follows(one):
+                return f"a speedup of {entry.workload} does not follow from its samples"
+        speedups = sorted(one.speedup for one in entry.measurements)
+        middle = (speedups[(len(speedups) - 1) // 2] + speedups[len(speedups) // 2]) / 2
+        if not isclose(entry.speedup, middle) or entry.range != (speedups[0], speedups[-1]):
+            return f"the speedup of {entry.workload} does not follow from its measurements"
+    return None if receipt.workloads else "it has no workload"
+
+
+def _follows(one: RepeatedMeasurement) -> bool:
+    ratios = one.log_ratios
+    if not ratios or len(ratios) % 2 or len(ratios) != one.pairs:
+        return False
+    return isclose(one.speedup, exp(median_interval(ratios, one.seed).median), rel_tol=1e-9)

@@ -1,0 +1,289 @@
+"""Verifying a receipt: the same source compiled, checked and measured again.
+
+A workload reproduces if the candidate is `faster` again, against a baseline of the same kind, with
+an interval that meets the receipt's range widened by the noise threshold. Nothing in a receipt is
+believed beyond what it claims: its binary is made anew, from an empty cache.
+"""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+
+from kopt import __version__
+from kopt.config.errors import InfraError, SetupError, ToolError
+from kopt.config.settings import Settings, ensure_folder
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.receipt import Receipt, WorkloadEvidence
+from kopt.kernels.status import Status
+from kopt.kernels.verify_result import CubinComparison, VerifyResult, WorkloadReproduction
+from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.stage import check_candidate
+from kopt.tools.compile_stage import CompileRequest, compile_candidate
+
+from .receipt_file import BASELINE_FILES, DECISIVE_FILES, problem_files
+from .reference_side import REFERENCE
+from .repeated_timing import OpenDevice, require_checked_cubins, time_once
+from .reproduction_rule import accepted_range, compare_cubins, compare_measurement
+from .request import BenchRequest, TimingDevice
+
+
+@dataclass(frozen=True)
+class VerifyRequest:
+    """What is verified."""
+
+    receipt: Receipt
+    problem: Problem
+    """The receipt's (`problem_of`)."""
+    progress: Callable[[str], None] | None = None
+    """Called with a short line before each step."""
+
+    @property
+    def candidate(self) -> Candidate:
+        """The receipt's source."""
+        return Candidate(self.receipt.source, self.receipt.source_name)
+
+    @property
+    def first(self) -> Workload:
+        """The workload that stands for all where one must be named."""
+        return self.problem.workload(self.receipt.workloads[0].workload)
+
+
+def problem_of(receipt: Receipt, settings: Settings) -> Problem:
+    """Return the problem that `receipt` is about, unchanged since.
+
+    Raises:
+        ToolError: No problem is called so, it has other files than then, or lacks a workload.
+    """
+    problems = load_problems(settings.problems)
+    problem = problems.get(receipt.problem)
+    if problem is None:
+        raise ToolError(
+            f"the receipt is of problem {receipt.problem!r}, which is not here; name the folder of "
+            "your own problems with --problems DIR"
+        )
+    now = problem_files(problem)
+    for name in DECISIVE_FILES:
+        if now.get(name) != receipt.problem_files.get(name):
+            raise ToolError(
+                f"{problem.folder / name} has changed since the receipt was made: it is no longer "
+                "the same problem; promote the candidate again"
+            )
+    known = {workload.name for workload in problem.workloads}
+    for entry in receipt.workloads:
+        if entry.workload not in known:
+            raise ToolError(f"problem {problem.name} has no workload {entry.workload}")
+    return problem
+
+
+def verify_receipt(
+    request: VerifyRequest, open_device: OpenDevice, settings: Settings
+) -> VerifyResult:
+    """Return whether the receipt reproduces here.
+
+    Args:
+        request: A receipt with its problem.
+        open_device: Opens the GPU; its SetupError makes the result `unavailable`.
+        settings: Of this process.
+
+    Raises:
+        SetupError: No compiler, or KOPT_HOME cannot be written.
+        InfraError: The machine failed, not the candidate.
+    """
+    start = perf_counter()
+    result = _compiled(request, settings)
+    with ExitStack() as stack:
+        device: TimingDevice | None = None
+        if result.status is Status.PASSED:
+            try:
+                device = stack.enter_context(open_device())
+            except SetupError as error:
+                result = result.model_copy(
+                    update={"reproduction": "unavailable", "reasons": (f"not measured: {error}",)}
+                )
+        if device is not None:
+            result = _measured(request, device, settings, result)
+    return result.model_copy(update={"elapsed_s": perf_counter() - start})
+
+
+def _compiled(request: VerifyRequest, settings: Settings) -> VerifyResult:
+    """Return the result before anything is measured: `not_reproduced` until shown otherwise."""
+    receipt = request.receipt
+    _tell(request, "compiling from an empty cache")
+    asked = CompileRequest(
+        problem=request.problem,
+        workload=request.first,
+        candidate=request.candidate,
+        archs=(receipt.arch,),
+        tune=receipt.tune,
+        compiler=receipt.toolchain.compiler,
+    )
+    parent = ensure_folder(settings.home / "cache")
+    with tempfile.TemporaryDirectory(dir=parent, prefix="verify-") as empty:
+        compiled = compile_candidate(asked, replace(settings, home=Path(empty)))
+    found = compare_cubins(receipt, compiled) if compiled.status is Status.PASSED else None
+    said = f": {compiled.diagnostics[0].message}" if compiled.diagnostics else ""
+    return VerifyResult(
+        status=compiled.status,
+        reproduction="not_reproduced",
+        reasons=() if found else (f"the source ends with {compiled.status} here{said}",),
+        notes=_notes(request, found),
+        kernel=receipt.workloads[0].kernel,
+        candidate=receipt.candidate,
+        receipt=receipt.digest,
+        receipt_gpu=receipt.device.name,
+        cubins=found,
+        elapsed_s=0.0,
+    )
+
+
+def _measured(
+    request: VerifyRequest, device: TimingDevice, settings: Settings, result: VerifyResult
+) -> VerifyResult:
+    """Return `result` with the check and the measurements on `device`."""
+    receipt, facts = request.receipt, device.facts
+    asked = CheckRequest(
+        problem=request.problem,
+        workload=request.first,
+        candidate=request.candidate,
+        level="full",
+        tune=receipt.tune,
+        compiler=receipt.toolchain.compiler,
+        arch=facts.arch,
+        progress=request.progress,
+    )
+    check = check_candidate(asked, device, settings)
+    entries: list[WorkloadReproduction] = []
+    reasons: list[str] = []
+    if check.status is Status.PASSED:
+        require_checked_cubins(check)
+        entries = [_again(request, entry, check, device, settings) for entry in receipt.workloads]
+    else:
+        reasons.append(f"the full check ended with {check.status}")
+    reasons += _binary_reasons(result, receipt, check)
+    reasons += [f"{entry.workload}: {entry.reason}" for entry in entries if entry.reason]
+    notes = [*result.notes]
+    if facts.driver_version != receipt.device.driver_version:
+        notes.append(f"driver {facts.driver_version}; receipt: {receipt.device.driver_version}")
+    if facts.uuid != receipt.device.uuid and facts.name == receipt.device.name:
+        notes.append(f"another {facts.name} than the receipt's")
+    notes += _library_notes(entries)
+    statuses = (check.status, *(entry.status for entry in entries))
+    measured = result.model_copy(
+        update={
+            "status": next((one for one in statuses if one is not Status.PASSED), Status.PASSED),
+            "notes": tuple(notes),
+            "device": device.name,
+            "gpu": facts,
+            "check": check,
+            "workloads": tuple(entries),
+        }
+    )
+    return _decided(measured, receipt, reasons)
+
+
+def _decided(result: VerifyResult, receipt: Receipt, reasons: list[str]) -> VerifyResult:
+    gpu = result.gpu
+    if gpu is None:
+        raise ValueError("only what was measured is decided")
+    if gpu.name != receipt.device.name:
+        other = f"measured on {gpu.name}; the receipt is of {receipt.device.name}"
+        return result.model_copy(
+            update={"reproduction": "other_device", "reasons": (other, *reasons)}
+        )
+    not_measured = any(
+        entry.verdict is None and entry.status is Status.PASSED for entry in result.workloads
+    )
+    outcome = "not_reproduced" if reasons else "reproduced"
+    if not_measured and result.status is Status.PASSED:
+        outcome = "unavailable"
+    return result.model_copy(update={"reproduction": outcome, "reasons": tuple(reasons)})
+
+
+def _again(
+    request: VerifyRequest,
+    entry: WorkloadEvidence,
+    check: CheckResult,
+    device: TimingDevice,
+    settings: Settings,
+) -> WorkloadReproduction:
+    """Measure one workload once more, against a baseline of the receipt's kind."""
+    workload = request.problem.workload(entry.workload)
+    asked = BenchRequest(
+        problem=request.problem,
+        workload=workload,
+        candidate=request.candidate,
+        tune=request.receipt.tune,
+        compiler=request.receipt.toolchain.compiler,
+        baselines="reference" if entry.baseline.name == REFERENCE else "library",
+        checked=check.model_copy(update={"kernel": entry.kernel}),
+        progress=request.progress,
+    )
+    before = WorkloadReproduction(
+        workload=entry.workload,
+        receipt_baseline=entry.baseline.label,
+        receipt_library=entry.baseline.library,
+        receipt_speedup=entry.speedup,
+        receipt_range=entry.range,
+        accepted_range=accepted_range(entry, 0.0),
+        status=Status.PASSED,
+        holds=False,
+    )
+    try:
+        result = time_once(asked, device, settings)
+    except ToolError as error:
+        return before.model_copy(update={"reason": f"not measured: {error}"})
+    return compare_measurement(before, entry, result)
+
+
+def _binary_reasons(result: VerifyResult, receipt: Receipt, check: CheckResult) -> list[str]:
+    """Return why what was measured is not the receipt's binary, where it had to be.
+
+    Raises:
+        InfraError: The compile cache holds another binary than an empty one gives.
+    """
+    found, compiled = result.cubins, check.compiled
+    if found is None or compiled.status is not Status.PASSED:
+        return []
+    same_arch = all(build.arch == receipt.arch for build in compiled.builds)
+    if same_arch and compare_cubins(receipt, compiled).differing != found.differing:
+        raise InfraError("the compile cache holds another binary than an empty cache gives")
+    if found.same or not found.same_toolchain:
+        return []
+    names = ", ".join(found.differing)
+    return [f"{found.toolchain} makes another binary of the source than then ({names})"]
+
+
+def _library_notes(entries: Sequence[WorkloadReproduction]) -> list[str]:
+    return [
+        f"{entry.workload}: {entry.library}; receipt: {entry.receipt_library}"
+        for entry in entries
+        if entry.verdict is not None and entry.library != entry.receipt_library
+    ]
+
+
+def _notes(request: VerifyRequest, found: CubinComparison | None) -> tuple[str, ...]:
+    receipt = request.receipt
+    notes: list[str] = []
+    if found is not None and not found.same_toolchain:
+        binary = "the same binary" if found.same else "another binary"
+        notes.append(f"{found.toolchain} makes {binary}; receipt: {found.receipt_toolchain}")
+    if receipt.kopt_version != __version__:
+        notes.append(f"kopt {__version__}; receipt: {receipt.kopt_version}")
+    now = problem_files(request.problem)
+    notes += [
+        f"{name} of the problem has changed since"
+        for name in BASELINE_FILES
+        if now.get(name) != receipt.problem_files.get(name)
+    ]
+    return tuple(notes)
+
+
+def _tell(request: VerifyRequest, line: str) -> None:
+    if request.progress is not None:
+        request.progress(line)

@@ -1,0 +1,66 @@
+"""When a receipt reproduces: the rule, over records; nothing is measured here."""
+
+from math import exp
+
+from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.receipt import Receipt, WorkloadEvidence
+from kopt.kernels.status import Status, Verdict
+from kopt.kernels.verify_result import CubinComparison, WorkloadReproduction
+
+
+def compare_cubins(receipt: Receipt, compiled: CompileResult) -> CubinComparison:
+    """Return whether `compiled` has the receipt's binaries."""
+    now = {name: build.cubin_sha256 for build in compiled.builds for name in build.workloads}
+    names = [entry.workload for entry in receipt.workloads]
+    differing = tuple(name for name in names if now.get(name) != receipt.cubin_of(name))
+    toolchain = compiled.builds[0].toolchain
+    return CubinComparison(
+        same=not differing,
+        differing=differing,
+        receipt_toolchain=f"{receipt.toolchain.compiler} {receipt.toolchain.version}",
+        toolchain=f"{toolchain.compiler} {toolchain.version}",
+    )
+
+
+def accepted_range(entry: WorkloadEvidence, threshold: float) -> tuple[float, float]:
+    """Return the receipt's range of speedups, widened by the wider noise threshold.
+
+    Args:
+        entry: One workload of a receipt.
+        threshold: Noise threshold of the new measurement, a log ratio.
+    """
+    wider = max(entry.noise_threshold, threshold)
+    return entry.range[0] * exp(-wider), entry.range[1] * exp(wider)
+
+
+def compare_measurement(
+    before: WorkloadReproduction, entry: WorkloadEvidence, result: BenchResult
+) -> WorkloadReproduction:
+    """Return `before` with the new measurement, and whether it reproduces the receipt's."""
+    main = next(iter(result.comparisons), None)
+    if result.status is not Status.PASSED or main is None:
+        reason = f"{result.status} when it was timed"
+        return before.model_copy(update={"status": result.status, "reason": reason})
+    floor = main.noise_floor
+    low, high = accepted_range(entry, 0.0 if floor is None else floor.threshold)
+    reason = None
+    if main.verdict is not Verdict.FASTER:
+        reason = f"{main.verdict.replace('_', ' ')} against {main.baseline.label}"
+    elif main.interval is None or main.interval[0] > high or main.interval[1] < low:
+        reason = f"faster than {main.baseline.label}, but by another ratio than in the receipt"
+    if reason is not None and main.baseline.label != entry.baseline.label:
+        reason += f" (the receipt's baseline is {entry.baseline.label})"
+    return before.model_copy(
+        update={
+            "accepted_range": (low, high),
+            "status": result.status,
+            "baseline": main.baseline.label,
+            "library": main.baseline.library,
+            "verdict": main.verdict,
+            "speedup": main.speedup,
+            "interval": main.interval,
+            "holds": reason is None,
+            "reason": reason,
+        }
+    )

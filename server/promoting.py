@@ -1,0 +1,83 @@
+"""`kopt bench FILE --promote`: a promotion with what the command line gave it."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kopt.config.errors import SetupError, ToolError
+from kopt.config.settings import Settings
+from kopt.kernels.domain import domain
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.promotion_result import PromotionResult
+from kopt.search.winner import pin_tune
+from kopt.server.devices import DeviceChoice, opened_device
+from kopt.server.progress import Show
+from kopt.server.target import Target
+from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
+from kopt.tools.bench.request import TimingDevice
+from kopt.tools.bench.winner_files import OnExisting
+from kopt.tools.open_device import gpu_problem
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """What the command line asked for."""
+
+    target: Target
+    tune: dict[str, int] | None
+    choice: DeviceChoice
+    winners: Path | None
+    on_existing: OnExisting
+
+
+def promote(promotion: Promotion, settings: Settings, show: Show) -> PromotionResult:
+    """Promote the candidate, its tune values made the defaults of its header.
+
+    Raises:
+        ToolError: The header does not claim the kernel that was named, or a winner is in the way.
+        SetupError: No GPU, no compiler, or a folder that cannot be written.
+        InfraError: The device failed.
+    """
+    target = promotion.target
+    _refuse_foreign_kernel(target)
+    candidate = target.candidate
+    if promotion.tune:
+        candidate = replace(candidate, source=pin_tune(candidate.source, promotion.tune))
+    request = PromotionRequest(
+        problem=target.problem,
+        candidate=candidate,
+        winners=promotion.winners,
+        on_existing=promotion.on_existing,
+        progress=show,
+    )
+    return promote_candidate(
+        request, lambda: timing_device(promotion.choice, settings, show), settings
+    )
+
+
+@contextmanager
+def timing_device(choice: DeviceChoice, settings: Settings, show: Show) -> Generator[TimingDevice]:
+    """Open the GPU that `choice` names, with workers of its own; leaving ends them.
+
+    Raises:
+        SetupError: There is no GPU, or the simulator was asked for, which measures no time.
+    """
+    with opened_device(choice, settings, show) as opened:
+        if opened.timer is None:
+            asked = "sim measures no time" if choice.name == "sim" else gpu_problem()
+            raise SetupError(f"a measurement needs a GPU: {asked}")
+        yield opened.timer
+
+
+def _refuse_foreign_kernel(target: Target) -> None:
+    """Refuse a kernel that `where` leaves out; a header with mistakes is the check's."""
+    header = parse_header(target.candidate, target.problem).header
+    if header is None:
+        return
+    claimed = [workload.name for workload in domain(header, target.problem)]
+    if target.workload.name not in claimed:
+        raise ToolError(
+            f"{target.candidate.name} does not claim {target.workload.name}: its `where` holds for "
+            f"{', '.join(claimed)}"
+        )

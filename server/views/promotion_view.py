@@ -1,0 +1,88 @@
+"""A promotion as text: the outcome, why not, every measurement, and the files."""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.kernels.promotion_result import PromotionResult
+from kopt.kernels.status import Status
+
+from .bench_words import ratio_digits
+from .diagnostics import advice_text, diagnostics_text, short_id
+
+_WORDS = {
+    "promoted": ("Promoted", "bold green"),
+    "kept_existing": ("Not written: the existing winner stays", "bold yellow"),
+    "not_promoted": ("Not promoted", "bold red"),
+}
+
+
+def promotion_view(name: str, result: PromotionResult) -> RenderableType:
+    """Return the result of promoting the file `name`."""
+    return Group(*_parts(name, result))
+
+
+def _parts(name: str, result: PromotionResult) -> Iterator[RenderableType]:
+    words, style = _WORDS[result.outcome]
+    mean = result.geometric_mean_speedup
+    gain = "" if mean is None else f": {mean:.3f}x (geometric mean of {len(result.workloads)})"
+    yield Text(f"{words}{gain if len(result.workloads) > 1 else _single(result)}", style)
+    yield Text(
+        f"{name} ({short_id(result.candidate)}) on {result.device}, {result.gpu.name};"
+        f" domain: {', '.join(result.domain)}",
+        style="dim",
+    )
+    yield from (Text(f"- {reason}") for reason in result.reasons)
+    if result.check.status is not Status.PASSED and result.check.diagnostics:
+        yield diagnostics_text(name, result.check.diagnostics)
+    if result.status is not Status.PASSED:
+        yield advice_text(result.status)
+    yield from _sanitizer(result)
+    if result.attempts:
+        yield _attempts(result)
+    yield from (
+        Text(f"Written: {file.source_path} and {file.receipt_path}")
+        for file in result.files
+        if file.action == "written"
+    )
+
+
+def _single(result: PromotionResult) -> str:
+    return "".join(
+        f": {entry.speedup:.3f}x faster than {entry.baseline.label}" for entry in result.workloads
+    )
+
+
+def _sanitizer(result: PromotionResult) -> Iterator[Text]:
+    for one in result.sanitizer:
+        said = ", ".join(f"{run.tool} {run.outcome}" for run in one.runs) or one.status.value
+        yield Text(f"compute-sanitizer, {one.kernel}: {said}")
+        reasons = dict.fromkeys(run.reason for run in one.runs if run.reason is not None)
+        yield from (Text(f"  {reason}", "yellow") for reason in reasons)
+
+
+def _attempts(result: PromotionResult) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("workload", no_wrap=True)
+    for column in ("process", "allocation", "speedup", "95 % interval", "noise"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("against", no_wrap=True)
+    for one in result.attempts:
+        interval = "-"
+        if one.interval is not None:
+            digits = ratio_digits(one.interval)
+            interval = f"{one.interval[0]:.{digits}f} to {one.interval[1]:.{digits}f}"
+        table.add_row(
+            one.workload,
+            str(one.process),
+            str(one.allocation),
+            "-" if one.speedup is None else f"{one.speedup:.3f}x",
+            interval,
+            "-" if one.noise_threshold is None else f"{one.noise_threshold:.2%}",
+            (one.status if one.verdict is None else one.verdict).replace("_", " "),
+            one.baseline or "-",
+        )
+    return table

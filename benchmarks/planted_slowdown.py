@@ -1,7 +1,8 @@
 """A slowdown of known size: two copies of one kernel, one with a chain of dependent arithmetic.
 
 The problem's reference kernel is replaced by `row_in_registers.cu`, so that the same source with
-CHAIN=0 is an A/A comparison and with CHAIN=N is slower by the latency of N multiply-adds.
+CHAIN=0 is an A/A comparison and with CHAIN=N is slower by the latency of N multiply-adds. Without
+programmatic dependent launch: the next call would start under the chain and hide it.
 """
 
 import shutil
@@ -9,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
+from statistics import median
 
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult
@@ -22,6 +24,7 @@ from kopt.tools.bench.stage import bench_candidate
 SOURCE = Path(__file__).with_name("row_in_registers.cu")
 WORKLOAD = "b128xh4096"
 CHAINS = (2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64, 80, 96)
+CALIBRATION_RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Planted:
         request = BenchRequest(
             problem=self.problem,
             workload=self.problem.workload(WORKLOAD),
-            candidate=read_candidate(SOURCE),
+            candidate=read_candidate(self.problem.folder / "reference.cu"),
             tune={"CHAIN": chain},
             baselines="reference",
             min_pairs=min(100, max_pairs),
@@ -64,6 +67,8 @@ class Detection:
     """Verdicts of repeated benchmarks of one chain."""
 
     verdicts: Counter[Verdict]
+    slowdowns: tuple[float, ...]
+    """ln(candidate / baseline) of each."""
     half_widths: tuple[float, ...]
     """Of each log-ratio interval."""
     pairs: tuple[int, ...]
@@ -78,17 +83,20 @@ def plant(folder: Path, device: TimingDevice, settings: Settings) -> Planted:
     original = load_problems()["fused_add_rmsnorm"]
     copy = folder / original.name
     shutil.copytree(original.folder, copy)
-    shutil.copy(SOURCE, copy / "reference.cu")
+    source = SOURCE.read_text("utf-8").replace("    pdl: true\n", "")
+    (copy / "reference.cu").write_text(source, "utf-8")
     return Planted(load_problem(copy), device, settings)
 
 
 def calibrate(planted: Planted, wanted: float) -> Calibration:
-    """Return the chain whose slowdown, over 1,600 pairs, is nearest to `wanted`."""
+    """Return the chain whose slowdown, median of three allocations, is nearest to `wanted`."""
     low, high = 0, len(CHAINS) - 1
     found: list[Calibration] = []
     while low <= high:
         middle = (low + high) // 2
-        slowdown = -_log_speedup(planted.bench(CHAINS[middle]))
+        runs = [planted.bench(CHAINS[middle]) for _ in range(CALIBRATION_RUNS)]
+        slowdown = median(-_log_speedup(run) for run in runs)
+        print(f"    CHAIN={CHAINS[middle]}: {slowdown:+.3%}", flush=True)
         found.append(Calibration(CHAINS[middle], slowdown))
         low, high = (middle + 1, high) if slowdown < wanted else (low, middle - 1)
     return min(found, key=lambda one: abs(one.slowdown - wanted))
@@ -100,6 +108,7 @@ def detect(planted: Planted, chain: int, runs: int) -> Detection:
     comparisons = [result.comparisons[0] for result in results]
     return Detection(
         verdicts=Counter(comparison.verdict for comparison in comparisons),
+        slowdowns=tuple(-_log_speedup(result) for result in results),
         half_widths=tuple(
             (log(one.interval[1]) - log(one.interval[0])) / 2
             for one in comparisons

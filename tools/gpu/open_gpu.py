@@ -33,13 +33,22 @@ def open_gpu(
 
 
 def _pool(gpu: FoundGpu, settings: Settings) -> WorkerPool:
+    # FlashInfer would ask torch for it while it is imported, which creates a context.
+    environment = (("FLASHINFER_CUDA_ARCH_LIST", _torch_arch(gpu.facts.compute_capability)),)
+
     def make(folder: Path | None, library: bool) -> WorkerProcess:
         preload = LIBRARIES if library else ()
         readable = () if folder is None else (folder,)
-        return WorkerProcess(WorkerSpec(ENGINE, preload, readable), settings)
+        return WorkerProcess(WorkerSpec(ENGINE, preload, readable, environment), settings)
 
     def start() -> StartRequest:
         cubins = helper_cubins(gpu.facts.arch, settings)
         return StartRequest(device_uuid=gpu.facts.uuid, helper_cubins=cubins)
 
     return WorkerPool(make, start)
+
+
+def _torch_arch(compute_capability: tuple[int, int]) -> str:
+    """Return `9.0a`: architectures from 9.0 on have instructions that only their own code has."""
+    major, minor = compute_capability
+    return f"{major}.{minor}{'a' if major >= 9 else ''}"

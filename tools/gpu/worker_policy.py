@@ -9,7 +9,7 @@ import os
 import shutil
 import site
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,6 +38,8 @@ class WorkerSpec:
     cannot be imported is no error here."""
     readable: tuple[Path, ...] = ()
     """Files and folders beside kopt, Python, the toolkits, the problems and the cubin cache."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """Variables beside those of Settings.library_environment, which they replace."""
 
 
 def worker_policy(spec: WorkerSpec, folder: Path, settings: Settings) -> SandboxPolicy:
@@ -51,6 +53,8 @@ def worker_policy(spec: WorkerSpec, folder: Path, settings: Settings) -> Sandbox
     imports = _import_path()
     environment = {
         **dict(settings.library_environment),
+        **_host_compiler(settings),
+        **dict(spec.environment),
         "PATH": _search_path(settings),
         "PYTHONPATH": os.pathsep.join(map(str, imports)),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -71,7 +75,7 @@ def worker_policy(spec: WorkerSpec, folder: Path, settings: Settings) -> Sandbox
             *(Path(prefix) for prefix in (sys.prefix, sys.base_prefix)),
             *(Path(text) for text in _DRIVER_FOLDERS),
             *_named_folders(environment),
-            *_build_programs(environment["PATH"]),
+            *_build_programs(environment),
             *((settings.problems.absolute(),) if settings.problems else ()),
             cubins,
             *spec.readable,
@@ -136,11 +140,22 @@ def _search_path(settings: Settings) -> str:
     return os.pathsep.join([*own, given])
 
 
-def _build_programs(search_path: str) -> list[Path]:
-    """Return ninja and the toolkit of nvcc, where PATH leads to them."""
-    ninja, nvcc = (shutil.which(name, path=search_path) for name in ("ninja", "nvcc"))
-    found = [Path(ninja)] if ninja else []
-    return [*found, Path(nvcc).resolve().parents[1]] if nvcc else found
+def _host_compiler(settings: Settings) -> dict[str, str]:
+    """Return the variables by which libraries build with the host compiler that kopt uses.
+
+    What else they name may lie in folders that the worker cannot read.
+    """
+    gxx = shutil.which(settings.gxx)
+    return {} if gxx is None else {"CC": gxx, "CXX": gxx}
+
+
+def _build_programs(environment: Mapping[str, str]) -> list[Path]:
+    """Return ninja, and the folders of nvcc and of the host compiler."""
+    names = ("nvcc", environment.get("CXX", "c++"))
+    found = [shutil.which(name, path=environment["PATH"]) for name in ("ninja", *names)]
+    ninja, *compilers = found
+    folders = [Path(path).resolve().parents[1] for path in compilers if path]
+    return [Path(ninja), *folders] if ninja else folders
 
 
 def _named_folders(environment: dict[str, str]) -> list[Path]:

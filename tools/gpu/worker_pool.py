@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import kopt
 from kopt.config.errors import InfraError, KoptError
 
 from .messages import StartAnswer, StartRequest
@@ -77,8 +78,9 @@ class WorkerPool:
         self._refuse_if_closed()
         if folder not in (None, self._folder):
             self.discard()
-            self._drop_spare()
-            self._folder, self._library = folder, False
+            if not _is_packaged(folder):
+                self._drop_spare()
+            self._folder = folder
         if library and not self._library:
             self._library = True
             self._drop_spare()
@@ -152,3 +154,11 @@ class WorkerPool:
             raise InfraError(f"the GPU worker created no context: {answer.detail}")
         if answer.facts.uuid != request.device_uuid:
             raise InfraError(f"the worker opened {answer.facts.uuid}, not {request.device_uuid}")
+
+
+def _is_packaged(folder: Path | None) -> bool:
+    """Return whether every worker may read `folder`: it is a part of kopt."""
+    if folder is None:
+        return True
+    parents = (*folder.parents, *folder.resolve().parents)
+    return any(root in parents or root.resolve() in parents for root in map(Path, kopt.__path__))

@@ -1,0 +1,248 @@
+"""Print what the GPU side of kopt is worth: noise, detection, latency, recovery, baselines.
+
+Runs on a GPU host with the `gpu` extra, from an empty KOPT_HOME in a temporary folder. It judges
+its own figures against the targets of docs/benchmarks.md and prints one table last.
+
+    .venv/bin/python benchmarks/bench_gpu.py [--device cuda:0] [--only PART ...] [--runs N]
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from math import exp
+from pathlib import Path
+from statistics import median
+from typing import cast
+
+import numpy as np
+from planted_slowdown import SOURCE, WORKLOAD, Planted, calibrate, detect, plant
+
+from kopt.config.settings import Settings, settings_from_environment
+from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.oracle import REGIMES, load_oracle
+from kopt.kernels.problem_loader import find_kernel, load_problems
+from kopt.kernels.status import Status, Verdict
+from kopt.tools.bench.request import BenchRequest, TimingDevice
+from kopt.tools.bench.stage import bench_candidate
+from kopt.tools.check.check_plans import cubin_paths, final_plans, make_plans
+from kopt.tools.check.stage import CheckRequest, check_candidate
+from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.device import ExecutionRequest, Program
+from kopt.tools.open_device import open_device
+
+EVIL = Path(__file__).parent.parent / "tests" / "samples" / "evil_infinite_loop.cu"
+KERNEL = f"fused_add_rmsnorm_{WORKLOAD}"
+SPINNING_KERNEL = "silu_and_mul_b8xh14336"
+SPIN_S = 2.0
+SWEEP_VARIANTS = 60
+
+
+@dataclass
+class Table:
+    """What the last lines show."""
+
+    rows: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+
+    def add(self, what: str, target: str, measured: str) -> None:
+        """Add a row and show it at once."""
+        self.rows.append((what, target, measured))
+        print(f"  {what}: {measured}" + (f" (target {target})" if target else ""), flush=True)
+
+    def print_markdown(self) -> None:
+        """Print all rows."""
+        print("\n| | target | measured |\n|---|---|---|")
+        for row in self.rows:
+            print(f"| {' | '.join(row)} |")
+
+
+@dataclass(frozen=True)
+class Host:
+    """One device, one home and the table."""
+
+    device: TimingDevice
+    settings: Settings
+    table: Table
+    runs: int
+    folder: Path
+
+    def planted(self) -> Planted:
+        """Return the problem with a slowdown of known size."""
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        return plant(folder, self.device, self.settings)
+
+
+def references(host: Host) -> None:
+    """Check every reference kernel at level full."""
+    passed: list[str] = []
+    failed: list[str] = []
+    for problem in load_problems().values():
+        candidate = read_candidate(problem.folder / "reference.cu")
+        request = CheckRequest(
+            problem, problem.workloads[0], candidate, "full", arch=host.device.facts.arch
+        )
+        result = check_candidate(request, host.device, host.settings)
+        (passed if result.status is Status.PASSED else failed).append(problem.name)
+    total = len(passed) + len(failed)
+    text = f"{len(passed)} of {total}" + (f", not {', '.join(failed)}" if failed else "")
+    host.table.add("reference kernels correct, level full", f"{total} of {total}", text)
+
+
+def baselines(host: Host) -> None:
+    """Bench every problem's reference against the library paths at its first workload."""
+    for problem in load_problems().values():
+        request = BenchRequest(
+            problem=problem,
+            workload=problem.workloads[0],
+            candidate=read_candidate(problem.folder / "reference.cu"),
+        )
+        result = bench_candidate(request, host.device, host.settings)
+        kernel = f"{problem.name}_{problem.workloads[0].name}"
+        if result.comparisons:
+            main = result.comparisons[0]
+            floor = main.noise_floor
+            noise = "" if floor is None else f", A/A ±{floor.half_width:.2%} at {floor.median:+.2%}"
+            name = f"{main.baseline.name}{' PDL' if main.baseline.pdl else ''}"
+            speedup = "-" if main.speedup is None else f"{main.speedup:.3f}"
+            host.table.add(f"{kernel}: reference over {name}", "", f"{speedup}{noise}")
+        refused = [f"{one.name}: {one.reason}" for one in result.rejected]
+        if refused:
+            host.table.add(f"{kernel}: refused baselines", "", "; ".join(sorted(set(refused))))
+
+
+def detection(host: Host) -> None:
+    """A/A and a planted 1 % slowdown, repeated."""
+    planted = host.planted()
+    planted.bench(0)  # compiles, and measures the noise floor
+    same = detect(planted, 0, host.runs)
+    everything = f"{host.runs} of {host.runs}"
+    widths = [exp(width) - 1 for width in same.half_widths]
+    worst, usual = max(widths), median(widths)
+    host.table.add(
+        "A/A interval half-width at about 3 us", "<= 0.3 %", f"{usual:.3%} (worst {worst:.3%})"
+    )
+    text = f"{same.count(Verdict.INCONCLUSIVE)}, measured {_range(same.slowdowns)}"
+    host.table.add("A/A verdict inconclusive", everything, text)
+    found = calibrate(planted, 0.01)
+    slowed = detect(planted, found.chain, host.runs)
+    host.table.add(
+        f"slowdown of {found.slowdown:.2%} (CHAIN={found.chain}) called slower",
+        everything,
+        f"{slowed.count(Verdict.SLOWER)}, {median(slowed.pairs):.0f} pairs in the median, "
+        f"measured {_range(slowed.slowdowns)}",
+    )
+
+
+def _range(slowdowns: tuple[float, ...]) -> str:
+    return f"{min(slowdowns):+.2%} to {max(slowdowns):+.2%}"
+
+
+def latency(host: Host) -> None:
+    """Wall time of check and benchmark with a warm worker, fresh sources each time."""
+    problem, workload = find_kernel(KERNEL, None)
+    taken: list[float] = []
+    for turn in range(4):
+        candidate = Candidate(f"{SOURCE.read_text('utf-8')}// {time.time_ns()}\n", SOURCE.name)
+        request = BenchRequest(problem=problem, workload=workload, candidate=candidate)
+        started = time.perf_counter()
+        result = bench_candidate(request, host.device, host.settings)
+        if turn > 0:  # the first one starts the worker and chooses the baseline
+            taken.append(time.perf_counter() - started)
+    text = f"{median(taken):.2f} s, nvcc included; {result.status}, {result.verdict}"
+    host.table.add(f"check and benchmark of {KERNEL}", "<= 1.5 s", text)
+
+
+def sweep(host: Host) -> None:
+    """Wall time of `kopt run` over the tune values of one source."""
+    source = SOURCE.read_text("utf-8")
+    chains = source.index("CHAIN: [")
+    swept = host.folder / "sweep.cu"
+    end = source.index("]", chains)
+    swept.write_text(f"{source[:chains]}CHAIN: [0{source[end:]}", "utf-8")
+    command = [sys.executable, "-P", "-m", "kopt", "run", "--kernel", KERNEL]
+    command += ["--start", str(swept), "--device", host.device.name, "--json"]
+    command += ["--budget", str(SWEEP_VARIANTS), "--rounds", "20"]
+    started = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    elapsed_s = time.perf_counter() - started
+    (host.folder / "sweep.json").write_text(done.stdout, "utf-8")
+    text = f"{elapsed_s:.1f} s, exit {done.returncode}"
+    if done.returncode > 1:
+        text += f": {done.stderr.strip()[-300:]}"
+    host.table.add(f"sweep of {SWEEP_VARIANTS} variants, compile included", "<= 60 s", text)
+
+
+def recovery(host: Host) -> None:
+    """Time from the end of a spinning kernel's limit to the next candidate's result."""
+    reference = load_problems()["silu_and_mul"].folder / "reference.cu"
+    spinning = _execution(host, read_candidate(EVIL), SPINNING_KERNEL)
+    honest = _execution(host, read_candidate(reference), SPINNING_KERNEL)
+    host.device.execute(honest)
+    started = time.perf_counter()
+    ended = host.device.execute(replace(spinning, timeout_s=SPIN_S))
+    killed_s = time.perf_counter() - started - SPIN_S
+    started = time.perf_counter()
+    after = host.device.execute(honest)
+    next_s = time.perf_counter() - started
+    text = f"{ended.status} {killed_s:.2f} s after its limit, next {after.status} in {next_s:.2f} s"
+    host.table.add("recovery from a spinning kernel", "<= 1 s", text)
+
+
+def _execution(host: Host, candidate: Candidate, kernel: str) -> ExecutionRequest:
+    problem, workload = find_kernel(kernel, None)
+    arch = host.device.facts.arch
+    check = CheckRequest(problem, workload, candidate, "quick", arch=arch)
+    compiled = compile_candidate(
+        CompileRequest(problem, workload, candidate, archs=(arch,)), host.settings
+    )
+    gpu = host.device.gpu
+    if compiled.status is not Status.PASSED or gpu is None:
+        raise SystemExit(f"{candidate.name} does not compile: {compiled.diagnostics}")
+    plans = final_plans(make_plans(check, gpu), compiled, gpu, simulated=False)
+    name = workload.name
+    program = Program(candidate, problem, plans[name], cubin_paths(compiled)[name])
+    inputs = load_oracle(problem).make_inputs(workload, np.random.default_rng(1), REGIMES[0])
+    return ExecutionRequest(program, inputs, poison=0xA5)
+
+
+PARTS: dict[str, Callable[[Host], None]] = {
+    "references": references,
+    "recovery": recovery,
+    "baselines": baselines,
+    "latency": latency,
+    "detection": detection,
+    "sweep": sweep,
+}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Measure the GPU side of kopt.")
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--runs", type=int, default=20, help="repeats of each detection")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="kopt-bench-") as home:
+        settings = replace(settings_from_environment(), home=Path(home))
+        with open_device(options.device, settings) as device:
+            timing = cast(TimingDevice, device)
+            host = Host(timing, settings, Table(), options.runs, Path(home))
+            for name in _ordered(options.only):
+                print(f"{name}", flush=True)
+                started = time.perf_counter()
+                PARTS[name](host)
+                print(f"  {time.perf_counter() - started:.1f} s", flush=True)
+            facts = timing.facts
+    print(f"\n{facts.name}, driver {facts.driver_version}, CUDA {facts.cuda_version}")
+    host.table.print_markdown()
+
+
+def _ordered(wanted: list[str]) -> Iterator[str]:
+    return (name for name in PARTS if name in wanted)
+
+
+if __name__ == "__main__":
+    main()

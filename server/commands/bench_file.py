@@ -15,10 +15,12 @@ from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
 from kopt.server.exits import ExitCode
 from kopt.server.options import device_arch_option, device_option, tune_option
 from kopt.server.progress import Show, status_line
+from kopt.server.promoting import Promotion, promote
 from kopt.server.session import Session, command_body
 from kopt.server.target import Target, find_problems, find_target, refuse_unknown_tune
 from kopt.server.views.bench_table_view import bench_table_markdown, bench_table_view
 from kopt.server.views.bench_view import bench_view
+from kopt.server.views.promotion_view import promotion_view
 from kopt.tools.bench.bench_all import BenchAllRequest, bench_all
 from kopt.tools.bench.estimated import bench_estimated
 from kopt.tools.bench.request import MAX_PAIRS, MIN_PAIRS, BaselineChoice, BenchRequest
@@ -30,6 +32,7 @@ Examples:
   kopt bench mine.cu --kernel fused_add_rmsnorm_b128xh4096
   kopt bench mine.cu --kernel fused_add_rmsnorm_b128xh4096 --tune BLOCK=512 --json
   kopt bench mine.cu --kernel fused_add_rmsnorm_b128xh4096 --baseline reference
+  kopt bench mine.cu --kernel fused_add_rmsnorm_b128xh4096 --promote
   kopt bench --all --markdown table.md
   kopt bench --all --kernel fused_add_rmsnorm --kernel silu --json
 
@@ -37,7 +40,9 @@ Examples:
 The candidate is checked first (level quick), its timed outputs afterwards. Times
 come from pairs of replays in one process; the verdict is that of the whole 95 %
 interval against the noise of this device. On sim nothing is measured: the
-verdict is "estimated".
+verdict is "estimated". --promote measures every workload that the header claims
+in fresh processes and writes a winner with its receipt, or says why not
+(docs/receipts.md).
 Exit codes: 0 passed and not slower, 1 the candidate fell short (not passed,
 slower, impossible), 2 wrong usage, 3 this machine lacks something."""
 
@@ -56,6 +61,9 @@ class BenchOptions:
     detail: Literal["concise", "full"]
     every: bool
     markdown: Path | None
+    promote: bool
+    winners: Path | None
+    replaces: bool
 
 
 @click.command("bench", epilog=EPILOG)
@@ -100,6 +108,24 @@ class BenchOptions:
     metavar="FILE",
     help="Write the table of --all there as Markdown.",
 )
+@click.option(
+    "--promote",
+    is_flag=True,
+    help="Full check, sanitizer, 6 measurements in 2 fresh processes at every workload of the "
+    "header's domain; if all agree, write the winner and its receipt.",
+)
+@click.option(
+    "--winners",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where --promote writes.  [default: KOPT_HOME/winners]",
+)
+@click.option(
+    "--replace",
+    "replaces",
+    is_flag=True,
+    help="With --promote: take the place of an existing winner, whatever it is.",
+)
 @command_body(BenchOptions)
 def command(session: Session, options: BenchOptions) -> int:
     """Time a candidate against the fastest library baseline and the reference kernel.
@@ -113,6 +139,8 @@ def command(session: Session, options: BenchOptions) -> int:
         return _bench_all(session, options)
     target = find_target(options.file or Path(), next(iter(options.kernel), None), session.settings)
     refuse_unknown_tune(target, options.tune)
+    if options.promote:
+        return _promote(session, options, target)
     choice = DeviceChoice(options.device, options.arch)
     with (
         status_line(quiet=session.as_json) as show,
@@ -144,8 +172,29 @@ def _refuse_contradictions(options: BenchOptions) -> None:
         raise click.UsageError("--pairs needs a FILE")
     if not options.every and options.markdown is not None:
         raise click.UsageError("--markdown needs --all")
+    if options.promote and (options.every or options.baseline or options.pairs):
+        raise click.UsageError("--promote goes with neither --all, --baseline nor --pairs")
+    if not options.promote and (options.winners is not None or options.replaces):
+        raise click.UsageError("--winners and --replace need --promote")
     if not options.every and len(options.kernel) > 1:
         raise click.UsageError("a FILE is timed for one kernel: give --kernel once")
+
+
+def _promote(session: Session, options: BenchOptions, target: Target) -> ExitCode:
+    promotion = Promotion(
+        target=target,
+        tune=options.tune,
+        choice=DeviceChoice(options.device, options.arch),
+        winners=options.winners,
+        on_existing="replace" if options.replaces else "keep_better",
+    )
+    with status_line(quiet=session.as_json) as show:
+        result = promote(promotion, session.settings, show)
+    if session.as_json:
+        print_record(result)
+    else:
+        print_views(promotion_view(str(options.file), result))
+    return ExitCode.PASSED if result.outcome == "promoted" else ExitCode.FELL_SHORT
 
 
 def _request(target: Target, options: BenchOptions, show: Show) -> BenchRequest:

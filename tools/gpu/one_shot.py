@@ -91,7 +91,7 @@ def examine(shot: OneShot, examination: Examination, settings: Settings) -> Exam
     input_bytes = sum(array.nbytes for array in shot.inputs.values())
     with scratch_folder("one-shot", input_bytes + (64 << 20)) as folder:
         _write_request(shot, folder)
-        command = [
+        command: list[str | Path] = [
             examination.tool.path,
             *examination.arguments(folder),
             os.path.abspath(sys.executable),

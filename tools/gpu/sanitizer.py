@@ -9,6 +9,7 @@ tool sees and what it does not.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from kopt.config.settings import Settings
@@ -134,7 +135,7 @@ def _runs(
             request.progress(f"compute-sanitizer: {tool}")
         examination = Examination(
             tool=program,
-            arguments=lambda scratch, tool=tool: sanitizer_arguments(tool, program, scratch),
+            arguments=partial(sanitizer_arguments, tool, program),
             outputs=(_LOG,),
             keep_in=folder,
             prefix=f"{tool}-",
@@ -189,8 +190,8 @@ def _judge(tool: SanitizerTool, examined: Examined, limit_s: float) -> Sanitizer
     if found.status is not Status.PASSED:
         return run.model_copy(update={"outcome": "findings"})
     if examined.run.timed_out:
-        reason = f"it did not end within {limit_s:g} s; a smaller workload may"
-        return run.model_copy(update={"outcome": "timeout", "reason": reason})
+        slow = f"it did not end within {limit_s:g} s; a smaller workload may"
+        return run.model_copy(update={"outcome": "timeout", "reason": slow})
     reason = _why_not_judged(examined, found, log.reported)
     if reason is not None:
         return run.model_copy(update={"outcome": "unavailable", "reason": reason})

@@ -79,7 +79,8 @@ def test_sanitizer_that_cannot_start_programs_is_passed_over(
     monkeypatch.setattr(nvidia_tools, "pip_toolkit_root", pip_root)
     found = find_sanitizer(bare)
     assert found is not None
-    assert (found.path, found.options) == (whole, {"tool"})
+    assert found.path == whole
+    assert found.options == {"tool"}
 
 
 def test_cuda_home_comes_first(bare: Settings, tmp_path: Path) -> None:

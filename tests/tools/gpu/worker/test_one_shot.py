@@ -114,9 +114,9 @@ def test_outputs_stay_uninitialized(rig: Rig) -> None:
     filled: list[int] = []
     fill = rig.cuda.cuMemsetD8Async
 
-    def counted(address: int, byte: int, size: int, stream: int) -> tuple[object, ...]:
+    def counted(address: int, byte: int, size: int, _: int) -> tuple[object, ...]:
         filled.append(size)
-        return fill(address, byte, size, stream)
+        return fill(address, byte, size, _)
 
     rig.cuda.cuMemsetD8Async = counted  # type: ignore[method-assign]
     rig.run()

@@ -22,8 +22,10 @@ import numpy as np
 from planted_slowdown import SOURCE, WORKLOAD, Planted, calibrate, detect, plant
 
 from kopt.config.settings import Settings, settings_from_environment
+from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.oracle import REGIMES, load_oracle
+from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.request import BenchRequest, TimingDevice
@@ -68,6 +70,8 @@ class Host:
     table: Table
     runs: int
     folder: Path
+    problems: tuple[str, ...]
+    """Those whose references are checked and whose baselines are timed."""
 
     def planted(self) -> Planted:
         """Return the problem with a slowdown of known size."""
@@ -79,7 +83,7 @@ def references(host: Host) -> None:
     """Check every reference kernel at level full."""
     passed: list[str] = []
     failed: list[str] = []
-    for problem in load_problems().values():
+    for problem in _problems(host):
         candidate = read_candidate(problem.folder / "reference.cu")
         request = CheckRequest(
             problem, problem.workloads[0], candidate, "full", arch=host.device.facts.arch
@@ -93,7 +97,7 @@ def references(host: Host) -> None:
 
 def baselines(host: Host) -> None:
     """Bench every problem's reference against the library paths at its first workload."""
-    for problem in load_problems().values():
+    for problem in _problems(host):
         request = BenchRequest(
             problem=problem,
             workload=problem.workloads[0],
@@ -111,6 +115,10 @@ def baselines(host: Host) -> None:
         refused = [f"{one.name}: {one.reason}" for one in result.rejected]
         if refused:
             host.table.add(f"{kernel}: refused baselines", "", "; ".join(sorted(set(refused))))
+
+
+def _problems(host: Host) -> list[Problem]:
+    return [problem for name, problem in load_problems().items() if name in host.problems]
 
 
 def detection(host: Host) -> None:
@@ -143,15 +151,24 @@ def _range(slowdowns: tuple[float, ...]) -> str:
 def latency(host: Host) -> None:
     """Wall time of check and benchmark with a warm worker, fresh sources each time."""
     problem, workload = find_kernel(KERNEL, None)
-    taken: list[float] = []
-    for turn in range(4):
-        candidate = Candidate(f"{SOURCE.read_text('utf-8')}// {time.time_ns()}\n", SOURCE.name)
+
+    def bench(note: str) -> tuple[float, BenchResult]:
+        candidate = Candidate(f"{SOURCE.read_text('utf-8')}// {note}\n", SOURCE.name)
         request = BenchRequest(problem=problem, workload=workload, candidate=candidate)
         started = time.perf_counter()
         result = bench_candidate(request, host.device, host.settings)
-        if turn > 0:  # the first one starts the worker and chooses the baseline
-            taken.append(time.perf_counter() - started)
-    text = f"{median(taken):.2f} s, nvcc included; {result.status}, {result.verdict}"
+        return time.perf_counter() - started, result
+
+    bench("starts the worker and chooses the baseline")
+    taken = [bench(f"source {turn}") for turn in range(3)]
+    result = taken[-1][1]
+    parts = f"check {result.check.elapsed_s:.2f} s, nvcc included; {result.status}"
+    for comparison in result.comparisons:
+        if comparison.speedup is not None and comparison.interval is not None:
+            low, high = comparison.interval
+            name = f"{comparison.baseline.name}{' PDL' if comparison.baseline.pdl else ''}"
+            parts += f"; {comparison.speedup:.3f} ({low:.3f} to {high:.3f}) over {name}"
+    text = f"{median(elapsed_s for elapsed_s, _ in taken):.2f} s; {parts}"
     host.table.add(f"check and benchmark of {KERNEL}", "<= 1.5 s", text)
 
 
@@ -224,12 +241,14 @@ def main() -> None:
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--runs", type=int, default=20, help="repeats of each detection")
+    parser.add_argument("--problem", nargs="+", default=list(load_problems()))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kopt-bench-") as home:
         settings = replace(settings_from_environment(), home=Path(home))
         with open_device(options.device, settings) as device:
             timing = cast(TimingDevice, device)
-            host = Host(timing, settings, Table(), options.runs, Path(home))
+            problems = tuple(options.problem)
+            host = Host(timing, settings, Table(), options.runs, Path(home), problems)
             for name in _ordered(options.only):
                 print(f"{name}", flush=True)
                 started = time.perf_counter()

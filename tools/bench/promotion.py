@@ -7,6 +7,7 @@ promotion that is interrupted leaves no trace. docs/receipts.md has the rules an
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import exp, log
 from pathlib import Path
 from statistics import fmean
@@ -162,7 +163,7 @@ def _sanitized(
             problem=request.problem,
             workload=workload,
             candidate=request.candidate,
-            progress=lambda line, name=workload.name: request.tell(f"{name}: {line}"),
+            progress=partial(_tell_of, request, workload.name),
         )
         one = sanitize(asked, device, settings)
         found.append(one)
@@ -179,6 +180,10 @@ def _sanitized(
     return result.model_copy(
         update={"status": last.status, "sanitizer": tuple(found), "reasons": reasons}
     )
+
+
+def _tell_of(request: PromotionRequest, name: str, line: str) -> None:
+    request.tell(f"{name}: {line}")
 
 
 def _judged(

@@ -196,11 +196,11 @@ def _decided(result: VerifyResult, receipt: Receipt, reasons: list[str]) -> Veri
         return result.model_copy(
             update={"reproduction": "other_device", "reasons": (other, *reasons)}
         )
-    not_measured = any(
+    unmeasured = sum(
         entry.verdict is None and entry.status is Status.PASSED for entry in result.workloads
     )
     outcome = "not_reproduced" if reasons else "reproduced"
-    if not_measured and result.status is Status.PASSED:
+    if unmeasured and len(reasons) == unmeasured:  # nothing speaks against it, but not all is known
         outcome = "unavailable"
     return result.model_copy(update={"reproduction": outcome, "reasons": tuple(reasons)})
 

@@ -40,11 +40,11 @@ def compare_measurement(
     """Return `before` with the new measurement, and whether it reproduces the receipt's."""
     main = next(iter(result.comparisons), None)
     if result.status is not Status.PASSED or main is None:
-        reason = f"{result.status} when it was timed"
-        return before.model_copy(update={"status": result.status, "reason": reason})
+        why = f"{result.status} when it was timed"
+        return before.model_copy(update={"status": result.status, "reason": why})
     floor = main.noise_floor
     low, high = accepted_range(entry, 0.0 if floor is None else floor.threshold)
-    reason = None
+    reason: str | None = None
     if main.verdict is not Verdict.FASTER:
         reason = f"{main.verdict.replace('_', ' ')} against {main.baseline.label}"
     elif main.interval is None or main.interval[0] > high or main.interval[1] < low:

@@ -14,6 +14,7 @@ from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench import promotion, reference_side
 from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
 from kopt.tools.bench.receipt_file import read_receipt
+from kopt.tools.bench.winner_files import OnExisting
 from kopt.tools.check import stage as check_stage
 from kopt.tools.check.hidden_seeds import POOL_SIZE, draw_hidden_seeds
 from kopt.tools.device import Arrays, ExecutionRequest
@@ -267,7 +268,7 @@ def test_the_same_candidate_gets_a_fresh_receipt(
 
 @pytest.mark.parametrize("on_existing", ["keep_better", "replace"])
 def test_a_winner_of_another_device_is_replaced_only_on_request(
-    request_: PromotionRequest, settings: Settings, on_existing: promotion.OnExisting
+    request_: PromotionRequest, settings: Settings, on_existing: OnExisting
 ) -> None:
     _promote(request_.problem, CANDIDATE, 4.0, settings)
     facts = FACTS.model_copy(update={"uuid": "GPU-other"})

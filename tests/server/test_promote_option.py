@@ -1,0 +1,116 @@
+"""`kopt bench --promote` from the command line."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.promotion_result import PromotionResult, WinnerFile
+from kopt.kernels.status import Status
+from kopt.server import promoting
+from kopt.server.exits import ExitCode
+from kopt.tools.bench.promotion import PromotionRequest
+from support.bench_results import H100
+from support.command_line import Kopt
+from support.receipts import evidence
+
+PROBLEMS = Path(__file__).parents[2] / "kernels" / "problems"
+REFERENCE = PROBLEMS / "silu_and_mul" / "reference.cu"
+
+
+def test_promote_writes_what_the_promotion_says(
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    requests: list[PromotionRequest] = []
+
+    def promote(request: PromotionRequest, *_: object) -> PromotionResult:
+        requests.append(request)
+        return _promotion("promoted")
+
+    monkeypatch.setattr(promoting, "promote_candidate", promote)
+    ending = kopt("bench", REFERENCE, "--promote", "--winners", tmp_path, "--tune", "BLOCK=512")
+    assert ending.code == ExitCode.PASSED
+    assert ending.stdout.startswith("Promoted: 1.250x faster than reference")
+    assert "Written: w.cu and w.receipt.json" in ending.stdout
+    (request,) = requests
+    assert request.winners == tmp_path
+    # the value of --tune is the first of its list now: the file says by itself how it is built
+    assert request.candidate.source != REFERENCE.read_text()
+    assert "BLOCK: [512" in request.candidate.source
+
+
+def test_what_is_not_promoted_ends_with_one_and_says_why(
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = _promotion("not_promoted", reasons=("b8xh64: slower",), workloads=(), files=())
+    monkeypatch.setattr(promoting, "promote_candidate", _giving(result))
+    ending = kopt("bench", REFERENCE, "--promote")
+    assert (ending.code, ending.stdout.splitlines()[0]) == (ExitCode.FELL_SHORT, "Not promoted")
+    assert "- b8xh64: slower" in ending.stdout
+
+
+def test_promotion_on_the_simulator_is_refused(kopt: Kopt) -> None:
+    ending = kopt("bench", REFERENCE, "--promote", "--device", "sim")
+    assert ending.code == ExitCode.MACHINE
+    assert "a measurement needs a GPU: sim measures no time" in ending.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--all", "--promote"),
+        (REFERENCE, "--promote", "--baseline", "reference"),
+        (REFERENCE, "--promote", "--pairs", "200"),
+        (REFERENCE, "--replace"),
+        (REFERENCE, "--winners", "w"),
+    ],
+)
+def test_flags_that_contradict_a_promotion_are_refused(
+    kopt: Kopt, words: tuple[object, ...]
+) -> None:
+    assert kopt("bench", *words).code == ExitCode.USAGE
+
+
+def _giving(result: object) -> Callable[..., object]:
+    def give(*_: object) -> object:
+        return result
+
+    return give
+
+
+def _promotion(outcome: str, **fields: Any) -> PromotionResult:
+    kernel = "silu_and_mul_b8xh14336"
+    compiled = CompileResult(status=Status.PASSED, kernel=kernel, candidate="c" * 64)
+    known: dict[str, Any] = {
+        "status": Status.PASSED,
+        "outcome": outcome,
+        "kernel": kernel,
+        "domain": ("b8xh14336",),
+        "candidate": "c" * 64,
+        "device": "cuda:0",
+        "gpu": H100,
+        "check": CheckResult(
+            status=Status.PASSED,
+            kernel=kernel,
+            candidate="c" * 64,
+            device="cuda:0",
+            level="full",
+            compiled=compiled,
+            elapsed_s=1.0,
+        ),
+        "workloads": (evidence(kernel, "b8xh14336"),),
+        "geometric_mean_speedup": 1.25,
+        "files": (
+            WinnerFile(
+                workload="b8xh14336",
+                source_path="w.cu",
+                receipt_path="w.receipt.json",
+                action="written",
+            ),
+        ),
+        "elapsed_s": 60.0,
+    }
+    return PromotionResult.model_validate(known | fields)

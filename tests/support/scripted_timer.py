@@ -51,6 +51,7 @@ FACTS = DeviceFacts(
     cuda_version="13.0",
 )
 SETS = 8
+"""Buffer sets, unless a script has others."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ class Script:
     """Count of replays after which the candidate faults."""
     names_side: bool = True
     """Whether a failure says whose it is."""
+    sets: int = SETS
     over_l2: float = 4.1
 
 
@@ -184,7 +186,7 @@ class ScriptedSession:
     def facts(self) -> TimingFacts:
         """Return sets of 1 MiB and one kernel per call."""
         return TimingFacts(
-            sets=SETS,
+            sets=self._script.sets,
             set_bytes=1 << 20,
             rotation_over_l2=self._script.over_l2,
             sides=tuple(self._side_facts(side) for side in self._request.sides),
@@ -221,7 +223,7 @@ class ScriptedSession:
         data = case_of(request.problem, request.inputs)
         right = right_outputs(request.problem, data, request.poison)
         rows = request.workload.axes[request.problem.row_axis]
-        order = np.random.default_rng(request.layout_seed).permutation(SETS)
+        order = np.random.default_rng(request.layout_seed).permutation(self._script.sets)
         rotations = tuple(int(place) % rows for place in order)
         outputs = [
             {

@@ -11,7 +11,7 @@ def _samples(pairs: int, seed: int, center: float = 0.0) -> list[float]:
     return found
 
 
-@pytest.mark.parametrize("pairs", [100, 102, 800])
+@pytest.mark.parametrize("pairs", [20, 22, 100, 102, 800])
 def test_the_interval_is_that_of_resampling_with_replacement(pairs: int) -> None:
     samples = _samples(pairs, 3)
     interval = median_interval(samples, 0)

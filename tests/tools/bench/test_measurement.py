@@ -83,10 +83,13 @@ def test_refused_outputs_end_the_measurement(problem: Problem) -> None:
     assert timer.collected_after == [len(timer.replayed)]
 
 
-def test_a_disturbed_session_still_ends_with_the_candidates_outputs(problem: Problem) -> None:
+@pytest.mark.parametrize("seed", range(5))
+def test_a_disturbed_session_still_ends_with_the_candidates_outputs(
+    problem: Problem, seed: int
+) -> None:
     hot = Telemetry(throttle=("hw_slowdown",))
     timer, session = _session(problem, Script(telemetry=lambda block: hot))
-    found = _measured(measure(session, SIDES, _limits(), _accept))
+    found = _measured(measure(session, SIDES, _limits(seed), _accept))
     assert found.pairs(MAIN) == 0
     assert timer.replayed[timer.collected_after[-1] - 1][-1] == MAIN.candidate
 

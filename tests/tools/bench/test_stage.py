@@ -212,6 +212,33 @@ def test_a_device_that_throttles_all_the_time_gives_no_verdict(
     assert len(timer.replayed) < 50
 
 
+def test_too_few_undisturbed_pairs_give_a_ratio_but_no_verdict(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    def telemetry(block: int) -> Telemetry:
+        return Telemetry(throttle=() if block < 20 else ("hw_slowdown",))
+
+    timer = ScriptedTimer(Script(candidate_us=2.0, noise=QUIET, telemetry=telemetry))
+    (comparison,) = bench_candidate(request_, timer, settings).comparisons
+    assert (comparison.pairs, comparison.verdict) == (80, Verdict.INCONCLUSIVE)
+    assert comparison.speedup == pytest.approx(2.5)
+
+
+def test_a_known_floor_does_not_make_too_few_pairs_enough(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    bench_candidate(request_, ScriptedTimer(Script(noise=QUIET)), settings)
+
+    def telemetry(block: int) -> Telemetry:
+        return Telemetry(throttle=() if block < 20 else ("hw_slowdown",))
+
+    timer = ScriptedTimer(Script(candidate_us=2.0, noise=QUIET, telemetry=telemetry))
+    (comparison,) = bench_candidate(request_, timer, settings).comparisons
+    assert comparison.noise_floor is not None
+    assert comparison.noise_floor.cached
+    assert comparison.verdict is Verdict.INCONCLUSIVE
+
+
 @pytest.mark.parametrize("pairs", [(50, 1600), (100, 3200), (400, 200)])
 def test_pairs_out_of_range_are_refused(
     request_: BenchRequest, settings: Settings, pairs: tuple[int, int]

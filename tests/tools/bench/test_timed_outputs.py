@@ -78,11 +78,24 @@ def test_the_most_different_of_many_differing_calls_is_judged(
 ) -> None:
     def spoil(place: int, outputs: Arrays) -> None:
         outputs["y_bf16"].view(np.uint16)[0, 0] += 1
-        if place == SETS - 1:
+        if place == 63:
             outputs["y_bf16"][3] = 0
 
-    result = _bench(request_, settings, ScriptedTimer(Script(spoil_timed=spoil)))
+    script = Script(spoil_timed=spoil, sets=64)
+    result = _bench(request_, settings, ScriptedTimer(script))
     assert result.status is Status.INCORRECT
+
+
+def test_of_many_differing_calls_a_sample_is_judged(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    def spoil(place: int, outputs: Arrays) -> None:
+        outputs["y_bf16"].view(np.uint16)[0, 0] += 1
+
+    result = _bench(request_, settings, ScriptedTimer(Script(spoil_timed=spoil, sets=64)))
+    counts = result.timed_outputs
+    assert counts is not None
+    assert (counts.calls, counts.identical, counts.within_gates) == (128, 0, 32)
 
 
 def test_calls_that_write_nothing_are_a_reward_hack(

@@ -1,12 +1,13 @@
 """Print what the GPU side of kopt is worth: noise, detection, latency, recovery, baselines.
 
-Runs on a GPU host with the `gpu` extra, from an empty KOPT_HOME in a temporary folder. It judges
-its own figures against the targets of docs/benchmarks.md and prints one table last.
+Runs on a GPU host with the `gpu` extra, from an empty KOPT_HOME in a temporary folder unless --home
+names one whose libraries are built. It prints one table last, with the targets beside the figures.
 
     .venv/bin/python benchmarks/bench_gpu.py [--device cuda:0] [--only PART ...] [--runs N]
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -183,7 +184,8 @@ def sweep(host: Host) -> None:
     command += ["--start", str(swept), "--device", host.device.name, "--json"]
     command += ["--budget", str(SWEEP_VARIANTS), "--rounds", "20"]
     started = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "KOPT_HOME": str(host.settings.home)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     elapsed_s = time.perf_counter() - started
     (host.folder / "sweep.json").write_text(done.stdout, "utf-8")
     text = f"{elapsed_s:.1f} s, exit {done.returncode}"
@@ -242,13 +244,15 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--runs", type=int, default=20, help="repeats of each detection")
     parser.add_argument("--problem", nargs="+", default=list(load_problems()))
+    parser.add_argument("--home", type=Path, help="KOPT_HOME to use and to keep")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kopt-bench-") as home:
-        settings = replace(settings_from_environment(), home=Path(home))
+    with tempfile.TemporaryDirectory(prefix="kopt-bench-") as scratch:
+        home = options.home or Path(scratch) / "home"
+        settings = replace(settings_from_environment(), home=home.absolute())
         with open_device(options.device, settings) as device:
             timing = cast(TimingDevice, device)
             problems = tuple(options.problem)
-            host = Host(timing, settings, Table(), options.runs, Path(home), problems)
+            host = Host(timing, settings, Table(), options.runs, Path(scratch), problems)
             for name in _ordered(options.only):
                 print(f"{name}", flush=True)
                 started = time.perf_counter()

@@ -113,9 +113,12 @@ def test_an_impossible_time_gives_no_value_at_all(measure: Measure) -> None:
     assert "impossible" in found.summary
 
 
-def test_a_winner_impossible_at_one_workload_has_no_value_at_any(measure: Measure) -> None:
+@pytest.mark.parametrize("fine", ["b8xh14336", "b128xh14336"])
+def test_a_winner_impossible_at_one_workload_has_no_value_at_any(
+    measure: Measure, fine: str
+) -> None:
     def result(request: BenchRequest) -> BenchResult:
-        if request.workload.name == "b8xh14336":
+        if request.workload.name == fine:
             return bench_result()
         return bench_result(Verdict.IMPOSSIBLE, comparisons=(comparison(Verdict.IMPOSSIBLE),))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.device_facts import DeviceFacts
@@ -29,10 +30,8 @@ def _wide_blocks_are_faster(plan: LaunchPlan) -> float:
 
 
 @pytest.fixture
-def twin(monkeypatch: pytest.MonkeyPatch, kopt: Kopt, tmp_path: Path) -> Twin:
-    """Return a function that makes every GPU a twin with the given times; runs get an own home."""
-    del kopt  # which sets another home first
-    monkeypatch.setenv("KOPT_HOME", str(tmp_path / "home"))
+def twin(monkeypatch: pytest.MonkeyPatch) -> Twin:
+    """Return a function that makes every GPU a twin with the given times."""
 
     def install(time_of: TimeOf = _wide_blocks_are_faster, facts: DeviceFacts = H100) -> None:
         @contextmanager
@@ -129,14 +128,14 @@ def test_a_run_that_pauses_goes_on_with_its_own_gpu_only(
 
 
 def test_a_finished_run_is_shown_again_without_its_gpu(
-    kopt: Kopt, twin: Twin, folder: Path
+    kopt: Kopt, twin: Twin, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     twin()
     words = ("--problems", folder.parent, "--json")
     first = kopt("run", "--kernel", KERNEL, "--device", "cuda:0", *words).document
 
-    def unplugged(plan: LaunchPlan) -> float:
-        raise AssertionError(plan)
+    def unplugged(*_: object) -> object:
+        raise SetupError("there is no NVIDIA driver here")
 
-    twin(unplugged)
+    monkeypatch.setattr(devices, "open_device", unplugged)
     assert kopt("run", "--resume", first["run"], *words).document == first

@@ -1,0 +1,49 @@
+"""What a run tells while it works: the best by speed, and who holds the GPU, once."""
+
+import pytest
+
+from kopt.server.run_progress import BestSoFar, waiting_lines
+
+
+def _done(candidate: int, latency_us: float, speedup: float | None) -> dict[str, object]:
+    return {
+        "candidate": candidate,
+        "latency_us": latency_us,
+        "provenance": "estimated" if speedup is None else "measured",
+        "speedup": speedup,
+        "baseline": "reference",
+    }
+
+
+def test_the_best_measured_candidate_is_the_one_with_the_best_speedup() -> None:
+    best = BestSoFar()
+    best.see(_done(0, latency_us=2.0, speedup=1.0))
+    best.see(_done(1, latency_us=2.1, speedup=1.1))
+    best.see(_done(2, latency_us=1.9, speedup=1.05))
+    assert best.text == "best 2.100 us measured, 1.100x reference (#1)"
+
+
+def test_the_best_estimated_candidate_is_the_one_with_the_shortest_time() -> None:
+    best = BestSoFar()
+    best.see(_done(0, latency_us=2.0, speedup=None))
+    best.see(_done(1, latency_us=1.0, speedup=None))
+    best.see(_done(2, latency_us=3.0, speedup=None))
+    assert best.text == "best 1.000 us estimated (#1)"
+
+
+def test_a_neighbor_on_the_gpu_is_told_once_until_the_queue_changes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tell = waiting_lines(quiet=False)
+    tell("waiting for cuda:0, 1 before you; held by process 7 since 10:00")
+    tell("waiting for cuda:0, 1 before you; held by process 7 since 10:01")
+    tell("waiting for cuda:0, 2 before you; held by process 8 since 10:02")
+    assert capsys.readouterr().err.splitlines() == [
+        "waiting for cuda:0, 1 before you; held by process 7 since 10:00",
+        "waiting for cuda:0, 2 before you; held by process 8 since 10:02",
+    ]
+
+
+def test_a_quiet_run_tells_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    waiting_lines(quiet=True)("waiting for cuda:0, 1 before you")
+    assert capsys.readouterr().err == ""

@@ -8,6 +8,7 @@ checks no values: `check_candidate` does.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from kopt.config.errors import SetupError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import Settings
 from kopt.kernels.byte_model import ByteModel, roofline, workload_bytes
@@ -24,6 +25,7 @@ from kopt.kernels.profile_result import (
     ProfileResult,
     TensorTraffic,
 )
+from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.bench.request import TimingDevice
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
@@ -115,15 +117,31 @@ def profile_candidate(
         return base
     subject = Subject(request.problem, request.workload, request.candidate, request.tune or {})
     launchable = make_launchable(subject, compiled, gpu)
-    counted = None
-    if devices.counting is not None:
-        request.say(f"counting accesses on {devices.counting.name}")
-        counted = _execute(launchable, devices.counting)
+    counted, uncounted = _count(launchable, request, devices)
     on_gpu = _on_gpu(launchable, request, devices.timing, settings)
     counters = counted.counters if counted and counted.status is Status.PASSED else None
     evaluated = Evaluated(compiled, counters, launchable.plan, gpu, model)
     profiled = base.model_copy(update=_facts(evaluated, on_gpu))
+    if uncounted is not None:
+        diagnostics = (*profiled.diagnostics, uncounted)
+        profiled = profiled.model_copy(update={"diagnostics": diagnostics})
     return _with_endings(profiled, devices, counted, on_gpu)
+
+
+def _count(
+    launchable: Launchable, request: ProfileRequest, devices: ProfileDevices
+) -> tuple[ExecutionOutcome | None, Diagnostic | None]:
+    """Count accesses; where something is measured, a machine that cannot count is only noted."""
+    if devices.counting is None:
+        return None, None
+    request.say(f"counting accesses on {devices.counting.name}")
+    try:
+        return _execute(launchable, devices.counting), None
+    except SetupError as error:
+        if devices.timing is None:
+            raise
+        message = f"accesses are not counted, the simulator does not work here: {error}"
+        return None, Diagnostic(severity="note", message=message[:500])
 
 
 @dataclass(frozen=True)

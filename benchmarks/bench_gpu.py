@@ -161,7 +161,7 @@ def latency(host: Host) -> None:
         return time.perf_counter() - started, result
 
     bench("starts the worker and chooses the baseline")
-    taken = [bench(f"source {turn}") for turn in range(3)]
+    taken = [bench(f"source {turn}") for turn in range(8)]
     result = taken[-1][1]
     parts = f"check {result.check.elapsed_s:.2f} s, nvcc included; {result.status}"
     for comparison in result.comparisons:

@@ -15,7 +15,8 @@ from kopt.kernels.domain import domain
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Workload
 from kopt.kernels.status import Provenance, Status, Verdict
-from kopt.tools.bench.request import MIN_PAIRS, BenchRequest, TimingDevice
+from kopt.tools.bench.reference_side import REFERENCE
+from kopt.tools.bench.request import MIN_PAIRS, BaselineChoice, BenchRequest, TimingDevice
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.check.request import CheckRequest
 
@@ -65,7 +66,9 @@ def measure_job(
         checked=check,
     )
     if job.level == "quick":
-        requests = [replace(base, min_pairs=MIN_PAIRS, max_pairs=MIN_PAIRS)]
+        # The first candidate has found that no library path works here; the winner asks again.
+        baselines: BaselineChoice = "reference" if job.baseline == REFERENCE else "auto"
+        requests = [replace(base, baselines=baselines, min_pairs=MIN_PAIRS, max_pairs=MIN_PAIRS)]
     else:
         requests = [_at(base, check, workload) for workload in _workloads(request)]
     results: list[tuple[Workload, BenchResult]] = []

@@ -8,7 +8,7 @@ import pytest
 
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
-from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.bench_result import BaselinePath, BenchResult
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.problem_loader import find_kernel
@@ -131,6 +131,16 @@ def test_what_the_timing_finds_wrong_is_the_status(measure: Measure) -> None:
     assert (failed.status, failed.values) == (Status.REWARD_HACK, ())
     assert failed.summary == "results of timed calls differ from the checked ones"
     assert set(failed.documents) == {"bench"}
+
+
+def test_no_library_is_asked_again_in_a_run_where_none_works_but_by_the_winner(
+    measure: Measure, asked: list[BenchRequest]
+) -> None:
+    alone = bench_result(comparisons=(comparison(baseline=BaselinePath(name="reference")),))
+    measure(alone)
+    measure(alone, baseline="reference")
+    measure(alone, baseline="reference", level="full")
+    assert [request.baselines for request in asked[:3]] == ["auto", "reference", "auto"]
 
 
 def test_another_baseline_than_the_run_s_is_refused(measure: Measure) -> None:

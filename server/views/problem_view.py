@@ -49,6 +49,7 @@ def example_view(kernel_id: str, example: str | None, skeleton: str) -> Renderab
         Text(
             f"\nNext: kopt show {kernel_id} {flag} > mine.cu\n"
             f"      kopt check mine.cu --kernel {kernel_id}\n"
+            f"      kopt bench mine.cu --kernel {kernel_id}\n"
             f"      kopt run --kernel {kernel_id} --start mine.cu"
         ),
     )
@@ -126,7 +127,13 @@ def _roofline_table(rooflines: Sequence[Roofline]) -> RenderableType:
 
 def _baseline_lines(problem: Problem) -> Iterator[str]:
     for baseline in problem.baselines:
-        devices = ", ".join(baseline.devices) or "no device known"
-        yield f"{baseline.name}: {baseline.entry}, layout {baseline.layout}, works on {devices}"
-    if not problem.baselines:
+        devices = ", ".join(baseline.devices) or "any device"
+        pdl = " and ".join("on" if is_on else "off" for is_on in baseline.pdl)
+        yield (
+            f"{baseline.name}: {baseline.entry} of baseline.py, layout {baseline.layout}, PDL {pdl},"
+            f" meant for {devices}"
+        )
+    if problem.baselines:
+        yield "Which of them work on a device, and the fastest, 'kopt bench' finds out there."
+    else:
         yield "none from a library: the reference kernel stands in"

@@ -130,8 +130,8 @@ def _baseline_lines(problem: Problem) -> Iterator[str]:
         devices = ", ".join(baseline.devices) or "any device"
         pdl = " and ".join("on" if is_on else "off" for is_on in baseline.pdl)
         yield (
-            f"{baseline.name}: {baseline.entry} of baseline.py, layout {baseline.layout}, PDL {pdl},"
-            f" meant for {devices}"
+            f"{baseline.name}: {baseline.entry} of baseline.py, layout {baseline.layout},"
+            f" PDL {pdl}, meant for {devices}"
         )
     if problem.baselines:
         yield "Which of them work on a device, and the fastest, 'kopt bench' finds out there."

@@ -40,8 +40,11 @@ def _parts(name: str, result: BenchResult, is_full: bool) -> Iterator[Renderable
     lines = full_fact_lines(result) if is_full else fact_lines(result)
     yield from (Text(line) for line in lines)
     if result.verdict is Verdict.ESTIMATED:
+        archs = " and ".join(dict.fromkeys(build.arch for build in result.check.compiled.builds))
         yield Text(
-            "Nothing here was measured. On a machine with a GPU: --device cuda:0.", "bold yellow"
+            f"Nothing here was measured: estimates for {archs} (docs/estimate.md). On a machine"
+            " with a GPU: --device cuda:0.",
+            "bold yellow",
         )
 
 

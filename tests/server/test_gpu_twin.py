@@ -66,7 +66,10 @@ def test_a_candidate_is_checked_timed_and_judged(kopt: Kopt, twin: Twin, folder:
 def test_a_time_below_what_the_memory_allows_is_impossible(
     kopt: Kopt, twin: Twin, folder: Path
 ) -> None:
-    twin(lambda plan: 1e-6)
+    def instantly(_: LaunchPlan) -> float:
+        return 1e-6
+
+    twin(instantly)
     ending = kopt("bench", folder / "reference.cu", "--device", "cuda:0")
     assert ending.code == ExitCode.FELL_SHORT
     assert ending.stdout.startswith("Impossible: ")

@@ -144,7 +144,7 @@ class TimedOutputs(Record):
     """
 
     calls: int
-    """Timed calls whose outputs were compared, those of all buffer sets."""
+    """Timed calls whose outputs were compared: 16 of the first replay, all of the last."""
     identical: int
     """Calls whose outputs equal the checked ones bit by bit, rows rotated."""
     within_gates: int

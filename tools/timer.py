@@ -133,7 +133,7 @@ class SetOutputs:
     """What the last replay left behind."""
 
     rotations: tuple[int, ...]
-    """Row rotation of each set, in replay order."""
+    """Row rotation of each set, in the order asked for: replay order, where all were."""
     outputs: tuple[Arrays, ...]
     """Every `out` and `inout` tensor of each set, storage shape and dtype."""
 
@@ -160,8 +160,12 @@ class TimingSession(Protocol):
         """Replay sides by their places, each preceded by an untimed restore and poison."""
         ...
 
-    def collect(self) -> SetOutputs | TimingFailure:
-        """Return the outputs of all sets as the last replay left them, guards checked."""
+    def collect(self, places: Sequence[int] | None = None) -> SetOutputs | TimingFailure:
+        """Return the outputs of sets as the last replay left them, their guards checked.
+
+        Args:
+            places: Which, by their places in replay order; None: all.
+        """
         ...
 
     def warm_us(self, side: int) -> float | TimingFailure:

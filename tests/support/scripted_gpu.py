@@ -86,7 +86,7 @@ class ScriptedGpu:
             out[:] = request.late_producer
         outputs = {} if act == "execute nothing" else {"out": out}
         return ExecuteAnswer(
-            damage=failure.damage, outputs=write_arrays(folder, "outputs", outputs)
+            damage=failure.damage, outputs=write_arrays(folder, "outputs", outputs.items())
         )
 
     def open_timing(self, request: OpenTimingRequest, folder: Path) -> OpenTimingAnswer:
@@ -117,10 +117,11 @@ class ScriptedGpu:
         assert self._timing is not None
         damage = [d for side in self._timing.sides for d in _play(side, "collect").damage]
         out = 2 * self._timed_inputs["x"]
-        outputs = {f"{k}/out": np.roll(out, k, axis=0) for k in range(SETS)}
+        places = tuple(range(SETS)) if request.places is None else request.places
+        outputs = {f"{k}/out": np.roll(out, place, axis=0) for k, place in enumerate(places)}
         return CollectAnswer(
-            rotations=tuple(range(SETS)),
-            outputs=write_arrays(folder, "collected", outputs),
+            rotations=places,
+            outputs=write_arrays(folder, "collected", outputs.items()),
             damage=tuple(damage),
         )
 

@@ -121,6 +121,7 @@ class ScriptedTimer:
     replayed: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     """Sequences of all sessions."""
     collected_after: list[int] = field(default_factory=list[int])
+    collected_places: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     """Count of replay sequences at each collection, within its session."""
     library_runs: list[LibraryRun] = field(default_factory=list[LibraryRun])
     executions: list[ExecutionRequest] = field(default_factory=list[ExecutionRequest])
@@ -213,8 +214,8 @@ class ScriptedSession:
         self._sequences += 1
         return Replays(us_per_call=tuple(times), before=before, after=after)
 
-    def collect(self) -> SetOutputs | TimingFailure:
-        """Return what the last replayed side wrote to each set."""
+    def collect(self, places: Sequence[int] | None = None) -> SetOutputs | TimingFailure:
+        """Return what the last replayed side wrote to sets."""
         if self._failure is not None:
             return self._failure
         assert self._last is not None
@@ -237,7 +238,11 @@ class ScriptedSession:
         if self._is_candidate(request.sides[self._last]):
             for place, one in enumerate(outputs):
                 self._script.spoil_timed(place, one)
-        return SetOutputs(rotations, tuple(outputs))
+        chosen = range(len(outputs)) if places is None else places
+        self._timer.collected_places.append(tuple(chosen))
+        return SetOutputs(
+            tuple(rotations[place] for place in chosen), tuple(outputs[place] for place in chosen)
+        )
 
     def warm_us(self, side: int) -> float | TimingFailure:
         """Return half of the cold time."""

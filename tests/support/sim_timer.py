@@ -113,14 +113,14 @@ class SimTimingSession:
         times = tuple(self._us(self._request.sides[place]) for place in sequence)
         return Replays(us_per_call=times, before=telemetry, after=telemetry)
 
-    def collect(self) -> SetOutputs:
+    def collect(self, places: Sequence[int] | None = None) -> SetOutputs:
         """Return the checked outputs, rows rotated."""
         request = self._request
         side = request.sides[self._last]
         assert isinstance(side, CandidateSide)
         checked = self._outputs[side.cubin_path, request.poison]
         axes = request.workload.axes
-        rotations = tuple(place % axes[request.problem.row_axis] for place in range(SETS))
+        rotations = tuple(place % axes[request.problem.row_axis] for place in places or range(SETS))
         outputs = tuple(rotate_outputs(request.problem, axes, checked, k) for k in rotations)
         return SetOutputs(rotations, outputs)
 

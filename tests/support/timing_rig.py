@@ -3,6 +3,7 @@
 The problem is sum += x, out = sum * scale: an input, an in-place operand, an output and a weight.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ class TimingRig:
             problem=self.problem,
             workload=workload,
             sides=sides,
-            inputs=write_arrays(self.folder, "inputs", self.inputs),
+            inputs=write_arrays(self.folder, "inputs", self.inputs.items()),
             poison=POISON,
             layout_seed=seed,
             warmup_calls=40,
@@ -129,15 +130,16 @@ class TimingRig:
         assert end is not None, answer.fault
         return end
 
-    def collected(self, end: TimingEnd) -> tuple[CollectAnswer, list[Arrays]]:
+    def collected(
+        self, end: TimingEnd, places: Sequence[int] | None = None
+    ) -> tuple[CollectAnswer, list[Arrays]]:
         """Return what the last replay left, set by set."""
-        answer = end.collect(self.folder)
+        answer = end.collect(self.folder, places)
         assert answer.outputs is not None, answer.fault
-        names = {f"{k}/{name}": "float32" for k in range(SETS) for name in ("out", "sum")}
+        sets = range(len(answer.rotations))
+        names = {f"{k}/{name}": "float32" for k in sets for name in ("out", "sum")}
         arrays = read_arrays(self.folder, answer.outputs, names)
-        return answer, [
-            {name: arrays[f"{k}/{name}"] for name in ("out", "sum")} for k in range(SETS)
-        ]
+        return answer, [{name: arrays[f"{k}/{name}"] for name in ("out", "sum")} for k in sets]
 
     def rotated(self, shift: int) -> Arrays:
         """Return the right outputs of a set."""

@@ -20,6 +20,10 @@ from .verdict import decide, next_target
 
 NOISE_PAIRS = 400
 """Pairs of A/A after which a floor stays as it is, however wide."""
+OTHER_PAIRS = 20
+"""Pairs after which a further comparison may be settled; it is measured on only while open."""
+SAMPLED_SETS = 16
+"""Sets of the unforeseeable replay whose outputs are judged; of the last replay all are."""
 
 
 @dataclass(frozen=True)
@@ -113,14 +117,14 @@ class _Run:
         self._pairings: tuple[Pairing, ...] = (sides.main, *noise, *sides.others)
 
     def is_open(self, measured: int) -> bool:
-        """Return whether to measure on after `measured` pairs, and drop what is settled."""
+        """Return whether to measure on after `measured` pairs; drops a settled noise floor."""
         main, noise = self._sides.main, self._sides.noise
         threshold = self._threshold()
         noise_is_open = noise is not None and threshold > LEAST_THRESHOLD and measured < NOISE_PAIRS
         if not self._is_open(main, threshold) and not noise_is_open:
             return False
-        others = [pairing for pairing in self._sides.others if self._is_open(pairing, threshold)]
-        self._pairings = (main, *((noise,) if noise is not None and noise_is_open else ()), *others)
+        if noise is not None and not noise_is_open:
+            self._pairings = tuple(one for one in self._pairings if one != noise)
         return True
 
     def until(self, target: int, chosen: int, inspect: Inspect) -> TimingFailure | None:
@@ -136,14 +140,21 @@ class _Run:
             failure = self._replay(main.candidate if ends else None)
             if failure is not None:
                 return failure
+            self._drop_settled()
             if is_chosen:
-                outputs = self._session.collect()
+                outputs = self._session.collect(self._sample())
                 if isinstance(outputs, TimingFailure):
                     return outputs
                 if not inspect(outputs):
                     self.ended = "refused"
                     return None
         return None
+
+    def _sample(self) -> tuple[int, ...]:
+        """Draw sets, after the replay that is judged by them."""
+        sets = self._session.facts.sets
+        drawn: list[int] = self.rng.permutation(sets)[:SAMPLED_SETS].tolist()
+        return tuple(drawn)
 
     def finish(self, inspect: Inspect) -> Measurement | TimingFailure:
         """Inspect the last replay, which is the candidate's."""
@@ -156,6 +167,18 @@ class _Run:
             return outputs
         inspect(outputs)
         return self.found
+
+    def _drop_settled(self) -> None:
+        """Measure no further comparison on whose verdict stands: they cost as much as the main."""
+        threshold = self._threshold()
+        settled = {
+            pairing
+            for pairing in self._sides.others
+            if pairing in self._pairings
+            and self.found.pairs(pairing) >= OTHER_PAIRS
+            and not self._is_open(pairing, threshold)
+        }
+        self._pairings = tuple(one for one in self._pairings if one not in settled)
 
     def _replay(self, last: int | None) -> TimingFailure | None:
         block = make_block(self._pairings, self.rng, self._sides.empty, last)

@@ -8,7 +8,7 @@ read, because the other side may be broken.
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,9 @@ ALIGNMENT_BYTES = 256
 _STORAGE = {f"uint{8 * size}": size for size in (1, 2, 4, 8)}
 
 
-def write_arrays(folder: Path, file: str, arrays: Mapping[str, npt.NDArray[Any]]) -> ArrayFile:
+def write_arrays(
+    folder: Path, file: str, arrays: Iterable[tuple[str, npt.NDArray[Any]]]
+) -> ArrayFile:
     """Write `arrays` to `folder / file` and return what a message says about them.
 
     Args:
@@ -38,7 +40,7 @@ def write_arrays(folder: Path, file: str, arrays: Mapping[str, npt.NDArray[Any]]
     offset = 0
     (folder / file).unlink(missing_ok=True)  # never write into a file that somebody may be reading
     with (folder / file).open("xb") as target:
-        for name, array in arrays.items():
+        for name, array in arrays:
             offset = -(-offset // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
             target.seek(offset)
             bits = np.ascontiguousarray(array).reshape(-1).view(f"u{array.dtype.itemsize}")

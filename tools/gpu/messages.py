@@ -145,13 +145,15 @@ class ReplayAnswer(Record):
 
 
 class CollectRequest(Record):
-    """Hand out the outputs of all sets, and check the guard zones."""
+    """Hand out the outputs of sets, and check their guard zones."""
 
     kind: Literal["collect"] = "collect"
+    places: tuple[int, ...] | None = None
+    """Which sets, by their places in replay order; None: all, and the one for warm times."""
 
 
 class CollectAnswer(Record):
-    """Outputs of set k are named `<k>/<tensor>`."""
+    """Outputs of the k-th set that was asked for are named `<k>/<tensor>`."""
 
     kind: Literal["collected"] = "collected"
     rotations: tuple[int, ...] = ()

@@ -120,7 +120,7 @@ def _write_request(shot: OneShot, folder: Path) -> None:
         problem=shot.problem,
         workload=shot.workload,
         plan=shot.plan,
-        inputs=write_arrays(folder, INPUTS_FILE, shot.inputs),
+        inputs=write_arrays(folder, INPUTS_FILE, shot.inputs.items()),
     )
     (folder / CUBIN_FILE).write_bytes(shot.cubin)
     (folder / REQUEST_FILE).write_text(request.model_dump_json(), "utf-8")

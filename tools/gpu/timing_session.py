@@ -61,7 +61,7 @@ class WorkerTimingSession:
             InfraError: The worker or the device failed.
         """
         request = self._request
-        inputs = write_arrays(self._worker.folder, "timing-inputs", request.inputs)
+        inputs = write_arrays(self._worker.folder, "timing-inputs", request.inputs.items())
         answer = self._ask(
             OpenTimingAnswer,
             OpenTimingRequest(
@@ -102,9 +102,10 @@ class WorkerTimingSession:
             raise InfraError(f"the GPU worker did not time each of {len(sequence)} replays")
         return answer.replays
 
-    def collect(self) -> SetOutputs | TimingFailure:
-        """Return the outputs of all sets as the last replay left them, guards checked."""
-        answer = self._ask(CollectAnswer, CollectRequest())
+    def collect(self, places: Sequence[int] | None = None) -> SetOutputs | TimingFailure:
+        """Return the outputs of sets as the last replay left them, their guards checked."""
+        request = CollectRequest(places=None if places is None else tuple(places))
+        answer = self._ask(CollectAnswer, request)
         if isinstance(answer, TimingFailure):
             return answer
         if answer.fault is not None:

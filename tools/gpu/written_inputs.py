@@ -24,7 +24,7 @@ class WrittenInputs:
         if self._written is None or folder != self._folder or not self._holds(arrays):
             self._written = None  # until all of it lies there
             self._folder, self._arrays = folder, dict(arrays)
-            self._written = write_arrays(folder, _FILE, arrays)
+            self._written = write_arrays(folder, _FILE, arrays.items())
         return self._written
 
     def _holds(self, arrays: Arrays) -> bool:

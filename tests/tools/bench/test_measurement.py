@@ -3,7 +3,14 @@
 import pytest
 
 from kopt.kernels.problem import Problem
-from kopt.tools.bench.measurement import Limits, Measurement, Sides, measure
+from kopt.tools.bench.measurement import (
+    OTHER_PAIRS,
+    SAMPLED_SETS,
+    Limits,
+    Measurement,
+    Sides,
+    measure,
+)
 from kopt.tools.bench.pairs import Pairing
 from kopt.tools.check.case_data import CaseKey, make_case_data
 from kopt.tools.timer import (
@@ -70,6 +77,18 @@ def test_nobody_can_tell_which_replay_is_looked_at(problem: Problem) -> None:
     assert len(points) > 15
 
 
+def test_on_the_way_a_sample_of_sets_is_looked_at_and_all_at_the_end(problem: Problem) -> None:
+    samples: set[tuple[int, ...]] = set()
+    for seed in range(20):
+        timer, session = _session(problem, Script(noise=QUIET, sets=64))
+        measure(session, SIDES, _limits(seed), _accept)
+        sample, everything = timer.collected_places
+        assert len(set(sample)) == SAMPLED_SETS
+        assert everything == tuple(range(64))
+        samples.add(sample)
+    assert len(samples) == 20
+
+
 def test_the_outputs_are_those_of_a_timed_replay_of_the_candidate(problem: Problem) -> None:
     timer, session = _session(problem, Script())
     measure(session, SIDES, _limits(), _accept)
@@ -106,7 +125,7 @@ def test_a_second_comparison_goes_on_only_while_it_is_open(problem: Problem) -> 
     )
     sides = Sides(main=MAIN, empty=3, others=(Pairing(3, 1),))  # an empty kernel: far apart
     found = _measured(measure(session, sides, _limits(most=400), _accept))
-    assert (found.pairs(MAIN), found.pairs(Pairing(3, 1))) == (400, 100)
+    assert (found.pairs(MAIN), found.pairs(Pairing(3, 1))) == (400, OTHER_PAIRS)
 
 
 def test_a_wide_floor_is_measured_on_but_not_for_ever(problem: Problem) -> None:

@@ -30,7 +30,7 @@ def entry(**changes: Any) -> ArrayEntry:
 @pytest.mark.parametrize("dtype", DTYPE_SIZE_BYTES)
 def test_every_dtype_comes_back_bit_for_bit(dtype: str, tmp_path: Path) -> None:
     array = random_bits(dtype, (3, 5))
-    file = write_arrays(tmp_path, "inputs", {"x": array})
+    file = write_arrays(tmp_path, "inputs", {"x": array}.items())
     found = read_arrays(tmp_path, file, {"x": dtype})["x"]
     assert (found.dtype, found.shape) == (array.dtype, array.shape)
     assert found.tobytes() == array.tobytes()
@@ -43,7 +43,7 @@ def test_several_arrays_are_aligned_and_do_not_overlap(tmp_path: Path) -> None:
         "0/out": random_bits("bfloat16", (2, 3, 4)),
         "empty": random_bits("int64", (0, 5)),
     }
-    file = write_arrays(tmp_path, "inputs", arrays)
+    file = write_arrays(tmp_path, "inputs", arrays.items())
     assert [e.offset_bytes % ALIGNMENT_BYTES for e in file.entries] == [0] * 4
     dtypes = {"odd": "uint8", "one": "float32", "0/out": "bfloat16", "empty": "int64"}
     found = read_arrays(tmp_path, file, dtypes)
@@ -55,21 +55,21 @@ def test_several_arrays_are_aligned_and_do_not_overlap(tmp_path: Path) -> None:
 
 def test_array_that_is_not_contiguous_is_written_in_its_order(tmp_path: Path) -> None:
     array = np.arange(24, dtype=np.int32).reshape(4, 6).T[::2]
-    found = read_arrays(tmp_path, write_arrays(tmp_path, "f", {"x": array}), {"x": "int32"})
+    found = read_arrays(tmp_path, write_arrays(tmp_path, "f", {"x": array}.items()), {"x": "int32"})
     assert (found["x"] == array).all()
 
 
 def test_what_was_read_does_not_follow_later_writes(tmp_path: Path) -> None:
-    file = write_arrays(tmp_path, "f", {"x": np.zeros(4, np.uint16)})
+    file = write_arrays(tmp_path, "f", {"x": np.zeros(4, np.uint16)}.items())
     found = read_arrays(tmp_path, file, {"x": "bfloat16"})["x"]
     (tmp_path / "f").write_bytes(b"\xff" * 8)
     assert found.tobytes() == bytes(8)
 
 
 def test_a_file_is_replaced_and_not_written_over(tmp_path: Path) -> None:
-    write_arrays(tmp_path, "f", {"x": np.zeros(4, np.uint16)})
+    write_arrays(tmp_path, "f", {"x": np.zeros(4, np.uint16)}.items())
     with (tmp_path / "f").open("rb") as before:
-        write_arrays(tmp_path, "f", {"x": np.ones(4, np.uint16)})
+        write_arrays(tmp_path, "f", {"x": np.ones(4, np.uint16)}.items())
         assert before.read() == bytes(8)
 
 

@@ -91,7 +91,7 @@ def test_each_kind_of_request_reaches_its_method(
     worker: WorkerProcess, compile_problem: Problem
 ) -> None:
     workload = compile_problem.workloads[0]
-    inputs = write_arrays(worker.folder, "inputs", {"x": np.zeros(3, np.float32)})
+    inputs = write_arrays(worker.folder, "inputs", {"x": np.zeros(3, np.float32)}.items())
     side = EmptySide(
         plan=LaunchPlan(workload=workload.name, axes=workload.axes, defines={}, launches=())
     )
@@ -131,7 +131,7 @@ def test_each_kind_of_request_reaches_its_method(
 
 
 def test_arrays_reach_the_worker_and_come_back(worker: WorkerProcess) -> None:
-    file = write_arrays(worker.folder, "inputs", {"x": np.arange(5, dtype=np.float32)})
+    file = write_arrays(worker.folder, "inputs", {"x": np.arange(5, dtype=np.float32)}.items())
     assert answers(worker, "double inputs")
     doubled = file.model_copy(update={"file": "doubled"})
     found = read_arrays(worker.folder, doubled, {"x": "float32"})

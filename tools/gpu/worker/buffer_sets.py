@@ -5,7 +5,7 @@ Both sides of a comparison work on the same sets. `set_layout.py` decides where 
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -131,28 +131,38 @@ class BufferSets:
                 origin + poisoned.start, self._data.poison, poisoned.size_bytes, self._stream
             )
 
-    def read_back(self) -> tuple[Arrays, tuple[BufferDamage, ...]]:
-        """Return every output as `<k>/<tensor>`, k in replay order, and the damage to the rest.
+    def read_back(
+        self, places: Iterable[int], damage: list[BufferDamage], warm: bool
+    ) -> Generator[tuple[str, npt.NDArray[Any]]]:
+        """Yield every output of sets as `<k>/<tensor>`, k counting `places`; valid until the next.
 
-        Guard zones and inputs of all sets are compared, also of the one for warm times. Guard
-        zones between outputs are poisoned with them, so that only the last replay shows there. Of
-        each buffer the first damage found stands for all sets.
+        Guard zones and inputs of the sets are compared on the way. Guard zones between outputs are
+        poisoned with them, so that only the last replay shows there.
+
+        Args:
+            places: Sets, by their places in replay order.
+            damage: What is found is added: of each buffer the first, which stands for all sets.
+            warm: Whether to compare the set for warm times, too.
 
         Raises:
             Failure: The device failed.
         """
-        outputs: Arrays = {}
-        damage: dict[tuple[str, str], BufferDamage] = {}
-        numbers = {place: number for number, place in enumerate(self._places)}
-        for rotation, places in self._by_rotation.items():
+        by_rotation: dict[int, list[tuple[int | None, Place]]] = defaultdict(list)
+        wanted_places = [(number, self._places[index]) for number, index in enumerate(places)]
+        warm_places = [(None, self._places[self.warm_set])] if warm else []
+        for number, place in (*wanted_places, *warm_places):
+            by_rotation[place.rotation].append((number, place))
+        known: set[tuple[str, str]] = set()
+        for rotation, alike in by_rotation.items():
             self._paint_inputs(rotation)
-            for place in places:
+            for number, place in alike:
                 self._download(place)
                 for found in self._damage():
-                    damage.setdefault((found.buffer, found.where), found)
-                if numbers[place] != self.warm_set:
-                    outputs |= self._outputs(numbers[place])
-        return outputs, tuple(damage.values())
+                    if (found.buffer, found.where) not in known:
+                        known.add((found.buffer, found.where))
+                        damage.append(found)
+                if number is not None:
+                    yield from self._outputs(number)
 
     def close(self) -> None:
         """Free all memory; raises the first failure of the driver, after trying the rest."""
@@ -247,16 +257,13 @@ class BufferSets:
         given, found = self._image[words].view(np.uint64), self._found[words].view(np.uint64)
         return np.array_equal(given, found)
 
-    def _outputs(self, number: int) -> Arrays:
+    def _outputs(self, number: int) -> Generator[tuple[str, npt.NDArray[Any]]]:
         axes = self._data.workload.axes
-        return {
-            f"{number}/{tensor.name}": self._content(self._found, tensor)
-            .copy()
-            .view(f"u{dtype_size_bytes(tensor.dtype)}")
-            .reshape(storage_shape(tensor, axes))
-            for tensor in self._data.problem.tensors
-            if tensor.role != "in"
-        }
+        for tensor in self._data.problem.tensors:
+            if tensor.role != "in":
+                content = self._content(self._found, tensor)
+                elements = content.view(f"u{dtype_size_bytes(tensor.dtype)}")
+                yield f"{number}/{tensor.name}", elements.reshape(storage_shape(tensor, axes))
 
     def _content(self, image: Bytes, tensor: TensorSpec) -> npt.NDArray[Any]:
         slot = self._layout.layout.by_name[tensor.name]

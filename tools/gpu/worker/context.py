@@ -4,6 +4,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from kopt.config.errors import InfraError
@@ -14,6 +15,7 @@ from . import driver
 from .buffers import DeviceArena
 from .driver import Stream
 from .launcher import LaunchDevice, PlanCache
+from .telemetry import NvmlTelemetry
 
 _DRIVER_FILE = Path("/proc/driver/nvidia/version")
 
@@ -28,6 +30,11 @@ class WorkerContext:
     plans: PlanCache
     helper_cubins: Mapping[str, str]
     arena: DeviceArena = field(default_factory=DeviceArena)
+
+    @cached_property
+    def telemetry(self) -> NvmlTelemetry:
+        """NVML, opened by the first session: that takes tens of milliseconds."""
+        return NvmlTelemetry(self.facts.uuid)
 
     def helper_cubin(self, name: str) -> Path:
         """Return the cubin of tools/gpu/worker/<name>.cu.

@@ -68,9 +68,8 @@ class CudaEngine:
         return self._session().replay(request.sequence)
 
     def collect(self, request: CollectRequest, folder: Path) -> CollectAnswer:
-        """Write the outputs of all sets."""
-        del request
-        return self._session().collect(folder)
+        """Write the outputs of sets."""
+        return self._session().collect(folder, request.places)
 
     def warm(self, request: WarmRequest) -> WarmAnswer:
         """Time one side of the open session with a warm L2."""

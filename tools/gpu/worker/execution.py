@@ -35,7 +35,7 @@ def execute(request: ExecuteRequest, folder: Path, worker: WorkerContext) -> Exe
         outputs, damage = _execute(request, inputs, worker)
     except Failure as failure:
         return ExecuteAnswer(fault=failure.fault)
-    return ExecuteAnswer(damage=damage, outputs=write_arrays(folder, _OUTPUT_FILE, outputs))
+    return ExecuteAnswer(damage=damage, outputs=write_arrays(folder, _OUTPUT_FILE, outputs.items()))
 
 
 def _execute(

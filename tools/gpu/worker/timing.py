@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kopt.tools.gpu.array_file import read_arrays, write_arrays
 from kopt.tools.gpu.messages import (
+    BufferDamage,
     CollectAnswer,
     Fault,
     OpenTimingAnswer,
@@ -56,20 +57,28 @@ class TimingEnd:
         after = self.telemetry.read()
         return ReplayAnswer(replays=Replays(us_per_call=times_us, before=before, after=after))
 
-    def collect(self, folder: Path) -> CollectAnswer:
+    def collect(self, folder: Path, places: Sequence[int] | None = None) -> CollectAnswer:
         """Write the outputs that the last replay left to a file in `folder`; look for damage.
+
+        Args:
+            folder: Of the worker.
+            places: Sets, by their places in replay order; None: all.
 
         Raises:
             OSError: The outputs cannot be written.
         """
+        chosen = range(self.sets.count) if places is None else places
+        damage: list[BufferDamage] = []
         try:
-            outputs, damage = self.sets.read_back()
+            outputs = write_arrays(
+                folder, _OUTPUT_FILE, self.sets.read_back(chosen, damage, warm=places is None)
+            )
         except Failure as failure:
             return CollectAnswer(fault=failure.fault)
         return CollectAnswer(
-            rotations=self.sets.rotations,
-            outputs=write_arrays(folder, _OUTPUT_FILE, outputs),
-            damage=damage,
+            rotations=tuple(self.sets.rotations[place] for place in chosen),
+            outputs=outputs,
+            damage=tuple(damage),
         )
 
     def warm(self, number: int) -> WarmAnswer:
@@ -145,8 +154,7 @@ def _build(request: OpenTimingRequest, site: SideSite) -> TimingEnd:
             replayer.replay([sides[-1].graph])  # alone, so that a failure has its name
     rounds = max(MIN_WARMUP_REPLAYS, -(-request.warmup_calls // sets.count))
     replayer.replay([side.graph for _ in range(rounds - 1) for side in sides])
-    telemetry = NvmlTelemetry(site.worker.facts.uuid)
-    return TimingEnd(sets, replayer, tuple(sides), telemetry, site.resources)
+    return TimingEnd(sets, replayer, tuple(sides), site.worker.telemetry, site.resources)
 
 
 def _facts(end: TimingEnd, l2_bytes: int) -> TimingFacts:

@@ -60,7 +60,7 @@ class Rig:
             problem=self._problem,
             workload=self._problem.workload("b8xh64"),
             side=CandidateSide(plan=self.plan, cubin_path=str(self.folder / "any.cubin")),
-            inputs=write_arrays(self.folder, "inputs", self.inputs),
+            inputs=write_arrays(self.folder, "inputs", self.inputs.items()),
             poison=POISON,
             late_producer=late,
         )

@@ -53,7 +53,7 @@ class Rig:
     def run(self, calls: int = 1) -> OneShotAnswer | None:
         """Run the child in this process."""
         weight = np.ones(64, dtype=ml_dtypes.bfloat16)
-        inputs = write_arrays(self.folder, INPUTS_FILE, {"x": self.x, "weight": weight})
+        inputs = write_arrays(self.folder, INPUTS_FILE, {"x": self.x, "weight": weight}.items())
         request = OneShotRequest(
             device_uuid=GPU_UUID,
             problem=self._problem,

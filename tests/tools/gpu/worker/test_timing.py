@@ -50,6 +50,17 @@ def test_every_set_gives_the_outputs_of_its_rotation(rig: TimingRig) -> None:
     assert answer.damage == ()
 
 
+def test_outputs_of_chosen_sets_come_in_the_order_asked_for(rig: TimingRig) -> None:
+    end = rig.session(rig.side())
+    end.replay([0])
+    every, all_outputs = rig.collected(end)
+    chosen = (SETS - 1, 0, 3)
+    answer, outputs = rig.collected(end, chosen)
+    assert answer.rotations == tuple(every.rotations[place] for place in chosen)
+    for place, found in zip(chosen, outputs, strict=True):
+        np.testing.assert_array_equal(found["out"], all_outputs[place]["out"])
+
+
 def test_a_kernel_that_skips_its_work_finds_no_outputs_of_an_earlier_replay(rig: TimingRig) -> None:
     end = rig.session(rig.side(), rig.side("lazy"))
     end.replay([0, 1])

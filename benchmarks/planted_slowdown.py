@@ -23,7 +23,7 @@ from kopt.tools.bench.stage import bench_candidate
 
 SOURCE = Path(__file__).with_name("row_in_registers.cu")
 WORKLOAD = "b128xh4096"
-CHAINS = (16, 20, 24, 28, 30, 32, 34, 36, 40, 48, 64)
+CHAINS = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 64)
 CALIBRATION_RUNS = 3
 
 

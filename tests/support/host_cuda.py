@@ -116,10 +116,6 @@ class HostCuda(ModuleType):
         """Start nothing."""
         return (CUresult.CUDA_SUCCESS,)
 
-    def cuDriverGetVersion(self) -> tuple[Any, ...]:
-        """Be of CUDA 13.0."""
-        return CUresult.CUDA_SUCCESS, 13000
-
     def cuDeviceGetCount(self) -> tuple[Any, ...]:
         """Show two devices."""
         return CUresult.CUDA_SUCCESS, 2
@@ -129,19 +125,9 @@ class HostCuda(ModuleType):
         raw = bytes(range(16)) if device else bytes(16)
         return CUresult.CUDA_SUCCESS, SimpleNamespace(bytes=raw)
 
-    def cuDeviceGetName(self, length: int, _: int) -> tuple[Any, ...]:
-        """Fill what is left of the name with zeros."""
-        return CUresult.CUDA_SUCCESS, b"stand-in".ljust(length, b"\0")
-
-    def cuDeviceTotalMem(self, _: int) -> tuple[Any, ...]:
-        """Have a gibibyte."""
-        return CUresult.CUDA_SUCCESS, self.memory_bytes
-
     def cuDeviceGetAttribute(self, name: str, _: int) -> tuple[Any, ...]:
         """Look a few attributes up."""
         known = {
-            "COMPUTE_CAPABILITY_MAJOR": 9,
-            "COMPUTE_CAPABILITY_MINOR": 0,
             "MULTIPROCESSOR_COUNT": SM_COUNT,
             "L2_CACHE_SIZE": 1 << 20,
             "MAX_PERSISTING_L2_CACHE_SIZE": 1 << 19,

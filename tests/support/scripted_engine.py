@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 from kopt.config.errors import SetupError
-from kopt.kernels.device_facts import DeviceFacts
 from kopt.tools.gpu.messages import (
     CloseTimingRequest,
     CollectAnswer,
@@ -26,6 +25,7 @@ from kopt.tools.gpu.messages import (
     Done,
     ExecuteAnswer,
     ExecuteRequest,
+    OpenedGpu,
     OpenTimingAnswer,
     OpenTimingRequest,
     ReplayAnswer,
@@ -38,17 +38,6 @@ from kopt.tools.gpu.messages import (
 
 ENGINE = "support.scripted_engine:ScriptedEngine"
 BROKEN_ENGINE = "support.scripted_engine:BrokenEngine"
-FACTS = DeviceFacts(
-    index=0,
-    uuid="",
-    name="scripted",
-    compute_capability=(9, 0),
-    sm_count=132,
-    l2_bytes=50 << 20,
-    memory_bytes=80 << 30,
-    driver_version="580.0",
-    cuda_version="13.0",
-)
 
 
 class ScriptedEngine:
@@ -59,7 +48,8 @@ class ScriptedEngine:
         act, _, argument = request.device_uuid.partition(" ")
         if act in self._acts:
             self._acts[act](argument)
-        return StartAnswer(facts=FACTS.model_copy(update={"uuid": request.device_uuid}))
+        facts = OpenedGpu(index=0, uuid=request.device_uuid, sm_count=132, l2_bytes=50 << 20)
+        return StartAnswer(facts=facts)
 
     def execute(self, request: ExecuteRequest, folder: Path) -> ExecuteAnswer:
         """Give the inputs back."""

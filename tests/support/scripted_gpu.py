@@ -26,6 +26,7 @@ from kopt.tools.gpu.messages import (
     ExecuteAnswer,
     ExecuteRequest,
     Fault,
+    OpenedGpu,
     OpenTimingAnswer,
     OpenTimingRequest,
     ReplayAnswer,
@@ -70,7 +71,7 @@ class ScriptedGpu:
 
     def start(self, request: StartRequest) -> StartAnswer:
         """Open the device that the request names."""
-        return StartAnswer(facts=FACTS.model_copy(update={"uuid": request.device_uuid}))
+        return _opened(request.device_uuid)
 
     def execute(self, request: ExecuteRequest, folder: Path) -> ExecuteAnswer:
         """Double x, or do what the side says."""
@@ -147,7 +148,11 @@ class MistakenGpu(ScriptedGpu):
 
     def start(self, request: StartRequest) -> StartAnswer:
         """Answer with the facts of some other device."""
-        return StartAnswer(facts=FACTS.model_copy(update={"uuid": "GPU-other"}))
+        return _opened("GPU-other")
+
+
+def _opened(uuid: str) -> StartAnswer:
+    return StartAnswer(facts=OpenedGpu(index=0, uuid=uuid, sm_count=132, l2_bytes=50 << 20))
 
 
 def _act(side: Side) -> str:

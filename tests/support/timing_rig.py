@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.plan import Argument, Launch, LaunchPlan, Scratch
 from kopt.kernels.problem import Problem, TensorSpec
 from kopt.kernels.row_rotation import rotate_outputs
 from kopt.tools.device import Arrays
 from kopt.tools.gpu.array_file import read_arrays, write_arrays
-from kopt.tools.gpu.messages import CollectAnswer, OpenTimingAnswer, OpenTimingRequest
+from kopt.tools.gpu.messages import CollectAnswer, OpenedGpu, OpenTimingAnswer, OpenTimingRequest
 from kopt.tools.gpu.worker.context import WorkerContext
 from kopt.tools.gpu.worker.driver import Stream
 from kopt.tools.gpu.worker.launcher import LaunchDevice, PlanCache
@@ -39,17 +38,7 @@ ARGUMENTS = tuple(Argument(kind="tensor", name=tensor.name) for tensor in TENSOR
 SET_BYTES = 3 * COUNT * 4 + 4
 L2_BYTES = 4 * SET_BYTES  # 16 sets hold four times as much
 SETS = 16
-FACTS = DeviceFacts(
-    index=0,
-    uuid=GPU_UUID,
-    name="stand-in",
-    compute_capability=(9, 0),
-    sm_count=SM_COUNT,
-    l2_bytes=L2_BYTES,
-    memory_bytes=1 << 30,
-    driver_version="unavailable",
-    cuda_version="13.0",
-)
+FACTS = OpenedGpu(index=0, uuid=GPU_UUID, sm_count=SM_COUNT, l2_bytes=L2_BYTES)
 
 
 def floats(arguments: KernelArguments, ordinal: int, count: int = COUNT) -> npt.NDArray[Any]:

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import Record
 from kopt.tools.timer import Replays, Side, TimingFacts
@@ -75,11 +74,21 @@ class StartRequest(Record):
     """Paths of kopt's own kernels for this device, by name (helper_cubins.py)."""
 
 
+class OpenedGpu(Record):
+    """The device of the context, as far as a worker uses it; discovery.py knows the rest."""
+
+    index: int
+    """Among the devices that the worker sees."""
+    uuid: str
+    sm_count: int
+    l2_bytes: int
+
+
 class StartAnswer(Record):
     """The context stands."""
 
     kind: Literal["started"] = "started"
-    facts: DeviceFacts
+    facts: OpenedGpu
 
 
 class ExecuteRequest(Record):

@@ -1,6 +1,5 @@
 """The worker's CUDA context: the device found by its UUID, one stream, and what lives as long."""
 
-import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,8 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from kopt.config.errors import InfraError
-from kopt.kernels.device_facts import DeviceFacts
-from kopt.tools.gpu.messages import StartRequest
+from kopt.tools.gpu.messages import OpenedGpu, StartRequest
 
 from . import driver
 from .buffers import DeviceArena
@@ -17,14 +15,12 @@ from .driver import Stream
 from .launcher import LaunchDevice, PlanCache
 from .telemetry import NvmlTelemetry
 
-_DRIVER_FILE = Path("/proc/driver/nvidia/version")
-
 
 @dataclass(frozen=True)
 class WorkerContext:
     """What all requests to a worker share."""
 
-    facts: DeviceFacts
+    facts: OpenedGpu
     stream: Stream
     """The only one; does not wait for the legacy default stream."""
     plans: PlanCache
@@ -61,7 +57,12 @@ def open_context(request: StartRequest) -> WorkerContext:
     if driver.device_attribute(device, "MAX_PERSISTING_L2_CACHE_SIZE"):
         driver.switch_persisting_l2_off()
     stream = driver.create_stream()
-    facts = _facts(device, request.device_uuid)
+    facts = OpenedGpu(
+        index=device,
+        uuid=request.device_uuid,
+        sm_count=driver.device_attribute(device, "MULTIPROCESSOR_COUNT"),
+        l2_bytes=driver.device_attribute(device, "L2_CACHE_SIZE"),
+    )
     plans = PlanCache(LaunchDevice(stream, facts.sm_count))
     return WorkerContext(facts, stream, plans, request.helper_cubins)
 
@@ -76,31 +77,3 @@ def _find(device_uuid: str) -> int:
 
 def _uuid_text(device: int) -> str:
     return f"GPU-{uuid.UUID(bytes=driver.device_uuid_bytes(device))}"
-
-
-def _facts(device: int, device_uuid: str) -> DeviceFacts:
-    major, minor = driver.supported_cuda_version()
-    return DeviceFacts(
-        index=device,
-        uuid=device_uuid,
-        name=driver.device_name(device),
-        compute_capability=(
-            driver.device_attribute(device, "COMPUTE_CAPABILITY_MAJOR"),
-            driver.device_attribute(device, "COMPUTE_CAPABILITY_MINOR"),
-        ),
-        sm_count=driver.device_attribute(device, "MULTIPROCESSOR_COUNT"),
-        l2_bytes=driver.device_attribute(device, "L2_CACHE_SIZE"),
-        memory_bytes=driver.device_memory_bytes(device),
-        driver_version=_driver_version(),
-        cuda_version=f"{major}.{minor}",
-    )
-
-
-def _driver_version() -> str:
-    """Return the kernel module's version; CUDA itself only knows the CUDA that it supports."""
-    try:
-        text = _DRIVER_FILE.read_text("utf-8")
-    except OSError:
-        return "unavailable"
-    version = re.search(r"\b\d{3,}\.\d+(?:\.\d+)?\b", text)
-    return version.group() if version is not None else "unavailable"

@@ -15,7 +15,6 @@ from kopt.config.errors import SetupError
 
 Address = NewType("Address", int)
 """Of device memory."""
-Context = NewType("Context", int)
 Stream = NewType("Stream", int)
 Module = NewType("Module", int)
 Function = NewType("Function", int)
@@ -87,45 +86,21 @@ def device_uuid_bytes(device: int) -> bytes:
     return bytes(call("cuDeviceGetUuid", device).bytes)
 
 
-def device_name(device: int) -> str:
-    """Return e.g. NVIDIA H100 80GB HBM3."""
-    name: bytes = call("cuDeviceGetName", 256, device)
-    return name.split(b"\0", 1)[0].decode()
-
-
-def device_memory_bytes(device: int) -> int:
-    """Return the total memory."""
-    return int(call("cuDeviceTotalMem", device))
-
-
 def device_attribute(device: int, name: str) -> int:
     """Return an attribute by its name without `CU_DEVICE_ATTRIBUTE_`."""
     attribute = enum("CUdevice_attribute", f"CU_DEVICE_ATTRIBUTE_{name}")
     return int(call("cuDeviceGetAttribute", attribute, device))
 
 
-def supported_cuda_version() -> tuple[int, int]:
-    """Return the newest CUDA that the driver supports, as (major, minor)."""
-    version = int(call("cuDriverGetVersion"))
-    return version // 1000, version % 1000 // 10
-
-
-def retain_primary_context(device: int) -> Context:
+def retain_primary_context(device: int) -> None:
     """Retain the context that torch uses too, and make it current."""
-    context = Context(int(call("cuDevicePrimaryCtxRetain", device)))
-    call("cuCtxSetCurrent", context)
-    return context
+    call("cuCtxSetCurrent", int(call("cuDevicePrimaryCtxRetain", device)))
 
 
 def switch_persisting_l2_off() -> None:
     """Set the persisting part of L2 to nothing, and forget lines that persist already."""
     call("cuCtxSetLimit", enum("CUlimit", "CU_LIMIT_PERSISTING_L2_CACHE_SIZE"), 0)
     call("cuCtxResetPersistingL2Cache")
-
-
-def synchronize_context() -> None:
-    """Wait for all work; raises what an earlier asynchronous failure left."""
-    call("cuCtxSynchronize")
 
 
 def create_stream() -> Stream:
@@ -186,22 +161,11 @@ def load_module(image: bytes) -> Module:
     return Module(int(call("cuModuleLoadData", image)))
 
 
-def unload_module(module: Module) -> None:
-    """Unload; its functions are void afterwards."""
-    call("cuModuleUnload", module)
-
-
 def get_function(module: Module, name: str) -> Function:
     """Return a kernel, loaded at once: no launch or capture loads it lazily."""
     function = Function(int(call("cuModuleGetFunction", module, name.encode())))
     call("cuFuncLoad", function)
     return function
-
-
-def function_attribute(function: Function, name: str) -> int:
-    """Return an attribute by its name without `CU_FUNC_ATTRIBUTE_`."""
-    attribute = enum("CUfunction_attribute", f"CU_FUNC_ATTRIBUTE_{name}")
-    return int(call("cuFuncGetAttribute", attribute, function))
 
 
 def set_function_attribute(function: Function, name: str, value: int) -> None:

@@ -20,11 +20,6 @@ def record_event(event: Event, stream: Stream) -> None:
     call("cuEventRecord", event, stream)
 
 
-def synchronize_event(event: Event) -> None:
-    """Wait until `event` has happened."""
-    call("cuEventSynchronize", event)
-
-
 def elapsed_us(start: Event, end: Event) -> float:
     """Return the microseconds between two events that have happened."""
     return float(call("cuEventElapsedTime", start, end)) * 1e3

@@ -25,7 +25,6 @@ def engine(host_cuda: HostCuda) -> Engine:
 def test_the_context_is_on_the_device_with_the_uuid(engine: Engine) -> None:
     facts = engine.start(StartRequest(device_uuid=GPU_UUID)).facts
     assert (facts.uuid, facts.index, facts.sm_count) == (GPU_UUID, 1, SM_COUNT)
-    assert (facts.compute_capability, facts.cuda_version) == ((9, 0), "13.0")
 
 
 def test_persisting_l2_is_off_once_there_is_a_context(engine: Engine, host_cuda: HostCuda) -> None:

@@ -6,12 +6,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.plan import Argument, Launch, LaunchPlan, Scratch
 from kopt.kernels.problem import Problem
 from kopt.tools.device import Arrays
 from kopt.tools.gpu.array_file import read_arrays, write_arrays
-from kopt.tools.gpu.messages import BufferDamage, ExecuteAnswer, ExecuteRequest
+from kopt.tools.gpu.messages import BufferDamage, ExecuteAnswer, ExecuteRequest, OpenedGpu
 from kopt.tools.gpu.worker.context import WorkerContext
 from kopt.tools.gpu.worker.driver import Stream
 from kopt.tools.gpu.worker.execution import execute
@@ -72,17 +71,7 @@ class Rig:
         return read_arrays(self.folder, answer.outputs, DTYPES)
 
 
-FACTS = DeviceFacts(
-    index=0,
-    uuid=GPU_UUID,
-    name="stand-in",
-    compute_capability=(9, 0),
-    sm_count=SM_COUNT,
-    l2_bytes=1 << 20,
-    memory_bytes=1 << 30,
-    driver_version="unavailable",
-    cuda_version="13.0",
-)
+FACTS = OpenedGpu(index=0, uuid=GPU_UUID, sm_count=SM_COUNT, l2_bytes=1 << 20)
 
 
 def double(arguments: KernelArguments) -> None:

@@ -22,6 +22,8 @@ class LaunchShape:
     dynamic_smem_bytes: int = 0
     cooperative: bool = False
     pdl: bool = False
+    carveout_percent: int | None = None
+    """Shared memory to prefer, in percent of the most that an SM can have; None: no preference."""
 
 
 def launch_config(shape: LaunchShape, stream: Stream) -> Any:
@@ -50,6 +52,12 @@ def _launch_attributes(shape: LaunchShape) -> list[Any]:
     if shape.pdl:
         attributes.append(_launch_attribute("PROGRAMMATIC_STREAM_SERIALIZATION"))
         attributes[-1].value.programmaticStreamSerializationAllowed = 1
+    if shape.carveout_percent is not None:
+        # Of the launch, not of the function: a captured node keeps it. It goes before
+        # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT. Unsigned, 0 to 100: there is no value
+        # for "no preference". Source: CUlaunchAttributeID in the cuda.h of CUDA 13.0.
+        attributes.append(_launch_attribute("PREFERRED_SHARED_MEMORY_CARVEOUT"))
+        attributes[-1].value.sharedMemCarveout = shape.carveout_percent
     return attributes
 
 

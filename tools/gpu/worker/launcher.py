@@ -5,8 +5,8 @@ order on the worker's stream. It allocates nothing on the device and may be capt
 """
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ from .tensor_maps import encode_descriptor, tiled_map
 PORTABLE_CLUSTER_BLOCKS = 8
 """Larger clusters need a kernel's consent. Source: CUDA C++ Programming Guide, Thread Block
 Clusters."""
-_CARVEOUTS = {"default": -1, "max_l1": 0, "max_shared": 100}
-"""CUshared_carveout."""
+_CARVEOUT_PERCENT = {"default": None, "max_l1": 0, "max_shared": 100}
+"""As CUshared_carveout numbers them."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,9 @@ class _Kernel:
 
     function: Function
     config: Any
-    carveout: int | None
-    """Set before each launch, where launches of the plan ask for one; None where none does."""
+    """As the plan has it: behind another kernel."""
+    config_in_call: Any
+    """Behind what precedes it in a whole call: without PDL directly behind a fill."""
 
 
 class BoundPlan:
@@ -62,7 +63,7 @@ class BoundPlan:
             Failure: The driver refuses a launch, or reports what earlier work did.
         """
         self.zero_scratch()
-        self.launch_kernels()
+        self._launch([kernel.config_in_call for kernel, _ in self._launches])
 
     def zero_scratch(self) -> None:
         """Fill the scratch buffers that the plan wants zeroed; part of every call."""
@@ -71,12 +72,15 @@ class BoundPlan:
                 driver.fill(address, 0, size_bytes, self._stream)
 
     def launch_kernels(self) -> None:
-        """Launch all kernels; follows `zero_scratch` on the stream."""
-        for number, (kernel, block) in enumerate(self._launches):
+        """Launch all kernels behind a kernel that the caller has put between them and the fills."""
+        self._launch([kernel.config for kernel, _ in self._launches])
+
+    def _launch(self, configs: Sequence[Any]) -> None:
+        for number, ((kernel, block), config) in enumerate(
+            zip(self._launches, configs, strict=True)
+        ):
             with step("launch", number):
-                if kernel.carveout is not None:
-                    _set_carveout(kernel.function, kernel.carveout)
-                driver_launch.launch(kernel.function, kernel.config, block.address)
+                driver_launch.launch(kernel.function, config, block.address)
 
 
 class LoadedPlan:
@@ -185,12 +189,19 @@ def _configured(plan: LaunchPlan, number: int, function: Function, device: Launc
             driver.set_function_attribute(function, "MAX_DYNAMIC_SHARED_SIZE_BYTES", most)
         if any(prod(other.cluster) > PORTABLE_CLUSTER_BLOCKS for other in same):
             driver.set_function_attribute(function, "NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
-        wants_carveout = any(other.carveout != "default" for other in same)
-        carveout = _CARVEOUTS[launch.carveout] if wants_carveout else None
         if launch.cooperative:
             _check_co_residency(launch, number, function, device)
+        shape = _shape(launch)
+        # A programmatic dependency is legal between kernels only, and a fill is no kernel.
+        # Source: CUgraphDependencyType in the cuda.h of CUDA 13.0 ("may only be used between kernel
+        # nodes"); for streams, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION there overlaps
+        # with "the previous kernel in the stream".
+        follows_fill = number == 0 and any(s.init == "zero" for s in plan.scratch)
+        in_call = replace(shape, pdl=False) if follows_fill else shape
         return _Kernel(
-            function, driver_launch.launch_config(_shape(launch), device.stream), carveout
+            function,
+            config=driver_launch.launch_config(shape, device.stream),
+            config_in_call=driver_launch.launch_config(in_call, device.stream),
         )
 
 
@@ -202,11 +213,8 @@ def _shape(launch: Launch) -> LaunchShape:
         dynamic_smem_bytes=launch.dynamic_smem_bytes,
         cooperative=launch.cooperative,
         pdl=launch.pdl,
+        carveout_percent=_CARVEOUT_PERCENT[launch.carveout],
     )
-
-
-def _set_carveout(function: Function, percent: int) -> None:
-    driver.set_function_attribute(function, "PREFERRED_SHARED_MEMORY_CARVEOUT", percent)
 
 
 def _check_co_residency(

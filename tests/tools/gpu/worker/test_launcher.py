@@ -129,13 +129,32 @@ def test_a_cluster_beyond_the_portable_size_is_allowed_for_its_kernel(
     assert host_cuda.function_attributes == [(name, 1)]
 
 
-def test_each_launch_sets_its_own_carveout(
+def test_each_launch_has_its_own_carveout_and_default_none(
     cache: PlanCache, cubin: Path, host_cuda: HostCuda
 ) -> None:
-    launches = (_launch(carveout="max_shared"), _launch(), _launch(kernel="other"))
+    launches = (_launch(carveout="max_shared"), _launch(), _launch(carveout="max_l1"))
     cache.load(cubin, _plan(*launches), None).bind({})()
-    name = "CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"
-    assert host_cuda.function_attributes == [(name, 100), (name, -1)]
+    found = [
+        [(attribute.id, attribute.value.sharedMemCarveout) for attribute in config.attrs]
+        for _, config in host_cuda.launched
+    ]
+    name = "CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"
+    assert found == [[(name, 100)], [], [(name, 0)]]
+    assert host_cuda.function_attributes == []
+
+
+@pytest.mark.parametrize(("init", "first_has_pdl"), [("zero", False), ("poison", True)])
+def test_a_launch_directly_behind_a_fill_does_not_depend_on_it_programmatically(
+    cache: PlanCache, cubin: Path, host_cuda: HostCuda, init: str, first_has_pdl: bool
+) -> None:
+    scratch = Scratch.model_validate({"name": "s", "dtype": "float32", "shape": (4,), "init": init})
+    plan = _plan(_launch(pdl=True), _launch(pdl=True), scratch=(scratch,))
+    call = cache.load(cubin, plan, None).bind({"s": driver.allocate(16)})
+    call()
+    assert [config.numAttrs for _, config in host_cuda.launched] == [int(first_has_pdl), 1]
+    host_cuda.launched.clear()
+    call.launch_kernels()  # behind a kernel of the caller
+    assert [config.numAttrs for _, config in host_cuda.launched] == [1, 1]
 
 
 def test_a_cooperative_grid_that_does_not_fit_is_told_in_numbers(

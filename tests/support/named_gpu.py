@@ -20,7 +20,7 @@ class NamedGpu:
 
     name: str = "cuda:0"
     facts: DeviceFacts = field(default_factory=lambda: H100)
-    gpu: GpuSpec | None = field(default_factory=lambda: load_gpus()["H100"])
+    gpu: GpuSpec = field(default_factory=lambda: load_gpus()["H100"])
 
     def prepare(self, program: Program) -> ExecutionOutcome | None:
         """Fail the test."""

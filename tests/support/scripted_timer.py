@@ -127,7 +127,7 @@ class ScriptedTimer:
     executions: list[ExecutionRequest] = field(default_factory=list[ExecutionRequest])
 
     @property
-    def gpu(self) -> GpuSpec | None:
+    def gpu(self) -> GpuSpec:
         """The H100's data sheet."""
         return load_gpus()["H100"]
 

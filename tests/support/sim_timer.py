@@ -55,7 +55,7 @@ class SimTimer:
         return f"cuda:{self.facts.index}"
 
     @property
-    def gpu(self) -> GpuSpec | None:
+    def gpu(self) -> GpuSpec:
         """The H100's data sheet."""
         return load_gpus()["H100"]
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kopt import __version__
-from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.receipt import (
@@ -93,8 +92,8 @@ def cubins(compiled: CompileResult) -> tuple[ReceiptCubin, ...]:
 def _plans(
     request: CheckRequest, compiled: CompileResult, checked: CheckedCandidate
 ) -> dict[str, LaunchPlan]:
-    gpu = checked.gpu or gpu_for_arch(request.arch)
-    return final_plans(make_plans(request, gpu), compiled, gpu, simulated=False)
+    plans = make_plans(request, checked.gpu)
+    return final_plans(plans, compiled, checked.gpu, simulated=False)
 
 
 def _without_paths(result: SanitizerResult) -> SanitizerResult:

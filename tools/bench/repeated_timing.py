@@ -44,8 +44,8 @@ class CheckedCandidate:
     """Passed, at level full, over all of `workloads`."""
     facts: DeviceFacts
     """The GPU that it was checked on."""
-    gpu: GpuSpec | None
-    """Its data sheet; None: that of its architecture."""
+    gpu: GpuSpec
+    """Its limits and peaks."""
 
     def check_of(self, workload: Workload) -> CheckResult:
         """Return the check as one of `workload`: it covers the whole domain."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.problem import Problem, Workload
@@ -23,6 +24,11 @@ MAX_PAIRS = 1600
 
 class TimingDevice(Device, Timer, Protocol):
     """A device that checks and times: one GPU worker, or its twin in tests."""
+
+    @property
+    def gpu(self) -> GpuSpec:
+        """Its limits and peaks."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import secrets
 from time import perf_counter
 
 from kopt.config.errors import InfraError, ToolError
-from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult, RejectedBaseline
 from kopt.kernels.check_result import CheckResult
@@ -133,7 +132,6 @@ def _timed_case(
         input_seed=input_seed,
         seed=secrets.randbits(_SEED_BITS) if request.seed is None else request.seed,
         device=device,
-        gpu=device.gpu or gpu_for_arch(device.facts.arch),
         settings=settings,
     )
 
@@ -180,12 +178,11 @@ def _refuse_wrong_pairs(request: BenchRequest) -> None:
 
 
 def _refuse_other_check(check: CheckResult, request: CheckRequest, device: TimingDevice) -> None:
-    gpu = device.gpu or gpu_for_arch(request.arch)
     wanted = {
         "kernel": f"{request.problem.name}_{request.workload.name}",
         "candidate": request.candidate.id,
         "device": device.name,
-        "tune": make_plans(request, gpu).tune,
+        "tune": make_plans(request, device.gpu).tune,
     }
     for name, value in wanted.items():
         if getattr(check, name) != value:

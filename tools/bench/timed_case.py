@@ -37,14 +37,17 @@ class TimedCase:
     seed: int
     """Decides order, layout and poison."""
     device: TimingDevice
-    gpu: GpuSpec
-    """Data sheet of the device."""
     settings: Settings
 
     @property
     def kernel(self) -> str:
         """Kernel id."""
         return f"{self.problem.name}_{self.workload.name}"
+
+    @property
+    def gpu(self) -> GpuSpec:
+        """Limits and peaks of the device."""
+        return self.device.gpu
 
     @property
     def poison(self) -> int:

@@ -93,10 +93,7 @@ def sanitize(request: SanitizeRequest, device: TimingDevice, settings: Settings)
     )
     runs: tuple[SanitizerRun, ...] = ()
     if compiled.status is Status.PASSED:
-        gpu = device.gpu
-        if gpu is None:
-            raise ValueError("the sanitizer examines a GPU's execution, not the simulator's")
-        launchable = make_launchable(subject, compiled, gpu)
+        launchable = make_launchable(subject, compiled, device.gpu)
         runs = _runs(request, launchable, tool, device, settings)
     found = next((run.status for run in runs if run.status is not Status.PASSED), None)
     return base.model_copy(

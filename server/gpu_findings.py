@@ -28,9 +28,8 @@ from .views.doctor_view import Finding
 EXTRA = "pip install 'kopt-mcp[gpu]'"
 TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cu130"
 DRIVER_PARAMETERS = Path("/proc/driver/nvidia/params")
-PROCESS_STATUS = Path("/proc/self/status")
-CAP_SYS_ADMIN = 21
-"""Bit of the capability. Source: capabilities(7), linux/capability.h."""
+LEAST_CUDA_MAJOR = 13
+"""What the driver must speak for the cubins of kopt's compiler; driver 580 is the first."""
 FindDistribution = Callable[[str], Distribution]
 
 
@@ -40,7 +39,7 @@ def gpu_findings(settings: Settings) -> Iterator[Finding]:
     try:
         gpus = list_gpus()
     except SetupError as error:
-        yield _optional("GPU", False, f"{error} (kopt works without one, on sim)")
+        yield _optional("GPU", False, f"none can be used, so kopt works on sim: {error}")
     yield from (_device(gpu) for gpu in gpus)
     yield from (_lock(gpu) for gpu in gpus)
     if gpus:
@@ -73,43 +72,43 @@ def profiler_finding(settings: Settings) -> Finding:
     """Return where Nsight Compute is, and whether it may read hardware counters here."""
     tool = find_ncu(settings)
     if tool is None:
-        detail = f"none; profiles go without hardware counters: {HOW_TO_GET_NCU}"
+        named = "" if settings.ncu is None else f" at {settings.ncu}, which KOPT_NCU names"
+        detail = f"none{named}; profiles go without hardware counters: {HOW_TO_GET_NCU}"
         return _optional("Nsight Compute", False, detail)
     if counters_are_permitted():
         return _optional("Nsight Compute", True, f"{tool.name}: {tool.path}; may read counters")
     return _optional(
         "Nsight Compute",
         False,
-        f"{tool.name}: {tool.path}; reading counters needs root with CAP_SYS_ADMIN, or the option"
-        " NVreg_RestrictProfilingToAdminUsers=0 of the nvidia module",
+        f"{tool.name}: {tool.path}; reading counters needs the option"
+        " NVreg_RestrictProfilingToAdminUsers=0 of the nvidia module, for root too"
+        " (docs/profile.md)",
     )
 
 
-def counters_are_permitted(
-    parameters: Path = DRIVER_PARAMETERS, process: Path = PROCESS_STATUS
-) -> bool:
-    """Return whether this process may read hardware counters, as far as files tell.
+def counters_are_permitted(parameters: Path = DRIVER_PARAMETERS) -> bool:
+    """Return whether a sandboxed process may read hardware counters.
+
+    Being root does not count: the sandbox drops the capability that root would read them with.
 
     Args:
         parameters: What the kernel module was loaded with.
-        process: Whose effective capabilities count.
     """
     restricted = re.search(r"^RmProfilingAdminOnly:\s*(\d+)", _text(parameters), re.MULTILINE)
-    if restricted is not None and restricted[1] == "0":
-        return True
-    effective = re.search(r"^CapEff:\s*([0-9a-f]+)", _text(process), re.MULTILINE)
-    return effective is not None and bool(int(effective[1], 16) >> CAP_SYS_ADMIN & 1)
+    return restricted is not None and restricted[1] == "0"
 
 
 def _device(gpu: FoundGpu) -> Finding:
     facts = gpu.facts
     major, minor = facts.compute_capability
+    is_new_enough = int(facts.cuda_version.split(".")[0]) >= LEAST_CUDA_MAJOR
     return _optional(
         f"GPU {gpu.name}",
-        True,
+        is_new_enough,
         f"{facts.name}, compute capability {major}.{minor} ({facts.arch}),"
         f" {facts.memory_bytes / 2**30:.0f} GiB, driver {facts.driver_version},"
-        f" CUDA {facts.cuda_version}, {facts.uuid}",
+        f" CUDA {facts.cuda_version}, {facts.uuid}"
+        + ("" if is_new_enough else "; the driver is too old: install 580 or later"),
     )
 
 

@@ -31,5 +31,10 @@ def doctor_view(findings: Sequence[Finding]) -> RenderableType:
             mark = Text("-")
         table.add_row(mark, finding.name, finding.detail)
     missing = sum(finding.is_required and not finding.is_present for finding in findings)
-    verdict = f"{missing} missing" if missing else "Everything that kopt needs is here."
+    if missing:
+        verdict = f"{missing} missing"
+    else:
+        lacks = [f.name for f in findings if not f.is_present]
+        optional = f" Not here, and optional: {', '.join(lacks)}." if lacks else ""
+        verdict = f"Everything that kopt needs is here.{optional}"
     return Group(table, Text(verdict))

@@ -1,9 +1,11 @@
 """What `kopt doctor` says about GPUs: packages by metadata, counters by the driver's files."""
 
+import io
 from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from kopt.config.errors import SetupError
 from kopt.config.gpu_specs import load_gpus
@@ -11,7 +13,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.server import gpu_findings
 from kopt.server.exits import ExitCode
-from kopt.server.views.doctor_view import Finding
+from kopt.server.views.doctor_view import Finding, doctor_view
 from kopt.tools.gpu.discovery import FoundGpu
 from kopt.tools.gpu.ticket_lock import Holder
 from support.bench_results import H100
@@ -31,6 +33,13 @@ def _installed(folder: Path, name: str, version: str) -> Distribution:
 
 def _by_name(findings: list[Finding]) -> dict[str, Finding]:
     return {finding.name: finding for finding in findings}
+
+
+def _shown(findings: list[Finding]) -> str:
+    screen = Console(file=io.StringIO(), width=200)
+    screen.print(doctor_view(findings))
+    assert isinstance(screen.file, io.StringIO)
+    return screen.file.getvalue()
 
 
 def test_every_missing_package_says_how_to_get_it() -> None:
@@ -68,22 +77,38 @@ def test_torch_is_told_by_what_it_was_built_for(
 
 
 @pytest.mark.parametrize(
-    ("parameters", "capabilities", "permitted"),
-    [
-        ("RmProfilingAdminOnly: 0\n", "0000000000000000", True),
-        ("RmProfilingAdminOnly: 1\n", "0000000000000000", False),
-        ("RmProfilingAdminOnly: 1\n", "000001ffffffffff", True),
-        ("", "000001ffffdfffff", False),
-        ("", "000001ffffffffff", True),
-    ],
+    ("parameters", "permitted"),
+    [("RmProfilingAdminOnly: 0\n", True), ("RmProfilingAdminOnly: 1\n", False), ("", False)],
 )
-def test_counters_need_the_module_s_leave_or_an_administrator(
-    tmp_path: Path, parameters: str, capabilities: str, permitted: bool
+def test_counters_need_the_module_s_leave_also_for_root(
+    tmp_path: Path, parameters: str, permitted: bool
 ) -> None:
-    driver, process = tmp_path / "params", tmp_path / "status"
+    driver = tmp_path / "params"
     driver.write_text(f"Mobile: 4294967295\n{parameters}")
-    process.write_text(f"Name:\tkopt\nCapPrm:\t0\nCapEff:\t{capabilities}\n")
-    assert gpu_findings.counters_are_permitted(driver, process) is permitted
+    assert gpu_findings.counters_are_permitted(driver) is permitted
+
+
+def test_a_profiler_that_is_not_where_kopt_ncu_points_is_named(tmp_path: Path) -> None:
+    finding = gpu_findings.profiler_finding(Settings(tmp_path, ncu=tmp_path / "no" / "ncu"))
+    assert finding.is_present is False
+    assert f"none at {tmp_path}/no/ncu, which KOPT_NCU names" in finding.detail
+
+
+def test_a_driver_older_than_the_compiler_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = H100.model_copy(update={"driver_version": "550.54.14", "cuda_version": "12.4"})
+    gpu = FoundGpu(old, load_gpus()["H100"])
+    monkeypatch.setattr(gpu_findings, "list_gpus", lambda: (gpu,))
+    first = next(gpu_findings.gpu_findings(Settings(Path("/nowhere"))))
+    assert (first.name, first.is_present) == ("GPU cuda:0", False)
+    assert first.detail.endswith("the driver is too old: install 580 or later")
+
+
+def test_what_is_optional_and_not_here_is_counted_out_at_the_end() -> None:
+    here = Finding("Python", True, True, "3.11")
+    text = _shown([here, Finding("GPU", False, False, "none"), Finding("NVML", False, False, "no")])
+    assert text.endswith("Everything that kopt needs is here. Not here, and optional: GPU, NVML.\n")
+    assert _shown([here]).endswith("Everything that kopt needs is here.\n")
+    assert _shown([Finding("sandbox", False, True, "none")]).endswith("1 missing\n")
 
 
 def test_without_a_driver_doctor_says_so_and_ends_well(

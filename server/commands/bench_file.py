@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 import click
 
-from kopt.config.errors import SetupError
+from kopt.config.errors import SetupError, ToolError
 from kopt.kernels.bench_all_result import BenchAllResult
 from kopt.kernels.bench_result import BenchResult, without_samples
 from kopt.kernels.status import Status, Verdict
@@ -168,7 +168,9 @@ def _refuse_contradictions(options: BenchOptions) -> None:
     if options.every and options.tune is not None:
         raise click.UsageError("--tune needs a FILE: the kernels of --all have their own values")
     if options.every and options.pairs is not None:
-        raise click.UsageError("--pairs needs a FILE")
+        raise click.UsageError("--pairs needs a FILE: --all times every kernel with as many")
+    if options.detail == "full" and (options.every or options.promote):
+        raise click.UsageError("--detail full goes with neither --all nor --promote")
     if not options.every and options.markdown is not None:
         raise click.UsageError("--markdown needs --all")
     if options.promote and (options.every or options.baseline or options.pairs):
@@ -210,6 +212,11 @@ def _request(target: Target, options: BenchOptions, show: Show) -> BenchRequest:
 
 def _bench(request: BenchRequest, opened: OpenedDevice, session: Session) -> BenchResult:
     if opened.timer is None:
+        if request.baselines in ("library", "every"):
+            raise ToolError(
+                f"--baseline {request.baselines} runs libraries, which needs a GPU; on sim there is"
+                " the reference kernel alone: leave --baseline out"
+            )
         return bench_estimated(request, opened.arch, opened.device, session.settings)
     return bench_candidate(request, opened.timer, session.settings)
 
@@ -217,8 +224,6 @@ def _bench(request: BenchRequest, opened: OpenedDevice, session: Session) -> Ben
 def _bench_all(session: Session, options: BenchOptions) -> ExitCode:
     """Time every problem's own kernels and show, or write, one table."""
     problems = find_problems(options.kernel, session.settings)
-    if options.markdown is not None:
-        _write(options.markdown, "", "a")  # minutes of timing are not lost to a missing folder
     choice = DeviceChoice(options.device, options.arch)
     with (
         status_line(quiet=session.as_json) as show,
@@ -227,6 +232,8 @@ def _bench_all(session: Session, options: BenchOptions) -> ExitCode:
         if opened.timer is None:
             none_here = "" if options.device == "sim" else ", and no GPU can be used here"
             raise SetupError(f"kopt bench --all needs a GPU: sim measures no time{none_here}")
+        if options.markdown is not None:
+            _write(options.markdown, "", "a")  # minutes of timing are not lost to a missing folder
         request = BenchAllRequest(problems, options.baseline or "every", show)
         table = bench_all(request, opened.timer, session.settings)
     if options.markdown is not None:

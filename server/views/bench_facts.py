@@ -50,7 +50,9 @@ def _speed_lines(result: BenchResult) -> Iterator[str]:
     if result.memory_floor_us is not None:
         yield f"Floor of the memory: {result.memory_floor_us:.3f} us (computed from the data sheet)"
     if result.warm_us is not None:
-        yield f"With a warm L2: {result.warm_us:.3f} us (measured); all other times are cold"
+        is_cold = result.rotation is not None and result.rotation.is_cold
+        others = "; all other times are cold" if is_cold else ""
+        yield f"With a warm L2: {result.warm_us:.3f} us (measured){others}"
     rotation = result.rotation
     if rotation is not None:
         warmth = "cold" if rotation.is_cold else "WARM: the sets do not fill the L2 twice"

@@ -79,7 +79,9 @@ def _times_table(result: BenchResult, is_full: bool) -> Table:
 
 def _latency_cells(latency: Latency, is_full: bool) -> list[str]:
     cells = [f"{latency.median_us:.3f} us {latency.provenance}"]
-    if is_full:
+    if is_full and latency.replays == 0:  # an estimate has no spread
+        cells += ["-"] * 4
+    elif is_full:
         cells += [f"{part:.3f}" for part in (latency.p10_us, latency.p90_us, latency.min_us)]
         cells.append(str(latency.replays))
     return cells

@@ -151,6 +151,12 @@ def test_the_simulator_gives_no_table(kopt: Kopt) -> None:
     assert "needs a GPU: sim measures no time" in ending.stderr
 
 
+def test_without_a_gpu_no_empty_table_is_left(kopt: Kopt, tmp_path: Path) -> None:
+    page = tmp_path / "table.md"
+    ending = kopt("bench", "--all", "--device", "sim", "--markdown", page)
+    assert (ending.code, page.exists()) == (ExitCode.MACHINE, False)
+
+
 def test_a_table_that_cannot_be_written_is_refused_before_anything_is_timed(
     kopt: Kopt, script: Script
 ) -> None:

@@ -1,4 +1,4 @@
-"""The words of a benchmark: the sentences of its verdicts.
+"""The words of a benchmark: the sentences of its verdicts, and what a speedup is.
 
 One place for both, so that a bench, a run and the table of all kernels speak alike.
 """
@@ -14,6 +14,9 @@ VERDICT_STYLES = {
     Verdict.NOT_LIKE_FOR_LIKE: "bold yellow",
     Verdict.ESTIMATED: "bold yellow",
 }
+
+SPEEDUPS = "Speedups are measured: baseline time / candidate time, medians over pairs of replays."
+"""What stands below a table of them."""
 
 
 def verdict_words(verdict: Verdict, main: Comparison | None) -> str:
@@ -62,5 +65,5 @@ def percent(fraction: float) -> str:
 
 def _evidence(comparison: Comparison) -> str:
     floor = comparison.noise_floor
-    noise = "" if floor is None else f", noise floor {percent(floor.threshold)}"
+    noise = "" if floor is None else f", noise threshold {percent(floor.threshold)}"
     return f", {comparison.pairs} pairs{noise}"

@@ -7,9 +7,10 @@ from rich.table import Table
 from rich.text import Text
 
 from kopt.kernels.promotion_result import PromotionResult
+from kopt.kernels.receipt import WorkloadEvidence
 from kopt.kernels.status import Status
 
-from .bench_words import ratio_digits
+from .bench_words import SPEEDUPS, ratio_digits
 from .diagnostics import advice_text, diagnostics_text, short_id
 
 _WORDS = {
@@ -26,9 +27,7 @@ def promotion_view(name: str, result: PromotionResult) -> RenderableType:
 
 def _parts(name: str, result: PromotionResult) -> Iterator[RenderableType]:
     words, style = _WORDS[result.outcome]
-    mean = result.geometric_mean_speedup
-    gain = "" if mean is None else f": {mean:.3f}x (geometric mean of {len(result.workloads)})"
-    yield Text(f"{words}{gain if len(result.workloads) > 1 else _single(result)}", style)
+    yield Text(f"{words}{_gain(result)}", style)
     yield Text(
         f"{name} ({short_id(result.candidate)}) on {result.device}, {result.gpu.name};"
         f" domain: {', '.join(result.domain)}",
@@ -42,6 +41,9 @@ def _parts(name: str, result: PromotionResult) -> Iterator[RenderableType]:
     yield from _sanitizer(result)
     if result.attempts:
         yield _attempts(result)
+        yield Text(SPEEDUPS, style="dim")
+    if len(result.workloads) > 1:
+        yield from (Text(f"{entry.workload}: {_speedup(entry)}") for entry in result.workloads)
     yield from (
         Text(f"Written: {file.source_path} and {file.receipt_path}")
         for file in result.files
@@ -49,9 +51,21 @@ def _parts(name: str, result: PromotionResult) -> Iterator[RenderableType]:
     )
 
 
-def _single(result: PromotionResult) -> str:
-    return "".join(
-        f": {entry.speedup:.3f}x faster than {entry.baseline.label}" for entry in result.workloads
+def _gain(result: PromotionResult) -> str:
+    """Return what was gained; nothing where no winner was written: a number there misleads."""
+    mean = result.geometric_mean_speedup
+    if result.outcome != "promoted" or mean is None:
+        return ""
+    if len(result.workloads) == 1:
+        return f": {_speedup(result.workloads[0])}"
+    return f": {mean:.3f}x faster (geometric mean of {len(result.workloads)} workloads)"
+
+
+def _speedup(entry: WorkloadEvidence) -> str:
+    low, high = entry.range
+    return (
+        f"{entry.speedup:.3f}x faster than {entry.baseline.label}, {low:.3f} to {high:.3f} in"
+        f" {len(entry.measurements)} measurements"
     )
 
 

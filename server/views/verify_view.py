@@ -9,7 +9,7 @@ from rich.text import Text
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.verify_result import Reproduction, VerifyResult, WorkloadReproduction
 
-from .bench_words import ratio_digits
+from .bench_words import SPEEDUPS, ratio_digits
 from .diagnostics import short_id
 
 _WORDS: dict[Reproduction, tuple[str, str]] = {
@@ -42,6 +42,7 @@ def _parts(name: str, receipt: Receipt, result: VerifyResult) -> Iterator[Render
     yield from _cubins(result)
     if any(entry.speedup is not None for entry in result.workloads):
         yield _table(result)
+        yield Text(f"{SPEEDUPS} Accepted: the receipt's range, widened by the noise.", style="dim")
     yield from (Text(f"Differs from then: {note}", "yellow") for note in result.notes)
 
 

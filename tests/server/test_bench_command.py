@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import InfraError, SetupError, ToolError
-from kopt.kernels.bench_result import BaselinePath, BenchResult, LikeForLike
+from kopt.kernels.bench_result import BaselinePath, BenchResult, LikeForLike, Rotation
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status, Verdict
 from kopt.server import devices
@@ -47,7 +47,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Answer:
         (
             bench_result(Verdict.FASTER),
             "1.213x faster than flashinfer_cute (PDL on), 95 % interval 1.205 to 1.221, 100 pairs,"
-            " noise floor 0.3 %",
+            " noise threshold 0.3 %",
             ExitCode.PASSED,
         ),
         (
@@ -56,7 +56,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Answer:
                 verdict=Verdict.SLOWER,
             ),
             "Slower than flashinfer_cute (PDL on): 0.90x its speed, 95 % interval 0.89 to 0.91, 100"
-            " pairs, noise floor 0.3 %",
+            " pairs, noise threshold 0.3 %",
             ExitCode.FELL_SHORT,
         ),
         (
@@ -67,7 +67,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Answer:
                 verdict=Verdict.INCONCLUSIVE,
             ),
             "No difference from flashinfer_cute (PDL on) that can be told: 1.001x, 95 % interval"
-            " 0.998 to 1.004, 100 pairs, noise floor 0.3 %",
+            " 0.998 to 1.004, 100 pairs, noise threshold 0.3 %",
             ExitCode.PASSED,
         ),
         (
@@ -203,6 +203,8 @@ def test_without_a_gpu_the_verdict_is_estimated_and_says_so_loudly(
         (("--all", REFERENCE), "--all takes no FILE"),
         (("--all", "--tune", "BLOCK=512"), "--tune needs a FILE"),
         (("--all", "--pairs", "200"), "--pairs needs a FILE"),
+        (("--all", "--detail", "full"), "--detail full goes with neither --all nor --promote"),
+        ((REFERENCE, "--promote", "--detail", "full"), "--detail full goes with neither"),
         ((REFERENCE, "--markdown", "x.md"), "--markdown needs --all"),
         ((REFERENCE, "--kernel", "a", "--kernel", "b"), "give --kernel once"),
         ((REFERENCE, "--baseline", "cublas"), "cublas"),
@@ -219,6 +221,28 @@ def test_a_careless_call_is_one_line(
     ending = kopt("bench", *words)
     assert ending.code == ExitCode.USAGE
     assert said in ending.stderr.splitlines()[0]
+
+
+@pytest.mark.parametrize("choice", ["library", "every"])
+def test_a_library_is_not_replaced_by_the_reference_kernel_on_sim(kopt: Kopt, choice: str) -> None:
+    ending = kopt("bench", REFERENCE, "--device", "sim", "--baseline", choice)
+    assert (ending.code, ending.stdout) == (ExitCode.USAGE, "")
+    assert f"--baseline {choice} runs libraries, which needs a GPU" in ending.stderr
+
+
+def test_times_are_called_cold_only_where_the_sets_overflow_the_l2(
+    kopt: Kopt, answer: Answer
+) -> None:
+    answer(bench_result(rotation=Rotation(sets=8, set_bytes=1 << 20, over_l2=0.2)))
+    text = kopt("bench", REFERENCE).stdout
+    assert "WARM: the sets do not fill the L2 twice" in text
+    assert "cold" not in text
+
+
+def test_an_estimate_has_no_spread(kopt: Kopt) -> None:
+    text = kopt("bench", REFERENCE, "--device", "sim", "--detail", "full").stdout
+    row = next(line for line in text.splitlines() if line.startswith("candidate"))
+    assert row.split()[3:] == ["estimated", "-", "-", "-", "-"]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,8 @@ def test_promote_writes_what_the_promotion_says(
     monkeypatch.setattr(promoting, "promote_candidate", promote)
     ending = kopt("bench", REFERENCE, "--promote", "--winners", tmp_path, "--tune", "BLOCK=512")
     assert ending.code == ExitCode.PASSED
-    assert ending.stdout.startswith("Promoted: 1.250x faster than reference")
+    first = "Promoted: 1.250x faster than reference, 1.250 to 1.250 in 6 measurements"
+    assert ending.stdout.splitlines()[0] == first
     assert "Written: w.cu and w.receipt.json" in ending.stdout
     (request,) = requests
     assert request.winners == tmp_path
@@ -50,6 +51,26 @@ def test_what_is_not_promoted_ends_with_one_and_says_why(
     ending = kopt("bench", REFERENCE, "--promote")
     assert (ending.code, ending.stdout.splitlines()[0]) == (ExitCode.FELL_SHORT, "Not promoted")
     assert "- b8xh64: slower" in ending.stdout
+
+
+def test_a_candidate_that_loses_to_the_winner_that_is_there_is_not_called_faster(
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = _promotion("kept_existing", reasons=("w.cu is 1.3x as fast",), files=())
+    monkeypatch.setattr(promoting, "promote_candidate", _giving(result))
+    ending = kopt("bench", REFERENCE, "--promote")
+    assert ending.stdout.splitlines()[0] == "Not written: the existing winner stays"
+
+
+def test_each_of_several_workloads_stands_with_its_range(
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = (evidence("k", "b8xh14336"), evidence("k", "b128xh14336", 1.5))
+    result = _promotion("promoted", workloads=both, geometric_mean_speedup=1.369)
+    monkeypatch.setattr(promoting, "promote_candidate", _giving(result))
+    lines = kopt("bench", REFERENCE, "--promote").stdout.splitlines()
+    assert lines[0] == "Promoted: 1.369x faster (geometric mean of 2 workloads)"
+    assert "b128xh14336: 1.500x faster than reference, 1.500 to 1.500 in 6 measurements" in lines
 
 
 def test_promotion_on_the_simulator_is_refused(kopt: Kopt) -> None:

@@ -86,6 +86,7 @@ def test_the_outcome_comes_first_and_decides_the_exit_code(
         "faster",
         "Compiled again with nvcc 13.2.86: the same binary as then",
         "Verified on cuda:0, NVIDIA H100 80GB HBM3, driver 580.159.04",
+        "Speedups are measured: baseline time / candidate time",
         "Differs from then: driver 590",
     ],
 )

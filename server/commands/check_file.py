@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from kopt.config.errors import ToolError
+from kopt.config.errors import SetupError, ToolError
 from kopt.kernels.check_result import CheckLevel, CheckResult
 from kopt.kernels.status import Status
 from kopt.server.console import print_record, print_views
@@ -129,11 +129,12 @@ def command(session: Session, options: CheckOptions) -> int:
 
 
 def _refuse_sanitizing_sim(options: CheckOptions, opened: OpenedDevice) -> None:
-    if options.sanitize and opened.timer is None:
-        raise ToolError(
-            "--sanitize examines an execution on a GPU: add --device cuda:0; the simulator finds"
-            " wild accesses, races and divergence without it"
-        )
+    if not options.sanitize or opened.timer is not None:
+        return
+    instead = "the simulator finds wild accesses, races and divergence without it"
+    if options.device == "sim":
+        raise ToolError(f"--sanitize examines an execution on a GPU, not on sim; {instead}")
+    raise SetupError(f"--sanitize needs a GPU, and none can be used here; {instead}")
 
 
 def _sanitized(

@@ -13,6 +13,7 @@ from kopt.kernels.status import Status
 from kopt.server import devices
 from kopt.server.commands import check_file
 from kopt.server.exits import ExitCode
+from kopt.tools import open_device
 from support.bench_results import KERNEL, check
 from support.command_line import Kopt
 from support.named_gpu import NamedGpu, opener
@@ -119,5 +120,16 @@ def test_the_simulator_is_not_sanitized(kopt: Kopt, answer: Answer) -> None:
     requests = answer(Status.PASSED)
     ending = kopt("check", REFERENCE, "--device", "sim", "--sanitize")
     assert ending.code == ExitCode.USAGE
-    assert "add --device cuda:0" in ending.stderr
+    assert "on a GPU, not on sim" in ending.stderr
+    assert requests == []
+
+
+def test_without_a_gpu_the_machine_lacks_what_sanitizes(
+    kopt: Kopt, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = answer(Status.PASSED)
+    monkeypatch.setattr(open_device, "gpu_problem", lambda: "there is no NVIDIA driver here")
+    ending = kopt("check", REFERENCE, "--sanitize")
+    assert ending.code == ExitCode.MACHINE
+    assert "--sanitize needs a GPU, and none can be used here" in ending.stderr
     assert requests == []

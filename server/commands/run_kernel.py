@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from kopt.config.errors import KoptError, ToolError
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.problem_loader import find_kernel
 from kopt.search.budget import parse_budget
 from kopt.search.evaluate_job import Workplace
 from kopt.search.run_records import RunState
@@ -125,8 +127,8 @@ def _report(run: str, session: Session) -> RunReport:
 
 def _search(session: Session, options: RunOptions, before: RunState | None) -> RunReport:
     """Open the device, drive the new or resumed run to its end and return its report."""
-    if before is None and options.kernel is None:
-        raise ToolError("name a kernel with --kernel ID (kopt list), or a run with --resume RUN")
+    if before is None:
+        _refuse_typos(options, session)
     quiet = session.as_json and not options.progress
     device = options.device
     if before is not None and device == "auto":
@@ -140,6 +142,15 @@ def _search(session: Session, options: RunOptions, before: RunState | None) -> R
             click.echo(f"{store.folder.name} of {store.reader.state().settings.kernel}", err=True)
         _drive(store, session, opened, quiet)
         return report_run(store.reader, store.folder)
+
+
+def _refuse_typos(options: RunOptions, session: Session) -> None:
+    """Refuse a kernel or a start that is not there, before anything waits for a GPU."""
+    if options.kernel is None:
+        raise ToolError("name a kernel with --kernel ID (kopt list), or a run with --resume RUN")
+    find_kernel(options.kernel, session.settings.problems)
+    if options.start is not None:
+        read_candidate(options.start)
 
 
 def _open(session: Session, options: RunOptions, opened: OpenedDevice) -> RunStore:

@@ -54,6 +54,21 @@ def _stopped_at(number: int) -> Answer:
     return answer
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--kernel", "silu_and_mul_b8xh14337"), "no kernel is called"),
+        (("--kernel", KERNEL, "--start", "no/such.cu"), "cannot read no/such.cu"),
+    ],
+)
+def test_a_typo_is_told_before_the_run_waits_for_a_gpu(
+    kopt: Kopt, words: tuple[str, ...], said: str
+) -> None:
+    ending = kopt("run", *words, "--device", "cuda:999")
+    assert ending.code == ExitCode.USAGE
+    assert said in ending.stderr
+
+
 def test_a_run_ends_with_a_winner_and_honest_labels(kopt: Kopt, script: Script) -> None:
     script(_smaller_blocks_are_faster)
     ending = kopt("run", "--kernel", KERNEL)

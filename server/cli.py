@@ -38,7 +38,7 @@ COMMANDS = {
         "kopt.server.commands.verify_receipt", "Measure a promoted winner again, from its receipt."
     ),
     "profile": LazyCommand(
-        "kopt.server.commands.profile_file", "What limits a candidate: static facts and roofline."
+        "kopt.server.commands.profile_file", "What limits a candidate: bytes, time, counters."
     ),
     "run": LazyCommand("kopt.server.commands.run_kernel", "Search for a faster kernel."),
     "runs": LazyCommand("kopt.server.commands.runs", "Earlier runs: show, report, export."),
@@ -53,14 +53,17 @@ Examples:
   kopt show add_rmsnorm_fp4quant_b128xh2048
   kopt compile mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048 --arch sm_100a,sm_90a
   kopt check mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048
-  kopt bench mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048 --device cuda:0
+  kopt bench mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048
+  kopt profile mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048
   kopt run --kernel add_rmsnorm_fp4quant_b128xh2048
 
 \b
 Exit codes: 0 passed, 1 the candidate fell short, 2 wrong usage, 3 this machine
 lacks something, 70 a bug in kopt, 130 interrupted.
 Every command takes --json: one JSON document on stdout, nothing else.
-State lives under KOPT_HOME (default ~/.kopt)."""
+State lives under KOPT_HOME (default ~/.kopt). KOPT_PROBLEMS, KOPT_JOBS and
+KOPT_SANDBOX are read too, and KOPT_NVCC, KOPT_CXX, KOPT_NCU and CUDA_HOME, which
+name tools that are not found by themselves."""
 
 group = click.version_option(__version__, message="kopt %(version)s")(
     LazyGroup(

@@ -1,5 +1,6 @@
 """The frame of the command line: help, exit codes, one clear line, one JSON document."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,13 @@ def test_help_of_every_command_has_examples_and_json(kopt: Kopt, name: str) -> N
     assert f"  kopt {name}" in ending.stdout
     assert "--problems" in ending.stdout or name == "runs"
     assert "--json" in ending.stdout
+
+
+def test_help_names_every_variable_that_is_read(kopt: Kopt) -> None:
+    settings = (Path(__file__).parents[2] / "config" / "settings.py").read_text("utf-8")
+    names = set(re.findall(r'"(KOPT_[A-Z]+)"', settings))
+    assert names
+    assert [name for name in names if name not in kopt("--help").stdout] == []
 
 
 def test_unknown_command_names_the_nearest(kopt: Kopt) -> None:

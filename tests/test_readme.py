@@ -47,6 +47,10 @@ def test_the_tree_names_every_package_folder() -> None:
     assert packages - set(_tree()) == set()
 
 
+def test_the_tree_names_every_document() -> None:
+    assert set(_tree()["docs"].split(", ")) == {path.stem for path in ROOT.glob("docs/*.md")}
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_files_named_in_a_document_exist(document: str) -> None:
     named = re.findall(

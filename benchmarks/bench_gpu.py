@@ -105,7 +105,7 @@ def baselines(host: Host) -> None:
             candidate=read_candidate(problem.folder / "reference.cu"),
         )
         result = bench_candidate(request, host.device, host.settings)
-        kernel = f"{problem.name}_{problem.workloads[0].name}"
+        kernel = problem.kernel_ids[0]
         if result.comparisons:
             main = result.comparisons[0]
             floor = main.noise_floor
@@ -223,7 +223,7 @@ def _execution(host: Host, candidate: Candidate, kernel: str) -> ExecutionReques
         CompileRequest(problem, workload, candidate, archs=(arch,)), host.settings
     )
     gpu = host.device.gpu
-    if compiled.status is not Status.PASSED or gpu is None:
+    if compiled.status is not Status.PASSED:
         raise SystemExit(f"{candidate.name} does not compile: {compiled.diagnostics}")
     plans = final_plans(make_plans(check, gpu), compiled, gpu, simulated=False)
     name = workload.name

@@ -88,9 +88,7 @@ def profile_candidate(
         InfraError: The machine failed under the work; it may be tried again.
     """
     devices = devices or ProfileDevices()
-    gpu = gpu_for_arch(request.arch)
-    if devices.timing is not None and devices.timing.gpu is not None:
-        gpu = devices.timing.gpu
+    gpu = gpu_for_arch(request.arch) if devices.timing is None else devices.timing.gpu
     request.say(f"compiling for {request.arch}")
     compiled = compile_candidate(
         CompileRequest(

@@ -33,7 +33,6 @@ def measure(settings: Settings, toolchain: FoundToolchain, compile_problem: Prob
     subject = Subject(compile_problem, workload, Candidate(HEADER + BODY), {})
 
     def run(timer: ScriptedTimer) -> MeasuredTime | ExecutionOutcome:
-        assert timer.gpu is not None
         launchable = make_launchable(subject, compiled, timer.gpu)
         return measure_time(launchable, workload_bytes(compile_problem, workload), timer)
 

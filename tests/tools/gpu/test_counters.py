@@ -39,9 +39,7 @@ class Rig:
         self._patch = patch
         compiled = compile_candidate(request_for(problem, HEADER + BODY, "sm_90a"), settings)
         subject = Subject(problem, problem.workload("b8xh64"), Candidate(HEADER + BODY), {})
-        gpu = ScriptedTimer().gpu
-        assert gpu is not None
-        self.launchable: Launchable = make_launchable(subject, compiled, gpu)
+        self.launchable: Launchable = make_launchable(subject, compiled, ScriptedTimer().gpu)
 
     def read(
         self, script: ToolScript | None, read: tuple[LaunchCounters, ...] | ReportError = (READ,)

@@ -87,7 +87,7 @@ def workload_bytes(problem: Problem, workload: Workload) -> ByteModel:
     total_bytes = read_bytes + written_bytes
     flop = evaluate_expression(problem.flops, workload.axes)
     return ByteModel(
-        kernel=f"{problem.name}_{workload.name}",
+        kernel=problem.kernel_id(workload),
         tensors=tensors,
         read_bytes=read_bytes,
         written_bytes=written_bytes,

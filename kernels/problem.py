@@ -89,7 +89,11 @@ class Problem(Record):
     @property
     def kernel_ids(self) -> tuple[str, ...]:
         """The kernel ids `<problem>_<workload>`, in file order."""
-        return tuple(f"{self.name}_{workload.name}" for workload in self.workloads)
+        return tuple(self.kernel_id(workload) for workload in self.workloads)
+
+    def kernel_id(self, workload: Workload) -> str:
+        """Return `<problem>_<workload>`."""
+        return f"{self.name}_{workload.name}"
 
     def tensor(self, name: str) -> TensorSpec:
         """Return the tensor called `name`; KeyError if there is none."""

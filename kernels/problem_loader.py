@@ -73,7 +73,7 @@ def find_kernel(kernel_id: str, extra: Path | None = None) -> tuple[Problem, Wor
     """
     problems = load_problems(extra)
     kernels = {
-        f"{problem.name}_{workload.name}": (problem, workload)
+        problem.kernel_id(workload): (problem, workload)
         for problem in problems.values()
         for workload in problem.workloads
     }

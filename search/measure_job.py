@@ -91,7 +91,7 @@ def _workloads(request: CheckRequest) -> list[Workload]:
 
 def _at(base: BenchRequest, check: CheckResult, workload: Workload) -> BenchRequest:
     """Return the request for one workload; a full check has passed on every one that is claimed."""
-    kernel = f"{base.problem.name}_{workload.name}"
+    kernel = base.problem.kernel_id(workload)
     return replace(base, workload=workload, checked=check.model_copy(update={"kernel": kernel}))
 
 

@@ -23,7 +23,7 @@ class Target:
     @property
     def kernel_id(self) -> str:
         """`<problem>_<workload>`."""
-        return f"{self.problem.name}_{self.workload.name}"
+        return self.problem.kernel_id(self.workload)
 
 
 def find_target(file: Path, kernel_id: str | None, settings: Settings) -> Target:
@@ -67,7 +67,7 @@ def _with_workloads(problem: Problem, parts: Sequence[str]) -> Problem:
     kept = tuple(
         workload
         for workload in problem.workloads
-        if any(part in f"{problem.name}_{workload.name}" for part in parts)
+        if any(part in problem.kernel_id(workload) for part in parts)
     )
     return problem.model_copy(update={"workloads": kept})
 

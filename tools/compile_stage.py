@@ -176,7 +176,7 @@ def _result(
 ) -> CompileResult:
     return CompileResult(
         status=status,
-        kernel=f"{request.problem.name}_{request.workload.name}",
+        kernel=request.problem.kernel_id(request.workload),
         candidate=request.candidate.id,
         diagnostics=diagnostics,
     )

@@ -43,7 +43,7 @@ class Subject:
     @property
     def kernel(self) -> str:
         """Kernel id."""
-        return f"{self.problem.name}_{self.workload.name}"
+        return self.problem.kernel_id(self.workload)
 
     def inputs(self) -> Arrays:
         """Return normal inputs of a fixed seed: for counting and timing, not for judging."""

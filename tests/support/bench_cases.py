@@ -66,7 +66,7 @@ class FakeCompiler:
         passed = status is Status.PASSED
         return CompileResult(
             status=status,
-            kernel=f"{request.problem.name}_{request.workload.name}",
+            kernel=request.problem.kernel_id(request.workload),
             candidate=request.candidate.id,
             builds=(build,) if passed else (),
             diagnostics=() if passed else (Diagnostic(message="expected a ;", line=3),),

@@ -140,7 +140,7 @@ class ScriptedSanitizer:
         )
         return SanitizerResult(
             status=self.status,
-            kernel=f"{request.problem.name}_{request.workload.name}",
+            kernel=request.problem.kernel_id(request.workload),
             candidate=request.candidate.id,
             device=device.name,
             gpu=device.facts,

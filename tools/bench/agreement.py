@@ -106,7 +106,7 @@ def combine(problem: Problem, attempts: Sequence[Attempt]) -> WorkloadEvidence:
     speedups = [one.speedup for one in measurements]
     return WorkloadEvidence(
         workload=first.workload.name,
-        kernel=f"{problem.name}_{first.workload.name}",
+        kernel=problem.kernel_id(first.workload),
         baseline=main.baseline,
         baseline_reason=baseline_reason(main, first.result),
         rejected=first.result.rejected,

@@ -40,7 +40,7 @@ class _Source:
 
     @property
     def kernel(self) -> str:
-        return f"{self.problem.name}_{self.workload.name}"
+        return self.problem.kernel_id(self.workload)
 
 
 def bench_all(request: BenchAllRequest, device: TimingDevice, settings: Settings) -> BenchAllResult:

@@ -32,7 +32,7 @@ def find_faulty(request: TimingRequest, failure: TimingFailure, timer: Timer) ->
     diagnostics = failure.outcome.diagnostics
     said = f" ({diagnostics[0].message})" if diagnostics else ""
     raise InfraError(
-        f"timing {request.problem.name}_{request.workload.name} ended with "
+        f"timing {request.problem.kernel_id(request.workload)} ended with "
         f"{failure.outcome.status}{said}, and no side fails alone; try again"
     )
 

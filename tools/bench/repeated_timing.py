@@ -49,7 +49,7 @@ class CheckedCandidate:
 
     def check_of(self, workload: Workload) -> CheckResult:
         """Return the check as one of `workload`: it covers the whole domain."""
-        return self.check.model_copy(update={"kernel": f"{self.problem.name}_{workload.name}"})
+        return self.check.model_copy(update={"kernel": self.problem.kernel_id(workload)})
 
 
 def time_repeatedly(

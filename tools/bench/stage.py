@@ -179,7 +179,7 @@ def _refuse_wrong_pairs(request: BenchRequest) -> None:
 
 def _refuse_other_check(check: CheckResult, request: CheckRequest, device: TimingDevice) -> None:
     wanted = {
-        "kernel": f"{request.problem.name}_{request.workload.name}",
+        "kernel": request.problem.kernel_id(request.workload),
         "candidate": request.candidate.id,
         "device": device.name,
         "tune": make_plans(request, device.gpu).tune,

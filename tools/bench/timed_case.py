@@ -42,7 +42,7 @@ class TimedCase:
     @property
     def kernel(self) -> str:
         """Kernel id."""
-        return f"{self.problem.name}_{self.workload.name}"
+        return self.problem.kernel_id(self.workload)
 
     @property
     def gpu(self) -> GpuSpec:

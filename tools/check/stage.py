@@ -58,7 +58,7 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
         result = run_cases(batch, device, settings)
     return CheckResult(
         status=result.status,
-        kernel=f"{request.problem.name}_{request.workload.name}",
+        kernel=request.problem.kernel_id(request.workload),
         candidate=request.candidate.id,
         device=device.name,
         level=request.level,

@@ -43,7 +43,7 @@ class FakeCompiler:
         self.request = request
         return CompileResult(
             status=self.status,
-            kernel=f"{request.problem.name}_{request.workload.name}",
+            kernel=request.problem.kernel_id(request.workload),
             candidate=request.candidate.id,
             diagnostics=self.diagnostics,
         )

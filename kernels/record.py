@@ -1,5 +1,6 @@
 """The base of every record that crosses a process, the wire or the disk, and the diagnostic."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -27,3 +28,8 @@ class Diagnostic(Record):
     """The source line and a caret line below it."""
     hint: str | None = None
     """What to do about it."""
+
+
+def because(diagnostics: Sequence[Diagnostic]) -> str:
+    """Return what follows a sentence on a failure: a colon and the first message, if any."""
+    return f": {diagnostics[0].message}" if diagnostics else ""

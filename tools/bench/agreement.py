@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from math import log
 from statistics import median
 
-from kopt.kernels.bench_result import BenchResult, Comparison
+from kopt.kernels.bench_result import BenchResult, Comparison, without_samples
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.promotion_result import PromotionAttempt
 from kopt.kernels.receipt import RepeatedMeasurement, WorkloadEvidence
+from kopt.kernels.record import because
 from kopt.kernels.status import Status, Verdict
 
 from .reference_side import REFERENCE
@@ -61,7 +62,7 @@ def refusal(attempt: Attempt) -> str | None:
     """Return why one measurement alone stops a promotion; None if it does not."""
     result, name = attempt.result, attempt.workload.name
     if result.status is not Status.PASSED:
-        said = f": {result.diagnostics[0].message}" if result.diagnostics else ""
+        said = because(result.diagnostics)
         return f"{name}: {result.status} when it was timed ({attempt.place}){said}"
     main = attempt.main
     if main is None or main.verdict is not Verdict.FASTER:
@@ -132,7 +133,6 @@ def _measurement(attempt: Attempt) -> RepeatedMeasurement:
     outputs, rotation = result.timed_outputs, result.rotation
     if None in (latency, baseline_latency, outputs, rotation, result.seed, main.speedup):
         raise ValueError("a comparison with a verdict has its times, outputs and seed")
-    others = (one.model_copy(update={"log_ratios": ()}) for one in result.comparisons[1:])
     return RepeatedMeasurement.model_validate(
         {
             "process": attempt.process,
@@ -150,7 +150,7 @@ def _measurement(attempt: Attempt) -> RepeatedMeasurement:
             "rotation": rotation,
             "timed_outputs": outputs,
             "state": result.state,
-            "others": tuple(others),
+            "others": without_samples(result).comparisons[1:],
         }
     )
 

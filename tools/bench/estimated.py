@@ -19,6 +19,7 @@ from kopt.kernels.bench_result import (
 from kopt.kernels.byte_model import memory_floor_us, workload_bytes
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.check_result import CheckResult
+from kopt.kernels.record import because
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.check.check_plans import final_plans, make_plans
@@ -102,7 +103,7 @@ def _reference_estimate(
     )
     check = check_candidate(asked, device, settings)
     if check.status is not Status.PASSED:
-        said = f": {check.diagnostics[0].message}" if check.diagnostics else ""
+        said = because(check.diagnostics)
         raise ToolError(f"{path} cannot be compared with: {check.status}{said}")
     return _estimate(asked, check, gpu_for_arch(arch))
 

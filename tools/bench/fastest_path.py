@@ -9,6 +9,7 @@ from statistics import median
 import numpy as np
 
 from kopt.kernels.bench_result import RejectedBaseline
+from kopt.kernels.record import because
 from kopt.tools.check.case_data import CaseData
 from kopt.tools.timer import LibrarySide, TimingFailure, TimingRequest
 
@@ -47,7 +48,7 @@ def sort_paths(
 def timing_rejection(side: LibrarySide, failure: TimingFailure) -> RejectedBaseline:
     """Return why a path that passed its check is not a baseline after all."""
     outcome = failure.outcome
-    said = f": {outcome.diagnostics[0].message}" if outcome.diagnostics else ""
+    said = because(outcome.diagnostics)
     return RejectedBaseline(
         name=side.baseline.name,
         pdl=side.pdl,

@@ -21,6 +21,7 @@ from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.promotion_result import PromotionResult
 from kopt.kernels.receipt import WorkloadEvidence
+from kopt.kernels.record import because
 from kopt.kernels.sanitizer_result import SanitizerResult
 from kopt.kernels.status import Status
 from kopt.tools.check.request import CheckRequest
@@ -145,8 +146,7 @@ def _check(
 def _check_reasons(check: CheckResult) -> tuple[str, ...]:
     if check.status is Status.PASSED:
         return ()
-    said = f": {check.diagnostics[0].message}" if check.diagnostics else ""
-    return (f"the full check ended with {check.status}{said}",)
+    return (f"the full check ended with {check.status}{because(check.diagnostics)}",)
 
 
 def _sanitized(
@@ -173,10 +173,8 @@ def _sanitized(
     reasons: tuple[str, ...] = ()
     if last.status is not Status.PASSED:
         findings = [entry for run in last.runs for entry in run.findings]
-        said = f": {findings[0].message}" if findings else ""
-        reasons = (
-            f"{workloads[len(found) - 1].name}: compute-sanitizer finds {last.status}{said}",
-        )
+        name = workloads[len(found) - 1].name
+        reasons = (f"{name}: compute-sanitizer finds {last.status}{because(findings)}",)
     return result.model_copy(
         update={"status": last.status, "sanitizer": tuple(found), "reasons": reasons}
     )

@@ -11,7 +11,7 @@ from kopt.kernels.bench_result import BaselinePath
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.record import Diagnostic
+from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.status import Status
 from kopt.tools.check.check_plans import cubin_paths, final_plans, make_plans
 from kopt.tools.check.request import CheckRequest
@@ -99,6 +99,5 @@ def reference_path(planned: PlannedSide) -> BaselinePath:
 
 
 def _message(case: TimedCase, status: Status, diagnostics: tuple[Diagnostic, ...]) -> str:
-    said = f": {diagnostics[0].message}" if diagnostics else ""
     path = case.problem.folder / "reference.cu"
-    return f"{path} cannot be a baseline for {case.workload.name}: {status}{said}"
+    return f"{path} cannot be a baseline for {case.workload.name}: {status}{because(diagnostics)}"

@@ -20,6 +20,7 @@ from kopt.kernels.check_result import CheckResult
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.receipt import Receipt, WorkloadEvidence
+from kopt.kernels.record import because
 from kopt.kernels.status import Status
 from kopt.kernels.verify_result import CubinComparison, VerifyResult, WorkloadReproduction
 from kopt.tools.check.request import CheckRequest
@@ -127,7 +128,7 @@ def _compiled(request: VerifyRequest, settings: Settings) -> VerifyResult:
     with tempfile.TemporaryDirectory(dir=parent, prefix="verify-") as empty:
         compiled = compile_candidate(asked, replace(settings, home=Path(empty)))
     found = compare_cubins(receipt, compiled) if compiled.status is Status.PASSED else None
-    said = f": {compiled.diagnostics[0].message}" if compiled.diagnostics else ""
+    said = because(compiled.diagnostics)
     return VerifyResult(
         status=compiled.status,
         reproduction="not_reproduced",

@@ -11,7 +11,7 @@ from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult, RejectedBaseline
 from kopt.kernels.check_result import CheckResult
-from kopt.kernels.record import Diagnostic
+from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.status import Status
 from kopt.tools.check.check_plans import make_plans
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
@@ -26,8 +26,6 @@ from .reference_side import PlannedSide, planned_side
 from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest, TimingDevice
 from .side_by_side import Contest, Timed, time_side_by_side
 from .timed_case import Refused, TimedCase, verify
-
-__all__ = ["BenchRequest", "bench_candidate"]
 
 _SEED_BITS = 48  # exact in every JSON reader
 
@@ -142,10 +140,10 @@ def _failed_baseline(contest: Contest, failure: TimingFailure) -> RejectedBaseli
     side = contest.baselines[place].side if place < len(contest.baselines) else None
     if isinstance(side, LibrarySide):
         return timing_rejection(side, failure)
-    said = failure.outcome.diagnostics
+    outcome = failure.outcome
     raise InfraError(
         f"{'the reference kernel' if side else 'an empty kernel'} fails when it is timed, with "
-        f"{failure.outcome.status}{f': {said[0].message}' if said else ''}"
+        f"{outcome.status}{because(outcome.diagnostics)}"
     )
 
 

@@ -5,6 +5,7 @@ it. No context is created and no profiler started.
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
@@ -25,8 +26,10 @@ from kopt.tools.sandbox.policy import SandboxPolicy
 
 from .views.doctor_view import Finding
 
-EXTRA = "pip install 'kopt-mcp[gpu]'"
-TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cu130"
+PIP = f"{sys.executable} -m pip install"
+"""Another Python's pip would not find the kopt that is installed here, and ask the network."""
+EXTRA = f"{PIP} 'kopt-mcp[gpu]'"
+TORCH = f"{PIP} torch --index-url https://download.pytorch.org/whl/cu130"
 DRIVER_PARAMETERS = Path("/proc/driver/nvidia/params")
 LEAST_CUDA_MAJOR = 13
 """What the driver must speak for the cubins of kopt's compiler; driver 580 is the first."""
@@ -64,7 +67,7 @@ def package_findings(find: FindDistribution = distribution) -> Iterator[Finding]
         find,
         "CuTe DSL",
         "nvidia-cutlass-dsl",
-        "pip install nvidia-cutlass-dsl; else FlashInfer's CuTe paths are no baselines",
+        f"{PIP} nvidia-cutlass-dsl; else FlashInfer's CuTe paths are no baselines",
     )
 
 

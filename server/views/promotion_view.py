@@ -10,7 +10,7 @@ from kopt.kernels.promotion_result import PromotionResult
 from kopt.kernels.receipt import WorkloadEvidence
 from kopt.kernels.status import Status
 
-from .bench_words import SPEEDUPS, ratio_digits
+from .bench_words import SPEEDUPS, percent, ratio_digits
 from .diagnostics import advice_text, diagnostics_text, short_id
 
 _WORDS = {
@@ -95,7 +95,7 @@ def _attempts(result: PromotionResult) -> Table:
             str(one.allocation),
             "-" if one.speedup is None else f"{one.speedup:.3f}x",
             interval,
-            "-" if one.noise_threshold is None else f"{one.noise_threshold:.2%}",
+            "-" if one.noise_threshold is None else percent(one.noise_threshold),
             (one.status if one.verdict is None else one.verdict).replace("_", " "),
             one.baseline or "-",
         )

@@ -3,8 +3,9 @@
 A kernel must be a function of its arguments that ends by itself. State that outlives a launch,
 calls out of the module and instructions that stall or read the wall clock are refused. Traps (which
 cooperative groups' grid barrier contains) are flagged here and refused by the compile stage unless
-the launch is cooperative; reads of the SM's cycle counter are only flagged. This is not a proof of
-good behaviour: what a kernel does with its arguments is for the check stage.
+the launch is cooperative; reads of the SM's cycle counter, prefetches and cache policies that keep
+lines are only flagged. This is not a proof of good behaviour: what a kernel does with its arguments
+is for the check stage.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,10 @@ _REFUSED: Mapping[ScreenClass, tuple[str, str]] = {
         "declare constant tables __constant__, keep everything else in tensors or declared "
         "scratch, and use fast-math functions (__sinf) instead of precise ones",
     ),
+    "constant_address": (
+        "takes the address of a constant variable, through which it could be written",
+        "read constant variables by name and index; a pointer to one is not needed",
+    ),
     "sleep": ("contains a sleep", "remove __nanosleep(); wait with barriers or mbarriers"),
     "wall_clock": ("reads the global timer", "kopt measures time; remove the reads"),
 }
@@ -33,6 +38,9 @@ _REFUSED: Mapping[ScreenClass, tuple[str, str]] = {
 _FLAGGED: Mapping[ScreenClass, str] = {
     "stop": "contains a trap or breakpoint: a launch that reaches it crashes",
     "clock": "reads the cycle counter",
+    "cache_policy": "asks the caches to keep some lines longer than others: a time may depend on "
+    "what earlier calls left there",
+    "prefetch": "fetches data into a cache ahead of its use",
 }
 
 

@@ -17,9 +17,13 @@ from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy
 
+from .constant_slots import constant_slots
+from .l2_requests import Request, cache_requests
 from .toolchain import FoundToolchain
 
-ScreenClass = Literal["stop", "sleep", "wall_clock", "clock", "module_state"]
+ScreenClass = (
+    Literal["stop", "sleep", "wall_clock", "clock", "module_state", "constant_address"] | Request
+)
 
 _OUTPUT_LIMIT_BYTES = 256 << 20
 _BY_WIDTH = {"LDG": "ldg", "STG": "stg"}
@@ -95,7 +99,8 @@ def parse_nvdisasm(text: str) -> tuple[SassFunction, ...]:
     Raises:
         ValueError: `text` is not its [metadata, functions].
     """
-    _metadata, functions = cast(tuple[Any, list[dict[str, Any]]], json.loads(text))
+    metadata, functions = cast(tuple[Any, list[dict[str, Any]]], json.loads(text))
+    major = int(metadata["SM"]["version"]["major"])
     sections: dict[str, list[tuple[str, str]]] = {}
     name = ""
     for function in functions:
@@ -105,7 +110,7 @@ def parse_nvdisasm(text: str) -> tuple[SassFunction, ...]:
             (str(entry["opcode"]), str(entry.get("operands", "")))
             for entry in function["sass-instructions"]
         )
-    return tuple(_function(name, sections[name]) for name in sorted(sections))
+    return tuple(_function(name, sections[name], major) for name in sorted(sections))
 
 
 def instruction_class(opcode: str) -> str | None:
@@ -129,13 +134,18 @@ def _width(modifiers: str) -> str:
     return "32"
 
 
-def _function(name: str, instructions: list[tuple[str, str]]) -> SassFunction:
+def _function(name: str, instructions: list[tuple[str, str]], major: int) -> SassFunction:
+    slots = constant_slots(major)
+    constant_address = f"c[0x0][{slots.constant_address:#x}]"
     while instructions and instructions[-1][0] == "NOP":
         instructions.pop()
     classes = (instruction_class(opcode) for opcode, _ in instructions)
     screened: set[ScreenClass] = {
         found for opcode, operands in instructions for found in _screen_classes(opcode, operands)
     }
+    if any(constant_address in operands for _, operands in instructions):
+        screened.add("constant_address")
+    screened |= cache_requests(instructions, slots.descriptor)
     return SassFunction(
         name=name,
         instructions=len(instructions),

@@ -3,11 +3,14 @@
 nvdisasm takes 0.35 s to start, as long as the rest of a compile; this takes a millisecond. It is no
 disassembler: it knows the operation of an instruction word and the width of a global access, on
 compute capability 9.0 and 10.0, and answers only if nothing in the module asks for a closer look.
-An unknown opcode, a constant bank or a special register beyond the harmless ones: nvdisasm decides.
+An unknown opcode, a constant bank or a special register beyond the harmless ones, a descriptor of
+memory that is not plainly the driver's: nvdisasm decides.
 
 An instruction has 16 bytes. Bits 0 to 11 are the operation, bits 54 to 58 the bank of a constant
 load, bits 72 to 79 the special register of S2R and its kin, bits 73 to 75 the width of a global
-access. No other operation of the table can have a constant operand.
+access. No other operation of the table can have a constant operand. Bits 38 on (37 of LDCU) are
+the offset of a constant load, bits 16 to 23 the destination, bits 84 to 86 the priority in L1 and,
+of accesses of 32 bytes, bits 81 and 82 that in L2.
 
 Source: the output of `nvdisasm -hex` of CUDA 13.2, over sources that use each operation; the tests
 hold this table against nvdisasm.
@@ -18,6 +21,7 @@ import struct
 from collections import Counter
 from collections.abc import Mapping
 
+from .constant_slots import ConstantSlots, constant_slots
 from .cubin import CubinFacts
 from .sass import SassFunction, instruction_class
 
@@ -42,7 +46,7 @@ LEA 211 811 c11 / LEPC 94e / LOP3 212 812 c12 / MATCH 3a1 / MEMBAR 992 / MOV 202
 MUFU 308 908 / NOP 918 / P2R 803 / PLOP3 81c / POPC 309 d09 / PREEXIT 82d / PRMT 216 816 /
 QSPC 3aa / R2P 804 / R2UR 2ca / REDG 98e 9a6 / REDUX 3c4 / RET 950 / S2R 919 / S2UR 9c3 /
 SEL 207 807 / SGXT 81a / SHF 219 419 819 / SHFL 389 589 989 f89 / ST 985 / STG 97f 986 /
-STL 387 / STS 388 988 / STSM 844 / SYNCS 5a7 5b2 9a7 9b1 / UBLKCP 3ba / UBLKPF 3bc /
+STL 387 / STS 388 988 / STSM 844 / SYNCS 5a7 5b2 9a7 9b1 / UBLKCP 3ba /
 UBLKRED 3bb / UCGABAR_ARV 9c7 / UCGABAR_WAIT dc7 / UFLO 2bd / UIADD3 290 890 /
 UIMAD 2a4 2a5 8a5 / UISETP 28c 88c / ULDC ab9 abb / ULEA 291 / ULOP3 892 / UMOV 882 c82 /
 UPOPC 2bf / UPRMT 896 / USEL 287 / USHF 899 / UTMACCTL 9b9 / UTMACMDFLUSH 9b7 / UTMALDG 5b4 /
@@ -55,6 +59,19 @@ _WIDE_ACCESSES = {0x97E: "LDG.256", 0x97F: "STG.256"}
 _CONSTANT_LOADS = frozenset({"LDC", "LDCU", "ULDC"})
 # Parameters, the kernel's own jump tables, and __constant__ variables; 4 is the address bank.
 _HARMLESS_BANKS = frozenset({0, 2, 3})
+# Where the number of the descriptor's register stands, 6 bits. A copy by a TMA unit has a
+# descriptor only if bit 76 is set; that is left to nvdisasm.
+_DESCRIPTOR_BITS: Mapping[str, int] = {
+    **dict.fromkeys(("LD", "LDG"), 32),
+    **dict.fromkeys(("ATOM", "ATOMG", "LDGSTS", "REDG", "ST", "STG"), 64),
+}
+_BY_TMA = ("UBLK", "UTMA")
+_TO_UNIFORM = re.compile(r"U(?!BLK|TMA|CGABAR|ISETP)|LDCU|R2UR|S2UR|CREDUX|VOTEU")
+_HAS_DESCRIPTOR_BIT = ("LD", "ST")  # bit 76, as of copies by a TMA unit
+_SWAP_FORMS = 3  # compare-and-swap, whose opcodes begin with 3, names none
+_LDCU = 0x7AC
+_KEEP_L1 = 2
+_FIRST_OUT_L2, _NORMAL_L2 = 0, 1
 _REGISTER_READS = frozenset({"S2R", "S2UR", "CS2R"})
 # Lane, thread and block indices, the shared window, the lane mask, SM and cluster ids, zero.
 _HARMLESS_REGISTERS = frozenset(
@@ -68,12 +85,14 @@ def read_instructions(facts: CubinFacts, arch: str) -> tuple[SassFunction, ...] 
     What it returns is what `sass.disassemble` would: no function in it has anything that the
     screen asks about.
     """
-    if not _KNOWN_ARCHS.fullmatch(arch):
+    known = _KNOWN_ARCHS.fullmatch(arch)
+    if not known:
         return None
+    slots = constant_slots(int(known[1]) // 10)
     opcodes = _opcodes()
     functions: list[SassFunction] = []
     for name, code in facts.code.items():
-        operations = _operations(code, opcodes)
+        operations = _operations(code, opcodes, slots)
         if operations is None:
             return None
         while operations and operations[-1] == "NOP":
@@ -91,15 +110,20 @@ def read_instructions(facts: CubinFacts, arch: str) -> tuple[SassFunction, ...] 
     return tuple(functions)
 
 
-def _operations(code: bytes, opcodes: Mapping[int, str]) -> list[str] | None:
+def _operations(code: bytes, opcodes: Mapping[int, str], slots: ConstantSlots) -> list[str] | None:
     operations: list[str] = []
+    descriptors: set[int] = set()  # uniform registers that hold the driver's, by place in the code
     for low, high in struct.iter_unpack("<QQ", code):
         opcode = low & _OPERATION_BITS
         operation = opcodes.get(opcode)
         if operation is None:
             return None
-        if operation in _CONSTANT_LOADS and (low >> 54) & 0x1F not in _HARMLESS_BANKS:
+        if operation in _CONSTANT_LOADS and not _is_harmless_load(low, slots):
             return None
+        if not _has_plain_caching(operation, opcode, (low, high), descriptors):
+            return None
+        if _TO_UNIFORM.match(operation):
+            _follow_write(operation, (low, high), slots, descriptors)
         if operation in _REGISTER_READS and (high >> 8) & 0xFF not in _HARMLESS_REGISTERS:
             return None
         if opcode in _WIDE_ACCESSES:
@@ -111,6 +135,55 @@ def _operations(code: bytes, opcodes: Mapping[int, str]) -> list[str] | None:
             operation = f"{operation}.{_WIDTHS[width]}"
         operations.append(operation)
     return operations
+
+
+def _constant(low: int) -> tuple[int, int]:
+    """Return bank and offset of a constant load."""
+    first = 37 if low & _OPERATION_BITS == _LDCU else 38
+    return (low >> 54) & 0x1F, (low >> first) & 0xFFFF
+
+
+def _follow_write(
+    operation: str, word: tuple[int, int], slots: ConstantSlots, descriptors: set[int]
+) -> None:
+    """Bring up to date which pairs of uniform registers hold the driver's descriptor."""
+    low, high = word
+    first = (low >> 16) & 0xFF
+    descriptors -= set(range(first - 1, first + _registers(operation, high)))
+    if operation in _CONSTANT_LOADS and _constant(low) == (0, slots.descriptor):
+        descriptors.add(first)
+
+
+def _registers(operation: str, high: int) -> int:
+    """Return how many uniform registers an operation writes, at most."""
+    if operation in _CONSTANT_LOADS:
+        return {5: 2, 6: 4}.get((high >> 9) & 7, 1)
+    return 2 if operation == "UIMAD" else 1
+
+
+def _is_harmless_load(low: int, slots: ConstantSlots) -> bool:
+    bank, offset = _constant(low)
+    return bank in _HARMLESS_BANKS and (bank, offset) != (0, slots.constant_address)
+
+
+def _has_plain_caching(
+    operation: str, opcode: int, word: tuple[int, int], descriptors: set[int]
+) -> bool:
+    """Return whether an instruction asks nothing of the caches but to evict its data early."""
+    low, high = word
+    if operation.startswith(_BY_TMA):
+        return not (high >> 12) & 1
+    if operation == "CCTL":  # with an address, it fetches ahead or sets a priority
+        return not (high >> 8) & 1
+    place = _DESCRIPTOR_BITS.get(operation)
+    if place is None or opcode >> 8 == _SWAP_FORMS:
+        return True
+    if operation in _HAS_DESCRIPTOR_BIT and not (high >> 12) & 1:
+        return True
+    if opcode in _WIDE_ACCESSES and (high >> 17) & 3 not in (_FIRST_OUT_L2, _NORMAL_L2):
+        return False
+    register = ((low | high << 64) >> place) & 0x3F
+    return (high >> 20) & 7 != _KEEP_L1 and register in descriptors
 
 
 def _opcodes() -> dict[int, str]:

@@ -1,0 +1,82 @@
+"""What kernels ask of the caches: policies that keep lines and prefetches are told, no more."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.tools.cuda.cubin import read_cubin
+from kopt.tools.cuda.cubin_screen import screen_cubin
+from kopt.tools.cuda.sass import SassFunction, disassemble
+from kopt.tools.cuda.sass_reader import read_instructions
+from kopt.tools.cuda.toolchain import FoundToolchain
+from support.cuda_sources import cubin_of
+
+SOURCE = Path(__file__).with_name("cache_requests.cu").read_text("utf-8")
+ARCHS = pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+
+
+def _functions(
+    source: str, settings: Settings, toolchain: FoundToolchain, arch: str
+) -> tuple[SassFunction, ...]:
+    functions = disassemble(cubin_of(source, settings, arch), toolchain, settings)
+    assert functions is not None
+    return functions
+
+
+@ARCHS
+def test_policies_that_keep_lines_and_prefetches_are_flagged_and_others_are_not(
+    arch: str, settings: Settings, toolchain: FoundToolchain
+) -> None:
+    found = {f.name: f.screened for f in _functions(SOURCE, settings, toolchain, arch)}
+    assert len(found) > 15
+    for name, screened in found.items():
+        expected: set[str] = {"cache_policy"} if "keeps" in name else set()
+        if "fetches" in name:
+            expected |= {"prefetch"}
+        assert screened == expected, name
+
+
+@ARCHS
+def test_the_reader_of_machine_code_takes_only_kernels_without_such_requests(
+    arch: str, settings: Settings
+) -> None:
+    facts = read_cubin(cubin_of(SOURCE, settings, arch))
+    read: set[str] = set()
+    for name, code in facts.code.items():
+        alone = replace(facts, code={name: code})
+        if read_instructions(alone, arch) is not None:
+            read.add(name)
+    assert not [name for name in read if not name.startswith("plain_")]
+    assert {"plain_streaming", "plain_modes", "plain_branches", "plain_tile"} <= read
+
+
+def test_a_flag_says_what_it_means_for_times_and_refuses_nothing(
+    settings: Settings, toolchain: FoundToolchain
+) -> None:
+    cubin = cubin_of(SOURCE, settings, "sm_90a")
+    screening = screen_cubin(read_cubin(cubin), disassemble(cubin, toolchain, settings))
+    assert screening.refused == ()
+    (policy,) = [text for text in screening.flagged if text.startswith("kernel keeps_given ")]
+    assert "a time may depend on what earlier calls left" in policy
+
+
+@ARCHS
+def test_a_kernel_that_could_write_constant_variables_is_refused(
+    arch: str, settings: Settings, toolchain: FoundToolchain
+) -> None:
+    source = """
+__constant__ int kept[64] = {1};
+extern "C" __global__ void hidden(int* o, int n) {
+  unsigned long long place;
+  asm volatile("cvta.const.u64 %0, kept;" : "=l"(place));
+  o[0] = reinterpret_cast<int*>(place)[n]++;
+}
+extern "C" __global__ void indexed(int* o, int n) { o[0] = kept[n] + kept[3]; }
+"""
+    cubin = cubin_of(source, settings, arch)
+    facts = read_cubin(cubin)
+    assert read_instructions(facts, arch) is None
+    (refusal,) = screen_cubin(facts, disassemble(cubin, toolchain, settings)).refused
+    assert refusal.message.startswith("kernel hidden takes the address of a constant variable")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from kopt.config.errors import ToolError
 from kopt.kernels.verify_result import Reproduction
 from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice
@@ -53,6 +54,9 @@ def command(session: Session, options: VerifyOptions) -> int:
 
     Without a GPU the receipt is still read and its binary compiled again and compared.
     """
+    if options.receipt.suffix == ".cu":
+        beside = options.receipt.with_suffix(".receipt.json")
+        raise ToolError(f"{options.receipt} is a source; name its receipt: {beside}")
     receipt = read_receipt(options.receipt)
     problem = problem_of(receipt, session.settings)
     choice = DeviceChoice(options.device)

@@ -126,6 +126,12 @@ def test_an_unusable_receipt_is_wrong_usage(
     assert said in ending.document["message"]
 
 
+def test_a_winner_s_source_is_answered_with_its_receipt(kopt: Kopt, receipt_path: Path) -> None:
+    ending = kopt("verify", receipt_path.with_name("b8xh64.sm_90a.cu"))
+    assert ending.code == ExitCode.USAGE
+    assert ending.stderr.strip().endswith(f"is a source; name its receipt: {receipt_path}")
+
+
 def test_a_receipt_of_a_problem_that_is_not_here_is_wrong_usage(
     kopt: Kopt, receipt_path: Path
 ) -> None:

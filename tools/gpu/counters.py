@@ -66,20 +66,12 @@ def read_counters(
     if ncu is None:
         return _unavailable(f"Nsight Compute (ncu) not found: {HOW_TO_GET_NCU}")
     lined = launchable.lined_cubin(settings)
-    subject = launchable.subject
-    shot = OneShot(
-        problem=subject.problem,
-        workload=subject.workload,
-        plan=launchable.plan,
-        cubin=lined or launchable.cubin,
-        inputs=subject.inputs(),
-        device_uuid=facts.uuid,
-    )
+    shot = OneShot(launchable, lined or launchable.cubin, facts.uuid)
     examination = Examination(
         tool=ncu,
         arguments=lambda scratch: ncu_arguments(launchable.plan, scratch),
         outputs=(_REPORT,),
-        keep_in=report_folder(settings, subject.kernel, subject.candidate.id, launchable.defines),
+        keep_in=report_folder(launchable, settings),
         prefix="",
         wall_s=LIMIT_S,
     )

@@ -9,13 +9,13 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings, ensure_folder
-from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.problem import Problem, Workload
 from kopt.tools.device import Arrays
+from kopt.tools.launchable import Launchable
 from kopt.tools.sandbox.ladder import available_level, run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
 from kopt.tools.scratch_folder import scratch_folder
@@ -40,13 +40,15 @@ _OUTPUT_BYTES = 1 << 20
 class OneShot:
     """What is run."""
 
-    problem: Problem
-    workload: Workload
-    plan: LaunchPlan
+    launchable: Launchable
     cubin: bytes
     """With lines where there is such a cubin (tools/cuda/line_cubin.py)."""
-    inputs: Arrays
     device_uuid: str
+
+    @cached_property
+    def inputs(self) -> Arrays:
+        """The subject's, made once for all runs."""
+        return self.launchable.subject.inputs()
 
 
 @dataclass(frozen=True)
@@ -104,22 +106,24 @@ def examine(shot: OneShot, examination: Examination, settings: Settings) -> Exam
         return _keep(run, folder, examination)
 
 
-def report_folder(settings: Settings, kernel: str, candidate: str, defines: str) -> Path:
+def report_folder(launchable: Launchable, settings: Settings) -> Path:
     """Return where reports on a candidate are kept; later ones replace earlier ones.
 
     Raises:
         SetupError: KOPT_HOME cannot be written.
     """
-    name = f"{candidate[:12]}{'-' if defines else ''}{defines}"
-    return ensure_folder(settings.reports.absolute() / kernel / name)
+    subject, defines = launchable.subject, launchable.defines
+    name = f"{subject.candidate.id[:12]}{'-' if defines else ''}{defines}"
+    return ensure_folder(settings.reports.absolute() / subject.kernel / name)
 
 
 def _write_request(shot: OneShot, folder: Path) -> None:
+    subject = shot.launchable.subject
     request = OneShotRequest(
         device_uuid=shot.device_uuid,
-        problem=shot.problem,
-        workload=shot.workload,
-        plan=shot.plan,
+        problem=subject.problem,
+        workload=subject.workload,
+        plan=shot.launchable.plan,
         inputs=write_arrays(folder, INPUTS_FILE, shot.inputs.items()),
     )
     (folder / CUBIN_FILE).write_bytes(shot.cubin)

@@ -115,17 +115,9 @@ def _runs(
     if program is None:
         reason = f"no whole compute-sanitizer found: {HOW_TO_GET_SANITIZER}"
         return tuple(_unavailable(tool, reason) for tool in request.tools)
-    lined = launchable.lined_cubin(settings)
-    subject = launchable.subject
-    shot = OneShot(
-        problem=subject.problem,
-        workload=subject.workload,
-        plan=launchable.plan,
-        cubin=lined or launchable.cubin,
-        inputs=subject.inputs(),
-        device_uuid=device.facts.uuid,
-    )
-    folder = report_folder(settings, subject.kernel, subject.candidate.id, launchable.defines)
+    cubin = launchable.lined_cubin(settings) or launchable.cubin
+    shot = OneShot(launchable, cubin, device.facts.uuid)
+    folder = report_folder(launchable, settings)
     runs: list[SanitizerRun] = []
     for tool in request.tools:
         if request.progress is not None:
@@ -197,16 +189,15 @@ def _judge(tool: SanitizerTool, examined: Examined, limit_s: float) -> Sanitizer
 
 def _why_not_judged(examined: Examined, found: Findings, reported: int | None) -> str | None:
     answer = examined.answer
+    last = (examined.printed.strip().splitlines() or ["no output"])[-1][:200]
     if found.trouble is not None:
         return f"compute-sanitizer: {found.trouble}"
     if answer is not None and answer.fault is not None:
         return f"the plan ended with {answer.fault.code} ({answer.fault.message}), unexplained"
     if reported is None:
-        last = examined.printed.strip().splitlines()[-1:] or ["no output"]
-        return f"compute-sanitizer ended without a summary: {last[0][:200]}"
+        return f"compute-sanitizer ended without a summary: {last}"
     if answer is None or answer.calls == 0:
-        last = examined.printed.strip().splitlines()[-1:] or ["no output"]
-        return f"the plan was not run to its end: {last[0][:200]}"
+        return f"the plan was not run to its end: {last}"
     if reported > found.harmless:
         return f"compute-sanitizer counts {reported} errors that kopt cannot read; see the log"
     return None

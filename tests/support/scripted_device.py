@@ -19,7 +19,8 @@ from kopt.tools.gpu.worker_policy import WorkerSpec
 from kopt.tools.gpu.worker_pool import WorkerPool
 from kopt.tools.gpu.worker_process import WorkerProcess
 from kopt.tools.timer import CandidateSide, LibraryRun, LibrarySide, Side, TimingRequest
-from support.scripted_gpu import ENGINE, FACTS
+from support.bench_results import H100
+from support.scripted_gpu import ENGINE
 from support.tiny_problem import tiny_candidate
 
 INPUTS: Arrays = {
@@ -43,13 +44,13 @@ class ScriptedDevice:
 
     def __post_init__(self) -> None:
         """Bring the parts together; nothing is started."""
-        self.lock = TicketLock(FACTS.uuid, self.locks)
+        self.lock = TicketLock(H100.uuid, self.locks)
         self.device = self.another()
 
     def another(self, on_wait: Callable[[str], None] | None = None) -> CudaDevice:
         """Return a second device for the same GPU, as another process would have it."""
-        gpu = FoundGpu(FACTS, load_gpus()["H100"])
-        start = StartRequest(device_uuid=FACTS.uuid)
+        gpu = FoundGpu(H100, load_gpus()["H100"])
+        start = StartRequest(device_uuid=H100.uuid)
         pool = WorkerPool(self._make, lambda: start)
         return CudaDevice(gpu, pool, self.lock, on_wait or self.waits.append)
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kopt.kernels.device_facts import DeviceFacts
 from kopt.tools.device import Arrays
 from kopt.tools.gpu.array_file import read_arrays, write_arrays
 from kopt.tools.gpu.messages import (
@@ -40,17 +39,6 @@ from kopt.tools.timer import EmptySide, LibrarySide, Replays, Side, SideFacts, T
 
 ENGINE = "support.scripted_gpu:ScriptedGpu"
 MISTAKEN_ENGINE = "support.scripted_gpu:MistakenGpu"
-FACTS = DeviceFacts(
-    index=0,
-    uuid="GPU-scripted",
-    name="NVIDIA H100 80GB HBM3",
-    compute_capability=(9, 0),
-    sm_count=132,
-    l2_bytes=50 << 20,
-    memory_bytes=80 << 30,
-    driver_version="580.0",
-    cuda_version="13.0",
-)
 SETS = 2
 
 

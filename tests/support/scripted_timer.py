@@ -12,14 +12,10 @@ import numpy as np
 
 from kopt.config.gpu_specs import GpuSpec, load_gpus
 from kopt.kernels.device_facts import DeviceFacts
-from kopt.kernels.oracle import load_oracle
 from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.problem import Problem
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.row_rotation import rotate_outputs
 from kopt.kernels.status import Status
-from kopt.tools.check.case_data import CaseData
-from kopt.tools.check.reference import make_reference
 from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.timer import (
     CandidateSide,
@@ -37,19 +33,17 @@ from kopt.tools.timer import (
     TimingSession,
 )
 
-from .synthetic_check import CANDIDATE, NumpyDevice, Spoil, leave_right, right_outputs
-
-FACTS = DeviceFacts(
-    index=0,
-    uuid="GPU-scripted",
-    name="NVIDIA H100 80GB HBM3",
-    compute_capability=(9, 0),
-    sm_count=132,
-    l2_bytes=52428800,
-    memory_bytes=80 << 30,
-    driver_version="580.0",
-    cuda_version="13.0",
+from .bench_results import H100
+from .synthetic_check import (
+    CANDIDATE,
+    NumpyDevice,
+    Spoil,
+    case_of,
+    leave_right,
+    right_outputs,
 )
+
+FACTS = H100.model_copy(update={"uuid": "GPU-scripted"})
 SETS = 8
 """Buffer sets, unless a script has others."""
 
@@ -121,8 +115,8 @@ class ScriptedTimer:
     replayed: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     """Sequences of all sessions."""
     collected_after: list[int] = field(default_factory=list[int])
-    collected_places: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     """Count of replay sequences at each collection, within its session."""
+    collected_places: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     library_runs: list[LibraryRun] = field(default_factory=list[LibraryRun])
     executions: list[ExecutionRequest] = field(default_factory=list[ExecutionRequest])
 
@@ -287,13 +281,6 @@ class ScriptedSession:
             library="scripted 1.0",
             allocations=script.allocations,
         )
-
-
-def case_of(problem: Problem, inputs: Arrays) -> CaseData:
-    """Return inputs and references, by running the oracle on the inputs."""
-    expected = load_oracle(problem).expected(inputs, {})
-    references = {name: make_reference(problem, name, entry) for name, entry in expected.items()}
-    return CaseData(inputs, references)
 
 
 def _execution(run: LibraryRun) -> ExecutionRequest:

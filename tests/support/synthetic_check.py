@@ -8,17 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.dtypes import numpy_dtype
+from kopt.kernels.oracle import load_oracle
 from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.problem import Problem, TensorSpec, Workload
+from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
 from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseData, CaseKey, make_case_data
 from kopt.tools.check.judge import Judgement, judge
+from kopt.tools.check.reference import make_reference
 from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
 
 ORACLE = dedent(
@@ -131,9 +132,6 @@ def checked(problem: Problem, regime: str = "normal", seed: int = 1) -> Checked:
 
 def right_outputs(problem: Problem, data: CaseData, poison: int) -> Arrays:
     """Return fresh correctly rounded outputs over a buffer of `poison` or of old values."""
-    from kopt.kernels.dtypes import numpy_dtype
-    from kopt.kernels.problem import storage_shape
-
     outputs: Arrays = {}
     for name, reference in data.references.items():
         spec = problem.tensor(name)
@@ -184,18 +182,14 @@ class NumpyDevice:
         if self.status is not Status.PASSED:
             return ExecutionOutcome(self.status)
         problem = request.program.problem
-        outputs = right_outputs(problem, _data_of(request), request.poison)
+        data = case_of(problem, request.inputs)
+        outputs = right_outputs(problem, data, request.poison)
         self.spoil(request, outputs)
         return ExecutionOutcome(Status.PASSED, outputs=outputs, sandbox="plain")
 
 
-def _data_of(request: ExecutionRequest) -> CaseData:
-    """Return references for the request's own inputs, by running the oracle on them."""
-    from kopt.kernels.oracle import load_oracle
-    from kopt.tools.check.reference import make_reference
-
-    problem = request.program.problem
-    inputs: dict[str, npt.NDArray[Any]] = request.inputs
+def case_of(problem: Problem, inputs: Arrays) -> CaseData:
+    """Return inputs and references, by running the oracle on the inputs."""
     expected = load_oracle(problem).expected(inputs, {})
     references = {name: make_reference(problem, name, entry) for name, entry in expected.items()}
     return CaseData(inputs, references)

@@ -103,7 +103,7 @@ def test_another_gpu_of_the_same_model_may_reproduce_and_is_noted(promoted: Prom
     result = promoted.verify(_us(4.0, facts=facts))
     assert result.reproduction == "reproduced"
     assert result.notes == (
-        "driver 590.1; receipt: 580.0",
+        f"driver 590.1; receipt: {FACTS.driver_version}",
         "another NVIDIA H100 80GB HBM3 than the receipt's",
     )
 

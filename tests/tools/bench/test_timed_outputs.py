@@ -11,8 +11,8 @@ from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.device import Arrays
 from support.bench_cases import CANDIDATE, FakeCompiler
-from support.scripted_timer import QUIET, SETS, Script, ScriptedTimer, case_of
-from support.synthetic_check import right_outputs
+from support.scripted_timer import QUIET, SETS, Script, ScriptedTimer
+from support.synthetic_check import case_of, right_outputs
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from kopt.kernels.status import Status
 from kopt.tools.device import Device
 from kopt.tools.gpu.ticket_lock import TicketLock
 from kopt.tools.timer import Timer, TimingFailure
+from support.bench_results import H100
 from support.scripted_device import INPUTS, ScriptedDevice, plan, side
-from support.scripted_gpu import FACTS, MISTAKEN_ENGINE
+from support.scripted_gpu import MISTAKEN_ENGINE
 
 BOUND_S = 60.0
 
@@ -31,7 +32,7 @@ def test_device_is_named_and_described_before_any_worker_starts(scripted: Script
     device: Device = scripted.device
     timer: Timer = scripted.device
     assert device.gpu is not None
-    assert (device.name, device.gpu.arch, timer.facts) == ("cuda:0", "sm_90a", FACTS)
+    assert (device.name, device.gpu.arch, timer.facts) == ("cuda:0", "sm_90a", H100)
     assert scripted.workers == []
 
 
@@ -198,5 +199,5 @@ def test_interrupt_frees_the_gpu_and_ends_the_worker(scripted: ScriptedDevice) -
     ):
         raise KeyboardInterrupt
     assert not scripted.workers[0].is_alive
-    assert TicketLock(FACTS.uuid, scripted.locks).holder() is None
+    assert TicketLock(H100.uuid, scripted.locks).holder() is None
     assert scripted.execute().status is Status.PASSED

@@ -1,7 +1,9 @@
 """Measuring in one open session: blocks of pairs until the verdict stands or the pairs run out.
 
 It replays and counts; it knows sides by their places only and judges no outputs: `inspect` does,
-which is given the outputs of one timed replay that nobody can foresee, and of the last.
+which is given the outputs of one replay that nobody can foresee, and of the last. The former ends a
+block that is broken off for it and does not count: were it always the last of a block, whoever
+counts replays could tell it from those before.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,7 +79,7 @@ class Measurement:
 
 
 Inspect = Callable[[SetOutputs], bool]
-"""Judge the outputs of one timed replay of the candidate; False ends the measurement."""
+"""Judge the outputs of one replay of the candidate; False ends the measurement."""
 
 
 def measure(
@@ -90,7 +92,7 @@ def measure(
     """
     run = _Run(session, sides, limits)
     target: int | None = limits.min_pairs
-    # Any block of the first step but its last: that one is inspected anyway, if it is the last.
+    # Behind any block of the first step but its last: that one is inspected anyway.
     planned = -(-limits.min_pairs // PAIRS_PER_BLOCK)
     chosen = int(run.rng.integers(planned - 1))
     while target is not None:
@@ -136,18 +138,30 @@ class _Run:
                 self.ended = "disturbed"
                 return None
             is_chosen = self.found.blocks == chosen
-            ends = is_chosen or missing <= PAIRS_PER_BLOCK
-            failure = self._replay(main.candidate if ends else None)
+            failure = self._replay(main.candidate if missing <= PAIRS_PER_BLOCK else None)
+            if failure is None:
+                self._drop_settled()
+                failure = self._look(inspect) if is_chosen else None
             if failure is not None:
                 return failure
-            self._drop_settled()
-            if is_chosen:
-                outputs = self._session.collect(self._sample())
-                if isinstance(outputs, TimingFailure):
-                    return outputs
-                if not inspect(outputs):
-                    self.ended = "refused"
-                    return None
+            if self.ended is not None:
+                return None
+        return None
+
+    def _look(self, inspect: Inspect) -> TimingFailure | None:
+        """Inspect any of the candidate's replays of a block; the block ends with it."""
+        candidate = self._sides.main.candidate
+        sequence = make_block(self._pairings, self.rng, self._sides.empty).sequence
+        places = [place for place, side in enumerate(sequence) if side == candidate]
+        last: int = places[int(self.rng.integers(len(places)))]
+        replays = self._session.replay(sequence[: last + 1])
+        if isinstance(replays, TimingFailure):
+            return replays
+        outputs = self._session.collect(self._sample())
+        if isinstance(outputs, TimingFailure):
+            return outputs
+        if not inspect(outputs):
+            self.ended = "refused"
         return None
 
     def _sample(self) -> tuple[int, ...]:

@@ -77,6 +77,26 @@ def test_nobody_can_tell_which_replay_is_looked_at(problem: Problem) -> None:
     assert len(points) > 15
 
 
+def test_the_replay_that_is_looked_at_may_be_any_of_a_block(problem: Problem) -> None:
+    lengths: set[int] = set()
+    counts: set[int] = set()
+    for seed in range(40):
+        timer, session = _session(problem, Script(noise=QUIET))
+        measure(session, SIDES, _limits(seed), _accept)
+        block = timer.replayed[timer.collected_after[0] - 1]
+        lengths.add(len(block))
+        counts.add(block.count(MAIN.candidate))
+    assert counts == {1, 2, 3, 4}  # a block has four of the candidate's
+    assert len(lengths) > 8
+
+
+def test_the_block_that_is_broken_off_for_a_look_does_not_count(problem: Problem) -> None:
+    timer, session = _session(problem, Script(noise=QUIET))
+    found = _measured(measure(session, SIDES, _limits(), _accept))
+    assert found.pairs(MAIN) == 100
+    assert len(timer.replayed) == found.blocks + 1
+
+
 def test_on_the_way_a_sample_of_sets_is_looked_at_and_all_at_the_end(problem: Problem) -> None:
     samples: set[tuple[int, ...]] = set()
     for seed in range(20):

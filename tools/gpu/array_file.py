@@ -4,14 +4,19 @@ Elements travel as unsigned integers of their width, since numpy itself knows ne
 fp8; the problem's dtypes give the view back. The file says nothing about itself: names, shapes and
 offsets are in the message that names it, and every entry is held against the file before it is
 read, because the other side may be broken.
+
+Outputs of timed calls are hundreds of MB. They are not copied by their reader (`MappedFile`), and
+written over what the file held before (`overwrite_arrays`): pages that are new cost several times
+the copy itself.
 """
 
+import mmap
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +28,14 @@ from kopt.tools.device import Arrays
 from .messages import ArrayEntry, ArrayFile
 
 ALIGNMENT_BYTES = 256
+KEPT_BYTES = 1 << 30
+"""A larger file does not stay for its pages to be used again."""
 _STORAGE = {f"uint{8 * size}": size for size in (1, 2, 4, 8)}
 
+NamedArrays = Iterable[tuple[str, npt.NDArray[Any]]]
 
-def write_arrays(
-    folder: Path, file: str, arrays: Iterable[tuple[str, npt.NDArray[Any]]]
-) -> ArrayFile:
+
+def write_arrays(folder: Path, file: str, arrays: NamedArrays) -> ArrayFile:
     """Write `arrays` to `folder / file` and return what a message says about them.
 
     Args:
@@ -36,21 +43,38 @@ def write_arrays(
         file: A name without folders; a file of that name is replaced.
         arrays: Elements of 1, 2, 4 or 8 bytes; any number of axes, also none or an empty one.
     """
-    entries: list[ArrayEntry] = []
-    offset = 0
     (folder / file).unlink(missing_ok=True)  # never write into a file that somebody may be reading
     with (folder / file).open("xb") as target:
-        for name, array in arrays:
-            offset = -(-offset // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-            target.seek(offset)
-            bits = np.ascontiguousarray(array).reshape(-1).view(f"u{array.dtype.itemsize}")
-            target.write(bits.data)
-            entries.append(
-                ArrayEntry(name=name, dtype=bits.dtype.name, shape=array.shape, offset_bytes=offset)
-            )
-            offset += bits.nbytes
+        return ArrayFile(file=file, entries=_write(target, arrays))
+
+
+def overwrite_arrays(folder: Path, file: str, arrays: NamedArrays) -> ArrayFile:
+    """Do as `write_arrays`, over a file of that name if there is one.
+
+    Its reader has let go of it: `MappedFile.release` takes the name away from one in use. The file
+    never gets smaller, so that nothing that is mapped can end before its mapping.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(folder / file, flags, 0o666), "wb") as target:
+        return ArrayFile(file=file, entries=_write(target, arrays))
+
+
+def _write(target: IO[bytes], arrays: NamedArrays) -> tuple[ArrayEntry, ...]:
+    entries: list[ArrayEntry] = []
+    offset = 0
+    for name, array in arrays:
+        offset = -(-offset // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        target.seek(offset)
+        bits = np.ascontiguousarray(array).reshape(-1).view(f"u{array.dtype.itemsize}")
+        target.write(bits.data)
+        entries.append(
+            ArrayEntry(name=name, dtype=bits.dtype.name, shape=array.shape, offset_bytes=offset)
+        )
+        offset += bits.nbytes
+    target.flush()
+    if os.fstat(target.fileno()).st_size < offset:
         target.truncate(offset)  # an empty array at the end lies within the file too
-    return ArrayFile(file=file, entries=tuple(entries))
+    return tuple(entries)
 
 
 def read_arrays(folder: Path, file: ArrayFile, dtypes: Mapping[str, str]) -> Arrays:
@@ -65,27 +89,87 @@ def read_arrays(folder: Path, file: ArrayFile, dtypes: Mapping[str, str]) -> Arr
         InfraError: There is no such plain file in the folder, an entry lies outside it, or its
             name or width is not one of `dtypes`.
     """
-    names = [entry.name for entry in file.entries]
-    if len(set(names)) != len(names):
-        raise InfraError(f"{file.file}: two arrays have the same name")
     descriptor = _open(folder, file.file)
     with os.fdopen(descriptor, "rb") as source:
-        size = os.fstat(descriptor).st_size
         arrays: Arrays = {}
-        for entry in file.entries:
-            dtype = _checked_dtype(file.file, entry, dtypes)
+        for entry, dtype in _checked(file, dtypes, os.fstat(descriptor).st_size):
             count = prod(entry.shape)
-            if (
-                min((entry.offset_bytes, *entry.shape)) < 0
-                or entry.offset_bytes + count * dtype.itemsize > size
-            ):
-                raise InfraError(f"{file.file}: array {entry.name} lies outside the file")
             source.seek(entry.offset_bytes)
             elements = np.fromfile(source, f"u{dtype.itemsize}", count)
             if elements.size != count:
                 raise InfraError(f"{file.file}: the file shrinks while it is read")
             arrays[entry.name] = elements.view(dtype).reshape(entry.shape)
     return arrays
+
+
+class MappedFile:
+    """Arrays read where the other side wrote them, until `release`.
+
+    For a worker's own output, which it does not touch between two requests; what must stand against
+    a broken worker's later writes is copied by `read_arrays`.
+    """
+
+    def __init__(self, folder: Path, file: ArrayFile) -> None:
+        """Map the file.
+
+        Raises:
+            InfraError: There is no such plain file in the folder.
+        """
+        self._file = file
+        self._path = folder / file.file
+        self._memory: mmap.mmap | None = None
+        descriptor = _open(folder, file.file)
+        try:
+            self._size = os.fstat(descriptor).st_size
+            if self._size:  # nothing cannot be mapped
+                self._memory = mmap.mmap(descriptor, self._size, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise InfraError(f"array file {file.file!r} cannot be mapped: {error}") from error
+        finally:
+            os.close(descriptor)
+
+    def arrays(self, dtypes: Mapping[str, str]) -> Arrays:
+        """Return every array, read-only; values stand for as long as the array is referenced.
+
+        Args:
+            dtypes: Problem dtype of each name; names that do not occur in the file are ignored.
+
+        Raises:
+            InfraError: An entry lies outside the file, or its name or width is not one of `dtypes`.
+        """
+        content = np.frombuffer(b"" if self._memory is None else self._memory, np.uint8)
+        arrays: Arrays = {}
+        for entry, dtype in _checked(self._file, dtypes, self._size):
+            size_bytes = prod(entry.shape) * dtype.itemsize
+            raw = content[entry.offset_bytes : entry.offset_bytes + size_bytes]
+            arrays[entry.name] = raw.view(dtype).reshape(entry.shape)
+        return arrays
+
+    def release(self) -> None:
+        """Leave the file to be written over; take its name away if an array of it is in use."""
+        try:
+            if self._memory is not None:
+                self._memory.close()
+            in_use = False
+        except BufferError:  # an array still refers to it
+            in_use = True
+        if in_use or self._size > KEPT_BYTES:
+            self._path.unlink(missing_ok=True)
+
+
+def _checked(
+    file: ArrayFile, dtypes: Mapping[str, str], size_bytes: int
+) -> Iterator[tuple[ArrayEntry, np.dtype[Any]]]:
+    """Give each entry with its dtype, held against a file of this size."""
+    names = [entry.name for entry in file.entries]
+    if len(set(names)) != len(names):
+        raise InfraError(f"{file.file}: two arrays have the same name")
+    for entry in file.entries:
+        dtype = _checked_dtype(file.file, entry, dtypes)
+        end = entry.offset_bytes + prod(entry.shape) * dtype.itemsize
+        if min((entry.offset_bytes, *entry.shape)) < 0 or end > size_bytes:
+            raise InfraError(f"{file.file}: array {entry.name} lies outside the file")
+        yield entry, dtype
 
 
 def _open(folder: Path, file: str) -> int:

@@ -16,7 +16,7 @@ from kopt.tools.timer import (
     TimingRequest,
 )
 
-from .array_file import read_arrays, write_arrays
+from .array_file import MappedFile, write_arrays
 from .faults import damage_outcome, fault_outcome, owns_memory, timeout_outcome
 from .messages import (
     CloseTimingRequest,
@@ -47,6 +47,7 @@ class WorkerTimingSession:
         self._request = request
         self._facts: TimingFacts | None = None
         self._failure: TimingFailure | None = None
+        self._collected: MappedFile | None = None
 
     @property
     def facts(self) -> TimingFacts:
@@ -86,6 +87,7 @@ class WorkerTimingSession:
 
     def close(self) -> bool:
         """Free everything on the device; whether the worker may be used further."""
+        self._release()
         if self._failure is not None:
             return False
         answer = self._worker.ask(CloseTimingRequest(), _CLOSE_S)
@@ -103,7 +105,11 @@ class WorkerTimingSession:
         return answer.replays
 
     def collect(self, places: Sequence[int] | None = None) -> SetOutputs | TimingFailure:
-        """Return the outputs of sets as the last replay left them, their guards checked."""
+        """Return the outputs of sets as the last replay left them, their guards checked.
+
+        The arrays are read-only, and lie in the worker's file.
+        """
+        self._release()
         request = CollectRequest(places=None if places is None else tuple(places))
         answer = self._ask(CollectAnswer, request)
         if isinstance(answer, TimingFailure):
@@ -116,10 +122,9 @@ class WorkerTimingSession:
             raise InfraError("the GPU worker collected no outputs")
         sets = range(len(answer.rotations))
         tensors = [tensor for tensor in self._request.problem.tensors if tensor.role != "in"]
-        arrays = read_arrays(
-            self._worker.folder,
-            answer.outputs,
-            {f"{k}/{tensor.name}": tensor.dtype for k in sets for tensor in tensors},
+        self._collected = MappedFile(self._worker.folder, answer.outputs)
+        arrays = self._collected.arrays(
+            {f"{k}/{tensor.name}": tensor.dtype for k in sets for tensor in tensors}
         )
         outputs: list[Arrays] = [
             {tensor.name: arrays[f"{k}/{tensor.name}"] for tensor in tensors} for k in sets
@@ -136,6 +141,12 @@ class WorkerTimingSession:
         if answer.us_per_call is None:
             raise InfraError("the GPU worker gave no warm time")
         return answer.us_per_call
+
+    def _release(self) -> None:
+        """Let the worker write over what was collected, unless somebody still refers to it."""
+        if self._collected is not None:
+            collected, self._collected = self._collected, None
+            collected.release()
 
     def _ask(self, kind: type[Expected], request: Request) -> Expected | TimingFailure:
         if self._failure is not None:

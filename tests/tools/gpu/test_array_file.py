@@ -1,6 +1,7 @@
 """Arrays through a file: bit for bit, and nothing from outside the file."""
 
 import os
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,28 @@ import pytest
 
 from kopt.config.errors import InfraError
 from kopt.kernels.dtypes import DTYPE_SIZE_BYTES, numpy_dtype
-from kopt.tools.gpu.array_file import ALIGNMENT_BYTES, read_arrays, write_arrays
+from kopt.tools.device import Arrays
+from kopt.tools.gpu import array_file
+from kopt.tools.gpu.array_file import (
+    ALIGNMENT_BYTES,
+    MappedFile,
+    overwrite_arrays,
+    read_arrays,
+    write_arrays,
+)
 from kopt.tools.gpu.messages import ArrayEntry, ArrayFile
+
+Read = Callable[[Path, ArrayFile, Mapping[str, str]], Arrays]
+Write = Callable[[Path, str, Iterable[tuple[str, npt.NDArray[Any]]]], ArrayFile]
+
+
+def map_arrays(folder: Path, file: ArrayFile, dtypes: Mapping[str, str]) -> Arrays:
+    """Read without a copy."""
+    return MappedFile(folder, file).arrays(dtypes)
+
+
+EACH_READ = pytest.mark.parametrize("read", [read_arrays, map_arrays])
+EACH_WRITE = pytest.mark.parametrize("write", [write_arrays, overwrite_arrays])
 
 
 def random_bits(dtype: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
@@ -27,26 +48,31 @@ def entry(**changes: Any) -> ArrayEntry:
     return ArrayEntry.model_validate(fields)
 
 
+@EACH_READ
 @pytest.mark.parametrize("dtype", DTYPE_SIZE_BYTES)
-def test_every_dtype_comes_back_bit_for_bit(dtype: str, tmp_path: Path) -> None:
+def test_every_dtype_comes_back_bit_for_bit(dtype: str, read: Read, tmp_path: Path) -> None:
     array = random_bits(dtype, (3, 5))
     file = write_arrays(tmp_path, "inputs", {"x": array}.items())
-    found = read_arrays(tmp_path, file, {"x": dtype})["x"]
+    found = read(tmp_path, file, {"x": dtype})["x"]
     assert (found.dtype, found.shape) == (array.dtype, array.shape)
     assert found.tobytes() == array.tobytes()
 
 
-def test_several_arrays_are_aligned_and_do_not_overlap(tmp_path: Path) -> None:
+@EACH_READ
+@EACH_WRITE
+def test_several_arrays_are_aligned_and_do_not_overlap(
+    write: Write, read: Read, tmp_path: Path
+) -> None:
     arrays = {
         "odd": random_bits("uint8", (7, 11)),
         "one": random_bits("float32", ()),
         "0/out": random_bits("bfloat16", (2, 3, 4)),
         "empty": random_bits("int64", (0, 5)),
     }
-    file = write_arrays(tmp_path, "inputs", arrays.items())
+    file = write(tmp_path, "inputs", arrays.items())
     assert [e.offset_bytes % ALIGNMENT_BYTES for e in file.entries] == [0] * 4
     dtypes = {"odd": "uint8", "one": "float32", "0/out": "bfloat16", "empty": "int64"}
-    found = read_arrays(tmp_path, file, dtypes)
+    found = read(tmp_path, file, dtypes)
     assert {name: a.tobytes() for name, a in found.items()} == {
         name: a.tobytes() for name, a in arrays.items()
     }
@@ -86,21 +112,24 @@ def test_a_file_is_replaced_and_not_written_over(tmp_path: Path) -> None:
         pytest.param(entry(name="y"), id="a name that nobody asked for"),
     ],
 )
-def test_entry_that_does_not_fit_is_refused(bad: ArrayEntry, tmp_path: Path) -> None:
+@EACH_READ
+def test_entry_that_does_not_fit_is_refused(bad: ArrayEntry, read: Read, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(bytes(8))
-    assert read_arrays(tmp_path, ArrayFile(file="f", entries=(entry(),)), {"x": "float16"})
+    assert read(tmp_path, ArrayFile(file="f", entries=(entry(),)), {"x": "float16"})
     with pytest.raises(InfraError):
-        read_arrays(tmp_path, ArrayFile(file="f", entries=(bad,)), {"x": "float16"})
+        read(tmp_path, ArrayFile(file="f", entries=(bad,)), {"x": "float16"})
 
 
-def test_two_arrays_of_one_name_are_refused(tmp_path: Path) -> None:
+@EACH_READ
+def test_two_arrays_of_one_name_are_refused(read: Read, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(bytes(8))
     with pytest.raises(InfraError, match="same name"):
-        read_arrays(tmp_path, ArrayFile(file="f", entries=(entry(), entry())), {"x": "float16"})
+        read(tmp_path, ArrayFile(file="f", entries=(entry(), entry())), {"x": "float16"})
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/hostname", "link", "fifo", "folder", "gone"])
-def test_only_a_plain_file_of_the_folder_is_read(name: str, tmp_path: Path) -> None:
+@EACH_READ
+def test_only_a_plain_file_of_the_folder_is_read(name: str, read: Read, tmp_path: Path) -> None:
     (tmp_path / "outside").write_bytes(bytes(8))
     folder = tmp_path / "worker"
     folder.mkdir()
@@ -108,4 +137,55 @@ def test_only_a_plain_file_of_the_folder_is_read(name: str, tmp_path: Path) -> N
     os.mkfifo(folder / "fifo")
     (folder / "folder").mkdir()
     with pytest.raises(InfraError, match="array file"):
-        read_arrays(folder, ArrayFile(file=name, entries=(entry(),)), {"x": "float16"})
+        read(folder, ArrayFile(file=name, entries=(entry(),)), {"x": "float16"})
+
+
+def test_a_file_without_a_byte_can_be_mapped(tmp_path: Path) -> None:
+    file = write_arrays(tmp_path, "f", {"x": np.zeros((0, 3), np.uint16)}.items())
+    mapped = MappedFile(tmp_path, file)
+    assert mapped.arrays({"x": "float16"})["x"].shape == (0, 3)
+    mapped.release()
+
+
+def test_mapped_arrays_cannot_be_written(tmp_path: Path) -> None:
+    file = write_arrays(tmp_path, "f", {"x": np.zeros(4, np.uint16)}.items())
+    found = map_arrays(tmp_path, file, {"x": "float16"})["x"]
+    with pytest.raises(ValueError, match="read-only"):
+        found[0] = 1
+
+
+def test_a_released_file_is_written_over_and_never_shrinks(tmp_path: Path) -> None:
+    zeros = overwrite_arrays(tmp_path, "f", {"x": np.zeros(400, np.uint16)}.items())
+    with (tmp_path / "f").open("rb") as first:  # so that a new file would get another number
+        before = os.fstat(first.fileno())
+        MappedFile(tmp_path, zeros).release()
+        ones = overwrite_arrays(tmp_path, "f", {"x": np.ones(4, np.uint16)}.items())
+        after = (tmp_path / "f").stat()
+    assert (after.st_ino, after.st_size) == (before.st_ino, before.st_size)
+    assert read_arrays(tmp_path, ones, {"x": "int16"})["x"].tolist() == [1] * 4
+
+
+def test_an_array_in_use_keeps_its_values_when_the_file_is_released(tmp_path: Path) -> None:
+    mapped = MappedFile(
+        tmp_path, overwrite_arrays(tmp_path, "f", {"x": np.zeros(4, np.uint16)}.items())
+    )
+    row = mapped.arrays({"x": "int16"})["x"][1:]
+    mapped.release()
+    ones = overwrite_arrays(tmp_path, "f", {"x": np.ones(4, np.uint16)}.items())
+    assert row.tolist() == [0] * 3
+    assert read_arrays(tmp_path, ones, {"x": "int16"})["x"].tolist() == [1] * 4
+
+
+def test_a_very_large_file_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(array_file, "KEPT_BYTES", 7)
+    file = overwrite_arrays(tmp_path, "f", {"x": np.zeros(4, np.uint16)}.items())
+    MappedFile(tmp_path, file).release()
+    assert not (tmp_path / "f").exists()
+
+
+def test_a_link_in_the_place_of_the_file_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_bytes(b"kept")
+    (tmp_path / "f").symlink_to(tmp_path / "outside")
+    with pytest.raises(OSError, match="symbolic"):
+        overwrite_arrays(tmp_path, "f", {"x": np.zeros(4, np.uint16)}.items())
+    assert (tmp_path / "outside").read_bytes() == b"kept"

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kopt.tools.gpu.array_file import read_arrays, write_arrays
+from kopt.tools.gpu.array_file import overwrite_arrays, read_arrays
 from kopt.tools.gpu.messages import (
     BufferDamage,
     CollectAnswer,
@@ -70,7 +70,7 @@ class TimingEnd:
         chosen = range(self.sets.count) if places is None else places
         damage: list[BufferDamage] = []
         try:
-            outputs = write_arrays(
+            outputs = overwrite_arrays(
                 folder, _OUTPUT_FILE, self.sets.read_back(chosen, damage, warm=places is None)
             )
         except Failure as failure:

@@ -41,6 +41,9 @@ class HostTimingCuda(HostCuda):
         """Address and bytes of every fill that ran, in order."""
         self.live: set[int] = set()
         """Handles of graphs, executable graphs and events, addresses of memory, all in use."""
+        self.copies_late = False
+        """Whether copies to the host happen no earlier than the stream is waited for."""
+        self._late: list[tuple[int, int, int]] = []
         self._handles: dict[int, Any] = {}
         self._next = 1000
         self._capture: list[tuple[NodeType, str, Work]] | None = None
@@ -54,6 +57,20 @@ class HostTimingCuda(HostCuda):
         """Copy."""
         copy = NodeType.CU_GRAPH_NODE_TYPE_MEMCPY
         return self._put(copy, "", lambda: ctypes.memmove(target, source, size))
+
+    def cuMemcpyDtoHAsync(self, target: int, source: int, size: int, _: int) -> tuple[Any, ...]:
+        """Copy at once, or late."""
+        if self.copies_late:
+            self._late.append((target, source, size))
+            return (self.pending,)
+        return super().cuMemcpyDtoHAsync(target, source, size, _)
+
+    def cuStreamSynchronize(self, _: int) -> tuple[Any, ...]:
+        """Bring what is late, and tell what a kernel did."""
+        for copy in self._late:
+            ctypes.memmove(*copy)
+        self._late.clear()
+        return super().cuStreamSynchronize(_)
 
     def cuMemsetD8Async(self, address: int, byte: int, size: int, _: int) -> tuple[Any, ...]:
         """Fill."""

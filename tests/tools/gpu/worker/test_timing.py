@@ -39,7 +39,9 @@ def test_facts_are_those_of_the_layout_and_of_one_call(rig: TimingRig) -> None:
     assert [side.kernels for side in answer.facts.sides] == [("k",), ("k", "k"), ("empty_kernel",)]
 
 
-def test_every_set_gives_the_outputs_of_its_rotation(rig: TimingRig) -> None:
+@pytest.mark.parametrize("copies_late", [False, True])
+def test_every_set_gives_the_outputs_of_its_rotation(rig: TimingRig, copies_late: bool) -> None:
+    rig.cuda.copies_late = copies_late
     end = rig.session(rig.side(), rig.side())
     end.replay([0, 1, 1, 0])
     answer, outputs = rig.collected(end)
@@ -148,6 +150,42 @@ def test_a_stray_write_of_a_timed_call_is_damage(
     (found,) = rig.collected(end)[0].damage
     assert (found.buffer, found.where) == damage[:2]
     assert damage[2] in (None, found.first_byte)
+
+
+@pytest.mark.parametrize("place", [0, SETS // 2, SETS - 1, SETS])
+@pytest.mark.parametrize("copies_late", [False, True])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        ("x", 0, "inside"),
+        ("x", 4 * COUNT - 1, "inside"),
+        ("scale", 3, "inside"),
+        ("x", -4096, "before"),
+        ("x", 4 * COUNT, "after"),
+        ("sum", -1, "before"),
+        ("sum", 4 * COUNT, "after"),
+        ("out", -1, "before"),
+        ("out", 4 * COUNT + 4095, "after"),
+    ],
+)
+def test_one_changed_bit_of_one_set_is_damage(
+    rig: TimingRig, place: int, copies_late: bool, damage: tuple[str, int, str]
+) -> None:
+    tensor, byte, where = damage
+    end = rig.session(rig.side())
+    end.replay([0])
+    memory_at(end.sets.tensor_addresses(place)[tensor] + byte, "u1", 1)[0] ^= 1
+    rig.cuda.copies_late = copies_late
+    (found,) = rig.collected(end)[0].damage
+    assert (found.buffer, found.where, found.changed_bytes) == (tensor, where, 1)
+
+
+def test_damage_of_a_set_that_was_not_asked_for_is_not_looked_for(rig: TimingRig) -> None:
+    end = rig.session(rig.side())
+    end.replay([0])
+    memory_at(end.sets.tensor_addresses(2)["x"], "u1", 1)[0] ^= 1
+    assert rig.collected(end, (0, 1))[0].damage == ()
+    assert len(rig.collected(end, (1, 2))[0].damage) == 1
 
 
 def test_a_side_that_cannot_be_launched_is_named_and_all_is_freed(rig: TimingRig) -> None:

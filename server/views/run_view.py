@@ -155,9 +155,12 @@ def _ending(report: RunReport) -> Text:
         return Text(f"No winner yet; go on with: kopt run --resume {report.run}")
     if report.status == "running":
         return Text("Still running.")
-    finalists = (entry for entry in report.population if entry.full_status is not None)
+    finalists = [entry for entry in report.population if entry.full_status is not None]
     reasons = "".join(f"\n  #{entry.seq}: {entry.full_summary}" for entry in finalists)
-    return Text(f"No winner: no candidate passed the full check.{reasons}", style="bold red")
+    why = "no candidate passed the full check"
+    if any(entry.full_status is Status.PASSED for entry in finalists):
+        why = "of those that passed the full check none has a time that is possible"
+    return Text(f"No winner: {why}.{reasons}", style="bold red")
 
 
 def _winner_lines(report: RunReport) -> Iterator[str]:

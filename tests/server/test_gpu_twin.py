@@ -75,6 +75,21 @@ def test_a_time_below_what_the_memory_allows_is_impossible(
     assert ending.stdout.startswith("Impossible: ")
 
 
+def test_a_run_without_a_possible_time_does_not_blame_the_full_check(
+    kopt: Kopt, twin: Twin, folder: Path
+) -> None:
+    def instantly(_: LaunchPlan) -> float:
+        return 1e-6
+
+    twin(instantly)
+    words = ("--kernel", KERNEL, "--device", "cuda:0", "--problems", folder.parent)
+    ending = kopt("run", *words)
+    assert ending.code == ExitCode.FELL_SHORT
+    said = "No winner: of those that passed the full check none has a time that is possible."
+    assert said in ending.stdout
+    assert "no candidate passed" not in ending.stdout
+
+
 def test_a_sweep_ends_with_a_measured_winner_at_all_its_workloads(
     kopt: Kopt, twin: Twin, folder: Path
 ) -> None:

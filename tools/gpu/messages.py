@@ -12,6 +12,9 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import Record
 from kopt.tools.timer import Replays, Side, TimingFacts
 
+Step = Literal["load", "encode", "allocate", "launch", "run", "capture", "library"]
+"""What a worker was doing when something failed."""
+
 
 class ArrayEntry(Record):
     """One array of a file."""
@@ -34,7 +37,7 @@ class ArrayFile(Record):
 class Fault(Record):
     """What CUDA, or a library, said when something failed."""
 
-    during: Literal["load", "encode", "allocate", "launch", "run", "capture", "library"]
+    during: Step
     code: str
     """CUDA_ERROR_ILLEGAL_ADDRESS and the like; the exception's type for a library."""
     message: str

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import pytest
 
@@ -12,12 +12,11 @@ from kopt.kernels.plan import LaunchPlan, Scratch
 from kopt.kernels.problem import Baseline
 from kopt.kernels.status import Status
 from kopt.tools.gpu.faults import damage_outcome, fault_outcome, owns_memory, timeout_outcome
-from kopt.tools.gpu.messages import BufferDamage, Fault
+from kopt.tools.gpu.messages import BufferDamage, Fault, Step
 from kopt.tools.timer import CandidateSide, LibrarySide
 from support.tiny_problem import tiny_problem
 
-Step = Literal["load", "encode", "allocate", "launch", "run", "capture", "library"]
-STEPS: tuple[Step, ...] = ("load", "encode", "allocate", "launch", "run", "capture", "library")
+STEPS: tuple[Step, ...] = get_args(Step)
 INFRA = None
 
 # A kernel at work is to blame for these at any step; what no list has is never its doing.

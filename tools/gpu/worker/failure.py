@@ -2,13 +2,10 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Literal
 
-from kopt.tools.gpu.messages import Fault
+from kopt.tools.gpu.messages import Fault, Step
 
 from .driver import CudaError
-
-Step = Literal["load", "encode", "allocate", "launch", "run", "capture", "library"]
 
 _RECOVERABLE = frozenset(
     f"CUDA_ERROR_{name}"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kopt.tools.gpu.messages import Fault
+from kopt.tools.gpu.messages import Fault, Step
 from kopt.tools.gpu.worker.driver import CudaError
-from kopt.tools.gpu.worker.failure import Failure, Step, as_fault, step
+from kopt.tools.gpu.worker.failure import Failure, as_fault, step
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ class CudaDevice:
         lock: TicketLock,
         on_wait: Callable[[str], None] | None = None,
     ) -> None:
-        """Start nothing yet; open_device.py brings the parts together.
+        """Start nothing yet; open_gpu.py brings the parts together.
 
         Args:
             gpu: Which GPU.

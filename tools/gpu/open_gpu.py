@@ -10,12 +10,11 @@ from .discovery import FoundGpu, find_gpu, require_worker_modules
 from .helper_cubins import helper_cubins
 from .messages import StartRequest
 from .ticket_lock import TicketLock
-from .worker_policy import WorkerSpec
+from .worker_policy import LIBRARIES, WorkerSpec
 from .worker_pool import WorkerPool
 from .worker_process import WorkerProcess
 
 ENGINE = "kopt.tools.gpu.worker.cuda_engine:CudaEngine"
-LIBRARIES = ("torch", "flashinfer")
 
 
 def open_gpu(

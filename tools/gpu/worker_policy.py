@@ -24,7 +24,8 @@ LIFETIME_S = 14 * 24 * 3600.0
 _FILE_BYTES = 1 << 37
 _PROCESSES = 4096  # threads count: torch's and CUDA's pools, ninja with a compiler per core
 _DRIVER_FOLDERS = ("/run/opengl-driver", "/usr/local/nvidia", "/opt/cuda", "/opt/nvidia")
-_LIBRARIES = ("torch", "flashinfer")
+LIBRARIES = ("torch", "flashinfer")
+"""What baselines import."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def _library_roots(imports: Iterable[Path]) -> list[Path]:
     """Return the source trees of libraries that are installed editable; imports nothing."""
     known = {path.resolve() for path in imports}
     roots: list[Path] = []
-    for name in _LIBRARIES:
+    for name in LIBRARIES:
         found = find_spec(name)
         for place in (found.submodule_search_locations or ()) if found else ():
             root = Path(place).resolve().parent

@@ -16,7 +16,7 @@ from .worker_answers import ask_for
 from .worker_process import WorkerEnd, WorkerProcess
 
 MAX_PROGRAMS = 200
-"""Candidates that one worker serves: what a driver leaks stays small (CONTRACTS of a worker)."""
+"""Candidates that one worker serves: what a driver leaks stays small."""
 # On a host of eight GPUs without persistence mode the driver wakes all of them first.
 _CONTEXT_S = 120.0
 

@@ -48,7 +48,7 @@ class Engine(Protocol):
         ...
 
     def collect(self, request: CollectRequest, folder: Path) -> CollectAnswer:
-        """Write the outputs of all sets to a file in `folder`."""
+        """Write the outputs of the sets asked for to a file in `folder`."""
         ...
 
     def warm(self, request: WarmRequest) -> WarmAnswer:

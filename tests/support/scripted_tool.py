@@ -9,7 +9,7 @@ from pathlib import Path
 from kopt.tools.gpu.nvidia_tools import NvidiaTool
 from kopt.tools.gpu.one_shot_files import ANSWER_FILE, OneShotAnswer
 
-RAN = OneShotAnswer(calls=1)
+RAN = OneShotAnswer(ended=True)
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,6 @@ class OneShotRequest(Record):
     plan: LaunchPlan
     """As it is launched."""
     inputs: ArrayFile
-    calls: int = 1
-    """Times that the plan is run on the same buffers."""
 
 
 class OneShotBuffer(Record):
@@ -43,8 +41,8 @@ class OneShotAnswer(Record):
     """Written before the first launch and again at the end."""
 
     buffers: tuple[OneShotBuffer, ...] = ()
-    calls: int = 0
-    """How many ran to their end."""
+    ended: bool = False
+    """Whether the plan ran to its end."""
     fault: Fault | None = None
 
 

@@ -196,7 +196,7 @@ def _why_not_judged(examined: Examined, found: Findings, reported: int | None) -
         return f"the plan ended with {answer.fault.code} ({answer.fault.message}), unexplained"
     if reported is None:
         return f"compute-sanitizer ended without a summary: {last}"
-    if answer is None or answer.calls == 0:
+    if answer is None or not answer.ended:
         return f"the plan was not run to its end: {last}"
     if reported > found.harmless:
         return f"compute-sanitizer counts {reported} errors that kopt cannot read; see the log"

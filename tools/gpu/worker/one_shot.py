@@ -44,11 +44,10 @@ def main(folder: Path) -> int:
         _write(folder, answer)
         loaded = context.plans.load(folder / CUBIN_FILE, request.plan, request.problem)
         call = loaded.bind({buffer.name: buffer.address for buffer in buffers})
-        for calls in range(1, request.calls + 1):
-            call()
-            with step("run"):
-                driver.synchronize_stream(context.stream)
-            answer = answer.model_copy(update={"calls": calls})
+        call()
+        with step("run"):
+            driver.synchronize_stream(context.stream)
+        answer = answer.model_copy(update={"ended": True})
     except Failure as failure:
         answer = answer.model_copy(update={"fault": failure.fault})
     _write(folder, answer)

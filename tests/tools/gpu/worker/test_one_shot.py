@@ -50,7 +50,7 @@ class Rig:
         self._problem = problem
         self.x = np.arange(COUNT, dtype=np.float32).reshape(8, 64)
 
-    def run(self, calls: int = 1) -> OneShotAnswer | None:
+    def run(self) -> OneShotAnswer | None:
         """Run the child in this process."""
         weight = np.ones(64, dtype=ml_dtypes.bfloat16)
         inputs = write_arrays(self.folder, INPUTS_FILE, {"x": self.x, "weight": weight}.items())
@@ -60,7 +60,6 @@ class Rig:
             workload=self._problem.workload("b8xh64"),
             plan=PLAN,
             inputs=inputs,
-            calls=calls,
         )
         (self.folder / CUBIN_FILE).write_bytes(b"cubin")
         (self.folder / REQUEST_FILE).write_text(request.model_dump_json())
@@ -104,7 +103,7 @@ def test_kernel_gets_inputs_and_zeroed_scratch_at_the_addresses_told(rig: Rig) -
     rig.cuda.kernels = {"k": kernel}
     answer = rig.run()
     assert answer is not None
-    assert (answer.calls, answer.fault) == (1, None)
+    assert (answer.ended, answer.fault) == (True, None)
     assert seen == [(float(rig.x.sum()), 0.0)]
     assert addresses == [b.address for b in answer.buffers if b.name == "out"]
 
@@ -130,7 +129,7 @@ def test_fault_is_told_with_the_buffers(rig: Rig) -> None:
     rig.cuda.kernels = {"k": fault}
     answer = rig.run()
     assert answer is not None
-    assert answer.calls == 0
+    assert not answer.ended
     assert len(answer.buffers) == 4
     assert answer.fault is not None
     assert answer.fault.code == CUresult.CUDA_ERROR_ILLEGAL_ADDRESS.name
@@ -141,11 +140,4 @@ def test_buffers_are_told_before_the_first_launch(rig: Rig) -> None:
     rig.cuda.kernels = {"k": lambda _: told.append(read_answer(rig.folder))}
     rig.run()
     assert told[0] is not None
-    assert (len(told[0].buffers), told[0].calls) == (4, 0)
-
-
-def test_plan_runs_as_often_as_asked(rig: Rig) -> None:
-    rig.cuda.kernels = {"k": lambda _: None}
-    answer = rig.run(calls=3)
-    assert answer is not None
-    assert (answer.calls, len(rig.cuda.launched)) == (3, 3)
+    assert (len(told[0].buffers), told[0].ended) == (4, False)

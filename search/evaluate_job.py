@@ -12,18 +12,16 @@ from kopt.kernels.byte_model import workload_bytes
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import Build
-from kopt.kernels.header_parser import parse_header
 from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
 from kopt.kernels.problem import Workload
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status
 from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.bench.request import TimingDevice
+from kopt.tools.check.check_plans import final_plans, make_plans
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
-from kopt.tools.cuda.planned_build import PlanSource, final_plan
 from kopt.tools.device import Device
 from kopt.tools.estimate import estimate_time, find_build
 
@@ -131,16 +129,9 @@ def _json(record: Record) -> bytes:
 
 
 def _final_plan(request: CheckRequest, checked: CheckResult, gpu: GpuSpec) -> LaunchPlan:
-    """Return the plan of the named workload, with the co-resident blocks that the cubin allows."""
-    header = parse_header(request.candidate, request.problem).header
-    tune = dict(request.tune or {})
-    if header is not None:
-        target = PlanTarget(request.workload, gpu)
-        plan = resolve_plan(header, request.problem, tune, target).plan
-        if plan is not None:
-            kernels = find_build(checked.compiled, plan, gpu).kernels
-            return final_plan(plan, kernels, PlanSource(header, request.problem, tune), gpu)
-    raise AssertionError("a candidate that passed the check has a header and a plan")
+    """Return the plan of the named workload as it is launched on `gpu`."""
+    plans = final_plans(make_plans(request, gpu), checked.compiled, gpu, simulated=False)
+    return plans[request.workload.name]
 
 
 def _build_values(build: Build, checked: CheckResult, workload: Workload) -> Iterator[Value]:

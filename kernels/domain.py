@@ -13,6 +13,12 @@ def domain(header: CandidateHeader, problem: Problem) -> tuple[Workload, ...]:
     return tuple(workload for workload in problem.workloads if _holds(header.where, workload.axes))
 
 
+def domain_from(first: Workload, header: CandidateHeader, problem: Problem) -> tuple[Workload, ...]:
+    """Return `first`, then the rest of the domain in file order."""
+    rest = (other for other in domain(header, problem) if other.name != first.name)
+    return (first, *rest)
+
+
 def default_tune(header: CandidateHeader) -> dict[str, int]:
     """Return the first value of every tune name."""
     return {name: values[0] for name, values in header.tune.items()}

@@ -11,7 +11,7 @@ from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult, Comparison
 from kopt.kernels.check_result import CheckResult
-from kopt.kernels.domain import domain
+from kopt.kernels.domain import domain_from
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Workload
 from kopt.kernels.status import Provenance, Status, Verdict
@@ -81,12 +81,12 @@ def measure_job(
     return _measurement(results)
 
 
-def _workloads(request: CheckRequest) -> list[Workload]:
+def _workloads(request: CheckRequest) -> tuple[Workload, ...]:
     """Return every workload that the candidate claims, the named one first."""
     header = parse_header(request.candidate, request.problem).header
-    claimed = () if header is None else domain(header, request.problem)
-    named = request.workload
-    return [named, *(workload for workload in claimed if workload.name != named.name)]
+    if header is None:
+        raise ValueError("a candidate that passed its check has a header")
+    return domain_from(request.workload, header, request.problem)
 
 
 def _at(base: BenchRequest, check: CheckResult, workload: Workload) -> BenchRequest:

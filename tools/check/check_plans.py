@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.compile_result import CompileResult
-from kopt.kernels.domain import default_tune, domain
+from kopt.kernels.domain import default_tune, domain_from
 from kopt.kernels.header import CandidateHeader
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.plan import LaunchPlan
@@ -78,9 +78,4 @@ def _workloads(request: CheckRequest, header: CandidateHeader) -> tuple[Workload
     """Return the named workload first, so that its plan is refused before any other's."""
     if request.level == "quick":
         return (request.workload,)
-    rest = tuple(
-        workload
-        for workload in domain(header, request.problem)
-        if workload.name != request.workload.name
-    )
-    return (request.workload, *rest)
+    return domain_from(request.workload, header, request.problem)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.kernels.compile_result import KernelResources
+from kopt.kernels.domain import domain_from
 from kopt.kernels.header import CandidateHeader
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_check import check_plan, with_axis_widths
 from kopt.kernels.plan_resolver import (
     BlocksPerSm,
     PlanTarget,
-    domain,
     needs_blocks_per_sm,
     resolve_plan,
 )
@@ -68,14 +68,12 @@ def plan_builds(
     Raises:
         ToolError: An architecture has no data sheet.
     """
-    served = domain(source.header, source.problem)
-    ordered = (workload, *(other for other in served if other.name != workload.name))
     builds: list[PlannedBuild] = []
     found: dict[Diagnostic, None] = {}
     for arch in dict.fromkeys(archs):
         gpu = gpu_for_arch(arch)
         groups: dict[tuple[tuple[str, int], ...], list[LaunchPlan]] = {}
-        for entry in ordered:
+        for entry in domain_from(workload, source.header, source.problem):
             target = PlanTarget(entry, gpu)
             outcome = resolve_plan(source.header, source.problem, source.tune, target)
             found.update(dict.fromkeys(outcome.diagnostics))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kopt.config.errors import InfraError
 from kopt.kernels.dtypes import dtype_size_bytes
@@ -31,6 +32,12 @@ from .driver import Address, Stream
 
 LATE_PREFIX = "late/"
 """Names the copy of an input that a late producer brings."""
+STALE_POISON = 0x55
+"""With this fill pattern an input that is brought late holds its own elements in other places until
+then, with any other the pattern: who reads early cannot tell that it did by what it finds, and who
+only needs sums of everything finds wrong ones with the other pattern."""
+
+_LEAST_MOVED = 2  # elements
 
 
 class DeviceArena:
@@ -72,7 +79,7 @@ class CallData:
     inputs: Arrays
     poison: int
     late: tuple[str, ...] = ()
-    """Inputs whose buffers hold poison until a producer brings their values."""
+    """Inputs whose buffers hold something else until a producer brings their values."""
 
 
 class CallBuffers:
@@ -103,10 +110,19 @@ class CallBuffers:
             if array.nbytes != slot.size_bytes:
                 expected = f"the tensor {slot.size_bytes}"
                 raise InfraError(f"input {name} has {array.nbytes} bytes, {expected}")
+            content = as_bytes(array)
+            image[slot.offset : slot.end] = content
             if name in self._data.late:
-                slot = self._layout.by_name[f"{LATE_PREFIX}{name}"]
-            image[slot.offset : slot.end] = as_bytes(array)
+                brought = self._layout.by_name[f"{LATE_PREFIX}{name}"]
+                image[brought.offset : brought.end] = content
+                image[slot.offset : slot.end] = self._before_producer(array, random)
         return image
+
+    def _before_producer(self, array: npt.NDArray[Any], random: np.random.Generator) -> Bytes:
+        poison = self._data.poison
+        if poison != STALE_POISON or array.size < _LEAST_MOVED:
+            return np.full(array.nbytes, poison, dtype=np.uint8)
+        return as_bytes(np.roll(array, int(random.integers(1, array.size))))
 
     def upload(self, stream: Stream) -> None:
         """Overwrite the whole allocation: inputs, poison, guard zones, and poison behind them."""

@@ -1,7 +1,8 @@
 // The late producer: stands in for the kernel before a candidate that is launched programmatically.
 // It lets its dependents start at once, does nothing for a while, and only then writes the inputs,
-// whose buffers hold poison until then. A kernel that reads one before griddepcontrol.wait reads
-// poison; that wait ends when this grid has ended and its writes are visible.
+// whose buffers hold poison, or their elements in other places, until then. A kernel that reads one
+// before griddepcontrol.wait reads that; the wait ends when this grid has ended and its writes are
+// visible.
 //
 // Mapping: the threads of all blocks share the bytes of each copy, 16 at a time. The grid is far
 // smaller than a device, so that the dependents find room beside it.

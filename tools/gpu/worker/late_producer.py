@@ -1,4 +1,4 @@
-"""A kernel before the candidate that writes the inputs late: who does not wait for it reads poison.
+"""A kernel before the candidate that writes the inputs late: who does not wait finds other values.
 
 Programmatic dependent launch lets a kernel start before the one before it has ended. In a check
 nothing else would notice that it reads too early, since its inputs lie there long before.

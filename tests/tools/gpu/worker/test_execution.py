@@ -11,6 +11,7 @@ from kopt.kernels.problem import Problem
 from kopt.tools.device import Arrays
 from kopt.tools.gpu.array_file import read_arrays, write_arrays
 from kopt.tools.gpu.messages import BufferDamage, ExecuteAnswer, ExecuteRequest, OpenedGpu
+from kopt.tools.gpu.worker.buffers import STALE_POISON
 from kopt.tools.gpu.worker.context import WorkerContext
 from kopt.tools.gpu.worker.driver import Stream
 from kopt.tools.gpu.worker.execution import execute
@@ -53,14 +54,14 @@ class Rig:
             "weight": random.standard_normal(64).astype(ml_dtypes.bfloat16),
         }
 
-    def execute(self, *, late: bool = False) -> ExecuteAnswer:
+    def execute(self, *, late: bool = False, poison: int = POISON) -> ExecuteAnswer:
         """Execute the plan once."""
         request = ExecuteRequest(
             problem=self._problem,
             workload=self._problem.workload("b8xh64"),
             side=CandidateSide(plan=self.plan, cubin_path=str(self.folder / "any.cubin")),
             inputs=write_arrays(self.folder, "inputs", self.inputs.items()),
-            poison=POISON,
+            poison=poison,
             late_producer=late,
         )
         return execute(request, self.folder, self.worker)
@@ -187,6 +188,22 @@ def test_a_late_producer_brings_every_input_but_the_static_ones(rig: Rig) -> Non
     assert before == [bytes([POISON]) * rig.inputs["x"].nbytes]
     assert [name for name, _ in rig.cuda.launched] == ["late_producer", "k"]
     assert answer.damage == ()
+    np.testing.assert_array_equal(rig.outputs(answer)["out"], 2 * rig.inputs["x"])
+
+
+def test_what_lies_there_before_the_producer_may_look_like_inputs(rig: Rig) -> None:
+    before: list[bytes] = []
+
+    def note_and_bring(arguments: KernelArguments) -> None:
+        _, _, _, target, size = np.frombuffer(arguments.raw(0, 40), dtype="u8").tolist()
+        before.append(memory_at(target, "u1", size).tobytes())
+        bring(arguments)
+
+    rig.cuda.kernels["late_producer"] = note_and_bring
+    answer = rig.execute(late=True, poison=STALE_POISON)
+    stale, given = np.frombuffer(before[0], dtype=np.float32), rig.inputs["x"].reshape(-1)
+    np.testing.assert_array_equal(np.sort(stale), np.sort(given))
+    assert (stale != given).all()
     np.testing.assert_array_equal(rig.outputs(answer)["out"], 2 * rig.inputs["x"])
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kopt.config.gpu_specs import GpuSpec
 
-from .domain import default_tune, domain, tune_choices
+from .domain import default_tune
 from .expressions import ExpressionError, evaluate_expression, evaluate_predicate
 from .header import ArgumentTemplate, CandidateHeader, LaunchTemplate, TensorMapTemplate, Variant
 from .plan import Argument, Dim3, Launch, LaunchPlan, PlanOutcome, Scratch, TensorMap
@@ -17,16 +17,6 @@ from .plan_limits import check_launch, check_scratch
 from .problem import Problem, Workload, storage_shape
 from .tensor_map_limits import MappedBuffer, check_tensor_map
 from .yaml_fields import Findings, near_matches
-
-__all__ = [
-    "BlocksPerSm",
-    "PlanTarget",
-    "default_tune",
-    "domain",
-    "needs_blocks_per_sm",
-    "resolve_plan",
-    "tune_choices",
-]
 
 BlocksPerSm = Callable[[str, int, int], int]
 """(kernel, threads per block, dynamic shared memory in bytes) -> co-resident blocks on one SM."""

@@ -13,8 +13,8 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import DEFAULT_ARCH, Settings, ensure_folder
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.device_facts import DeviceFacts
+from kopt.kernels.domain import tune_choices
 from kopt.kernels.header_parser import parse_header
-from kopt.kernels.plan_resolver import tune_choices
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
 

@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 
 from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.domain import domain, tune_choices
 from kopt.kernels.header import CandidateHeader
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.plan import PlanOutcome
 from kopt.kernels.plan_resolver import (
     PlanTarget,
-    domain,
     needs_blocks_per_sm,
     resolve_plan,
-    tune_choices,
 )
 from kopt.kernels.problem import Problem
 from support.tiny_problem import HEADER, tiny_candidate, tiny_problem

@@ -3,8 +3,8 @@
 import pytest
 
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.domain import tune_choices
 from kopt.kernels.header_parser import parse_header
-from kopt.kernels.plan_resolver import tune_choices
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
 from kopt.server.views.candidate_skeleton import candidate_skeleton

@@ -8,13 +8,14 @@ import pytest
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.baseline_loader import load_baseline
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.domain import domain, tune_choices
 from kopt.kernels.dtypes import DTYPE_SIZE_BYTES
 from kopt.kernels.expression_parser import FUNCTIONS
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.header import CandidateHeader, LaunchTemplate
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.oracle import REGIMES
-from kopt.kernels.plan_resolver import PlanTarget, domain, resolve_plan, tune_choices
+from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.source_names import kopt_headers
 from kopt.server.exits import ExitCode

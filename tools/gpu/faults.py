@@ -195,6 +195,12 @@ def _describe(damage: BufferDamage) -> Diagnostic:
             f"changed, the first at offset {damage.first_byte}",
             hint="write to a scratch buffer instead",
         )
+    if damage.where == "idle":
+        return Diagnostic(
+            message=f"a timed call wrote `{damage.buffer}` of another call: "
+            f"{damage.changed_bytes} {plural} changed",
+            hint="every call must write its own buffers only",
+        )
     if damage.where == "after":
         place = f"byte {damage.first_byte} behind its end"
     else:

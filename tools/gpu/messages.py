@@ -53,11 +53,12 @@ class BufferDamage(Record):
 
     buffer: str
     """Tensor or scratch buffer."""
-    where: Literal["before", "after", "inside"]
-    """Guard zone before or behind the buffer; inside: an input."""
+    where: Literal["before", "after", "inside", "idle"]
+    """Guard zone before or behind the buffer; inside: an input; idle: an output, in-place operand
+    or scratch of a set that no call was given."""
     first_byte: int
     """Offset of the first changed byte: from the buffer's end for `after`, negative from its
-    start for `before`."""
+    start for `before`, else from its start."""
     changed_bytes: int
 
 

@@ -198,3 +198,10 @@ def test_no_outcome_of_a_fault_is_passed() -> None:
     for name, during in product([*RUNNING, *REFUSED], STEPS):
         fault = Fault(during=during, code=f"CUDA_ERROR_{name}", message="said")
         assert found(fault) is not Status.PASSED
+
+
+def test_writing_the_outputs_of_another_call_is_out_of_bounds_and_said_so() -> None:
+    damage = BufferDamage(buffer="out", where="idle", first_byte=0, changed_bytes=8)
+    outcome = damage_outcome([damage], "plain")
+    assert outcome.status is Status.OUT_OF_BOUNDS
+    assert "`out` of another call" in outcome.diagnostics[0].message

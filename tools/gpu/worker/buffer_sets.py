@@ -153,7 +153,7 @@ class BufferSets:
         Args:
             places: Sets, by their places in replay order.
             damage: What is found is added: of each buffer the first, which stands for all sets.
-            warm: Whether to compare the set for warm times, too.
+            warm: Whether to compare the set for warm times, too: all of it, as it is restored.
 
         Raises:
             Failure: The device failed.
@@ -169,7 +169,11 @@ class BufferSets:
                 painted = place.rotation
                 self._paint_inputs(painted, self._rows)
             window = Span(place.window_start, place.window_start + self._layout.part_bytes)
-            for changed in self._comparison.damage(self._image, found, window):
+            changes = self._comparison.damage(self._image, found, window)
+            if number is None:
+                self._paint_inputs(place.rotation, self._data.inputs)
+                changes += self._comparison.idle_damage(self._image, found)
+            for changed in changes:
                 if (changed.buffer, changed.where) not in known:
                     known.add((changed.buffer, changed.where))
                     damage.append(changed)

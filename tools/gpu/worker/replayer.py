@@ -68,7 +68,9 @@ class Replayer:
         least, most = _WARM_CALLS
         trial_us = self._repeated_us(call, least, rounds=1)
         calls = min(max(int(_WARM_REPLAY_US / max(trial_us, 1e-3)) + 1, least), most)
-        return self._repeated_us(call, calls, rounds=_WARM_REPLAYS)
+        warm_us = self._repeated_us(call, calls, rounds=_WARM_REPLAYS)
+        self._sets.restore(self._sets.warm_set)
+        return warm_us
 
     def _repeated_us(self, call: Call, calls: int, rounds: int) -> float:
         """Return microseconds per call, median of `rounds` replays of `calls` calls."""

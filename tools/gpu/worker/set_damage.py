@@ -44,6 +44,17 @@ class SetComparison:
         guards = guard_damage(self._layout, painted, found)
         return (*guards, *(damage for damage in changed if damage is not None))
 
+    def idle_damage(self, painted: Bytes, found: Bytes) -> tuple[BufferDamage, ...]:
+        """Return what differs in the outputs, in-place operands and scratch of an unused set."""
+        changed = [
+            content_damage(
+                slot.name, painted[slot.offset : slot.end], found[slot.offset : slot.end]
+            )
+            for slot in self._layout.slots
+            if slot.name not in self._inputs
+        ]
+        return tuple(one.model_copy(update={"where": "idle"}) for one in changed if one is not None)
+
 
 def _kept(layout: Layout, inputs: Iterable[str]) -> Iterable[Span]:
     start = 0

@@ -180,6 +180,30 @@ def test_one_changed_bit_of_one_set_is_damage(
     assert (found.buffer, found.where, found.changed_bytes) == (tensor, where, 1)
 
 
+@pytest.mark.parametrize("is_timed_warm_first", [False, True])
+@pytest.mark.parametrize("ordinal", [0, 2])
+def test_a_call_that_also_computes_for_other_calls_is_damage(
+    rig: TimingRig, ordinal: int, is_timed_warm_first: bool
+) -> None:
+    rig.cuda.kernels["ahead"] = accumulate
+    end = rig.session(rig.side("ahead"))
+    name = ("out", "", "sum")[ordinal]
+    own = {end.sets.tensor_addresses(k)[name] for k in range(SETS)}
+    idle = end.sets.tensor_addresses(end.sets.warm_set)[name]
+
+    def compute_ahead(arguments: KernelArguments) -> None:
+        accumulate(arguments)
+        for address in own | {idle}:  # whatever looks like outputs
+            memory_at(address, "u1", 4)[:] += 1
+
+    if is_timed_warm_first:
+        assert end.warm(0).fault is None
+    rig.cuda.kernels["ahead"] = compute_ahead
+    end.replay([0])
+    damage = rig.collected(end)[0].damage
+    assert [(found.buffer, found.where) for found in damage] == [(name, "idle")]
+
+
 def test_damage_of_a_set_that_was_not_asked_for_is_not_looked_for(rig: TimingRig) -> None:
     end = rig.session(rig.side())
     end.replay([0])

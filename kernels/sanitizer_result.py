@@ -53,5 +53,5 @@ class SanitizerResult(Record):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every tool judged: a promotion needs this beside `passed`."""
+        """Whether every tool judged; without it `passed` says little."""
         return bool(self.runs) and all(run.outcome in ("passed", "findings") for run in self.runs)

@@ -27,11 +27,6 @@ class Contestants:
     others: tuple[BaselineSide, ...]
     rejected: tuple[RejectedBaseline, ...]
 
-    @property
-    def baselines(self) -> tuple[BaselineSide, ...]:
-        """The main one first."""
-        return (self.main, *self.others)
-
 
 @dataclass(frozen=True)
 class Wanted:
@@ -62,7 +57,7 @@ def choose_contestants(case: TimedCase, data: CaseData, wanted: Wanted) -> Conte
     sides: list[BaselineSide] = []
     paths = library.paths if wanted.choice == "every" else library.paths[:1]
     sides += [_library_side(path) for path in paths]
-    if not sides or not _is_same(reference, wanted.candidate):
+    if not sides or reference.side != wanted.candidate.side:
         sides.append(BaselineSide(reference_path(reference), reference.side))
     sides += [_library_side(path) for path in library.unlike]
     return Contestants(sides[0], tuple(sides[1:]), library.rejected)
@@ -71,10 +66,6 @@ def choose_contestants(case: TimedCase, data: CaseData, wanted: Wanted) -> Conte
 def _library_side(path: AcceptedPath) -> BaselineSide:
     named = BaselinePath(name=path.side.baseline.name, pdl=path.side.pdl)
     return BaselineSide(named, path.side, path.differences)
-
-
-def _is_same(reference: PlannedSide, candidate: PlannedSide) -> bool:
-    return reference.side == candidate.side
 
 
 def _no_library(case: TimedCase, rejected: Sequence[RejectedBaseline]) -> str:

@@ -19,6 +19,7 @@ from kopt.kernels.problem import Problem, Workload
 
 from .request import BaselineChoice, BenchRequest, TimingDevice
 from .stage import bench_candidate
+from .winner_files import winner_place
 
 
 @dataclass(frozen=True)
@@ -58,16 +59,11 @@ def bench_all(request: BenchAllRequest, device: TimingDevice, settings: Settings
     )
 
 
-def winner_path(problem: Problem, workload: Workload, arch: str) -> Path:
-    """Return where the winner of a workload lies, whether or not there is one."""
-    return problem.folder / "winners" / f"{workload.name}.{arch}.cu"
-
-
 def _sources(problems: tuple[Problem, ...], arch: str) -> Iterator[_Source]:
     for problem in problems:
         for workload in problem.workloads:
             yield _Source(problem, workload, "reference", problem.folder / "reference.cu")
-            winner = winner_path(problem, workload, arch)
+            winner = winner_place(problem.folder / "winners", workload.name, arch).source
             if winner.is_file():
                 yield _Source(problem, workload, "winner", winner)
 

@@ -36,9 +36,9 @@ class WinnerPlace:
     receipt: Path
 
 
-def winner_place(folder: Path, problem: Problem, workload: str, arch: str) -> WinnerPlace:
-    """Return where the winner of a kernel lies below `folder`."""
-    stem = folder / problem.name / f"{workload}.{arch}"
+def winner_place(folder: Path, workload: str, arch: str) -> WinnerPlace:
+    """Return where a winner lies in its problem's folder of winners, whether or not it is there."""
+    stem = folder / f"{workload}.{arch}"
     return WinnerPlace(workload, Path(f"{stem}.cu"), Path(f"{stem}.receipt.json"))
 
 
@@ -102,8 +102,9 @@ def require_writable(places: Sequence[WinnerPlace]) -> None:
 def winner_places(
     folder: Path, problem: Problem, workloads: Sequence[Workload], arch: str
 ) -> tuple[WinnerPlace, ...]:
-    """Return the places of several workloads."""
-    return tuple(winner_place(folder, problem, workload.name, arch) for workload in workloads)
+    """Return the places of several workloads below `folder`, which is for all problems."""
+    own = folder / problem.name
+    return tuple(winner_place(own, workload.name, arch) for workload in workloads)
 
 
 def _old_receipt(place: WinnerPlace) -> Receipt | None:

@@ -9,7 +9,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.bench_all_result import BenchAllResult
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
-from kopt.tools.bench.bench_all import BenchAllRequest, bench_all, winner_path
+from kopt.tools.bench.bench_all import BenchAllRequest, bench_all
 from kopt.tools.device import ExecutionOutcome, ExecutionRequest
 from support.bench_cases import CANDIDATE, OTHER, ROW_MAJOR, bench_problem
 from support.scripted_timer import QUIET, LibraryScript, Script, ScriptedTimer
@@ -34,7 +34,7 @@ def _timer() -> ScriptedTimer:
 def test_reference_and_winner_stand_against_every_baseline(
     two_workloads: Problem, settings: Settings
 ) -> None:
-    winner = winner_path(two_workloads, two_workloads.workloads[1], "sm_90a")
+    winner = two_workloads.folder / "winners" / "b16xh64.sm_90a.cu"
     winner.parent.mkdir()
     winner.write_text(CANDIDATE.source)
     lines: list[str] = []
@@ -52,7 +52,7 @@ def test_reference_and_winner_stand_against_every_baseline(
 def test_a_winner_for_another_architecture_has_no_row(
     two_workloads: Problem, settings: Settings
 ) -> None:
-    winner = winner_path(two_workloads, two_workloads.workloads[0], "sm_100a")
+    winner = two_workloads.folder / "winners" / "b8xh64.sm_100a.cu"
     winner.parent.mkdir()
     winner.write_text(CANDIDATE.source)
     result = bench_all(BenchAllRequest((two_workloads,)), _timer(), settings)

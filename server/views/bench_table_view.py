@@ -25,8 +25,9 @@ def bench_table_view(table: BenchAllResult) -> RenderableType:
         shown.add_column(column, justify="right" if column in NUMBERS else "left")
     for row in _rows(table.rows):
         shown.add_row(*row)
-    lines = (Text(line) for line in (f"{_device(table)}. {EXPLANATION}", *_left_out(table)))
-    return Group(shown, *lines)
+    left_out = (f"Not timed: {line}" for line in _left_out(table))
+    lines = (f"{_device(table)}. {EXPLANATION}", *_warm(table), *left_out)
+    return Group(shown, *(Text(line) for line in lines))
 
 
 def bench_table_markdown(table: BenchAllResult) -> str:
@@ -35,7 +36,8 @@ def bench_table_markdown(table: BenchAllResult) -> str:
     rows = [COLUMNS, tuple(rules), *_rows(table.rows)]
     grid = "\n".join(f"| {' | '.join(_escape(cell) for cell in row)} |" for row in rows)
     left_out = "\n".join(f"- {_escape(line)}" for line in _left_out(table))
-    text = f"{_device(table)}. {EXPLANATION}\n\n{grid}\n"
+    explanation = " ".join((EXPLANATION, *_warm(table)))
+    text = f"{_device(table)}. {explanation}\n\n{grid}\n"
     return f"{text}\nNot timed:\n\n{left_out}\n" if left_out else text
 
 
@@ -69,6 +71,17 @@ def _row(entry: BenchRow, result: BenchResult, comparison: Comparison) -> tuple[
         "-" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}",
         comparison.verdict.value.replace("_", " "),
     )
+
+
+def _warm(table: BenchAllResult) -> Iterator[str]:
+    """Yield the kernels whose times are not cold, if there are any."""
+    results = (entry.result for entry in table.rows)
+    rotated = (one for one in results if one is not None and one.rotation is not None)
+    kernels = dict.fromkeys(
+        one.kernel for one in rotated if one.rotation is not None and not one.rotation.is_cold
+    )
+    if kernels:
+        yield f"L2 WARM, because the buffer sets do not fill it twice: {', '.join(kernels)}."
 
 
 def _left_out(table: BenchAllResult) -> Iterator[str]:

@@ -49,6 +49,9 @@ def _parts(name: str, result: PromotionResult) -> Iterator[RenderableType]:
         for file in result.files
         if file.action == "written"
     )
+    first = next((file for file in result.files if file.action == "written"), None)
+    if first is not None:  # the receipts of several workloads are the same
+        yield Text(f"Measure it again with: kopt verify {first.receipt_path}")
 
 
 def _gain(result: PromotionResult) -> str:

@@ -70,7 +70,13 @@ class TicketLock:
         """
         folder = _open_folder(self._folder)
         try:
-            number, ticket = self._draw(folder)
+            try:
+                number, ticket = self._draw(folder)
+            except OSError as error:  # a door or a number that another user has put there
+                raise SetupError(
+                    f"cannot draw a ticket in {self._folder}: {error.strerror} ({error.filename}); "
+                    "its owner or the administrator must remove what is in the way"
+                ) from error
             try:
                 self._wait(folder, number, on_wait)
                 yield

@@ -196,3 +196,13 @@ def test_folder_that_others_could_sweep_is_refused(folder: Path) -> None:
 def refuse_to_wait(wait: Wait) -> None:
     """Fail where nobody should be in the way."""
     raise AssertionError(wait)
+
+
+def test_a_number_that_nobody_can_follow_is_named(folder: Path) -> None:
+    with TicketLock(NAME, folder).hold():
+        pass
+    most = 255 - len(NAME) - 1  # what a file name has room for
+    (folder / f"{NAME}.{'9' * most}").touch()
+    in_the_way = pytest.raises(SetupError, match="must remove what is in the way")
+    with in_the_way, TicketLock(NAME, folder).hold():
+        pass

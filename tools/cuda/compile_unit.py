@@ -27,7 +27,7 @@ from .ptxas_report import PtxasKernel, parse_ptxas_report
 from .sass import SassFunction, disassemble
 from .sass_reader import read_instructions
 
-_FACTS_VERSION = "5"
+_FACTS_VERSION = "6"
 """Raised whenever the unit of an unchanged cubin would be recorded differently."""
 _COMPILER_KILLED = re.compile(r"died due to signal|Killed signal|virtual memory exhausted")
 _LOCK_MARGIN_S = 30.0

@@ -20,7 +20,8 @@ _DESCRIPTOR = re.compile(r"desc\[UR(\d+)\]")
 _DESTINATION = re.compile(r"(?:U?PT?\d*,)*UR(\d+)(?:,|$)")
 _UNIFORM = re.compile(r"UR(\d+)")
 _IMMEDIATE = re.compile(r"UR\d+,(0x[0-9a-f]+)$")
-_CONSTANT = re.compile(r"UR\d+,c\[0x0\]\[(0x[0-9a-f]+)\]$")
+_MOVED = re.compile(r",(R\d+)$")
+_CONSTANT = re.compile(r"U?R\d+,c\[0x0\]\[(0x[0-9a-f]+)\]$")
 _LOADS = ("ULDC", "LDCU")
 _TO_UNIFORM = (*_LOADS, "R2UR", "S2UR", "CREDUX", "VOTEU")
 _NO_DESTINATION = re.compile(r"U(TMA|BLK|CGABAR|.*SETP|PLOP3|SYNCS)")
@@ -63,7 +64,10 @@ def _is_harmless(
     if writer is None:
         return False
     opcode, operands = instructions[writer]
-    if opcode.startswith(_LOADS):
+    if opcode.startswith("R2UR"):  # loops keep the descriptor in ordinary registers
+        moved = _MOVED.search(operands)
+        opcode, operands = _loaded(instructions, writer, moved[1]) if moved else (opcode, operands)
+    if opcode.startswith((*_LOADS, "LDC")):
         slot = _CONSTANT.search(operands)
         return slot is not None and int(slot[1], 16) == default_slot
     kinds = {
@@ -73,6 +77,14 @@ def _is_harmless(
         if kind
     }
     return bool(kinds) and kinds <= _STREAMING
+
+
+def _loaded(instructions: Sequence[Instruction], end: int, register: str) -> Instruction:
+    """Return the last instruction before `end` that writes an ordinary register."""
+    for place in range(end - 1, -1, -1):
+        if instructions[place][1].startswith(f"{register},"):
+            return instructions[place]
+    return ("", "")
 
 
 def _immediates(

@@ -8,6 +8,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.tools.cuda.cubin import read_cubin
 from kopt.tools.cuda.cubin_screen import screen_cubin
+from kopt.tools.cuda.l2_requests import cache_requests
 from kopt.tools.cuda.sass import SassFunction, disassemble
 from kopt.tools.cuda.sass_reader import read_instructions
 from kopt.tools.cuda.toolchain import FoundToolchain
@@ -80,3 +81,15 @@ extern "C" __global__ void indexed(int* o, int n) { o[0] = kept[n] + kept[3]; }
     assert read_instructions(facts, arch) is None
     (refusal,) = screen_cubin(facts, disassemble(cubin, toolchain, settings)).refused
     assert refusal.message.startswith("kernel hidden takes the address of a constant variable")
+
+
+@pytest.mark.parametrize(("slot", "is_policy"), [("0x208", False), ("0x220", True)])
+def test_a_descriptor_kept_in_ordinary_registers_is_followed(slot: str, is_policy: bool) -> None:
+    instructions = [
+        ("LDC.64", f"R10,c[0x0][{slot}]"),
+        ("ULEA", "UR4,UR11,UR4,0x18"),
+        ("R2UR", "UR4,R10"),
+        ("R2UR", "UR5,R11"),
+        ("LDG.E", "R16,desc[UR4][R4.64]"),
+    ]
+    assert ("cache_policy" in cache_requests(instructions, 0x208)) == is_policy

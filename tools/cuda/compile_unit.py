@@ -48,7 +48,8 @@ def compile_unit(job: CompileJob, context: CompileContext) -> UnitOutcome:
     """Return the unit of `job`, from the cache if it is there.
 
     Raises:
-        SetupError: Compiler, sandbox or cache folder cannot be used on this machine.
+        SetupError: Compiler, sandbox or cache folder cannot be used on this machine; its disk may
+            be full.
         InfraError: The sandbox was killed from outside, or a tool contradicts another.
     """
     cache = context.settings.cubin_cache

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kopt.config.settings import Settings
+from kopt.tools.full_disk import refuse_full_disk
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy
 
@@ -29,7 +30,7 @@ def run_nvcc(job: CompileJob, context: CompileContext) -> CompilerRun:
     """Compile `job` in a private folder, which is removed afterwards.
 
     Raises:
-        SetupError: The sandbox or the compiler cannot start.
+        SetupError: The sandbox or the compiler cannot start, or the disk is full.
         InfraError: The sandbox was killed from outside.
     """
     return _run(job, context, ())
@@ -63,9 +64,12 @@ def _run(job: CompileJob, context: CompileContext, extra: Sequence[str]) -> Comp
         run = run_sandboxed(command, policy, context.settings)
         cubin, ptx = work / CUBIN_FILE, work / PTX_FILE
         succeeded = run.returncode == 0 and not run.timed_out and cubin.is_file()
+        log = _readable_log(run.stdout + run.stderr, work, run.dropped_bytes)
+        if not succeeded:
+            refuse_full_disk(log, work.parent)
         return CompilerRun(
             returncode=run.returncode,
-            log=_readable_log(run.stdout + run.stderr, work, run.dropped_bytes),
+            log=log,
             cubin=cubin.read_bytes() if succeeded else None,
             timed_out=run.timed_out,
             level=run.level,

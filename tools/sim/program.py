@@ -21,6 +21,7 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.cuda.include_tree import include_root
 from kopt.tools.device import Program
+from kopt.tools.full_disk import refuse_full_disk
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
 
@@ -58,7 +59,7 @@ def build_program(program: Program, settings: Settings) -> SimProgram | BuildFai
     """Return the CPU program for `program.plan`, from the cache or built now (about 0.3 s).
 
     Raises:
-        SetupError: No usable g++, or KOPT_HOME cannot be written.
+        SetupError: No usable g++, or KOPT_HOME cannot be written; its disk may be full.
     """
     toolset = find_toolset(settings)
     kernels = tuple(dict.fromkeys(launch.kernel for launch in program.plan.launches))
@@ -167,7 +168,10 @@ class _Builder:
             writable=(self.work,),
             wall_s=_COMPILE_S,
         )
-        return run_sandboxed(command, policy, self.settings)
+        run = run_sandboxed(command, policy, self.settings)
+        if run.returncode != 0:
+            refuse_full_disk(run.stderr.decode(errors="replace"), self.work.parent)
+        return run
 
     def _checked(self, run: SandboxedRun) -> None:
         """The candidate compiled: what fails after that is the machine's doing."""

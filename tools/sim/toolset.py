@@ -17,6 +17,7 @@ from pathlib import Path
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings, ensure_folder
 from kopt.tools.cuda.include_tree import cuda_include_folders
+from kopt.tools.full_disk import refuse_full_disk
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy
 from kopt.tools.thread_pool import thread_pool
@@ -156,9 +157,11 @@ class _Build:
         )
         done = run_sandboxed([self.gxx, *arguments], policy, self.settings)
         if done.returncode != 0:
-            first = done.stderr.decode(errors="replace").strip().splitlines()[:3]
+            said = done.stderr.decode(errors="replace").strip()
+            refuse_full_disk(said, self.work.parent)
             raise SetupError(
-                f"{self.gxx} cannot compile the simulator's runtime: {' | '.join(first)}; "
+                f"{self.gxx} cannot compile the simulator's runtime: "
+                f"{' | '.join(said.splitlines()[:3])}; "
                 "it needs a g++ with C++17 and -fsanitize=thread (11 or later)"
             )
 

@@ -137,6 +137,8 @@ class Receipt(Record):
     check: ReceiptCheck
     sanitizer: tuple[SanitizerResult, ...]
     """One for each workload; `unavailable` runs stand in it with their reason."""
+    flagged: tuple[str, ...] = ()
+    """What in the binaries raises scrutiny without refusing it, e.g. lines kept in L2."""
     sandbox: str | None
     """Level under which the candidate ran."""
     workloads: tuple[WorkloadEvidence, ...]

@@ -38,6 +38,7 @@ def _parts(name: str, result: PromotionResult) -> Iterator[RenderableType]:
         yield diagnostics_text(name, result.check.diagnostics)
     if result.status is not Status.PASSED:
         yield advice_text(result.status)
+    yield from (Text(f"In its code: {text}", "yellow") for text in result.check.compiled.flagged)
     yield from _sanitizer(result)
     if result.attempts:
         yield _attempts(result)

@@ -46,6 +46,8 @@ class FakeCompiler:
 
     status: dict[str, Status] = field(default_factory=dict[str, Status])
     """By file name; passed where it says nothing."""
+    flagged: tuple[str, ...] = ()
+    """Of every candidate."""
 
     def __call__(self, request: CompileRequest, settings: Settings) -> CompileResult:
         """Stand in for `compile_candidate`."""
@@ -69,5 +71,6 @@ class FakeCompiler:
             kernel=request.problem.kernel_id(request.workload),
             candidate=request.candidate.id,
             builds=(build,) if passed else (),
+            flagged=self.flagged,
             diagnostics=() if passed else (Diagnostic(message="expected a ;", line=3),),
         )

@@ -48,7 +48,7 @@ def bench_all(request: BenchAllRequest, device: TimingDevice, settings: Settings
     """Return one row per source and workload; errors of a row are part of it."""
     start = perf_counter()
     facts = device.facts
-    sources = tuple(_sources(request.problems, facts.arch))
+    sources = tuple(_sources(request.problems, facts.arch, settings))
     rows: list[BenchRow] = []
     for number, source in enumerate(sources, start=1):
         if request.progress is not None:
@@ -59,13 +59,16 @@ def bench_all(request: BenchAllRequest, device: TimingDevice, settings: Settings
     )
 
 
-def _sources(problems: tuple[Problem, ...], arch: str) -> Iterator[_Source]:
+def _sources(problems: tuple[Problem, ...], arch: str, settings: Settings) -> Iterator[_Source]:
     for problem in problems:
+        # Those that come with the problem, and those that were promoted here.
+        folders = (problem.folder / "winners", settings.winners / problem.name)
         for workload in problem.workloads:
             yield _Source(problem, workload, "reference", problem.folder / "reference.cu")
-            winner = winner_place(problem.folder / "winners", workload.name, arch).source
-            if winner.is_file():
-                yield _Source(problem, workload, "winner", winner)
+            for folder in folders:
+                winner = winner_place(folder, workload.name, arch).source
+                if winner.is_file():
+                    yield _Source(problem, workload, "winner", winner)
 
 
 def _row(

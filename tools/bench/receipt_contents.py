@@ -58,6 +58,7 @@ def make_receipt(contents: ReceiptContents) -> Receipt:
             workloads=checked.check.workloads,
         ),
         sanitizer=tuple(_without_paths(one) for one in contents.sanitizer),
+        flagged=compiled.flagged,
         sandbox=checked.check.sandbox,
         workloads=contents.workloads,
         geometric_mean_speedup=contents.geometric_mean_speedup,

@@ -65,7 +65,7 @@ def bench_candidate(request: BenchRequest, device: TimingDevice, settings: Setti
         device=device.name,
         gpu=device.facts,
         check=check,
-        diagnostics=check.diagnostics,
+        diagnostics=(*check.diagnostics, *_scrutiny(check)),
         elapsed_s=0.0,
     )
     if check.status is Status.PASSED:
@@ -73,6 +73,14 @@ def bench_candidate(request: BenchRequest, device: TimingDevice, settings: Setti
         side = planned_side(case, check_request, check.compiled)
         result = _bench(request, case, side, result)
     return result.model_copy(update={"elapsed_s": perf_counter() - start})
+
+
+def _scrutiny(check: CheckResult) -> tuple[Diagnostic, ...]:
+    """Return a warning for each thing in the binary that raises scrutiny without refusing it."""
+    return tuple(
+        Diagnostic(severity="warning", message=f"in the candidate's code: {text}")
+        for text in check.compiled.flagged
+    )
 
 
 def _bench(

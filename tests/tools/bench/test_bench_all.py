@@ -49,6 +49,16 @@ def test_reference_and_winner_stand_against_every_baseline(
     assert BenchAllResult.model_validate_json(result.model_dump_json(by_alias=True)) == result
 
 
+def test_a_winner_that_was_promoted_here_has_a_row(
+    two_workloads: Problem, settings: Settings
+) -> None:
+    winner = settings.winners / two_workloads.name / "b8xh64.sm_90a.cu"
+    winner.parent.mkdir(parents=True)
+    winner.write_text(CANDIDATE.source)
+    result = bench_all(BenchAllRequest((two_workloads,)), _timer(), settings)
+    assert [row.file for row in result.rows if row.source == "winner"] == [str(winner)]
+
+
 def test_a_winner_for_another_architecture_has_no_row(
     two_workloads: Problem, settings: Settings
 ) -> None:

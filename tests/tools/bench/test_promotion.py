@@ -51,8 +51,9 @@ def request_(
 
 
 def test_a_winner_is_written_with_its_receipt_for_every_workload_of_its_domain(
-    request_: PromotionRequest, settings: Settings
+    request_: PromotionRequest, settings: Settings, compiler: FileCompiler
 ) -> None:
+    compiler.flagged = ("kernel k reads the clock",)
     result = promote_candidate(request_, Opener(), settings)
     assert (result.status, result.outcome, result.reasons) == (Status.PASSED, "promoted", ())
     folder = settings.winners / "synthetic"
@@ -65,6 +66,7 @@ def test_a_winner_is_written_with_its_receipt_for_every_workload_of_its_domain(
     assert (folder / "b8xh64.sm_90a.cu").read_text() == CANDIDATE.source
     receipt = read_receipt(folder / "b8xh64.sm_90a.receipt.json")
     assert [entry.workload for entry in receipt.workloads] == ["b8xh64", "b16xh64"]
+    assert receipt.flagged == compiler.flagged
     assert receipt.geometric_mean_speedup == pytest.approx(1.25, rel=0.01)
     assert PromotionResult.model_validate_json(result.model_dump_json(by_alias=True)) == result
 

@@ -54,6 +54,17 @@ def test_a_result_says_what_it_was_measured_on(request_: BenchRequest, settings:
     assert result.seed == 1
 
 
+def test_what_is_flagged_in_the_binary_stands_in_the_result(
+    request_: BenchRequest, settings: Settings, compiler: FakeCompiler
+) -> None:
+    compiler.flagged = ("kernel k reads the clock",)
+    result = bench_candidate(request_, ScriptedTimer(), settings)
+    assert result.verdict is not None
+    assert [note.message for note in result.diagnostics if note.severity == "warning"] == [
+        "in the candidate's code: kernel k reads the clock"
+    ]
+
+
 def test_a_wrong_candidate_is_not_timed(request_: BenchRequest, settings: Settings) -> None:
     def spoil(request: ExecutionRequest, outputs: Arrays) -> None:
         outputs["y_bf16"][:, 60:] = 0

@@ -11,7 +11,8 @@ from .status import Status, Verdict
 
 Reproduction = Literal["reproduced", "not_reproduced", "other_device", "unavailable"]
 """other_device: measured, but on another model of GPU, which says nothing about the receipt.
-unavailable: not measured; there is no GPU, or a baseline of the receipt does not run here."""
+unavailable: not measured, and not refuted by its binary; there is no GPU, or a baseline of the
+receipt does not run here."""
 
 
 class CubinComparison(Record):

@@ -154,11 +154,12 @@ def test_without_a_gpu_the_binary_is_compiled_again_and_compared(
     assert "sim measures no time" in result.reasons[0]
 
 
-def test_a_receipt_with_another_binary_is_seen_without_a_gpu(
+def test_a_receipt_with_another_binary_is_refuted_without_a_gpu(
     kopt: Kopt, receipt_path: Path
 ) -> None:
     ending = kopt("verify", receipt_path, "--problems", receipt_path.parent, "--device", "sim")
     assert ": another binary than then" in ending.stdout
+    assert (ending.stdout.splitlines()[0], ending.code) == ("Not reproduced", ExitCode.FELL_SHORT)
 
 
 def _giving(result: object) -> Callable[..., object]:

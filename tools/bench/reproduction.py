@@ -30,7 +30,7 @@ from kopt.tools.compile_stage import CompileRequest, compile_candidate
 from .receipt_file import BASELINE_FILES, DECISIVE_FILES, problem_files
 from .reference_side import REFERENCE
 from .repeated_timing import OpenDevice, require_checked_cubins, time_once
-from .reproduction_rule import accepted_range, compare_cubins, compare_measurement
+from .reproduction_rule import accepted_range, binary_reasons, compare_cubins, compare_measurement
 from .request import BenchRequest, TimingDevice
 
 
@@ -89,7 +89,7 @@ def verify_receipt(
 
     Args:
         request: A receipt with its problem.
-        open_device: Opens the GPU; its SetupError makes the result `unavailable`.
+        open_device: Opens the GPU; after its SetupError only the binary is compared.
         settings: Of this process.
 
     Raises:
@@ -104,9 +104,7 @@ def verify_receipt(
             try:
                 device = stack.enter_context(open_device())
             except SetupError as error:
-                result = result.model_copy(
-                    update={"reproduction": "unavailable", "reasons": (f"not measured: {error}",)}
-                )
+                result = _unmeasured(result, error)
         if device is not None:
             result = _measured(request, device, settings, result)
     return result.model_copy(update={"elapsed_s": perf_counter() - start})
@@ -140,6 +138,17 @@ def _compiled(request: VerifyRequest, settings: Settings) -> VerifyResult:
         receipt_gpu=receipt.device.name,
         cubins=found,
         elapsed_s=0.0,
+    )
+
+
+def _unmeasured(result: VerifyResult, error: SetupError) -> VerifyResult:
+    """Return what is known without a GPU: another binary decides already."""
+    other = binary_reasons(result.cubins)
+    return result.model_copy(
+        update={
+            "reproduction": "not_reproduced" if other else "unavailable",
+            "reasons": (*other, f"not measured: {error}"),
+        }
     )
 
 
@@ -254,10 +263,7 @@ def _binary_reasons(result: VerifyResult, receipt: Receipt, check: CheckResult) 
     same_arch = all(build.arch == receipt.arch for build in compiled.builds)
     if same_arch and compare_cubins(receipt, compiled).differing != found.differing:
         raise InfraError("the compile cache holds another binary than an empty cache gives")
-    if found.same or not found.same_toolchain:
-        return []
-    names = ", ".join(found.differing)
-    return [f"{found.toolchain} makes another binary of the source than then ({names})"]
+    return binary_reasons(found)
 
 
 def _library_notes(entries: Sequence[WorkloadReproduction]) -> list[str]:

@@ -23,6 +23,14 @@ def compare_cubins(receipt: Receipt, compiled: CompileResult) -> CubinComparison
     )
 
 
+def binary_reasons(found: CubinComparison | None) -> list[str]:
+    """Return why the binary speaks against the receipt: the same compiler made another one."""
+    if found is None or found.same or not found.same_toolchain:
+        return []
+    names = ", ".join(found.differing)
+    return [f"{found.toolchain} makes another binary of the source than then ({names})"]
+
+
 def accepted_range(entry: WorkloadEvidence, threshold: float) -> tuple[float, float]:
     """Return the receipt's range of speedups, widened by the wider noise threshold.
 

@@ -108,14 +108,15 @@ def test_another_gpu_of_the_same_model_may_reproduce_and_is_noted(promoted: Prom
     )
 
 
-def test_without_a_gpu_the_binary_is_still_compared(promoted: Promoted) -> None:
-    @contextmanager
-    def nothing() -> Generator[TimingDevice]:
-        raise SetupError("no NVIDIA driver")
-        yield
+@contextmanager
+def _no_gpu() -> Generator[TimingDevice]:
+    raise SetupError("no NVIDIA driver")
+    yield
 
+
+def test_without_a_gpu_the_binary_is_still_compared(promoted: Promoted) -> None:
     request = VerifyRequest(promoted.receipt, promoted.problem)
-    result = verify_receipt(request, nothing, promoted.settings)
+    result = verify_receipt(request, _no_gpu, promoted.settings)
     assert (result.reproduction, result.device) == ("unavailable", None)
     assert result.reasons == ("not measured: no NVIDIA driver",)
     assert result.cubins is not None
@@ -129,6 +130,28 @@ def test_another_binary_of_the_same_compiler_does_not_reproduce(promoted: Promot
     assert result.reasons == (
         "nvcc 13.2.86 makes another binary of the source than then (b8xh64, b16xh64)",
     )
+
+
+def test_another_binary_of_the_same_compiler_needs_no_gpu_to_refute(promoted: Promoted) -> None:
+    promoted.compiler.flavor = b"other"
+    request = VerifyRequest(promoted.receipt, promoted.problem)
+    result = verify_receipt(request, _no_gpu, promoted.settings)
+    assert (result.reproduction, result.device) == ("not_reproduced", None)
+    assert result.reasons == (
+        "nvcc 13.2.86 makes another binary of the source than then (b8xh64, b16xh64)",
+        "not measured: no NVIDIA driver",
+    )
+
+
+def test_another_binary_of_another_compiler_refutes_nothing_without_a_gpu(
+    promoted: Promoted,
+) -> None:
+    promoted.compiler.flavor = b"other"
+    promoted.compiler.version = "13.3.1"
+    request = VerifyRequest(promoted.receipt, promoted.problem)
+    result = verify_receipt(request, _no_gpu, promoted.settings)
+    assert result.reproduction == "unavailable"
+    assert result.reasons == ("not measured: no NVIDIA driver",)
 
 
 def test_another_binary_of_another_compiler_is_noted(promoted: Promoted) -> None:

@@ -130,13 +130,17 @@ def _bench(
 def _timed_case(
     request: BenchRequest, check: CheckResult, device: TimingDevice, settings: Settings
 ) -> TimedCase:
-    """Return what all sides share; both seeds are drawn now that the binary is fixed."""
-    (input_seed,) = draw_hidden_seeds(check.compiled.binary_id, 1, settings)
+    """Return what all sides share; both seeds are drawn now that the binary is fixed.
+
+    Repeated measurements meet different inputs: which ones follows from the measurement's seed.
+    """
+    seed = secrets.randbits(_SEED_BITS) if request.seed is None else request.seed
+    (input_seed,) = draw_hidden_seeds(f"{check.compiled.binary_id}/{seed}", 1, settings)
     return TimedCase(
         problem=request.problem,
         workload=request.workload,
         input_seed=input_seed,
-        seed=secrets.randbits(_SEED_BITS) if request.seed is None else request.seed,
+        seed=seed,
         device=device,
         settings=settings,
     )

@@ -1,7 +1,8 @@
 """What all sides of one benchmark share: the device, the workload, and the inputs of the timing.
 
-The inputs come from a hidden seed, drawn after the build: no source can have met them before. A
-side is verified on them, under both poisons, before anything is timed.
+The inputs come from a hidden seed of a small pool, drawn after the build and for each measurement
+anew: no source can know which it meets. A side is verified on them, under both poisons, before
+anything is timed.
 """
 
 from dataclasses import dataclass

@@ -65,6 +65,17 @@ def test_what_is_flagged_in_the_binary_stands_in_the_result(
     ]
 
 
+def test_repeated_measurements_meet_different_inputs(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    inputs: set[bytes] = set()
+    for seed in range(8):
+        timer = ScriptedTimer(Script(noise=QUIET))
+        bench_candidate(replace(request_, seed=seed), timer, settings)
+        inputs.add(timer.sessions[-1].inputs["x"].tobytes())
+    assert len(inputs) > 1
+
+
 def test_a_wrong_candidate_is_not_timed(request_: BenchRequest, settings: Settings) -> None:
     def spoil(request: ExecutionRequest, outputs: Arrays) -> None:
         outputs["y_bf16"][:, 60:] = 0

@@ -1,10 +1,10 @@
 """The device that a command runs on: opened by its name, with the architecture that fits it."""
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from kopt.config.errors import ToolError
+from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.tools.bench.request import TimingDevice
 from kopt.tools.device import Device
@@ -21,6 +21,8 @@ class DeviceChoice:
     """auto, sim or cuda:N."""
     arch: str | None = None
     """Compiler target; None: the GPU's own, or the default on sim."""
+    needs_gpu: bool = False
+    """Whether sim cannot serve instead; no message offers it then."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,13 @@ def opened_device(
     """
     if choice.name == "auto" and gpu_devices() and (problem := gpu_problem()):
         show(f"on sim, although there is a GPU: {problem}")
-    with open_device(choice.name, settings, show) as device:
+    with ExitStack() as stack:
+        try:
+            device = stack.enter_context(open_device(choice.name, settings, show))
+        except SetupError as error:
+            if choice.needs_gpu:
+                raise
+            raise SetupError(f"{error}; or use --device sim") from error
         if isinstance(device, SimDevice):
             yield OpenedDevice(device, None, choice.arch or DEFAULT_ARCH)
         else:
@@ -61,8 +69,9 @@ def _arch_of(device: TimingDevice, choice: DeviceChoice) -> str:
     """Return what the GPU runs, unless something else was asked for."""
     own = device.facts.arch
     if choice.arch not in (None, own):
+        on_sim = "" if choice.needs_gpu else ", or use --device sim"
         raise ToolError(
             f"--arch {choice.arch}: {device.name} is {device.facts.name}, which runs {own}: leave"
-            " --arch out, or use --device sim"
+            f" --arch out{on_sim}"
         )
     return own

@@ -140,7 +140,8 @@ def command(session: Session, options: BenchOptions) -> int:
     refuse_unknown_tune(target, options.tune)
     if options.promote:
         return _promote(session, options, target)
-    choice = DeviceChoice(options.device, options.arch)
+    runs_libraries = options.baseline in ("library", "every")
+    choice = DeviceChoice(options.device, options.arch, needs_gpu=runs_libraries)
     with (
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,
@@ -224,7 +225,7 @@ def _bench(request: BenchRequest, opened: OpenedDevice, session: Session) -> Ben
 def _bench_all(session: Session, options: BenchOptions) -> ExitCode:
     """Time every problem's own kernels and show, or write, one table."""
     problems = find_problems(options.kernel, session.settings)
-    choice = DeviceChoice(options.device, options.arch)
+    choice = DeviceChoice(options.device, options.arch, needs_gpu=True)
     with (
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,

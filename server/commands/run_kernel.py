@@ -133,7 +133,8 @@ def _search(session: Session, options: RunOptions, before: RunState | None) -> R
     device = options.device
     if before is not None and device == "auto":
         device = before.settings.device
-    choice = DeviceChoice(device, options.arch)
+    measures = before is not None and before.settings.device != "sim"
+    choice = DeviceChoice(device, options.arch, needs_gpu=measures)
     with (
         opened_device(choice, session.settings, waiting_lines(quiet)) as opened,
         closing(_open(session, options, opened)) as store,

@@ -117,14 +117,14 @@ def test_without_a_driver_doctor_says_so_and_ends_well(
     kopt: Kopt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def list_gpus() -> tuple[FoundGpu, ...]:
-        raise SetupError("there is no NVIDIA driver here; install it, or use --device sim")
+        raise SetupError("there is no NVIDIA driver here; install it")
 
     monkeypatch.setattr(gpu_findings, "list_gpus", list_gpus)
     ending = kopt("doctor", "--json")
     gpu = next(entry for entry in ending.document["findings"] if entry["name"] == "GPU")
     assert ending.code == ExitCode.PASSED
     assert gpu["is_present"] is False
-    assert "install it, or use --device sim" in gpu["detail"]
+    assert "kopt works on sim: there is no NVIDIA driver here; install it" in gpu["detail"]
 
 
 def test_a_gpu_is_described_with_its_lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

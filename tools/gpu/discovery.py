@@ -27,7 +27,7 @@ _SCRIPT = Path(__file__).with_name("driver_child.py")
 _DRIVER_S = 60.0
 _WORKER_MODULES = ("cuda.bindings", "pynvml")
 _MENDS = {
-    "no_driver": "there is no NVIDIA driver here; install it, or use --device sim",
+    "no_driver": "there is no NVIDIA driver here; install it",
     "CUDA_ERROR_STUB_LIBRARY": "libcuda.so.1 is the toolkit's stub; put the driver's first on "
     "LD_LIBRARY_PATH",
     "CUDA_ERROR_NO_DEVICE": "the NVIDIA driver sees no GPU; nvidia-smi and the permissions of "
@@ -135,7 +135,7 @@ def _found(answer: Mapping[str, Any], index: int) -> FoundGpu:
     if device["is_mig"]:
         raise SetupError(
             f"cuda:{index} is a MIG slice ({device['name']}): kopt measures whole GPUs; name "
-            "one in CUDA_VISIBLE_DEVICES that is not partitioned, or use --device sim"
+            "one in CUDA_VISIBLE_DEVICES that is not partitioned"
         )
     version: int = answer["cuda_version"]  # 13000 for 13.0
     facts = DeviceFacts(
@@ -154,7 +154,7 @@ def _found(answer: Mapping[str, Any], index: int) -> FoundGpu:
 
 def _explain(error: str, message: str) -> str:
     if error == "CUDA_ERROR_NO_DEVICE" and _hidden():
-        return f"CUDA shows no GPU{_hidden()}; unset it, or use --device sim"
+        return f"CUDA shows no GPU{_hidden()}; unset it"
     said = message if error == "no_driver" else f"{error}: {message}"
     return f"{_MENDS.get(error, 'the NVIDIA driver cannot be used')} ({said})"
 

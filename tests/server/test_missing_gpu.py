@@ -1,0 +1,62 @@
+"""What is said where a GPU was asked for and is not there: sim is offered where it can serve."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kopt.config.errors import SetupError
+from kopt.config.settings import Settings
+from kopt.server import devices
+from kopt.server.devices import DeviceChoice
+from kopt.server.exits import ExitCode
+from kopt.server.promoting import timing_device
+from support.command_line import Kopt
+
+REFERENCE = Path(__file__).parents[2] / "kernels" / "problems" / "silu_and_mul" / "reference.cu"
+MISSING = "there is no NVIDIA driver here; install it"
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No name opens a GPU."""
+
+    @contextmanager
+    def open_device(*_: object) -> Generator[object]:
+        raise SetupError(MISSING)
+        yield
+
+    monkeypatch.setattr(devices, "open_device", open_device)
+
+
+@pytest.mark.parametrize("command", ["check", "bench", "profile"])
+def test_sim_is_offered_where_it_can_serve(kopt: Kopt, command: str) -> None:
+    ending = kopt(command, REFERENCE, "--device", "cuda:0")
+    assert ending.code == ExitCode.MACHINE
+    assert f"{MISSING}; or use --device sim" in ending.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("bench", "--all"),
+        ("bench", REFERENCE, "--baseline", "library"),
+        ("check", REFERENCE, "--sanitize"),
+    ],
+)
+def test_sim_is_not_offered_where_it_is_refused(kopt: Kopt, words: tuple[object, ...]) -> None:
+    ending = kopt(*words, "--device", "cuda:0")
+    assert ending.code == ExitCode.MACHINE
+    assert MISSING in ending.stderr
+    assert "sim" not in ending.stderr
+
+
+def test_a_promotion_and_a_verification_offer_no_sim(tmp_path: Path) -> None:
+    """Both open their GPU here."""
+    with (
+        pytest.raises(SetupError) as caught,
+        timing_device(DeviceChoice("cuda:0"), Settings(tmp_path), print),
+    ):
+        pass
+    assert str(caught.value) == MISSING

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kopt.config.errors import KoptError, SetupError
 from kopt.config.settings import Settings
-from kopt.tools.gpu.discovery import FoundGpu, list_gpus
+from kopt.tools.gpu.discovery import FoundGpu, driver_problem, list_gpus
 from kopt.tools.gpu.nvidia_tools import (
     HOW_TO_GET_NCU,
     HOW_TO_GET_SANITIZER,
@@ -31,8 +31,6 @@ PIP = f"{sys.executable} -m pip install"
 EXTRA = f"{PIP} 'kopt-mcp[gpu]'"
 TORCH = f"{PIP} torch --index-url https://download.pytorch.org/whl/cu130"
 DRIVER_PARAMETERS = Path("/proc/driver/nvidia/params")
-LEAST_CUDA_MAJOR = 13
-"""What the driver must speak for the cubins of kopt's compiler; driver 580 is the first."""
 FindDistribution = Callable[[str], Distribution]
 
 
@@ -104,14 +102,13 @@ def counters_are_permitted(parameters: Path = DRIVER_PARAMETERS) -> bool:
 def _device(gpu: FoundGpu) -> Finding:
     facts = gpu.facts
     major, minor = facts.compute_capability
-    is_new_enough = int(facts.cuda_version.split(".")[0]) >= LEAST_CUDA_MAJOR
+    problem = driver_problem(facts)
     return _optional(
         f"GPU {gpu.name}",
-        is_new_enough,
+        problem is None,
         f"{facts.name}, compute capability {major}.{minor} ({facts.arch}),"
         f" {facts.memory_bytes / 2**30:.0f} GiB, driver {facts.driver_version},"
-        f" CUDA {facts.cuda_version}, {facts.uuid}"
-        + ("" if is_new_enough else "; the driver is too old: install 580 or later"),
+        f" CUDA {facts.cuda_version}, {facts.uuid}" + ("" if problem is None else f"; {problem}"),
     )
 
 

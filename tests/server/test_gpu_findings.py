@@ -102,7 +102,7 @@ def test_a_driver_older_than_the_compiler_is_no_gpu(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(gpu_findings, "list_gpus", lambda: (gpu,))
     first = next(gpu_findings.gpu_findings(Settings(Path("/nowhere"))))
     assert (first.name, first.is_present) == ("GPU cuda:0", False)
-    assert first.detail.endswith("the driver is too old: install 580 or later")
+    assert "too old: 550.54.14 is for CUDA 12.4; install 580 or later" in first.detail
 
 
 def test_what_is_optional_and_not_here_is_counted_out_at_the_end() -> None:

@@ -25,6 +25,9 @@ from .device_spec import spec_of_device
 _SCRIPT = Path(__file__).with_name("driver_child.py")
 # Without persistence mode the driver wakes every GPU of the host first, seconds each.
 _DRIVER_S = 60.0
+LEAST_DRIVER = 580
+LEAST_CUDA_MAJOR = 13
+"""What the driver must speak for the cubins of kopt's compiler; LEAST_DRIVER is the first."""
 _WORKER_MODULES = ("cuda.bindings", "pynvml")
 _MENDS = {
     "no_driver": "there is no NVIDIA driver here; install it",
@@ -77,7 +80,7 @@ def find_gpu(name: str, script: Path = _SCRIPT) -> FoundGpu:
 
     Raises:
         ToolError: `name` has another form.
-        SetupError: There is no such GPU here, or nothing that could use it.
+        SetupError: There is no such GPU here, or its driver is too old.
     """
     match = re.fullmatch(r"cuda(?::(\d{1,4}))?", name)
     if match is None:
@@ -87,7 +90,20 @@ def find_gpu(name: str, script: Path = _SCRIPT) -> FoundGpu:
     if index >= len(gpus):
         listed = ", ".join(f"{gpu.name} ({gpu.facts.name})" for gpu in gpus)
         raise SetupError(f"there is no cuda:{index}: CUDA shows {listed}{_hidden()}")
+    problem = driver_problem(gpus[index].facts)
+    if problem is not None:
+        raise SetupError(problem)
     return gpus[index]
+
+
+def driver_problem(facts: DeviceFacts) -> str | None:
+    """Return why the driver of a GPU cannot run kopt's cubins; None if it can."""
+    if int(facts.cuda_version.split(".")[0]) >= LEAST_CUDA_MAJOR:
+        return None
+    return (
+        f"the NVIDIA driver is too old: {facts.driver_version} is for CUDA {facts.cuda_version}; "
+        f"install {LEAST_DRIVER} or later, for CUDA {LEAST_CUDA_MAJOR}"
+    )
 
 
 def require_worker_modules() -> None:

@@ -46,7 +46,8 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
 
     def make(*devices: dict[str, Any], **answer: Any) -> Path:
         if devices:
-            answer |= {"devices": devices, "cuda_version": 13000, "driver_version": "580.159.04"}
+            known = {"cuda_version": 13000, "driver_version": "580.159.04"}
+            answer = {"devices": devices, **known, **answer}
         script = tmp_path / "driver.py"
         script.write_text(f"print({json.dumps(answer)!r})")
         return script
@@ -141,6 +142,17 @@ def test_empty_visible_devices_is_named_as_the_reason(
 def test_mig_slice_is_refused_with_what_to_do(driver: Driver) -> None:
     said = failure(driver(H100 | {"name": "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "is_mig": True}))
     assert "MIG" in said and "CUDA_VISIBLE_DEVICES" in said
+
+
+def test_driver_that_cannot_run_what_the_compiler_makes_is_refused_with_both_versions(
+    driver: Driver,
+) -> None:
+    script = driver(H100, cuda_version=12040, driver_version="550.54.14")
+    assert failure(script) == (
+        "the NVIDIA driver is too old: 550.54.14 is for CUDA 12.4; install 580 or later, "
+        "for CUDA 13"
+    )
+    assert list_gpus(script)[0].facts.driver_version == "550.54.14"  # doctor still shows it
 
 
 def test_script_that_dies_is_reported_with_its_last_words(tmp_path: Path) -> None:

@@ -26,6 +26,10 @@ MAX_BYTES = 256 << 20
 """Of a file: 6 measurements of 1,600 pairs take 200 KB a workload."""
 DECISIVE_FILES = ("problem.yaml", "oracle.py")
 """What makes a problem this problem."""
+WHAT_IT_IS = (
+    "a receipt is the .receipt.json that `kopt bench FILE --promote` writes beside a winner, in "
+    "KOPT_HOME/winners (~/.kopt/winners) or where --winners says"
+)
 BASELINE_FILES = ("reference.cu", "baseline.py")
 """What a candidate is compared with."""
 
@@ -48,8 +52,13 @@ def read_receipt(path: Path) -> Receipt:
     """
     document = _read_document(path)
     schema = document.get("schema")
+    if schema is None:
+        raise ToolError(f"{path} is no receipt: it names no schema; {WHAT_IT_IS}")
     if schema != SCHEMA:
-        raise ToolError(f"{path} has schema {str(schema)[:60]!r}; a receipt has {SCHEMA!r}")
+        raise ToolError(
+            f"{path} has schema {str(schema)[:60]!r}, not {SCHEMA!r}: it is no receipt that this "
+            f"kopt reads; {WHAT_IT_IS}"
+        )
     stated = document.get("digest")
     if stated != _digest(document):
         raise ToolError(
@@ -107,9 +116,9 @@ def _read_document(path: Path) -> dict[str, Any]:
     try:
         document: object = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise ToolError(f"{path} is damaged, or no receipt: {error}") from error
+        raise ToolError(f"{path} is damaged, or no receipt: {error}; {WHAT_IT_IS}") from error
     if not isinstance(document, dict):
-        raise ToolError(f"{path} is no receipt: it holds no JSON object")
+        raise ToolError(f"{path} is no receipt: it holds no JSON object; {WHAT_IT_IS}")
     return {str(key): value for key, value in document.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- JSON has no types
 
 

@@ -57,18 +57,20 @@ def test_an_edited_sample_is_noticed(path: Path) -> None:
         ("{", "damaged, or no receipt"),
         ("[]", "no JSON object"),
         ('{"schema": "kopt.receipt/2"}', "schema 'kopt.receipt/2'"),
-        ('{"schema": "kopt.bench/1"}', "a receipt has 'kopt.receipt/1'"),
-        ("{}", "schema 'None'"),
+        ('{"schema": "kopt.bench/1"}', "schema 'kopt.bench/1', not 'kopt.receipt/1'"),
+        ("{}", "no receipt: it names no schema"),
+        ("plain text", "damaged, or no receipt"),
         ('{"schema": NaN}', "NaN is no JSON number"),
         ("[" * 100_000, "damaged, or no receipt"),
     ],
-    ids=["empty", "cut", "list", "newer", "bench", "none", "nan", "deep"],
+    ids=["empty", "cut", "list", "newer", "bench", "none", "text", "nan", "deep"],
 )
 def test_what_is_no_receipt_is_said_to_be_none(tmp_path: Path, text: str, said: str) -> None:
     place = tmp_path / "some.json"
     place.write_text(text)
-    with pytest.raises(ToolError, match=said):
+    with pytest.raises(ToolError, match=said) as caught:
         read_receipt(place)
+    assert "`kopt bench FILE --promote` writes beside a winner" in str(caught.value)
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:

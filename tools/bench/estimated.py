@@ -93,13 +93,14 @@ def _reference_estimate(
     request: BenchRequest, arch: str, device: Device, settings: Settings
 ) -> TimeEstimate:
     path = request.problem.folder / "reference.cu"
+    progress = request.progress
     asked = CheckRequest(
         problem=request.problem,
         workload=request.workload,
         candidate=read_candidate(path),
         level="quick",
         arch=arch,
-        progress=request.progress,
+        progress=None if progress is None else lambda line: progress(f"{REFERENCE} kernel: {line}"),
     )
     check = check_candidate(asked, device, settings)
     if check.status is not Status.PASSED:

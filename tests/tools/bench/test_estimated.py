@@ -45,6 +45,19 @@ def test_the_reference_kernel_against_itself_has_ratio_one(
     assert (result.latency.provenance, result.latency.replays) == (Provenance.ESTIMATED, 0)
 
 
+def test_progress_says_which_kernel_is_the_reference(
+    own_problem: Problem, settings: Settings
+) -> None:
+    lines: list[str] = []
+    request = BenchRequest(
+        own_problem, own_problem.workloads[0], tiny_candidate(), progress=lines.append
+    )
+    _bench(request, settings)
+    assert lines[0] == "compiling"
+    assert "reference kernel: compiling" in lines
+    assert len(set(lines)) == len(lines)
+
+
 def test_a_slower_candidate_has_a_smaller_ratio(own_problem: Problem, settings: Settings) -> None:
     slow = tiny_candidate(HEADER.replace("block: BLOCK", "block: 1"))
     request = BenchRequest(own_problem, own_problem.workloads[0], slow)

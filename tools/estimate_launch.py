@@ -14,6 +14,7 @@ from kopt.kernels.plan import Launch
 from kopt.kernels.time_estimate import LaunchEstimate, TimePart
 
 from . import estimate_constants as constants
+from .counted import counted
 from .estimate_instructions import StaticMix
 from .estimate_traffic import SECTOR_BYTES, Traffic
 
@@ -169,8 +170,8 @@ def _barrier_part(model: LaunchModel) -> TimePart:
         name="barriers",
         time_us=barriers * clocks_each * model.rounds / model.gpu.clock_mhz,
         overlaps=False,
-        evidence=f"{barriers:.3g} per block of {model.warps_per_block} warps, "
-        f"{model.rounds} rounds of blocks",
+        evidence=f"{barriers:.3g} per block of {counted(model.warps_per_block, 'warp')}, "
+        f"{counted(model.rounds, 'round')} of blocks",
     )
 
 
@@ -203,7 +204,7 @@ def _sm_intake_part(model: LaunchModel) -> TimePart:
         time_us=bytes_in / constants.SM_INTAKE_BYTES_PER_CLOCK / model.gpu.clock_mhz,
         overlaps=True,
         evidence=f"{bytes_in / 1e3:.3g} kB through the busiest SM, which has "
-        f"{model.busiest_blocks} of {model.blocks} blocks",
+        f"{model.busiest_blocks} of {counted(model.blocks, 'block')}",
     )
 
 
@@ -218,7 +219,7 @@ def _load_store_part(model: LaunchModel) -> TimePart:
         name="load_store",
         time_us=clocks * model.busiest_fraction / model.gpu.clock_mhz,
         overlaps=True,
-        evidence=f"{requests:.3g} warp accesses, {sectors:.3g} sectors, {spills:.3g} of the "
+        evidence=f"{requests:.3g} warp accesses, {counted(sectors, 'sector')}, {spills:.3g} of the "
         f"accesses spills, {model.shared_bytes / 1e6:.3g} MB of shared memory",
     )
 
@@ -230,8 +231,8 @@ def _issue_part(model: LaunchModel) -> TimePart:
         name="issue",
         time_us=time_us,
         overlaps=True,
-        evidence=f"{model.kernel.instructions or 0} instructions in the code, gone through "
-        f"{model.trips:.3g} times; bound by {pipe}",
+        evidence=f"{counted(model.kernel.instructions or 0, 'instruction')} in the code, gone "
+        f"through {counted(model.trips, 'time')}; bound by {pipe}",
     )
 
 
@@ -244,9 +245,10 @@ def _latency_part(model: LaunchModel) -> TimePart:
         name="latency",
         time_us=trips * constants.DRAM_LATENCY_US,
         overlaps=True,
-        evidence=f"{trips_each:.3g} dependent round trips per thread ({in_flight} loads of "
-        f"{model.mix.load_bytes:.3g} bytes in flight), {model.rounds} rounds of "
-        f"{model.resident_blocks} blocks on the busiest SM",
+        evidence=f"{counted(trips_each, 'dependent round trip')} per thread "
+        f"({counted(in_flight, 'load')} of {counted(model.mix.load_bytes, 'byte')} in flight), "
+        f"{counted(model.rounds, 'round')} of {counted(model.resident_blocks, 'block')} on the "
+        "busiest SM",
     )
 
 

@@ -12,6 +12,7 @@ from kopt.kernels.hardware_counters import LaunchCounters
 from kopt.kernels.profile_result import Bottleneck, BottleneckName, LaunchProfile, MeasuredTime
 from kopt.kernels.status import Provenance
 from kopt.kernels.time_estimate import PartName, TimeEstimate
+from kopt.tools.counted import counted
 
 LAUNCH_FRACTION = 0.6
 """Share of the time that empty launches take, from which only they matter."""
@@ -162,8 +163,8 @@ def _waiting(facts: Facts, main: LaunchCounters, busy: str) -> Bottleneck:
     few: list[str] = []
     if occupancy.waves < 1.0:
         few = [
-            f"{occupancy.grid_blocks} blocks fill {occupancy.waves:.0%} of what the GPU holds at"
-            " once (computed)"
+            f"{counted(occupancy.grid_blocks, 'block')}: {occupancy.waves:.0%} of what the GPU"
+            " holds at once (computed)"
         ]
     return _measured("latency_bound", busy, *stall, *few)
 

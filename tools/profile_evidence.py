@@ -2,6 +2,7 @@
 
 from math import prod
 
+from kopt.tools.counted import counted
 from kopt.tools.cuda.occupancy import launch_occupancy
 
 from .profile_what_if import Evaluated
@@ -62,7 +63,8 @@ def occupancy_evidence(evaluated: Evaluated) -> tuple[str, ...]:
         occupancy = launch_occupancy(launch, kernels[launch.kernel], evaluated.gpu)
         texts.append(
             f"{launch.kernel}: occupancy {occupancy.theoretical_occupancy:.2f}, "
-            f"{occupancy.blocks_per_sm} blocks per SM, limited by {', '.join(occupancy.limiters)}"
+            f"{counted(occupancy.blocks_per_sm, 'block')} per SM, limited by "
+            f"{', '.join(occupancy.limiters)}"
         )
     return tuple(texts)
 
@@ -70,7 +72,7 @@ def occupancy_evidence(evaluated: Evaluated) -> tuple[str, ...]:
 def grid_evidence(evaluated: Evaluated) -> tuple[str, ...]:
     """Blocks against SMs."""
     return tuple(
-        f"{launch.kernel}: {prod(launch.grid)} blocks for {evaluated.gpu.sm_count} SMs"
+        f"{launch.kernel}: {counted(prod(launch.grid), 'block')} for {evaluated.gpu.sm_count} SMs"
         for launch in evaluated.plan.launches
     )
 
@@ -78,9 +80,10 @@ def grid_evidence(evaluated: Evaluated) -> tuple[str, ...]:
 def barrier_evidence(evaluated: Evaluated) -> tuple[str, ...]:
     """Barriers that one block passes."""
     barriers = evaluated.counters.barriers_per_block if evaluated.counters else 0.0
-    return (f"{barriers:.3g} barriers per block",)
+    return (f"{counted(barriers, 'barrier')} per block",)
 
 
 def launch_evidence(evaluated: Evaluated) -> tuple[str, ...]:
     """How many launches there are."""
-    return (f"{len(evaluated.plan.launches)} launches",)
+    launches = len(evaluated.plan.launches)
+    return ("1 launch" if launches == 1 else f"{launches} launches",)

@@ -110,3 +110,14 @@ def test_unknown_instruction_mix_is_said() -> None:
 def test_missing_cubin_is_a_tool_error() -> None:
     with pytest.raises(ToolError, match="no cubin of problem_b128xh4096 for sm_90a"):
         estimate_time(compiled(BASE, "sm_100a"), None, BASE.plan(), GPU)
+
+
+def test_evidence_speaks_of_one_round_and_of_several() -> None:
+    small, large = (
+        {part.name: part.evidence for part in estimate(case).launches[0].parts}
+        for case in (BASE, LARGE)
+    )
+    assert "1 round of 1 block on the busiest SM" in small["latency"]
+    assert "1 round of blocks" in small["barriers"]
+    assert " rounds of " in large["latency"]
+    assert "of 16384 blocks" in large["sm_intake"]

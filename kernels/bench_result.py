@@ -3,9 +3,9 @@
 A speedup is baseline time / candidate time from paired replays in one process: above 1 is faster.
 """
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from .check_result import CheckResult
 from .device_facts import DeviceFacts
@@ -25,11 +25,28 @@ class Latency(Record):
     """Device time of one call, microseconds, cold L2 unless the field says warm."""
 
     median_us: float
-    p10_us: float
-    p90_us: float
-    min_us: float
+    p10_us: float | None = None
+    """None, with p90 and the least, for an estimate and for nothing else: it has no spread."""
+    p90_us: float | None = None
+    min_us: float | None = None
     replays: int
+    """0 for an estimate."""
     provenance: Literal[Provenance.MEASURED, Provenance.ESTIMATED] = Provenance.MEASURED
+
+    @model_validator(mode="after")
+    def _only_what_is_measured_has_a_spread(self) -> Self:
+        is_measured = self.provenance is Provenance.MEASURED
+        for part in (self.p10_us, self.p90_us, self.min_us):
+            if (part is not None) != is_measured:
+                raise ValueError("p10_us, p90_us and min_us: of a measured time, and of no other")
+        return self
+
+    @property
+    def spread(self) -> tuple[float, float, float] | None:
+        """p10, p90 and the least, microseconds; None for an estimate."""
+        if self.p10_us is None or self.p90_us is None or self.min_us is None:
+            return None
+        return self.p10_us, self.p90_us, self.min_us
 
 
 class BaselinePath(Record):

@@ -79,12 +79,11 @@ def _times_table(result: BenchResult, is_full: bool) -> Table:
 
 def _latency_cells(latency: Latency, is_full: bool) -> list[str]:
     cells = [f"{latency.median_us:.3f} us {latency.provenance}"]
-    if is_full and latency.replays == 0:  # an estimate has no spread
-        cells += ["-"] * 4
-    elif is_full:
-        cells += [f"{part:.3f}" for part in (latency.p10_us, latency.p90_us, latency.min_us)]
-        cells.append(str(latency.replays))
-    return cells
+    if not is_full:
+        return cells
+    if latency.spread is None:
+        return [*cells, *["-"] * 4]
+    return [*cells, *(f"{part:.3f}" for part in latency.spread), str(latency.replays)]
 
 
 def _comparison_cells(comparison: Comparison) -> Iterator[str]:

@@ -28,9 +28,10 @@ def measured_lines(measured: MeasuredTime) -> Iterator[Text]:
     """Yield the time on the GPU and how it compares with what the GPU can do."""
     latency, rotation = measured.latency, measured.rotation
     cold = "cold L2" if rotation.is_cold else "L2 WARM: the sets do not fill it twice"
+    spread = "p10 {:.3f}, p90 {:.3f}, ".format(*latency.spread) if latency.spread else ""
     yield Text.assemble(
         (f"Time: {latency.median_us:.3f} us measured on {measured.gpu.name}", "bold"),
-        f" (p10 {latency.p10_us:.3f}, p90 {latency.p90_us:.3f}, {latency.replays} replays, {cold});"
+        f" ({spread}{latency.replays} replays, {cold});"
         f" {measured.above_null_us:.3f} us above empty kernels of its launch shape"
         f" ({measured.null_kernel_us:.3f} us)",
     )

@@ -129,12 +129,4 @@ def _comparison(own: TimeEstimate, reference: TimeEstimate) -> Comparison:
 
 
 def _latency(estimate: TimeEstimate) -> Latency:
-    """Return one number in all places: an estimate has no spread."""
-    return Latency(
-        median_us=estimate.latency_us,
-        p10_us=estimate.latency_us,
-        p90_us=estimate.latency_us,
-        min_us=estimate.latency_us,
-        replays=0,
-        provenance=Provenance.ESTIMATED,
-    )
+    return Latency(median_us=estimate.latency_us, replays=0, provenance=Provenance.ESTIMATED)

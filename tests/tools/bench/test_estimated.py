@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from pydantic import ValidationError
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.bench_result import BenchResult, Latency
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.tools.bench.estimated import bench_estimated
@@ -43,6 +45,30 @@ def test_the_reference_kernel_against_itself_has_ratio_one(
     assert (result.gpu, result.device, result.seed) == (None, "sim", None)
     assert result.latency is not None
     assert (result.latency.provenance, result.latency.replays) == (Provenance.ESTIMATED, 0)
+
+
+def test_an_estimate_has_no_spread_in_json(own_problem: Problem, settings: Settings) -> None:
+    request = BenchRequest(own_problem, own_problem.workloads[0], tiny_candidate())
+    document = _bench(request, settings).model_dump(mode="json")
+    for latency in (document["latency"], document["comparisons"][0]["baseline_latency"]):
+        assert latency["median_us"] > 0
+        assert [latency[part] for part in ("p10_us", "p90_us", "min_us")] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("provenance", "spread"),
+    [
+        (Provenance.MEASURED, {}),
+        (Provenance.MEASURED, {"p10_us": 1.0, "p90_us": 3.0}),
+        (Provenance.ESTIMATED, {"p10_us": 1.0, "p90_us": 3.0, "min_us": 1.0}),
+        (Provenance.ESTIMATED, {"min_us": 1.0}),
+    ],
+)
+def test_a_time_has_a_spread_if_and_only_if_it_was_measured(
+    provenance: Literal[Provenance.MEASURED, Provenance.ESTIMATED], spread: dict[str, float]
+) -> None:
+    with pytest.raises(ValidationError, match="of a measured time, and of no other"):
+        Latency.model_validate({"median_us": 2.0, "replays": 0, "provenance": provenance, **spread})
 
 
 def test_progress_says_which_kernel_is_the_reference(

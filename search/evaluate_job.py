@@ -31,7 +31,7 @@ from .measure_job import measure_job
 
 
 @dataclass(frozen=True)
-class Workplace:
+class EvaluationSite:
     """What this machine evaluates with."""
 
     device: Device
@@ -41,7 +41,7 @@ class Workplace:
     artifacts: ArtifactStore
 
 
-def evaluate_job(job: EvaluationJob, place: Workplace) -> Evaluation:
+def evaluate_job(job: EvaluationJob, place: EvaluationSite) -> Evaluation:
     """Compile and check the candidate of `job`, then time it on a GPU or estimate its time on sim.
 
     Raises:
@@ -93,7 +93,7 @@ class _Findings:
 def _judge_speed(
     job: EvaluationJob,
     passed: tuple[CheckRequest, CheckResult],
-    place: Workplace,
+    place: EvaluationSite,
     found: _Findings,
 ) -> _Findings:
     """Return the findings on a candidate that passed its check, its time included."""

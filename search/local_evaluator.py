@@ -12,7 +12,7 @@ import time
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from .evaluate_job import Workplace, evaluate_job
+from .evaluate_job import EvaluationSite, evaluate_job
 from .evaluator import Evaluation, EvaluationJob
 
 
@@ -28,7 +28,7 @@ class LocalEvaluator:
     A GPU serves one of them at a time, by its lock; the others compile and are judged meanwhile.
     """
 
-    def __init__(self, place: Workplace) -> None:
+    def __init__(self, place: EvaluationSite) -> None:
         """Start the worker threads; `close` ends them."""
         self._place = place
         self._waiting: queue.SimpleQueue[_Ticket | None] = queue.SimpleQueue()

@@ -20,7 +20,7 @@ from kopt.kernels.problem_loader import find_kernel
 
 from .artifacts import open_artifacts
 from .budget import UNLIMITED, Budget
-from .evaluate_job import Workplace
+from .evaluate_job import EvaluationSite
 from .local_evaluator import LocalEvaluator
 from .loop import Search, run_search
 from .proposer import Proposal
@@ -129,7 +129,7 @@ def goes_on(state: RunState, budget: Budget | None) -> bool:
 
 
 def drive_run(
-    store: RunStore, place: Workplace, on_event: Callable[[Event], None] | None = None
+    store: RunStore, place: EvaluationSite, on_event: Callable[[Event], None] | None = None
 ) -> RunState:
     """Search with the parts of `place` until the run ends and return its final state.
 

@@ -11,7 +11,7 @@ from kopt.config.errors import KoptError, ToolError
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.budget import parse_budget
-from kopt.search.evaluate_job import Workplace
+from kopt.search.evaluate_job import EvaluationSite
 from kopt.search.run_records import RunState
 from kopt.search.run_report import RunReport, report_run, view_run
 from kopt.search.runs import RunRequest, begin_run, drive_run, goes_on, reopen_run
@@ -176,7 +176,7 @@ def _drive(store: RunStore, session: Session, opened: OpenedDevice, quiet: bool)
     """
     name = store.folder.name
     go_on = f"{name} is paused; go on with: kopt run --resume {name}"
-    place = Workplace(opened.device, opened.timer, session.settings, store.artifacts)
+    place = EvaluationSite(opened.device, opened.timer, session.settings, store.artifacts)
     try:
         with run_progress(quiet) as on_event:
             drive_run(store, place, on_event)

@@ -12,7 +12,7 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
 from kopt.search import evaluate_job as module
 from kopt.search.artifacts import open_artifacts
-from kopt.search.evaluate_job import Workplace
+from kopt.search.evaluate_job import EvaluationSite
 from kopt.search.evaluator import Evaluation, EvaluationJob
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.sim.device import SimDevice
@@ -90,7 +90,7 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             level=level,
             arch="sm_100a",
         )
-        place = Workplace(SimDevice(settings), None, settings, open_artifacts(tmp_path))
+        place = EvaluationSite(SimDevice(settings), None, settings, open_artifacts(tmp_path))
         return module.evaluate_job(job, place)
 
     call.requests = requests  # type: ignore[attr-defined]  # what the stage was asked

@@ -10,7 +10,7 @@ from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.search import local_evaluator
 from kopt.search.artifacts import open_artifacts
-from kopt.search.evaluate_job import Workplace
+from kopt.search.evaluate_job import EvaluationSite
 from kopt.search.evaluator import Evaluation, EvaluationJob
 from kopt.search.local_evaluator import LocalEvaluator
 from kopt.tools.sim.device import SimDevice
@@ -39,7 +39,7 @@ def _evaluator(
 
     monkeypatch.setattr(local_evaluator, "evaluate_job", stand_in)
     settings = Settings(home, jobs=2)
-    return LocalEvaluator(Workplace(SimDevice(settings), None, settings, open_artifacts(home)))
+    return LocalEvaluator(EvaluationSite(SimDevice(settings), None, settings, open_artifacts(home)))
 
 
 def test_as_many_jobs_run_at_once_as_settings_allow(

@@ -12,7 +12,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.status import Status
 from kopt.search import runs
 from kopt.search.budget import Budget
-from kopt.search.evaluate_job import Workplace
+from kopt.search.evaluate_job import EvaluationSite
 from kopt.search.evaluator import Evaluation, EvaluationJob
 from kopt.search.recorded_evaluator import RecordedEvaluator
 from kopt.search.run_folders import new_run_folder
@@ -45,7 +45,7 @@ def _drive(
         return RecordedEvaluator(answer)
 
     monkeypatch.setattr(runs, "LocalEvaluator", stand_in)
-    place = Workplace(SimDevice(settings), None, settings, store.artifacts)
+    place = EvaluationSite(SimDevice(settings), None, settings, store.artifacts)
     return drive_run(store, place).status
 
 

@@ -1,24 +1,57 @@
-"""Counters are read from a report by NVIDIA's own library; what a report lacks stays None.
+"""Counters are read through NVIDIA's library; what a report lacks stays None.
 
-The report was made by hand in Nsight Compute's format: its numbers are made up, its cubin and line
-table are real. ncu-report is part of the `gpu` extra, so that these tests may be skipped.
+The library here is a stand-in with the calls of the real one (tests/support/scripted_report.py).
 """
 
 import builtins
 import importlib
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from kopt.tools.cuda.compiler_log import CANDIDATE_FILE
 from kopt.tools.gpu.ncu_report_reader import ReportError, read_report
+from support.scripted_report import (
+    FIRST_METRICS,
+    SAMPLES,
+    Action,
+    Metric,
+    SourceInfo,
+    scripted_library,
+)
 
-REPORT = Path(__file__).parents[2] / "samples" / "reports" / "made_up.ncu-rep"
+REPORT = Path("made_up.ncu-rep")
+FIRST = Action(
+    "first",
+    {name: Metric(value) for name, value in FIRST_METRICS.items()}
+    | {name: Metric(sum(counts.values()), counts=counts) for name, counts in SAMPLES.items()},
+    {
+        112: SourceInfo(f"/build/{CANDIDATE_FILE}", 3),
+        256: SourceInfo(f"/build/{CANDIDATE_FILE}", 4),
+        272: SourceInfo(f"/build/{CANDIDATE_FILE}", 5),
+        288: SourceInfo("/usr/include/cuda_bf16.hpp", 6),
+    },
+)
+SECOND = Action(
+    "second",
+    {
+        "gpu__time_duration.sum": Metric(1.2, "us"),
+        "sm__throughput.avg.pct_of_peak_sustained_elapsed": Metric(0.5),
+        "dram__bytes_read.sum": Metric(5.0, "furlong"),
+        "dram__bytes_write.sum": Metric(None),
+    },
+)
 
 
 @pytest.fixture
-def library() -> None:
-    pytest.importorskip("ncu_report", reason="ncu-report is not installed")
+def library(monkeypatch: pytest.MonkeyPatch) -> None:
+    _install(monkeypatch, FIRST, SECOND)
+
+
+def _install(monkeypatch: pytest.MonkeyPatch, *actions: Action) -> None:
+    monkeypatch.setitem(sys.modules, "ncu_report", scripted_library(*actions))
 
 
 @pytest.mark.usefixtures("library")
@@ -61,17 +94,26 @@ def test_metrics_that_are_missing_are_none() -> None:
     second = read_report(REPORT)[1]
     assert second.kernel == "second"
     assert second.time_us == pytest.approx(1.2)
-    assert (second.dram_read_bytes, second.memory_fraction, second.issue_fraction) == (None,) * 3
+    assert (second.dram_read_bytes, second.dram_written_bytes) == (None, None)
+    assert (second.memory_fraction, second.issue_fraction) == (None, None)
     assert (second.stalls, second.stall_lines, second.occupancy_limiters) == ((), (), ())
 
 
-@pytest.mark.usefixtures("library")
-@pytest.mark.parametrize("content", [b"", b"no report", REPORT.read_bytes()[:40]])
-def test_file_without_launches_is_an_error(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "broken.ncu-rep"
-    path.write_bytes(content)
-    with pytest.raises(ReportError, match=r"holds no kernels|cannot read"):
-        read_report(path)
+def test_report_without_launches_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    _install(monkeypatch)
+    with pytest.raises(ReportError, match="holds no kernels"):
+        read_report(REPORT)
+
+
+def test_report_that_the_library_refuses_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> None:
+        raise RuntimeError(f"{path} is no report")
+
+    stand_in = ModuleType("ncu_report")
+    vars(stand_in)["load_report"] = refuse
+    monkeypatch.setitem(sys.modules, "ncu_report", stand_in)
+    with pytest.raises(ReportError, match="cannot read"):
+        read_report(REPORT)
 
 
 def test_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

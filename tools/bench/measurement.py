@@ -23,7 +23,10 @@ from .verdict import decide, next_target
 NOISE_PAIRS = 400
 """Pairs of A/A after which a floor stays as it is, however wide."""
 OTHER_PAIRS = 20
-"""Pairs after which a further comparison may be settled; it is measured on only while open."""
+"""Pairs after which a further comparison ends early, if the two are far apart."""
+FAR_APART = 0.05
+"""Log ratio, many times any threshold, beyond which the whole interval must lie for that: a closer
+one is looked at as rarely as the main comparison, since each look is a chance to be wrong."""
 SAMPLED_SETS = 16
 """Sets of the unforeseeable replay whose outputs are judged; of the last replay all are."""
 
@@ -119,14 +122,15 @@ class _Run:
         self._pairings: tuple[Pairing, ...] = (sides.main, *noise, *sides.others)
 
     def is_open(self, measured: int) -> bool:
-        """Return whether to measure on after `measured` pairs; drops a settled noise floor."""
+        """Return whether to measure on after `measured` pairs, and drop what is settled."""
         main, noise = self._sides.main, self._sides.noise
         threshold = self._threshold()
         noise_is_open = noise is not None and threshold > LEAST_THRESHOLD and measured < NOISE_PAIRS
         if not self._is_open(main, threshold) and not noise_is_open:
             return False
-        if noise is not None and not noise_is_open:
-            self._pairings = tuple(one for one in self._pairings if one != noise)
+        open_others = {other for other in self._sides.others if self._is_open(other, threshold)}
+        kept = {main, *open_others, *((noise,) if noise is not None and noise_is_open else ())}
+        self._pairings = tuple(one for one in self._pairings if one in kept)
         return True
 
     def until(self, target: int, chosen: int, inspect: Inspect) -> TimingFailure | None:
@@ -140,7 +144,7 @@ class _Run:
             is_chosen = self.found.blocks == chosen
             failure = self._replay(main.candidate if missing <= PAIRS_PER_BLOCK else None)
             if failure is None:
-                self._drop_settled()
+                self._drop_far_apart()
                 failure = self._look(inspect) if is_chosen else None
             if failure is not None:
                 return failure
@@ -182,17 +186,16 @@ class _Run:
         inspect(outputs)
         return self.found
 
-    def _drop_settled(self) -> None:
-        """Measure no further comparison on whose verdict stands: they cost as much as the main."""
-        threshold = self._threshold()
-        settled = {
-            pairing
-            for pairing in self._sides.others
-            if pairing in self._pairings
-            and self.found.pairs(pairing) >= OTHER_PAIRS
-            and not self._is_open(pairing, threshold)
-        }
-        self._pairings = tuple(one for one in self._pairings if one not in settled)
+    def _drop_far_apart(self) -> None:
+        """End further comparisons that nothing can turn: they cost as much as the main one."""
+        far = {other for other in self._sides.others if self._is_far_apart(other)}
+        self._pairings = tuple(one for one in self._pairings if one not in far)
+
+    def _is_far_apart(self, pairing: Pairing) -> bool:
+        if pairing not in self._pairings or self.found.pairs(pairing) < OTHER_PAIRS:
+            return False
+        interval = self.found.interval(pairing, self._limits.seed)
+        return interval is not None and (interval.low > FAR_APART or interval.high < -FAR_APART)
 
     def _replay(self, last: int | None) -> TimingFailure | None:
         block = make_block(self._pairings, self.rng, self._sides.empty, last)

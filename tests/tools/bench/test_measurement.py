@@ -148,6 +148,13 @@ def test_a_second_comparison_goes_on_only_while_it_is_open(problem: Problem) -> 
     assert (found.pairs(MAIN), found.pairs(Pairing(3, 1))) == (400, OTHER_PAIRS)
 
 
+def test_a_second_comparison_that_is_close_is_not_ended_early(problem: Problem) -> None:
+    _, session = _session(problem, Script(noise=QUIET))
+    sides = Sides(main=MAIN, empty=3, others=(Pairing(2, 1),))  # two captures of one baseline
+    found = _measured(measure(session, sides, _limits(), _accept))
+    assert found.pairs(Pairing(2, 1)) == found.pairs(MAIN) >= 100
+
+
 def test_a_wide_floor_is_measured_on_but_not_for_ever(problem: Problem) -> None:
     _, session = _session(
         problem, Script(noise=Noise(white=0.05), candidate_us=5.0, reference_us=5.0)

@@ -89,6 +89,11 @@ class Settings:
         return self.home / "winners"
 
     @property
+    def jobs_folder(self) -> Path:
+        """Folder of the jobs of tool calls, one folder a job."""
+        return self.home / "jobs"
+
+    @property
     def runs(self) -> Path:
         """Folder of the run stores."""
         return self.home / "runs"

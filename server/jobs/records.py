@@ -1,0 +1,58 @@
+"""What a job is made of. A job is a record, not a process: `KOPT_HOME/jobs/<id>/` holds it."""
+
+from typing import Any, Literal
+
+from kopt.kernels.record import Record
+from kopt.server.work.requests import Work
+
+JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+
+
+class JobRequest(Record):
+    """What a job was asked to do; written once."""
+
+    id: str
+    work: Work
+    caller: str
+    """Who asked, for fairness between callers; no secret."""
+    created_us: int
+    """Unix microseconds."""
+
+
+class Progress(Record):
+    """How far a job is. `done` never falls while a job is watched."""
+
+    done: float
+    total: float | None = None
+    """In the unit of `done`; None where the end is not known."""
+    message: str = ""
+    at_us: int = 0
+
+
+class JobError(Record):
+    """Why a job has no result; none of it is the candidate's failure, which is a result."""
+
+    kind: Literal["usage", "machine", "bug"]
+    message: str
+    hint: str | None = None
+
+
+class JobView(Record):
+    """A job as it stands."""
+
+    request: JobRequest
+    state: JobState
+    progress: Progress | None = None
+    result: dict[str, Any] | None = None
+    """The stage's whole JSON document, once `done`."""
+    error: JobError | None = None
+    """Once `failed`."""
+    holder: str | None = None
+    """The process that works on it; None while none does."""
+    attempts: int = 0
+    """How often work on it was begun."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will change any more."""
+        return self.state in ("done", "failed", "cancelled")

@@ -1,0 +1,1 @@
+"""The MCP face of kopt: tools, replies, resources, prompts and transports."""

@@ -1,0 +1,1 @@
+"""Search over documents that help to write kernels."""

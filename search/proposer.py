@@ -30,6 +30,8 @@ class Proposal(Record):
     parents: tuple[int, ...] = ()
     """`seq` of the candidates that it comes from; empty for the starting point."""
     lineage: LineageKind = "tune"
+    note: str = ""
+    """The hypothesis: why it should be faster; empty where nobody said."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Member:
     """The evaluation that the search goes by; None before it ended."""
     full: Evaluation | None
     """The evaluation that a winner needs; None for all who were not put to it."""
+    note: str = ""
+    """Why it should be faster, in its author's words."""
 
     @property
     def passed(self) -> bool:

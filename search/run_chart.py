@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from math import floor, log10
 
-from .run_report import CandidateReport
+from .candidate_report import CandidateReport
 
 _WIDTH, _HEIGHT = 860, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 40

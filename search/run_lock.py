@@ -1,12 +1,15 @@
 """The lock that makes one process the writer of a run, and says who it is.
 
 An advisory `flock` on `run.lock`: the kernel drops it when its holder dies, however that happens,
-so a stale lock cannot exist. The text in the file is for people only and decides nothing.
+so a stale lock cannot exist. The text in the file is for people only and decides nothing. Whoever
+finds the lock taken may wait for it, up to a limit, and is told who has it.
 """
 
 import fcntl
 import os
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -16,27 +19,70 @@ _FILE_NAME = "run.lock"
 # `is_run_locked` holds a shared lock for microseconds; that must not look like a writer.
 _ATTEMPTS = 3
 _PAUSE_S = 0.01
+_POLL_S = 0.1
+_TOLD_EVERY_S = 5.0
+
+
+def _say_nothing(_: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class LockClaim:
+    """How a process asks for a run's lock."""
+
+    purpose: str = "kopt run"
+    """What it does with the run; shown to those who wait meanwhile."""
+    limit_s: float = 0.0
+    """How long it waits for another process."""
+    say: Callable[[str], None] = _say_nothing
+    """Told who holds the lock, at once and every few seconds."""
+
+
+AT_ONCE = LockClaim()
 
 
 class RunLock:
     """The held lock of one run folder; released by `close` or by the end of the process."""
 
-    def __init__(self, folder: Path) -> None:
-        """Take the lock.
+    def __init__(self, folder: Path, claim: LockClaim) -> None:
+        """Take the lock, waiting as long as `claim` allows.
 
         Raises:
-            ToolError: Another process holds it; the message names that process.
+            ToolError: Another process still holds it; the message names that process.
         """
         self._descriptor = os.open(folder / _FILE_NAME, os.O_RDWR | os.O_CREAT, 0o600)
-        if not _lock(self._descriptor):
-            holder = os.pread(self._descriptor, 200, 0).decode(errors="replace").strip()
+        try:
+            if not _lock(self._descriptor) and not self._wait(folder.name, claim):
+                waited = f"; waited {claim.limit_s:g} s" if claim.limit_s else ""
+                raise ToolError(
+                    f"run {folder.name} is being worked on by {self._holder()}{waited};"
+                    " wait for it or stop it, then resume"
+                )
+        except BaseException:
             os.close(self._descriptor)
-            raise ToolError(
-                f"run {folder.name} is being worked on by {holder or 'another process'};"
-                " wait for it or stop it, then resume"
-            )
+            raise
         os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"process {os.getpid()} (boot {boot_id()})\n".encode(), 0)
+        text = f"process {os.getpid()} ({claim.purpose})\nboot {boot_id()}\n"
+        os.pwrite(self._descriptor, text.encode(), 0)
+
+    def _wait(self, run: str, claim: LockClaim) -> bool:
+        """Return whether the lock could be taken within the limit of `claim`."""
+        deadline = time.monotonic() + claim.limit_s
+        told_at = -_TOLD_EVERY_S
+        while (now := time.monotonic()) < deadline:
+            if now - told_at >= _TOLD_EVERY_S:
+                claim.say(f"{run} is held by {self._holder().partition(',')[0]}; waiting")
+                told_at = now
+            time.sleep(min(_POLL_S, deadline - now))
+            if _lock(self._descriptor):
+                return True
+        return False
+
+    def _holder(self) -> str:
+        """Return who wrote the lock file last: `process 12 (kopt run), boot 6f...`."""
+        text = os.pread(self._descriptor, 200, 0).decode(errors="replace")
+        return ", ".join(text.split("\n")).strip(", ") or "another process"
 
     def close(self) -> None:
         """Release the lock; the file stays, because deleting it would let two processes lock."""

@@ -9,8 +9,9 @@ import hashlib
 from collections.abc import Iterable
 from html import escape
 
+from .candidate_report import CandidateReport
 from .run_chart import latency_chart
-from .run_report import CandidateReport, RunReport
+from .run_report import RunReport
 
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--faint:#8b949e;

@@ -65,6 +65,7 @@ class RunReader:
                 parents=tuple(parents[row["seq"]]),
                 quick=evaluations.get((row["seq"], "quick")),
                 full=evaluations.get((row["seq"], "full")),
+                note=row.get("note", ""),  # a file of format 1 has none
             )
             for row in self._rows("SELECT * FROM candidate ORDER BY seq")
         )
@@ -83,6 +84,24 @@ class RunReader:
         """Return the events with `seq` above `after`, in order."""
         rows = self._rows("SELECT * FROM event WHERE seq > ? ORDER BY seq", after)
         return tuple(Event.model_validate(row | {"data": json.loads(row["data"])}) for row in rows)
+
+    def round_of_step(self, key: str) -> int | None:
+        """Return the round that was begun under the caller's `key`; None if none was."""
+        rows = self._rows(
+            "SELECT json_extract(data, '$.round') AS round FROM event"
+            " WHERE kind = 'round_started' AND json_extract(data, '$.step') = ?",
+            key,
+        )
+        return int(rows[0]["round"]) if rows else None
+
+    def document(self, member: Member, kind: str) -> bytes | None:
+        """Return a document that is kept with a candidate's quick evaluation; None without one.
+
+        Raises:
+            InfraError: It is damaged or missing.
+        """
+        sha = None if member.quick is None else member.quick.artifacts.get(kind)
+        return None if sha is None else self._artifacts.get(sha)
 
     def table(self, name: str) -> tuple[Row, ...]:
         """Return every row of a table as it stands, in key order; for exports."""

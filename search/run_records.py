@@ -58,6 +58,7 @@ class EventKind(StrEnum):
     RESULT_DROPPED = "result_dropped"
     ROUND_DONE = "round_done"
     FINAL_CHECK = "final_check"
+    DOCUMENT_ADDED = "document_added"
     RUN_PAUSED = "run_paused"
     RUN_FINISHED = "run_finished"
 

@@ -16,12 +16,12 @@ from kopt.config.errors import KoptError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
-from kopt.kernels.status import Provenance, Status
+from kopt.kernels.status import Provenance
 
 from .artifacts import open_artifacts
 from .beam import rank
-from .evaluator import Evaluation, Value
-from .loop import winner_path
+from .candidate_report import CandidateReport, number, provenance_of, report_candidate
+from .evaluator import Evaluation
 from .proposer import Member
 from .run_folders import find_run, run_folders
 from .run_lock import is_run_locked
@@ -29,40 +29,9 @@ from .run_reader import RunReader
 from .run_records import RunState, RunStatus, StopReason
 from .schema import open_viewer
 from .store import FILE_NAME
+from .winner import winner_path
 
 logger = logging.getLogger(__name__)
-
-
-class CandidateReport(Record):
-    """One candidate of a run."""
-
-    seq: int
-    """Number within the run; 0 is the starting point."""
-    candidate: str
-    """Id of the source, 64 hex digits; tune choices of one source share it."""
-    round: int
-    tune: dict[str, int]
-    family: str
-    proposer: str
-    parents: tuple[int, ...]
-    status: Status | None
-    """Of the quick check; None while it is not finished."""
-    summary: str
-    latency_us: float | None
-    provenance: Provenance
-    """Of `latency_us`."""
-    speedup: float | None
-    """Baseline time / candidate time from paired replays; None where nothing was measured."""
-    speedup_interval: tuple[float, float] | None
-    """95 % interval."""
-    registers_per_thread: int | None
-    same_program_as: int | None
-    """An earlier candidate with the same cubins and launches."""
-    full_status: Status | None
-    """Of the full check; None for all who were not put to it."""
-    full_summary: str
-    """What it found, in one line; why one that passed it is no winner."""
-    in_beam: bool
 
 
 class WinnerTime(Record):
@@ -194,7 +163,7 @@ def report_run(reader: RunReader, folder: Path) -> RunReport:
         rounds=state.settings.rounds,
         budget=str(state.settings.budget),
         ranking=tuple(member.seq for member in rank(members)),
-        population=tuple(_candidate(member, members, state) for member in members),
+        population=tuple(report_candidate(member, members, state) for member in members),
     )
 
 
@@ -216,11 +185,11 @@ def _facts(state: RunState, members: Sequence[Member], folder: Path) -> dict[str
         "candidates": len(members),
         "evaluated": sum(member.quick is not None for member in members),
         "start_latency_us": None if start is None else start.latency_us,
-        "best_latency_us": None if speed is None else _number(speed.latency),
-        "provenance": _provenance(best),
+        "best_latency_us": None if speed is None else number(speed.latency),
+        "provenance": provenance_of(best),
         "ratio": start.cost / best.cost if start and best and start.cost and best.cost else None,
         "baseline": None if speed is None or speed.speedup is None else speed.speedup.unit,
-        "best_speedup": None if speed is None else _number(speed.speedup),
+        "best_speedup": None if speed is None else number(speed.speedup),
         "best_speedup_interval": None if speed is None else speed.speedup_interval,
         "winner": state.winner,
         "winner_path": None if state.winner is None else str(winner_path(folder)),
@@ -229,48 +198,10 @@ def _facts(state: RunState, members: Sequence[Member], folder: Path) -> dict[str
     }
 
 
-def _candidate(member: Member, members: Sequence[Member], state: RunState) -> CandidateReport:
-    quick = member.quick
-    registers = None if quick is None else quick.registers
-    return CandidateReport(
-        seq=member.seq,
-        candidate=member.source_sha,
-        round=member.round,
-        tune=member.tune,
-        family=member.family,
-        proposer=member.proposer,
-        parents=member.parents,
-        status=None if quick is None else quick.status,
-        summary="" if quick is None else quick.summary,
-        latency_us=member.latency_us,
-        provenance=_provenance(member),
-        speedup=None if quick is None else _number(quick.speedup),
-        speedup_interval=None if quick is None else quick.speedup_interval,
-        registers_per_thread=None if registers is None else int(registers),
-        same_program_as=_first_equal(member, members),
-        full_status=None if member.full is None else member.full.status,
-        full_summary="" if member.full is None else member.full.summary,
-        in_beam=member.seq in state.beam,
-    )
-
-
-def _first_equal(member: Member, members: Sequence[Member]) -> int | None:
-    if member.quick is None or member.quick.equivalence is None:
-        return None
-    for other in members[: member.seq]:
-        if other.quick is not None and other.quick.equivalence == member.quick.equivalence:
-            return other.seq
-    return None
-
-
 def _final(member: Member) -> Evaluation | None:
     """Return the evaluation that says most about speed: the final benchmark where there is one."""
     timed = member.full is not None and member.full.speedup is not None
     return member.full if timed else member.quick
-
-
-def _number(value: Value | None) -> float | None:
-    return None if value is None else value.value
 
 
 def _winner_times(winner: Member | None) -> tuple[WinnerTime, ...]:
@@ -287,14 +218,9 @@ def _winner_times(winner: Member | None) -> tuple[WinnerTime, ...]:
                 WinnerTime(
                     workload=workload,
                     latency_us=part.latency.value,
-                    speedup=_number(part.speedup),
+                    speedup=number(part.speedup),
                     speedup_interval=part.speedup_interval,
                     baseline=None if part.speedup is None else part.speedup.unit,
                 )
             )
     return tuple(times)
-
-
-def _provenance(member: Member | None) -> Provenance:
-    latency = None if member is None or member.quick is None else member.quick.latency
-    return Provenance.UNAVAILABLE if latency is None else latency.provenance

@@ -23,7 +23,8 @@ class CandidateRow:
 def insert_candidate(connection: sqlite3.Connection, row: CandidateRow) -> None:
     """Insert a candidate and its parents."""
     connection.execute(
-        "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO candidate (seq, round, source_sha, source_name, tune, family, proposer,"
+        " created_us, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             row.seq,
             row.round,
@@ -33,6 +34,7 @@ def insert_candidate(connection: sqlite3.Connection, row: CandidateRow) -> None:
             row.proposal.family,
             row.proposal.proposer,
             now_us(),
+            row.proposal.note,
         ),
     )
     connection.executemany(
@@ -59,6 +61,19 @@ def insert_findings(
             (evaluation_id, v.workload, v.metric, v.unit, v.provenance.value, v.value)
             for v in evaluation.values
         ],
+    )
+
+
+def insert_document(
+    connection: sqlite3.Connection, candidate: int, document: tuple[str, str, int]
+) -> None:
+    """Keep a document (kind, digest, size in bytes) with the candidate's quick evaluation."""
+    kind, sha, size_bytes = document
+    name_blob(connection, sha, (size_bytes, kind))
+    connection.execute(
+        "INSERT OR REPLACE INTO evaluation_artifact SELECT id, ?, ? FROM evaluation"
+        " WHERE candidate = ? AND level = 'quick' AND state = 'done'",
+        (kind, sha, candidate),
     )
 
 

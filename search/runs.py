@@ -4,7 +4,8 @@ A run is a folder `KOPT_HOME/runs/<run id>` with its store, its lock and, at the
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,9 +23,11 @@ from .artifacts import open_artifacts
 from .budget import UNLIMITED, Budget
 from .evaluate_job import EvaluationSite
 from .local_evaluator import LocalEvaluator
-from .loop import Search, run_search
+from .loop import run_search
 from .proposer import Proposal
+from .run_drive import Search
 from .run_folders import find_run, new_run_folder
+from .run_lock import AT_ONCE, LockClaim
 from .run_records import Event, RunSettings, RunState
 from .store import RunStore
 from .sweep import ReadChoices, SweepProposer
@@ -45,6 +48,9 @@ class RunRequest:
     beam_width: int = 4
     rounds: int = 4
     budget: Budget = UNLIMITED
+    name: str | None = None
+    """Its id, `run-...`; None for one made of the time. A run of this name is gone on with."""
+    claim: LockClaim = AT_ONCE
 
 
 def begin_run(request: RunRequest, settings: Settings) -> RunStore:
@@ -76,8 +82,11 @@ def begin_run(request: RunRequest, settings: Settings) -> RunStore:
         rounds=request.rounds,
         budget=request.budget,
     )
-    store = RunStore(new_run_folder(ensure_folder(settings.runs)), artifacts)
-    store.begin(run_settings, __version__)
+    runs = ensure_folder(settings.runs)
+    folder = new_run_folder(runs) if request.name is None else ensure_folder(runs / request.name)
+    store = RunStore(folder, artifacts, request.claim)
+    if not store.reader.run_exists():
+        store.begin(run_settings, __version__)
     return store
 
 
@@ -101,7 +110,26 @@ def reopen_run(
         ToolError: No such run, another process holds it, the problem has changed since, or the
             device is another one.
     """
-    store = RunStore(find_run(text, settings), open_artifacts(settings.home))
+    store = open_run(text, settings)
+    try:
+        state = store.reader.state()
+        wanted = budget or state.settings.budget
+        if goes_on(state, budget):
+            refuse_another_device(state, gpu)
+            store.resume(state.settings.model_copy(update={"budget": wanted}))
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def open_run(text: str, settings: Settings, claim: LockClaim = AT_ONCE) -> RunStore:
+    """Return the open store of the run that `text` names, as it was left.
+
+    Raises:
+        ToolError: No such run, another process holds it, or the problem has changed since.
+    """
+    store = RunStore(find_run(text, settings), open_artifacts(settings.home), claim)
     try:
         if not store.reader.run_exists():
             raise ToolError(f"{store.folder.name} was killed before it began: start a new run")
@@ -111,10 +139,6 @@ def reopen_run(
             raise ToolError(
                 f"the problem {problem.name} has changed since {state.id} began: start a new run"
             )
-        wanted = budget or state.settings.budget
-        if goes_on(state, budget):
-            _refuse_another_device(state, gpu)
-            store.resume(state.settings.model_copy(update={"budget": wanted}))
     except BaseException:
         store.close()
         raise
@@ -137,27 +161,35 @@ def drive_run(
         KeyboardInterrupt: The user stopped it; the run is paused and can be resumed.
         KoptError: This machine cannot evaluate; the run is paused likewise.
     """
+    with search_of(store, place) as search:
+        return run_search(search, on_event)
+
+
+@contextmanager
+def search_of(store: RunStore, place: EvaluationSite) -> Generator[Search]:
+    """Yield what the run in `store` is driven with on this machine; leaving ends its evaluator."""
     run_settings = store.reader.state().settings
     problem, workload = find_kernel(run_settings.kernel, place.settings.problems)
-    evaluator = LocalEvaluator(place)
     source = store.reader.source(run_settings.start_sha)
     start = Candidate(source, run_settings.start_name)
+    evaluator = LocalEvaluator(place)
     try:
-        return run_search(
-            Search(
-                store=store,
-                evaluator=evaluator,
-                proposer=SweepProposer(_header_choices(problem, workload)),
-                start=_starting_point(start, problem, workload),
-            ),
-            on_event,
+        yield Search(
+            store=store,
+            evaluator=evaluator,
+            proposer=SweepProposer(_header_choices(problem, workload)),
+            start=_starting_point(start, problem, workload),
         )
     finally:
         evaluator.close()
 
 
-def _refuse_another_device(state: RunState, gpu: DeviceFacts | None) -> None:
-    """Refuse to go on with a device whose times do not compare with those that the run has."""
+def refuse_another_device(state: RunState, gpu: DeviceFacts | None) -> None:
+    """Refuse to go on with a device whose times do not compare with those that the run has.
+
+    Raises:
+        ToolError: It is another one; the message names both.
+    """
     before = state.settings.gpu
     if (before and before.uuid) == (gpu and gpu.uuid):
         return

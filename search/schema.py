@@ -14,6 +14,7 @@ Source:
 import logging
 import os
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 
 from kopt.config.errors import SetupError
@@ -21,7 +22,7 @@ from kopt.kernels.status import Provenance, Status
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _OLDEST_SQLITE = (3, 38, 0)  # STRICT tables came with 3.37, built-in JSON with 3.38
 _JOURNAL_LIMIT_BYTES = 64 << 20
 
@@ -65,6 +66,7 @@ _CREATE = (
         family TEXT NOT NULL,
         proposer TEXT NOT NULL,
         created_us INTEGER NOT NULL,
+        note TEXT NOT NULL DEFAULT '',
         UNIQUE (source_sha, tune)
     ) STRICT""",
     """CREATE TABLE lineage (
@@ -131,8 +133,14 @@ _CREATE = (
 )
 
 
+# By the version that a file has: what makes the next one of it.
+_UPGRADES = {1: "ALTER TABLE candidate ADD COLUMN note TEXT NOT NULL DEFAULT ''"}
+
+
 def open_writer(path: Path) -> sqlite3.Connection:
     """Open or create the run file for its one writer, who must hold the run's lock.
+
+    A file of an older kopt is brought up to date, in one transaction.
 
     Raises:
         SetupError: The SQLite library is too old, or the file was written by a newer kopt.
@@ -147,13 +155,18 @@ def open_writer(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_LIMIT_BYTES}")
-    if _checked_version(connection, path) == 0:
-        _create_tables(connection)
+    version = _checked_version(connection, path)
+    if version == 0:
+        _write_version(connection, _CREATE)
+    elif version < SCHEMA_VERSION:
+        _write_version(connection, [_UPGRADES[n] for n in range(version, SCHEMA_VERSION)])
     return connection
 
 
 def open_viewer(path: Path) -> sqlite3.Connection:
     """Open the run file read-only: never blocks the writer, never checkpoints.
+
+    The file of an older kopt stays as it is: what is new in `SCHEMA_VERSION` is missing in it.
 
     Raises:
         SetupError: There is no such file, or it was written by a newer kopt.
@@ -186,10 +199,10 @@ def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
     return version
 
 
-def _create_tables(connection: sqlite3.Connection) -> None:
+def _write_version(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
     # Single statements: executescript would commit the open transaction first.
     connection.execute("BEGIN IMMEDIATE")
-    for statement in _CREATE:
+    for statement in statements:
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute("COMMIT")

@@ -18,10 +18,17 @@ from kopt.kernels.check_result import CheckLevel
 from .artifacts import ArtifactStore
 from .evaluator import Evaluation
 from .proposer import Proposal
-from .run_lock import RunLock, boot_id
+from .run_lock import AT_ONCE, LockClaim, RunLock, boot_id
 from .run_reader import RunReader
 from .run_records import Event, EventKind, RunSettings, RunStatus, StopReason
-from .run_rows import CandidateRow, insert_candidate, insert_findings, name_blob, now_us
+from .run_rows import (
+    CandidateRow,
+    insert_candidate,
+    insert_document,
+    insert_findings,
+    name_blob,
+    now_us,
+)
 from .schema import open_writer
 
 FILE_NAME = "run.sqlite"
@@ -46,16 +53,16 @@ class Lease:
 class RunStore:
     """The open store of one run: the lock, the connection and all that writes."""
 
-    def __init__(self, folder: Path, artifacts: ArtifactStore) -> None:
+    def __init__(self, folder: Path, artifacts: ArtifactStore, claim: LockClaim = AT_ONCE) -> None:
         """Lock and open the run in `folder`; a run file is created where there is none.
 
         Raises:
-            ToolError: Another process holds the run; the message names it.
+            ToolError: Another process holds the run for longer than `claim` waits; it is named.
             SetupError: The file was written by a newer kopt, or SQLite is too old.
         """
         self.folder = folder
         self.artifacts = artifacts
-        self._lock = RunLock(folder)
+        self._lock = RunLock(folder, claim)
         try:
             self._connection = open_writer(folder / FILE_NAME)
         except BaseException:
@@ -76,12 +83,13 @@ class RunStore:
         The source that it starts from must be among the artifacts by now.
         """
         start_bytes = len(self.artifacts.get(settings.start_sha))
+        text = settings.model_dump_json()
         with self._transaction():
             name_blob(self._connection, settings.start_sha, (start_bytes, "source"))
             self._connection.execute(
                 "INSERT INTO run (id, kernel, settings, status, round, round_open, beam, spent_s,"
                 " kopt_version, created_us) VALUES (?, ?, ?, 'running', -1, 0, '[]', 0.0, ?, ?)",
-                (self.folder.name, settings.kernel, _json(settings), kopt_version, now_us()),
+                (self.folder.name, settings.kernel, text, kopt_version, now_us()),
             )
             self._emit(EventKind.RUN_STARTED, run=self.folder.name, kernel=settings.kernel)
 
@@ -93,25 +101,25 @@ class RunStore:
         A run that had spent its budget goes back to the end of its last round, because the
         selection after it may have been cut short.
         """
-        boot = self._owner.split(":")[0]
         with self._transaction():
-            leased = self._connection.execute(
-                "UPDATE evaluation SET state = 'queued', interruptions = interruptions + 1,"
-                " infra_failures = infra_failures + (lease_owner NOT LIKE ? || ':%'),"
-                " lease_owner = NULL WHERE state = 'leased'",
-                (boot,),
-            ).rowcount
-            self._connection.execute(
-                "UPDATE run SET status = 'running', settings = ?, finished_us = NULL,"
-                " winner = NULL, stop_detail = iif(stop_reason = 'budget', NULL, stop_detail),"
-                " round_open = round_open OR coalesce(stop_reason = 'budget', 0),"
-                " stop_reason = nullif(stop_reason, 'budget')",
-                (_json(settings),),
-            )
-            self._emit(EventKind.RUN_RESUMED, requeued=leased)
+            self._take_up(settings)
 
-    def start_round(self, index: int, proposals: Sequence[Proposal]) -> None:
-        """Record the candidates of round `index` and queue their quick evaluations."""
+    def reopen(self, settings: RunSettings) -> None:
+        """Take a run up for further rounds, a finished one too: it forgets why it stopped.
+
+        Its winner is one no more, but keeps its full check and can win again.
+        """
+        with self._transaction():
+            self._take_up(settings)
+            self._connection.execute("UPDATE run SET stop_reason = NULL, stop_detail = NULL")
+
+    def start_round(
+        self, index: int, proposals: Sequence[Proposal], step: str | None = None
+    ) -> None:
+        """Record the candidates of round `index` and queue their quick evaluations.
+
+        `step` is the key under which a caller asked for the round, if one did.
+        """
         digests = [self.artifacts.put(proposal.source.encode()) for proposal in proposals]
         with self._transaction():
             (seq,) = self._connection.execute("SELECT count(*) FROM candidate").fetchone()
@@ -121,7 +129,8 @@ class RunStore:
                 self._connection.execute(_QUEUE, (seq, "quick"))
                 seq += 1
             self._connection.execute("UPDATE run SET round = ?, round_open = 1", (index,))
-            self._emit(EventKind.ROUND_STARTED, round=index, candidates=len(proposals))
+            data = {"round": index, "candidates": len(proposals), "step": step}
+            self._emit(EventKind.ROUND_STARTED, **data)
 
     def queue_full(self, candidate: int) -> None:
         """Queue the full evaluation of a candidate, unless it was queued before."""
@@ -194,6 +203,13 @@ class RunStore:
             )
             self._emit(EventKind.ROUND_DONE, beam=list(beam), stop=reason, detail=detail)
 
+    def add_document(self, candidate: int, kind: str, data: bytes) -> None:
+        """Keep a document with the quick evaluation of a candidate, which must be done."""
+        digest = self.artifacts.put(data)
+        with self._transaction():
+            insert_document(self._connection, candidate, (kind, digest, len(data)))
+            self._emit(EventKind.DOCUMENT_ADDED, candidate=candidate, document=kind)
+
     def finish(self, status: RunStatus, winner: int | None) -> None:
         """Close the run with its winner; its winner's file must be written by now."""
         with self._transaction():
@@ -224,6 +240,23 @@ class RunStore:
     def __exit__(self, *_: object) -> None:
         """Close the store."""
         self.close()
+
+    def _take_up(self, settings: RunSettings) -> None:
+        boot = self._owner.split(":")[0]
+        leased = self._connection.execute(
+            "UPDATE evaluation SET state = 'queued', interruptions = interruptions + 1,"
+            " infra_failures = infra_failures + (lease_owner NOT LIKE ? || ':%'),"
+            " lease_owner = NULL WHERE state = 'leased'",
+            (boot,),
+        ).rowcount
+        self._connection.execute(
+            "UPDATE run SET status = 'running', settings = ?, finished_us = NULL,"
+            " winner = NULL, stop_detail = iif(stop_reason = 'budget', NULL, stop_detail),"
+            " round_open = round_open OR coalesce(stop_reason = 'budget', 0),"
+            " stop_reason = nullif(stop_reason, 'budget')",
+            (settings.model_dump_json(),),
+        )
+        self._emit(EventKind.RUN_RESUMED, requeued=leased)
 
     def _emit_done(self, lease: Lease, evaluation: Evaluation) -> None:
         latency, speedup = evaluation.latency, evaluation.speedup
@@ -265,7 +298,3 @@ class RunStore:
         if self._subscriber is not None:
             for event in events:
                 self._subscriber(event)
-
-
-def _json(settings: RunSettings) -> str:
-    return json.dumps(settings.model_dump(mode="json"), sort_keys=True)

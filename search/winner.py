@@ -5,8 +5,16 @@ Nothing else in the file is touched: not the comment's layout, not a byte below 
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import yaml
+
+WINNER_FILE = "winner.cu"
+
+
+def winner_path(folder: Path) -> Path:
+    """Return where the winner of the run in `folder` lies, once there is one."""
+    return folder / WINNER_FILE
 
 
 def pin_tune(source: str, tune: Mapping[str, int]) -> str:

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.status import Status
-from kopt.search.run_report import CandidateReport, RunReport, RunSummary
+from kopt.search.candidate_report import CandidateReport
+from kopt.search.run_report import RunReport, RunSummary
 
 from .bench_words import interval_words
 from .diagnostics import advice_text, status_text

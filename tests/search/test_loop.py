@@ -8,9 +8,10 @@ from kopt.config.errors import InfraError, SetupError
 from kopt.kernels.status import Status
 from kopt.search.budget import Budget
 from kopt.search.evaluator import Evaluation, EvaluationJob
-from kopt.search.loop import run_search, winner_path
+from kopt.search.loop import run_search
 from kopt.search.run_records import EventKind
 from kopt.search.store import QUARANTINE_AFTER, Lease, RunStore
+from kopt.search.winner import winner_path
 from support.scripted_runs import (
     GRID,
     failed,

@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import SetupError
+from kopt.search.artifacts import open_artifacts
+from kopt.search.loop import run_search
+from kopt.search.run_reader import RunReader
 from kopt.search.schema import SCHEMA_VERSION, open_viewer, open_writer
-from kopt.search.store import FILE_NAME
-from support.scripted_runs import new_store, search
+from kopt.search.store import FILE_NAME, RunStore
+from support.scripted_runs import SOURCE, new_store, search, start
 
 
 def test_newer_file_is_refused_by_writer_and_viewer(tmp_path: Path) -> None:
@@ -19,6 +22,28 @@ def test_newer_file_is_refused_by_writer_and_viewer(tmp_path: Path) -> None:
     for open_file in (open_writer, open_viewer):
         with pytest.raises(SetupError, match="upgrade kopt"):
             open_file(path)
+
+
+def test_file_of_format_1_gets_what_is_new_and_keeps_its_candidates(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        run_search(search(store))
+        members = store.reader.members()
+        _turn_into_format_1(path := store.folder / FILE_NAME)
+    viewer = open_viewer(path)
+    assert RunReader(viewer, open_artifacts(tmp_path)).members() == members
+    viewer.close()
+    with RunStore(path.parent, open_artifacts(tmp_path)) as store:
+        assert store.reader.members() == members
+        store.reopen(store.reader.state().settings)
+        store.start_round(9, [start(SOURCE + "\n").model_copy(update={"note": "why"})])
+        assert store.reader.members()[-1].note == "why"
+
+
+def _turn_into_format_1(path: Path) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("ALTER TABLE candidate DROP COLUMN note")
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
 
 
 def test_writer_syncs_every_commit_of_a_write_ahead_log(tmp_path: Path) -> None:

@@ -21,10 +21,11 @@ from typing import Any
 
 from kopt.search.artifacts import open_artifacts
 from kopt.search.evaluator import Evaluation, EvaluationJob
-from kopt.search.loop import run_search, winner_path
+from kopt.search.loop import run_search
 from kopt.search.run_reader import RunReader
 from kopt.search.schema import open_viewer
 from kopt.search.store import FILE_NAME, RunStore
+from kopt.search.winner import winner_path
 from support.scripted_runs import (
     SOURCE,
     final_state,

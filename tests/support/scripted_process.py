@@ -10,7 +10,8 @@ from pathlib import Path
 from kopt.config.errors import KoptError
 from kopt.search.artifacts import open_artifacts
 from kopt.search.evaluator import Evaluation, EvaluationJob
-from kopt.search.loop import Search, run_search
+from kopt.search.loop import run_search
+from kopt.search.run_drive import Search
 from kopt.search.run_records import Event
 from kopt.search.store import RunStore
 from kopt.search.sweep import SweepProposer

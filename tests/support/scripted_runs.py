@@ -19,9 +19,9 @@ from kopt.search.evaluator import (
     EvaluationJob,
     Value,
 )
-from kopt.search.loop import Search
 from kopt.search.proposer import Member, Proposal
 from kopt.search.recorded_evaluator import RecordedEvaluator
+from kopt.search.run_drive import Search
 from kopt.search.run_records import RunSettings
 from kopt.search.store import RunStore
 from kopt.search.sweep import SweepProposer

@@ -1,0 +1,36 @@
+"""Who asks, for sharing GPUs fairly between callers: a short name without a secret.
+
+Over HTTP a token tells callers apart, and nothing that a client says about itself does. Without
+tokens all callers are one user's own, so what a client calls itself is good enough.
+"""
+
+import re
+from typing import Any
+
+from mcp.server.mcpserver import Context
+
+CALLER = "kopt.caller"
+"""Key of an ASGI scope: who the gates found the caller to be."""
+LOCAL = "local"
+"""A process of the user who runs the server, over stdio or loopback."""
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._/-]+")
+_MAX_NAME = 60
+
+
+def caller_of(ctx: Context[Any, Any]) -> str:
+    """Return the caller of the tool call that `ctx` belongs to, e.g. `token-2` or `local codex`."""
+    scope: Any = getattr(ctx.request_context.request, "scope", None) or {}
+    found: str = scope.get(CALLER, LOCAL)
+    if not found.startswith(LOCAL):
+        return found
+    name = _client_name(ctx)
+    return f"{found} {name}" if name else found
+
+
+def _client_name(ctx: Context[Any, Any]) -> str:
+    parameters = ctx.request_context.session.client_params
+    name = parameters.client_info.name if parameters else ""
+    if not name:
+        name = (ctx.headers or {}).get("user-agent", "")
+    return _NOT_IN_NAMES.sub(" ", name).strip()[:_MAX_NAME]

@@ -1,0 +1,110 @@
+"""Where an HTTP server listens, and what it must know before it may listen there.
+
+Loopback needs nothing. Any other address needs tokens and names, because whoever reaches the server
+compiles and runs code on this machine. Everything that can be wrong is found before it is served.
+"""
+
+import errno
+import ipaddress
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+from kopt.config.errors import ToolError
+
+from .http_access import LOOPBACK_NAMES, Access, allowed_host, allowed_origin
+from .http_options import HttpOptions
+from .token_file import read_tokens
+
+PATH = "/mcp"
+_BACKLOG = 512
+_EXAMPLE_TOKEN_FILE = "~/.config/kopt/token"
+_REASONS = {
+    errno.EADDRINUSE: "it is in use; stop what listens there, or choose another --port"
+    " (0: any free one)",
+    errno.EACCES: "only root may listen on ports below 1024; choose another --port",
+    errno.EADDRNOTAVAIL: "this machine has no such address; choose another --host",
+}
+
+
+@dataclass(frozen=True)
+class Doorway:
+    """A socket that listens already, and who may come in through it."""
+
+    listener: socket.socket
+    access: Access
+    url: str
+    is_loopback: bool
+
+
+def open_doorway(options: HttpOptions) -> Doorway:
+    """Check `options` and listen.
+
+    Raises:
+        ToolError: The address cannot be used, needs what is not given, or what is given is wrong.
+    """
+    hosts = {allowed_host(text) for text in options.allowed_hosts}
+    pages = tuple(allowed_origin(text) for text in options.allowed_origins)
+    family, address = _resolved(options)
+    is_loopback = ipaddress.ip_address(address[0].partition("%")[0]).is_loopback
+    if not is_loopback and (options.token_file is None or not hosts):
+        raise ToolError(_exposed(options))
+    tokens = None if options.token_file is None else read_tokens(options.token_file.expanduser())
+    listener = _bound(family, address)
+    port: int = listener.getsockname()[1]
+    name = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
+    own = {*LOOPBACK_NAMES, name} if is_loopback else set(LOOPBACK_NAMES)
+    access = Access(
+        hosts=frozenset(own | hosts),
+        origins=frozenset({*pages, *(f"http://{one}:{port}" for one in own)}),
+        pages=pages,
+        tokens=tokens,
+    )
+    shown = name if is_loopback else sorted(hosts)[0].partition(":")[0] if hosts else name
+    return Doorway(listener, access, f"http://{shown}:{port}{PATH}", is_loopback)
+
+
+def _resolved(options: HttpOptions) -> tuple[int, Any]:
+    try:
+        found = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise ToolError(
+            f"--host {options.host!r} is no address of this machine; leave it out for loopback"
+        ) from error
+    family, _, _, _, address = found[0]
+    return family, address
+
+
+def _bound(family: int, address: Any) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        reason = _REASONS.get(error.errno or 0, error.strerror)
+        raise ToolError(f"cannot listen on {address[0]} port {address[1]}: {reason}") from error
+    listener.setblocking(False)
+    return listener
+
+
+def _exposed(options: HttpOptions) -> str:
+    """Return why the address is refused, the safer way, and the whole command."""
+    missing = [] if options.token_file else ["--token-file FILE"]
+    missing += [] if options.allowed_hosts else ["--allowed-host NAME"]
+    port, name = options.port, socket.gethostname()
+    token_file = options.token_file or _EXAMPLE_TOKEN_FILE
+    command = f"kopt serve --http --host {options.host} --port {port} --token-file {token_file}"
+    for host in options.allowed_hosts or (name,):
+        command += f" --allowed-host {host}"
+    return f"""\
+--host {options.host} can be reached from other machines, and whoever reaches this server compiles \
+and runs code on this one; it is not served without {" and ".join(missing)}
+Safer, and with neither: stay on loopback and forward the port over SSH
+  here:    kopt serve --http --port {port}
+  client:  ssh -N -L {port}:127.0.0.1:{port} {name}
+           then use http://127.0.0.1:{port}{PATH}
+Else, in a network that you trust (HTTP is not encrypted: the token can be read on the way)
+  kopt serve --new-token {_EXAMPLE_TOKEN_FILE}
+  {command}"""

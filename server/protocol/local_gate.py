@@ -1,0 +1,51 @@
+"""The check of a server without tokens: only processes of its own user may call.
+
+Each process is a caller of its own, so that several agents of one user share GPUs fairly. The end
+of an SSH tunnel counts as its user's process.
+"""
+
+import asyncio
+import os
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from .caller import CALLER, LOCAL
+from .http_refusal import refused
+from .local_peer import Peer, find_peer, process_of
+
+_MAX_KNOWN = 1024
+
+
+class LocalGate:
+    """Lets requests through that come from the user's own processes."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Stand in front of `app`."""
+        self._app = app
+        self._callers: dict[int, str] = {}
+        """By the socket's inode: finding a process takes some milliseconds."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on or refuse one request."""
+        client, server = scope.get("client"), scope.get("server")
+        peer = find_peer(tuple(client), tuple(server)) if client and server else None
+        if peer is not None and not peer.is_own:
+            reply = refused(
+                403,
+                f"kopt serves the user with the id {os.geteuid()} on this machine and no other; "
+                "with --token-file it serves whoever has a token",
+            )
+            await reply(scope, receive, send)
+            return
+        caller = LOCAL if peer is None else await self._caller(peer)
+        await self._app({**scope, CALLER: caller}, receive, send)
+
+    async def _caller(self, peer: Peer) -> str:
+        known = self._callers.get(peer.inode)
+        if known is None:
+            pid = await asyncio.to_thread(process_of, peer.inode)
+            known = LOCAL if pid is None else f"{LOCAL}-{pid}"
+            if len(self._callers) >= _MAX_KNOWN:
+                del self._callers[next(iter(self._callers))]
+            self._callers[peer.inode] = known
+        return known

@@ -1,0 +1,111 @@
+"""Bearer tokens: written to a file, read from it, compared.
+
+A token is known to its file and to the clients that send it. This process keeps digests, and no
+message, log, argument or environment variable ever holds a token.
+"""
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kopt.config.errors import ToolError
+
+MIN_CHARACTERS = 32
+MAX_BYTES = 64 * 1024
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+"""What may stand behind `Bearer`. Source: RFC 6750, section 2.1."""
+_HOW = "kopt serve --new-token FILE makes one"
+_MIN_DISTINCT = 8
+"""Fewer different characters were typed, not drawn."""
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of one file, as digests."""
+
+    digests: tuple[bytes, ...] = field(repr=False)
+
+    def holder(self, token: bytes) -> str | None:
+        """Return `token-1` for the first token of the file and so on; None for any other text.
+
+        Takes the same time whichever it is: digests have one length, and each is compared.
+        """
+        digest = hashlib.sha256(token).digest()
+        matches = [hmac.compare_digest(digest, known) for known in self.digests]
+        return f"token-{matches.index(True) + 1}" if any(matches) else None
+
+
+def write_token(path: Path) -> None:
+    """Write a new token to `path`, which only this user can read.
+
+    Raises:
+        ToolError: The file is there already, or cannot be created.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except FileExistsError as error:
+        raise ToolError(
+            f"{path} exists and is kept: name another file, or remove it, which shuts out"
+            " everyone who has its token"
+        ) from error
+    except OSError as error:
+        raise ToolError(f"cannot create {path}: {error.strerror}; name another file") from error
+    with os.fdopen(file, "w", encoding="ascii") as stream:
+        stream.write(f"{secrets.token_urlsafe(32)}\n")
+
+
+def read_tokens(path: Path) -> Tokens:
+    """Read the tokens of `path`: one a line, blank lines and `#` lines aside.
+
+    Raises:
+        ToolError: It cannot be read, others can read it, or a token is too weak; the message has
+            the number of the line and never the token.
+    """
+    digests: list[bytes] = []
+    for number, line in enumerate(_private_text(path).splitlines(), start=1):
+        token = line.strip()
+        if not token or token.startswith("#"):
+            continue
+        if flaw := _flaw(token):
+            raise ToolError(f"line {number} of {path} {flaw}; {_HOW}")
+        digests.append(hashlib.sha256(token.encode()).digest())
+    if not digests:
+        raise ToolError(f"{path} holds no token; {_HOW}")
+    return Tokens(tuple(dict.fromkeys(digests)))
+
+
+def _flaw(token: str) -> str | None:
+    if not _TOKEN.fullmatch(token):
+        return "has characters that no token has: letters, digits and . _ ~ + / - = are allowed"
+    if len(token) < MIN_CHARACTERS:
+        return f"has {len(token)} characters; a token needs {MIN_CHARACTERS}"
+    if len(set(token)) < _MIN_DISTINCT:
+        return "can be guessed: it repeats a few characters"
+    return None
+
+
+def _private_text(path: Path) -> str:
+    try:
+        # Without O_NONBLOCK a named pipe would be waited for.
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(file, "rb") as stream:
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                raise ToolError(f"{path} is not a file; {_HOW}")
+            if status.st_mode & 0o077:
+                mode = stat.S_IMODE(status.st_mode)
+                raise ToolError(f"others can read {path} (mode {mode:04o}): chmod 600 {path}")
+            if status.st_uid not in (0, os.geteuid()):
+                raise ToolError(f"{path} belongs to another user, who can read and change it")
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ToolError(f"cannot read {path}: {error.strerror}; {_HOW}") from error
+    if len(data) > MAX_BYTES:
+        raise ToolError(f"{path} is no token file: it has more than {MAX_BYTES} bytes")
+    return data.decode("ascii", errors="replace")

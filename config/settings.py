@@ -5,6 +5,7 @@ resolves `Settings` once and passes it down.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,9 @@ LIBRARY_VARIABLES = (
     "TORCH_CUDA_ARCH_LIST",
 )
 LIBRARY_PREFIXES = ("CUDA_", "CUTE_DSL_", "FLASHINFER_")
-_LEFT_OUT_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH", "CACHE", "DUMP")
+_SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "AUTH", "COOKIE")
+_LEFT_OUT_WORDS = (*_SECRET_WORDS, "CACHE", "DUMP")
+_PASSWORD_IN_ADDRESS = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,19 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
 def visible_devices(environment: Mapping[str, str] = os.environ) -> str | None:
     """Return CUDA_VISIBLE_DEVICES, which CUDA itself obeys: to say why a GPU is not there."""
     return environment.get("CUDA_VISIBLE_DEVICES")
+
+
+def without_secrets(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the environment for kopt's own child processes: nothing that looks like a secret.
+
+    Judged by the name; a value that carries a password in an address is left out too.
+    """
+    return {
+        name: value
+        for name, value in environment.items()
+        if not any(word in name.upper() for word in _SECRET_WORDS)
+        and not _PASSWORD_IN_ADDRESS.search(value)
+    }
 
 
 def ensure_folder(path: Path) -> Path:

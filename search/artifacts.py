@@ -37,7 +37,7 @@ class ArtifactStore:
             return digest
         ensure_folder(path.parent)
         write_durably(path, data)
-        _fsync_folder(self.root)
+        fsync_folder(self.root)
         return digest
 
     def get(self, digest: str) -> bytes:
@@ -91,10 +91,11 @@ def write_durably(path: Path, data: bytes) -> None:
         temporary.flush()
         os.fsync(temporary.fileno())
     os.replace(temporary.name, path)
-    _fsync_folder(path.parent)
+    fsync_folder(path.parent)
 
 
-def _fsync_folder(folder: Path) -> None:
+def fsync_folder(folder: Path) -> None:
+    """Wait until the names in `folder` are on the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -23,6 +23,8 @@ class DeviceChoice:
     """Compiler target; None: the GPU's own, or the default on sim."""
     needs_gpu: bool = False
     """Whether sim cannot serve instead; no message offers it then."""
+    sim_name: str = "--device sim"
+    """How the caller asks for the simulator, for messages."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def opened_device(
         except SetupError as error:
             if choice.needs_gpu:
                 raise
-            raise SetupError(f"{error}; or use --device sim") from error
+            raise SetupError(f"{error}; or use {choice.sim_name}") from error
         if isinstance(device, SimDevice):
             yield OpenedDevice(device, None, choice.arch or DEFAULT_ARCH)
         else:

@@ -3,6 +3,7 @@
 import errno
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Literal
 
 import click
 
@@ -48,8 +49,7 @@ class Interrupted(Exception):
 class Failure:
     """A call that did not end in a result."""
 
-    kind: str
-    """usage, machine, interrupted or bug."""
+    kind: Literal["usage", "machine", "interrupted", "bug"]
     message: str
     """One line: what is wrong."""
     hint: str | None

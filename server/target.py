@@ -72,10 +72,17 @@ def _with_workloads(problem: Problem, parts: Sequence[str]) -> Problem:
     return problem.model_copy(update={"workloads": kept})
 
 
-def refuse_unknown_tune(target: Target, tune: Mapping[str, int] | None) -> None:
-    """Refuse --tune values that the candidate's header does not declare.
+def refuse_unknown_tune(
+    target: Target, tune: Mapping[str, int] | None, option: str = "--tune"
+) -> None:
+    """Refuse tune values that the candidate's header does not declare.
 
     A header with mistakes of its own is left to the compile stage.
+
+    Args:
+        target: The candidate and its kernel.
+        tune: Tune values by name.
+        option: How the caller gives them, for messages.
 
     Raises:
         ToolError: A name or a value is not declared; the message has those that are.
@@ -87,10 +94,10 @@ def refuse_unknown_tune(target: Target, tune: Mapping[str, int] | None) -> None:
         declared = header.tune.get(name)
         if declared is None:
             known = ", ".join(header.tune) or "nothing"
-            raise ToolError(f"--tune {name}={value}: {target.candidate.name} declares {known}")
+            raise ToolError(f"{option} {name}={value}: {target.candidate.name} declares {known}")
         if value not in declared:
             listed = ", ".join(str(option) for option in declared)
-            raise ToolError(f"--tune {name}={value}: {target.candidate.name} declares {listed}")
+            raise ToolError(f"{option} {name}={value}: {target.candidate.name} declares {listed}")
 
 
 def _workload_of(file: Path, problem: Problem) -> Workload:

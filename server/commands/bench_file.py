@@ -6,12 +6,12 @@ from typing import Literal, get_args
 
 import click
 
-from kopt.config.errors import SetupError, ToolError
+from kopt.config.errors import SetupError
 from kopt.kernels.bench_all_result import BenchAllResult
 from kopt.kernels.bench_result import BenchResult, without_samples
 from kopt.kernels.status import Status, Verdict
 from kopt.server.console import print_record, print_views
-from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
+from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode
 from kopt.server.options import device_arch_option, device_option, tune_option
 from kopt.server.progress import Show, status_line
@@ -21,10 +21,9 @@ from kopt.server.target import Target, find_problems, find_target, refuse_unknow
 from kopt.server.views.bench_table_view import bench_table_markdown, bench_table_view
 from kopt.server.views.bench_view import bench_view
 from kopt.server.views.promotion_view import promotion_view
+from kopt.server.work.benchmark import benchmark
 from kopt.tools.bench.bench_all import BenchAllRequest, bench_all
-from kopt.tools.bench.estimated import bench_estimated
 from kopt.tools.bench.request import MAX_PAIRS, MIN_PAIRS, BaselineChoice, BenchRequest
-from kopt.tools.bench.stage import bench_candidate
 
 EPILOG = """\b
 Examples:
@@ -146,7 +145,7 @@ def command(session: Session, options: BenchOptions) -> int:
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,
     ):
-        result = _bench(_request(target, options, show), opened, session)
+        result = benchmark(_request(target, options, show), opened, session.settings)
     if options.detail == "concise":
         result = without_samples(result)
     if session.as_json:
@@ -209,17 +208,6 @@ def _request(target: Target, options: BenchOptions, show: Show) -> BenchRequest:
         min_pairs=options.pairs or MIN_PAIRS,
         progress=show,
     )
-
-
-def _bench(request: BenchRequest, opened: OpenedDevice, session: Session) -> BenchResult:
-    if opened.timer is None:
-        if request.baselines in ("library", "every"):
-            raise ToolError(
-                f"--baseline {request.baselines} runs libraries, which needs a GPU; on sim there is"
-                " the reference kernel alone: leave --baseline out"
-            )
-        return bench_estimated(request, opened.arch, opened.device, session.settings)
-    return bench_candidate(request, opened.timer, session.settings)
 
 
 def _bench_all(session: Session, options: BenchOptions) -> ExitCode:

@@ -1,0 +1,81 @@
+"""A job that this server process holds: its claim on the disk, and what changes while it runs."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from .job_store import JobClaim
+from .records import JobError, JobView, Progress
+from .runner_process import RunnerProcess
+
+
+class Pulse:
+    """Wakes everybody who waits for the next change; for one event loop."""
+
+    def __init__(self) -> None:
+        """Begin without a change."""
+        self._next = asyncio.Event()
+
+    def beat(self) -> None:
+        """Wake all who wait now."""
+        self._next.set()
+        self._next = asyncio.Event()
+
+    async def wait(self, limit_s: float) -> None:
+        """Return at the next change, or after `limit_s`."""
+        waiting = self._next.wait()
+        try:
+            async with asyncio.timeout(limit_s):
+                await waiting
+        except TimeoutError:
+            return
+
+
+@dataclass(eq=False)
+class HeldJob:
+    """Queued or running here; dropped once it is over and the disk says so."""
+
+    claim: JobClaim
+    lane: str
+    """What it waits for: `cuda:N`, or `cpu` for the simulator and the compiler."""
+    progress: Progress | None = None
+    changed: Pulse = field(default_factory=Pulse)
+    runner: RunnerProcess | None = None
+    """Which works on it, from shortly before to shortly after."""
+    is_running: bool = False
+    is_cancelling: bool = False
+    is_over: bool = False
+    unwritten: JobError | None = None
+    """Why it failed, where the disk was too full to keep that."""
+    deaths: int = 0
+    """Runners that ended under it."""
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return self.claim.request.id
+
+    @property
+    def caller(self) -> str:
+        """Who asked for it."""
+        return self.claim.request.caller
+
+    def on_progress(self, progress: Progress) -> None:
+        """Take what the runner says."""
+        self.progress = progress
+        self.changed.beat()
+
+    def overlay(self, view: JobView) -> JobView:
+        """Return what the disk says of this job, with what only this process knows."""
+        if view.is_over:
+            return view
+        known = view.model_copy(
+            update={
+                "state": "running" if self.is_running else "queued",
+                "progress": self.progress or view.progress,
+            }
+        )
+        if self.unwritten is not None:
+            known = known.model_copy(
+                update={"state": "failed", "error": self.unwritten, "holder": None}
+            )
+        return known

@@ -1,0 +1,248 @@
+"""The jobs of a KOPT_HOME: a folder each, any number of processes at once.
+
+A `flock` on a job's `lock` makes one process the one that works on it; the kernel drops it with
+that process, so that a job with a free lock and no end is an orphan, for the next to take.
+"""
+
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kopt.config.errors import SetupError, ToolError
+from kopt.config.settings import ensure_folder
+from kopt.search.artifacts import fsync_folder, write_durably
+from kopt.server.work.requests import Work
+
+from .job_files import JobFiles
+from .records import JobRequest, JobState, JobView
+
+JOB_ID = re.compile(r"job-\d{8}-\d{6}-[0-9a-f]{8}")
+RESUMED_WITHIN_S = 24 * 3600.0
+"""A server takes up orphans of the last day; older ones only when asked for by their id."""
+KEPT_S = 7 * 24 * 3600.0
+_NEW_PREFIX = ".new-"
+_ATTEMPTS_AT_LOCK = 3
+_PAUSE_S = 0.01
+
+
+@dataclass(frozen=True)
+class JobClaim:
+    """A job that this process holds, until `release` or its end."""
+
+    request: JobRequest
+    files: JobFiles
+    descriptor: int = field(repr=False)
+
+    def tell(self, running: bool) -> None:
+        """Say in the lock who holds the job and whether it runs: for people and other servers."""
+        text = f"process {os.getpid()} {'running' if running else 'queued'}\n".encode()
+        os.pwrite(self.descriptor, text, 0)
+        os.ftruncate(self.descriptor, len(text))
+
+    def release(self) -> None:
+        """Let the job go; one that is not over is then an orphan."""
+        os.close(self.descriptor)
+
+
+class JobStore:
+    """The folder `KOPT_HOME/jobs`."""
+
+    def __init__(self, root: Path) -> None:
+        """Name the folder; nothing is read or created."""
+        self._root = root
+
+    def create(self, work: Work, caller: str) -> JobClaim:
+        """Return a new job, on the disk for good, held by this process.
+
+        Raises:
+            ToolError: The work holds text that is not Unicode.
+            SetupError: KOPT_HOME is full or cannot be written.
+        """
+        now = datetime.now(UTC)
+        request = JobRequest(
+            id=f"job-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(4)}",
+            work=work,
+            caller=caller,
+            created_us=int(now.timestamp() * 1e6),
+        )
+        try:
+            data = request.model_dump_json().encode()
+        except ValueError as error:  # a lone surrogate, which no JSON document can hold
+            raise ToolError(f"the work is not Unicode text: {error}") from error
+        ensure_folder(self._root)
+        try:
+            return self._create(request, data)
+        except OSError as error:
+            raise SetupError(
+                f"cannot write a job to {self._root}: {error.strerror}; free some space there, or"
+                " set KOPT_HOME to another folder"
+            ) from error
+
+    def files(self, job_id: str) -> JobFiles:
+        """Return the files of a job that exists.
+
+        Raises:
+            ToolError: There is no such job.
+        """
+        if JOB_ID.fullmatch(job_id):
+            files = JobFiles(self._root / job_id)
+            if files.request.is_file():
+                return files
+        raise ToolError(
+            f"no job {job_id!r}: ids look like job-20260131-120000-0123abcd, as the tool that"
+            " started the job returned it, and are kept for 7 days; start the work again"
+        )
+
+    def claim(self, job_id: str) -> JobClaim | None:
+        """Take the job if nobody holds it and it is not over; None otherwise.
+
+        Raises:
+            ToolError: There is no such job.
+        """
+        files = self.files(job_id)
+        claim = _lock(files)
+        if claim is not None and files.over_at_s is not None:
+            claim.release()
+            return None
+        return claim
+
+    def request_cancel(self, job_id: str) -> None:
+        """Ask the process that holds a job to cancel it.
+
+        Raises:
+            ToolError: There is no such job.
+            SetupError: KOPT_HOME cannot be written.
+        """
+        files = self.files(job_id)
+        try:
+            files.request_cancel()
+        except OSError as error:
+            raise SetupError(f"cannot write to {files.folder}: {error.strerror}") from error
+
+    def view(self, job_id: str) -> JobView:
+        """Return a job as its files say.
+
+        Raises:
+            ToolError: There is no such job.
+        """
+        files = self.files(job_id)
+        is_held = _is_held(files.lock)  # looked at first: a holder ends its job, then lets go
+        holder, running = files.read_holder()
+        result = files.read_result()
+        error = None if result is not None else files.read_error()
+        state: JobState = "running" if is_held and running else "queued"
+        if result is not None:
+            state = "done"
+        elif error is not None:
+            state = "failed"
+        elif files.cancelled.exists():
+            state = "cancelled"
+        is_over = state in ("done", "failed", "cancelled")
+        return JobView(
+            request=files.read_request(),
+            state=state,
+            progress=files.read_progress(),
+            result=result,
+            error=error,
+            holder=holder if is_held and not is_over else None,
+            attempts=files.read_attempts(),
+        )
+
+    def orphans(self) -> list[str]:
+        """Return the ids of young jobs that are not over and that nobody holds, oldest first."""
+        oldest = time.time() - RESUMED_WITHIN_S
+        found = (JobFiles(self._root / name) for name in self._ids())
+        return [
+            files.folder.name
+            for files in found
+            if _created_s(files) > oldest and files.over_at_s is None and not _is_held(files.lock)
+        ]
+
+    def sweep(self) -> int:
+        """Remove jobs that ended, or were left by everybody, more than 7 days ago; their number."""
+        oldest = time.time() - KEPT_S
+        swept = 0
+        for name in self._ids():
+            files = JobFiles(self._root / name)
+            if (files.over_at_s or _created_s(files)) < oldest and not _is_held(files.lock):
+                shutil.rmtree(files.folder, ignore_errors=True)
+                swept += 1
+        for folder in self._root.glob(f"{_NEW_PREFIX}*"):  # its maker was killed before the rename
+            with suppress(FileNotFoundError):
+                if folder.stat().st_mtime < oldest:
+                    shutil.rmtree(folder, ignore_errors=True)
+        return swept
+
+    def _ids(self) -> list[str]:
+        try:
+            return sorted(name for name in os.listdir(self._root) if JOB_ID.fullmatch(name))
+        except FileNotFoundError:
+            return []
+
+    def _create(self, request: JobRequest, data: bytes) -> JobClaim:
+        """Write the job beside its place and move it there: it exists whole, and held, or not."""
+        new = self._root / f"{_NEW_PREFIX}{request.id}"
+        new.mkdir(mode=0o700)
+        claim = None
+        try:
+            write_durably(new / JobFiles(new).request.name, data)
+            claim = _lock(JobFiles(new))
+            if claim is None:
+                raise AssertionError("nobody else knows this folder")
+            claim.tell(running=False)
+            final = JobFiles(self._root / request.id)
+            os.rename(new, final.folder)
+            fsync_folder(self._root)
+        except BaseException:
+            if claim is not None:
+                claim.release()
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        return JobClaim(request, final, claim.descriptor)
+
+
+def _created_s(files: JobFiles) -> float:
+    """Return when a job was made, Unix seconds, by the id that it carries; 0 if it is gone."""
+    try:
+        return files.request.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _lock(files: JobFiles) -> JobClaim | None:
+    """Take the lock; a viewer may hold a shared one for microseconds, hence several attempts."""
+    descriptor = os.open(files.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        for _ in range(_ATTEMPTS_AT_LOCK):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_PAUSE_S)
+            else:
+                return JobClaim(files.read_request(), files, descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
+
+
+def _is_held(lock: Path) -> bool:
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

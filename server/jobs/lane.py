@@ -1,0 +1,224 @@
+"""One device's jobs: a fair queue, and up to so many runners that take from it.
+
+Runners are started when there is work, used again, and ended when they have been idle for long. How
+a job ended is written by the runner; what only the server can know (cancelled, died twice) here.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+from kopt.config.settings import Settings
+from kopt.server.exits import failure_of
+
+from .fair_queue import FairQueue
+from .held_job import HeldJob
+from .records import JobError
+from .runner_process import RunnerDied, RunnerProcess
+
+logger = logging.getLogger(__name__)
+
+IDLE_S = 300.0
+"""A runner without work ends after so long, and frees its memory."""
+MAX_DEATHS = 2
+MAX_ATTEMPTS = 6
+"""Over all servers: a job under which server after server ends is not tried for ever."""
+
+
+class Lane:
+    """The queue and the runners of one device; for one event loop."""
+
+    def __init__(
+        self, runners: int, settings: Settings, on_over: Callable[[HeldJob], None]
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            runners: At most so many at the same time.
+            settings: For the runners.
+            on_over: Called when a job has ended, whichever way.
+        """
+        self._limit = runners
+        self._settings = settings
+        self._on_over = on_over
+        self._queue: FairQueue[HeldJob] = FairQueue()
+        self._work = asyncio.Semaphore(0)
+        self._idle = 0
+        self._slots: set[asyncio.Task[None]] = set()
+        self._runners: set[RunnerProcess] = set()
+        self._is_closing = False
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait for a runner."""
+        return len(self._queue)
+
+    @property
+    def runner_pids(self) -> list[int]:
+        """The process groups of the living runners."""
+        return [runner.pid for runner in self._runners]
+
+    def put(self, job: HeldJob) -> None:
+        """Queue a job."""
+        self._queue.put(job.caller, job)
+        self._work.release()
+        if len(self._queue) > self._idle and len(self._slots) < self._limit:
+            slot = asyncio.create_task(self._serve(), name="job slot")
+            self._slots.add(slot)
+            slot.add_done_callback(self._slots.discard)
+
+    async def cancel(self, job: HeldJob) -> None:
+        """End the job, at once if it has not begun, else with its runner."""
+        job.is_cancelling = True
+        if self._queue.remove(job.caller, job):
+            await self._finish_cancelled(job)
+        elif job.runner is not None:
+            await job.runner.kill()
+
+    def kill_all(self) -> None:
+        """Kill every runner, without waiting, and start none again."""
+        self._is_closing = True
+        for runner in self._runners:
+            runner.kill_now()
+
+    async def close(self) -> None:
+        """End all runners; jobs that are not over stay so."""
+        self._is_closing = True
+        slots = list(self._slots)
+        for slot in slots:
+            slot.cancel()
+        await asyncio.gather(*slots, return_exceptions=True)
+
+    async def _serve(self) -> None:
+        """Do one job after the other, until there has been none for long."""
+        runner: RunnerProcess | None = None
+        try:
+            while await self._has_work() and not self._is_closing:
+                job = self._queue.take()
+                if job is not None:
+                    runner = await self._do_guarded(job, runner)
+        finally:
+            if runner is not None:
+                await self._end(runner)
+
+    async def _has_work(self) -> bool:
+        self._idle += 1
+        try:
+            async with asyncio.timeout(IDLE_S):
+                await self._work.acquire()
+        except TimeoutError:
+            return self.waiting > 0
+        finally:
+            self._idle -= 1
+        return True
+
+    async def _do_guarded(self, job: HeldJob, runner: RunnerProcess | None) -> RunnerProcess | None:
+        """Do a job; an exception ends the job, not the lane."""
+        try:
+            return await self._do(job, runner)
+        except Exception as error:
+            logger.exception("job %s ended unexpectedly", job.id)
+            failure = failure_of(error)
+            await self._fail(
+                job,
+                JobError(
+                    kind="machine" if failure.kind == "machine" else "bug",
+                    message=failure.message,
+                    hint=failure.hint,
+                ),
+            )
+            if runner is not None:
+                await self._end(runner)
+            return None
+
+    async def _do(self, job: HeldJob, runner: RunnerProcess | None) -> RunnerProcess | None:
+        """Do a job to its end and return the runner, if it can be used again."""
+        while not self._is_closing:
+            if runner is None or not runner.is_alive:
+                runner = await self._start()
+            job.runner = runner
+            if job.is_cancelling:
+                await self._finish_cancelled(job)
+                return runner
+            if await asyncio.to_thread(job.claim.files.begin_attempt) > MAX_ATTEMPTS:
+                await self._fail(job, _given_up())
+                return runner
+            job.is_running = True
+            job.claim.tell(running=True)
+            job.changed.beat()
+            end = await runner.run(job.id, job.on_progress)
+            if not isinstance(end, RunnerDied):
+                self._finish(job, end.error)
+                return runner
+            await self._end(runner)
+            runner = None
+            if job.claim.files.over_at_s is not None:  # it died between the result and its report
+                self._finish(job)
+                return None
+            if job.is_cancelling:
+                await self._finish_cancelled(job)
+                return None
+            job.deaths += 1
+            if job.deaths >= MAX_DEATHS and not self._is_closing:
+                await self._fail_dead(job, end)
+                return None
+        return runner
+
+    async def _start(self) -> RunnerProcess:
+        runner = await RunnerProcess.start(self._settings)
+        self._runners.add(runner)
+        if self._is_closing:
+            runner.kill_now()
+        return runner
+
+    async def _end(self, runner: RunnerProcess) -> None:
+        await runner.kill()
+        self._runners.discard(runner)
+
+    async def _finish_cancelled(self, job: HeldJob) -> None:
+        files = job.claim.files
+        if files.over_at_s is None:
+            try:
+                await asyncio.to_thread(files.write_cancelled)
+            except OSError as error:
+                failure = failure_of(error)
+                message = f"cancelled, which cannot be kept: {failure.message}"
+                self._finish(job, JobError(kind="machine", message=message, hint=failure.hint))
+                return
+        self._finish(job)
+
+    async def _fail_dead(self, job: HeldJob, end: RunnerDied) -> None:
+        log = job.claim.files.log
+        with suppress(OSError):
+            log.write_text(end.detail, encoding="utf-8")
+        how = end.detail.splitlines()[0]
+        error = JobError(
+            kind="machine",
+            message=f"{how}, {job.deaths} times under this work",
+            hint=f"What it said last is in {log}. Is memory short? Lower KOPT_JOBS, or try again.",
+        )
+        await self._fail(job, error)
+
+    async def _fail(self, job: HeldJob, error: JobError) -> None:
+        with suppress(OSError):  # a full disk: this process remembers it
+            await asyncio.to_thread(job.claim.files.write_error, error)
+        self._finish(job, error)
+
+    def _finish(self, job: HeldJob, error: JobError | None = None) -> None:
+        """Let everybody know that the job is over."""
+        job.is_over = True
+        job.is_running = False
+        job.runner = None
+        if job.claim.files.over_at_s is None:
+            job.unwritten = error
+        self._on_over(job)
+        job.changed.beat()
+
+
+def _given_up() -> JobError:
+    return JobError(
+        kind="machine",
+        message=f"work was begun {MAX_ATTEMPTS} times, and each time its server ended under it",
+        hint="Start the work again if the machine is well.",
+    )

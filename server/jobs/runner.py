@@ -1,0 +1,127 @@
+"""A runner: the child process of a server that does jobs, one after the other.
+
+The result is written here, durably, before the server is told: it is not lost with the server. The
+runner ends with its server's end of the pipe, and `guard.py` kills it should that not suffice.
+"""
+
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+from typing import TextIO
+
+from kopt.config.settings import Settings
+from kopt.kernels.record import Record
+from kopt.server.exits import failure_of
+from kopt.server.work.perform import perform
+from kopt.server.work.work_site import WarmDevices, WorkSite
+
+from .job_files import JobFiles
+from .job_store import JobStore
+from .records import JobError, Progress
+from .runner_messages import JobCommand, OverEvent, ProgressEvent, RunnerStart
+
+IDLE_S = 60.0
+"""After so long without work the devices are closed: no GPU memory is held for nothing."""
+_MESSAGE_CHARACTERS = 4000
+
+
+class _Server:
+    """The server's end of the pipe to it."""
+
+    def __init__(self, pipe: TextIO) -> None:
+        self._pipe = pipe
+
+    def send(self, event: Record) -> None:
+        """Send one line; without a server this process ends."""
+        try:
+            self._pipe.write(event.model_dump_json() + "\n")
+            self._pipe.flush()
+        except BrokenPipeError:
+            raise SystemExit(1) from None
+
+
+class _Teller:
+    """Passes progress on, and keeps it from ever falling, also from one attempt to the next."""
+
+    def __init__(self, files: JobFiles, server: _Server) -> None:
+        self._files = files
+        self._server = server
+        before = files.read_progress()
+        self._base = self._last = 0.0 if before is None else before.done
+
+    def say(self, progress: Progress) -> None:
+        self._last = max(self._last, self._base + progress.done)
+        total = None if progress.total is None else max(self._base + progress.total, self._last)
+        told = Progress(
+            done=self._last, total=total, message=progress.message, at_us=time.time_ns() // 1000
+        )
+        self._server.send(ProgressEvent(progress=told))
+        with suppress(OSError):  # a full disk will stop the work itself, if it has to
+            self._files.write_progress(told)
+
+
+def main() -> None:
+    """Do what the server asks for until it hangs up."""
+    server = _Server(os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8"))
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whoever prints must not garble the pipe
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_read_commands, args=(lines,), name="commands", daemon=True).start()
+    settings = RunnerStart.model_validate_json(lines.get()).settings
+    devices = WarmDevices(settings)
+    while True:
+        try:
+            line = lines.get(timeout=None if devices.is_empty else IDLE_S)
+        except queue.Empty:
+            devices.close()
+            continue
+        command = JobCommand.model_validate_json(line)
+        server.send(OverEvent(error=_do(command.job_id, (settings, devices), server)))
+
+
+def _do(job_id: str, place: tuple[Settings, WarmDevices], server: _Server) -> JobError | None:
+    """Do one job, write how it ended into its folder, and return why it failed, if it did."""
+    settings, devices = place
+    files = JobStore(settings.jobs_folder).files(job_id)
+    try:
+        teller = _Teller(files, server)
+        record = perform(files.read_request().work, WorkSite(settings, teller.say, devices))
+        files.write_result(record)
+    except Exception as error:
+        found = _job_error(error, files)
+        with suppress(OSError):  # a full disk: the server is told, and it remembers
+            files.write_error(found)
+        return found
+    return None
+
+
+def _job_error(error: Exception, files: JobFiles) -> JobError:
+    failure = failure_of(error)
+    if failure.kind == "usage" or failure.kind == "machine":
+        return JobError(
+            kind=failure.kind,
+            message=failure.message[:_MESSAGE_CHARACTERS],
+            hint=failure.hint,
+        )
+    with suppress(OSError):
+        files.log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    return JobError(
+        kind="bug",
+        message=failure.message[:_MESSAGE_CHARACTERS],
+        hint=f"This is a bug in kopt: please report it with the traceback in {files.log}.",
+    )
+
+
+def _read_commands(lines: "queue.SimpleQueue[bytes]") -> None:
+    """Pass the server's lines on; its end, or its hanging up, ends this process and its group."""
+    for line in sys.stdin.buffer:
+        lines.put(line)
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

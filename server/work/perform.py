@@ -1,0 +1,122 @@
+"""The one place where a tool call's work is done, with the stages that the command line uses.
+
+It runs in a runner process and blocks. What a candidate did wrong is in the record that comes back;
+only what stops the work itself is raised.
+"""
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import DEFAULT_ARCH
+from kopt.kernels.candidate import MAX_SOURCE_BYTES, Candidate
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.record import Record
+from kopt.server.target import Target, refuse_unknown_tune
+from kopt.tools.bench.request import BenchRequest
+from kopt.tools.check.stage import CheckRequest, check_candidate
+from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.sim.device import SimDevice
+
+from .benchmark import benchmark
+from .requests import (
+    BenchWork,
+    CheckWork,
+    CompileWork,
+    ProfileWork,
+    SourceWork,
+    Work,
+)
+from .work_site import WorkSite
+
+
+def perform(work: Work, site: WorkSite) -> Record:
+    """Do `work` and return the stage's own result record.
+
+    Raises:
+        ToolError: The work cannot be done as written: an unknown kernel, architecture, tune value
+            or run.
+        SetupError: This machine lacks a compiler, a GPU or a writable folder.
+        InfraError: The machine failed under the work, not the candidate.
+    """
+    match work:
+        case CompileWork():
+            return _compile(work, site)
+        case CheckWork():
+            return _check(work, site)
+        case BenchWork():
+            return _bench(work, site)
+        case ProfileWork():
+            return _profile(work, site)
+        case _:
+            raise ToolError(f"{work.kind} is not there yet")
+
+
+def _compile(work: CompileWork, site: WorkSite) -> Record:
+    target = _target(work, site)
+    archs = tuple(dict.fromkeys(work.archs)) or (DEFAULT_ARCH,)
+    site.steps()(f"compiling for {', '.join(archs)}")
+    request = CompileRequest(target.problem, target.workload, target.candidate, archs, work.tune)
+    return compile_candidate(request, site.settings)
+
+
+def _check(work: CheckWork, site: WorkSite) -> Record:
+    target = _target(work, site)
+    if any(seed < 0 for seed in work.seeds):
+        raise ToolError(f"seeds {list(work.seeds)}: a seed is a whole number from 0 on")
+    show = site.steps()
+    with site.devices.use(work.device, show) as opened:
+        request = CheckRequest(
+            problem=target.problem,
+            workload=target.workload,
+            candidate=target.candidate,
+            level=work.level,
+            tune=work.tune,
+            seeds=tuple(dict.fromkeys(work.seeds)),
+            arch=opened.arch,
+            progress=show,
+        )
+        return check_candidate(request, opened.device, site.settings)
+
+
+def _bench(work: BenchWork, site: WorkSite) -> Record:
+    target = _target(work, site)
+    show = site.steps()
+    request = BenchRequest(
+        problem=target.problem,
+        workload=target.workload,
+        candidate=target.candidate,
+        tune=work.tune,
+        progress=show,
+    )
+    with site.devices.use(work.device, show) as opened:
+        return benchmark(request, opened, site.settings)
+
+
+def _profile(work: ProfileWork, site: WorkSite) -> Record:
+    target = _target(work, site)
+    show = site.steps()
+    with site.devices.use(work.device, show) as opened:
+        request = ProfileRequest(
+            problem=target.problem,
+            workload=target.workload,
+            candidate=target.candidate,
+            arch=opened.arch,
+            tune=work.tune,
+            counters=work.counters,
+            progress=show,
+        )
+        devices = ProfileDevices(SimDevice(site.settings), opened.timer)
+        return profile_candidate(request, site.settings, devices)
+
+
+def _target(work: SourceWork, site: WorkSite) -> Target:
+    """Return the candidate with its kernel, its tune values among those that it declares."""
+    size = len(work.source.encode())
+    if size > MAX_SOURCE_BYTES:
+        raise ToolError(
+            f"the source of {work.source_name} has {size} bytes; a candidate has at most"
+            f" {MAX_SOURCE_BYTES}"
+        )
+    candidate = Candidate(work.source, work.source_name)
+    target = Target(candidate, *find_kernel(work.kernel, site.settings.problems))
+    refuse_unknown_tune(target, work.tune, option="tune")
+    return target

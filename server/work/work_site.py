@@ -1,0 +1,104 @@
+"""Where work is done: the settings, whom to tell how far it is, and devices that stay open."""
+
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from kopt.config.settings import Settings
+from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
+from kopt.server.jobs.records import Progress
+from kopt.tools.open_device import gpu_problem
+from kopt.tools.sandbox.gpu_devices import gpu_devices
+
+Show = Callable[[str], None]
+
+
+class WarmDevices:
+    """Devices that stay open between pieces of work: a GPU's worker keeps its context.
+
+    For one thread. A device holds GPU memory as long as it is open, so `close` it when idle.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Open nothing yet."""
+        self._settings = settings
+        self._opened: dict[str, OpenedDevice] = {}
+        self._stack = ExitStack()
+        self._show: Show = _say_nothing
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is open."""
+        return not self._opened
+
+    @contextmanager
+    def use(self, name: str, show: Show) -> Generator[OpenedDevice]:
+        """Give the device called `name`, opened if need be.
+
+        Args:
+            name: auto, sim or cuda:N.
+            show: Told in words who holds the GPU while this process waits for it.
+
+        Raises:
+            ToolError: No device is called so.
+            SetupError: There is no such GPU here, or what it needs is not installed.
+        """
+        self._show = show
+        try:
+            known = self._resolved(name)
+            if known not in self._opened:
+                self._opened[known] = self._stack.enter_context(self._open(known))
+            yield self._opened[known]
+        finally:
+            self._show = _say_nothing
+
+    def close(self) -> None:
+        """End the processes of all devices; the next `use` opens them again."""
+        self._opened.clear()
+        self._stack.close()
+
+    @contextmanager
+    def _open(self, name: str) -> Generator[OpenedDevice]:
+        choice = DeviceChoice(name, sim_name='device "sim"')
+        with opened_device(choice, self._settings, lambda line: self._show(line)) as opened:
+            yield opened
+
+    def _resolved(self, name: str) -> str:
+        """Return one name for each device: `auto` and `cuda:0` share a worker."""
+        if name != "auto":
+            return "cuda:0" if name == "cuda" else name
+        problem = gpu_problem()
+        if problem is not None and gpu_devices():
+            self._show(f"on sim, although there is a GPU: {problem}")
+        return "cuda:0" if problem is None else "sim"
+
+
+@dataclass(frozen=True)
+class WorkSite:
+    """What a piece of work needs beside its own words."""
+
+    settings: Settings
+    say: Callable[[Progress], None]
+    """Told how far the work is."""
+    devices: WarmDevices
+
+    def steps(self) -> Show:
+        """Return a function that counts the lines it is given as steps of this work."""
+        return partial(_tell, self, _Counter())
+
+
+class _Counter:
+    """How many lines a piece of work has said."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+
+def _tell(site: WorkSite, counter: _Counter, line: str) -> None:
+    counter.steps += 1
+    site.say(Progress(done=counter.steps, message=line))
+
+
+def _say_nothing(_: str) -> None:
+    return

@@ -5,6 +5,7 @@ resolves `Settings` once and passes it down.
 """
 
 import os
+import platform
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +33,20 @@ LIBRARY_VARIABLES = (
 )
 LIBRARY_PREFIXES = ("CUDA_", "CUTE_DSL_", "FLASHINFER_")
 _SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "AUTH", "COOKIE")
+SERVER_VARIABLES = (
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "KOPT_CXX",
+    "KOPT_HOME",
+    "KOPT_JOBS",
+    "KOPT_NCU",
+    "KOPT_NVCC",
+    "KOPT_PROBLEMS",
+    "KOPT_SANDBOX",
+)
 _LEFT_OUT_WORDS = (*_SECRET_WORDS, "CACHE", "DUMP")
+
 _PASSWORD_IN_ADDRESS = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 
 
@@ -77,6 +91,11 @@ class Settings:
         return self.home / "cache" / "sim"
 
     @property
+    def docs_cache(self) -> Path:
+        """Folder of the indexes that documents are searched by."""
+        return self.home / "cache" / "docs"
+
+    @property
     def library_cache(self) -> Path:
         """Folder of what libraries build for themselves: FlashInfer's kernels and the like."""
         return self.home / "cache" / "libraries"
@@ -100,6 +119,24 @@ class Settings:
     def runs(self) -> Path:
         """Folder of the run stores."""
         return self.home / "runs"
+
+
+@dataclass(frozen=True)
+class ClientFolders:
+    """Where MCP clients keep their settings: the home folder and what moves a part of it."""
+
+    home: Path
+    """The user's home folder."""
+    config: Path
+    """XDG_CONFIG_HOME, default ~/.config."""
+    applications: Path
+    """Where desktop applications keep theirs: as `config`, but on a Mac."""
+    claude: Path | None = None
+    """CLAUDE_CONFIG_DIR: Claude Code's folder, if moved."""
+    codex: Path | None = None
+    """CODEX_HOME: Codex's folder, if moved."""
+    gemini: Path | None = None
+    """GEMINI_CLI_HOME: what Gemini CLI takes for the home folder, if moved."""
 
 
 def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -145,6 +182,31 @@ def without_secrets(environment: Mapping[str, str] = os.environ) -> dict[str, st
         if not any(word in name.upper() for word in _SECRET_WORDS)
         and not _PASSWORD_IN_ADDRESS.search(value)
     }
+
+
+def server_variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return those variables that kopt reads and that are set, for clients that pass none on."""
+    return {name: environment[name] for name in SERVER_VARIABLES if environment.get(name)}
+
+
+def client_folders(environment: Mapping[str, str] = os.environ) -> ClientFolders:
+    """Return where the clients of this user keep their settings."""
+    home = Path.home()
+    config = _optional_path(environment.get("XDG_CONFIG_HOME")) or home / ".config"
+    is_mac = platform.system() == "Darwin"
+    return ClientFolders(
+        home=home,
+        config=config,
+        applications=home / "Library" / "Application Support" if is_mac else config,
+        claude=_optional_path(environment.get("CLAUDE_CONFIG_DIR")),
+        codex=_optional_path(environment.get("CODEX_HOME")),
+        gemini=_optional_path(environment.get("GEMINI_CLI_HOME")),
+    )
+
+
+def project_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Return CLAUDE_PROJECT_DIR, the folder of the project for which Claude Code starts a server."""
+    return _optional_path(environment.get("CLAUDE_PROJECT_DIR"))
 
 
 def ensure_folder(path: Path) -> Path:

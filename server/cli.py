@@ -42,6 +42,10 @@ COMMANDS = {
     ),
     "run": LazyCommand("kopt.server.commands.run_kernel", "Search for a faster kernel."),
     "runs": LazyCommand("kopt.server.commands.runs", "Earlier runs: show, report, export."),
+    "serve": LazyCommand("kopt.server.commands.serve", "Serve kopt's tools to an MCP client."),
+    "setup": LazyCommand(
+        "kopt.server.commands.setup", "Enter kopt in Claude Code, Codex, VS Code and others."
+    ),
     "doctor": LazyCommand(
         "kopt.server.commands.doctor", "What this machine has, and what it lacks."
     ),

@@ -1,0 +1,119 @@
+"""`kopt serve`: kopt as an MCP server, for a client that starts it or over HTTP."""
+
+import logging
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import project_folder, settings_from_environment
+from kopt.server.options import one_device
+from kopt.server.protocol.serve_options import ServeOptions
+
+EPILOG = """\b
+Examples:
+  kopt serve                           over stdin and stdout: what MCP clients start
+  kopt serve --workspace ~/kernels     candidates by path from there only
+  kopt serve --device cuda:1           one GPU of several
+  kopt serve --read-only               search and inspection, nothing is compiled or run
+
+\b
+The server compiles and runs the CUDA code that its client sends, in a sandbox.
+It ends when stdin closes: exit code 0; on SIGINT, SIGTERM and SIGHUP with 130,
+143 and 129. Jobs that run then are taken up by the next server."""
+
+
+def _devices(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Read each --device; sim is always there.
+
+    Raises:
+        click.BadParameter: No such kind of device, or auto, which names none.
+    """
+    names = [one_device(context, parameter, value) for value in values]
+    if "auto" in names:
+        raise click.BadParameter("auto names no device; leave --device out, or name GPUs")
+    return tuple(dict.fromkeys(names))
+
+
+@click.command("serve", epilog=EPILOG)
+@click.option("--read-only", is_flag=True, help="Offer only search and inspection.")
+@click.option(
+    "--workspace",
+    "workspaces",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder below which candidates may be read by path; may be given several times.  [default:"
+    " CLAUDE_PROJECT_DIR, else the current folder]",
+)
+@click.option(
+    "--device",
+    "devices",
+    multiple=True,
+    callback=_devices,
+    metavar="sim|cuda:N",
+    help="Device that calls may use beside sim; may be given several times, the first is what auto "
+    "means.  [default: all]",
+)
+@click.option(
+    "--problems",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of your own problems, beside the packaged ones (or KOPT_PROBLEMS).",
+)
+def command(
+    read_only: bool, workspaces: tuple[Path, ...], devices: tuple[str, ...], problems: Path | None
+) -> None:
+    """Serve kopt's tools to an MCP client such as Claude Code, Codex or an editor.
+
+    A client starts this command by itself and speaks to it over stdin and stdout; logs go to
+    stderr.
+    """
+    settings = settings_from_environment()
+    if problems is not None:
+        settings = replace(settings, problems=problems)
+    options = ServeOptions(
+        settings=settings,
+        workspaces=_resolved(workspaces),
+        devices=devices,
+        read_only=read_only,
+    )
+    # Before the SDK is loaded, which would put boxes around every line.
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="kopt serve: %(levelname)s: %(message)s"
+    )
+    _serve(options)
+
+
+def _serve(options: ServeOptions) -> None:
+    # Not at the top: `kopt serve --help` needs none of it.
+    from kopt.server.jobs.job_host import JobHost
+    from kopt.server.protocol.app import build_server
+    from kopt.server.protocol.stdio import serve_stdio
+
+    host = JobHost(options.settings)
+    server = build_server(options, host)
+    if sys.stdin.isatty():
+        click.echo("kopt serve: waiting for an MCP client on stdin; Ctrl-C ends it", err=True)
+    serve_stdio(server, host)
+
+
+def _resolved(folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the workspace folders, links followed.
+
+    Without any, the project's or the current folder serves, unless that is the whole disk or the
+    whole home folder, where clients start servers that belong to no project.
+    """
+    if folders:
+        return tuple(dict.fromkeys(folder.resolve() for folder in folders))
+    try:
+        folder = (project_folder() or Path.cwd()).resolve(strict=True)
+    except OSError as error:
+        raise ToolError(
+            f"there is no current folder ({error.strerror}): start kopt serve elsewhere, or name"
+            " one with --workspace DIR"
+        ) from error
+    return () if folder in (Path(folder.anchor), Path.home().resolve()) else (folder,)

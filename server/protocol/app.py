@@ -1,0 +1,55 @@
+"""The MCP server of kopt: its tools, resources, prompts and tasks, put together.
+
+Building it starts nothing: no process, no device, no import of a stage. Whoever runs it, over
+stdio or HTTP, starts the jobs and ends them.
+"""
+
+from typing import Any
+
+from mcp.server import MCPServer
+
+from kopt import __version__
+
+from .beam_step_tool import BEAM_STEP
+from .benchmark_tool import BENCHMARK
+from .check_tool import CHECK_CORRECTNESS
+from .compile_tool import COMPILE
+from .instructions import READ_ONLY, WORKFLOW
+from .job_tools import JOB_CANCEL, JOB_WAIT
+from .jobs import Jobs
+from .list_kernels_tool import LIST_KERNELS
+from .profile_tool import PROFILE
+from .search_docs_tool import SEARCH_DOCS
+from .serve_options import ServeOptions
+from .tool_building import build_tool
+from .tool_spec import ToolSpec
+from .unknown_arguments import checked_arguments
+
+TOOLS: tuple[ToolSpec, ...] = (
+    SEARCH_DOCS,
+    COMPILE,
+    CHECK_CORRECTNESS,
+    BENCHMARK,
+    PROFILE,
+    BEAM_STEP,
+    LIST_KERNELS,
+    JOB_WAIT,
+    JOB_CANCEL,
+)
+"""In the order in which clients list them."""
+
+
+def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
+    """Return the server with everything that `options` allow."""
+    offered = [spec for spec in TOOLS if spec.is_read_only or not options.read_only]
+    left_out = [spec.name for spec in TOOLS if spec not in offered]
+    tools = [build_tool(spec, options, jobs) for spec in offered]
+    return MCPServer(
+        "kopt",
+        title="kopt: CUDA kernels, faster and proven",
+        instructions=READ_ONLY if options.read_only else WORKFLOW,
+        version=__version__,
+        tools=tools,
+        middleware=[checked_arguments(tools, left_out)],
+        log_level="WARNING",
+    )

@@ -1,0 +1,66 @@
+"""Names in a call that must be known before a job is made of it: kernels, devices, targets.
+
+A job is durable, so what can be refused at once is refused here, with what would be right.
+"""
+
+import re
+
+from kopt.config.errors import ToolError
+from kopt.config.gpu_specs import gpu_for_arch, load_gpus
+from kopt.config.settings import Settings
+from kopt.server.options import ARCH
+
+from .refusal import nearest, shown
+from .serve_options import ServeOptions
+
+_GPU = re.compile(r"cuda:\d{1,4}")
+
+
+def known_kernel(kernel: str, settings: Settings) -> str:
+    """Return the kernel id `kernel` if there is such a kernel.
+
+    Raises:
+        ToolError: There is none; the message has near matches.
+    """
+    # Not at the top: it loads numpy, and a server starts without it.
+    from kopt.kernels.problem_loader import find_kernel
+
+    try:
+        find_kernel(kernel, settings.problems)
+    except ToolError as error:
+        message = str(error).replace("'kopt list'", "list_kernels")
+        raise ToolError(f"kernel: {message}") from error
+    return kernel
+
+
+def chosen_device(device: str, options: ServeOptions) -> str:
+    """Return the device that `device` means on this server: auto, sim or cuda:N.
+
+    Raises:
+        ToolError: No such form, or a GPU that this server does not offer.
+    """
+    name = "cuda:0" if device == "cuda" else device
+    allowed = ("auto", "sim", *(options.devices or ("cuda:0",)))
+    if name not in ("auto", "sim") and not _GPU.fullmatch(name):
+        raise ToolError(f"device {shown(device)} is unknown, {nearest(device, allowed)}")
+    if not options.devices or name == "sim":
+        return name
+    if name == "auto":
+        return options.devices[0]
+    if name not in options.devices:
+        raise ToolError(f"device {name} is not offered by this server: {', '.join(allowed)}")
+    return name
+
+
+def chosen_archs(archs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return compiler targets, each once; () stands for the default.
+
+    Raises:
+        ToolError: One is no target, or kopt has no data sheet for it.
+    """
+    for arch in archs:
+        if not ARCH.fullmatch(arch):
+            known = sorted({gpu.arch for gpu in load_gpus().values()})
+            raise ToolError(f"arch {shown(arch)} is unknown, {nearest(arch, known)}")
+        gpu_for_arch(arch)
+    return tuple(dict.fromkeys(archs))

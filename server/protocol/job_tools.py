@@ -1,0 +1,70 @@
+"""The tools `job_wait` and `job_cancel`: the second half of every call that took longer."""
+
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from .answers import job_answer
+from .stage_call import WaitingArguments, wait_for_job
+from .tool_spec import ToolArguments, ToolCall, ToolSpec
+
+WAIT_DESCRIPTION = """\
+Wait for a job that an earlier call began, and get its result.
+
+Use it when a reply has status running and a job_id. Call it again while it says running: it \
+returns as soon as the job is over, so there is no need to pause between calls. Jobs outlive \
+connections; an id from an earlier session works.
+
+Returns what the first tool would have returned; detail full shows all of it, in pages (offset).
+Example: {"job_id": "job-20261122-101500-1a2b3c4d"}"""
+
+CANCEL_DESCRIPTION = """\
+Stop a job and free its GPU within a second.
+
+Use it for a job_id whose result is no longer wanted. What a beam_step had finished stays in its \
+run. A job that is over stays as it is.
+Example: {"job_id": "job-20261122-101500-1a2b3c4d"}"""
+
+
+class JobWaitArguments(WaitingArguments):
+    """What `job_wait` takes."""
+
+    job_id: str = Field(max_length=80)
+    """From a reply with status running."""
+    offset: int = Field(default=0, ge=0)
+    """With detail full: where the page begins, from the reply before."""
+
+
+class JobCancelArguments(ToolArguments):
+    """What `job_cancel` takes."""
+
+    job_id: str = Field(max_length=80)
+    """From a reply with status running."""
+
+
+async def _wait(call: ToolCall, arguments: JobWaitArguments) -> CallToolResult:
+    return await wait_for_job(call, arguments.job_id, arguments, arguments.offset)
+
+
+async def _cancel(call: ToolCall, arguments: JobCancelArguments) -> CallToolResult:
+    view = await call.jobs.cancel(arguments.job_id)
+    return await job_answer(view, arguments.detail)
+
+
+JOB_WAIT = ToolSpec(
+    name="job_wait",
+    title="Wait for a job",
+    description=WAIT_DESCRIPTION,
+    arguments=JobWaitArguments,
+    body=_wait,
+    is_read_only=True,
+    search_hint="wait for, poll or get the result of a running kopt job",
+)
+JOB_CANCEL = ToolSpec(
+    name="job_cancel",
+    title="Cancel a job",
+    description=CANCEL_DESCRIPTION,
+    arguments=JobCancelArguments,
+    body=_cancel,
+    is_destructive=True,
+    search_hint="stop, abort or cancel a running kopt job and free the GPU",
+)

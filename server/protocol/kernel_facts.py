@@ -1,0 +1,123 @@
+"""What a reply says about kernels: rows of the list, and all that a candidate's author needs.
+
+Loads numpy by way of the problems, so it is imported by the calls that need it.
+"""
+
+from typing import Any
+
+from kopt.config.gpu_specs import GpuSpec, load_gpus
+from kopt.kernels.byte_model import ByteModel, memory_floor_us, roofline, workload_bytes
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
+from kopt.server.views.candidate_skeleton import candidate_skeleton
+from kopt.server.views.problem_view import TOLERANCES
+
+from .replies.fitting import CONCISE_TOKENS, tokens
+from .replies.wording import Block
+
+HOW_TO_WRITE = (
+    "One .cu file of device code, no host code. It opens with /* kopt: 1 and YAML: family, note,"
+    " tune ({BLOCK: [128, 256]}: the first is the default, each is a macro), launch (kernel, grid,"
+    " block, args, smem). args are tensors, axes and scalars in the order of the parameters of an"
+    ' extern "C" __global__ function; grid and block are expressions over axes and tune names.'
+)
+
+
+def kernel_row(problem: Problem, workload: Workload, gpu: GpuSpec) -> dict[str, Any]:
+    """Return the short facts of one kernel, its floor on `gpu` in microseconds."""
+    model = workload_bytes(problem, workload)
+    return {
+        "kernel": model.kernel,
+        "op_type": problem.op_type,
+        "floor_us": round(memory_floor_us(model, gpu), 3),
+    }
+
+
+def full_kernel_row(problem: Problem, workload: Workload, gpu: GpuSpec) -> dict[str, Any]:
+    """Return what `kernel_row` says and the tolerance, the bytes and the library baselines."""
+    return {
+        **kernel_row(problem, workload, gpu),
+        "tolerance": problem.tolerance,
+        "total_bytes": workload_bytes(problem, workload).total_bytes,
+        "axes": workload.axes,
+        "baselines": [baseline.name for baseline in problem.baselines],
+    }
+
+
+def kernel_facts(problem: Problem, workload: Workload) -> dict[str, Any]:
+    """Return what is needed to write a candidate, with the reference source if it is short.
+
+    Beside a long one there would be no room for the definition: then an empty candidate with the
+    right arguments stands there, and where to get the source.
+    """
+    model = workload_bytes(problem, workload)
+    facts = {
+        **_definition(problem, workload, model),
+        "floors_us": {gpu.name: round(memory_floor_us(model, gpu), 3) for gpu in _gpus()},
+        "how_to_write": HOW_TO_WRITE,
+    }
+    with_source = {**facts, "reference_source": Block(_reference_source(problem))}
+    if tokens(with_source) <= CONCISE_TOKENS:
+        return with_source
+    return {
+        **facts,
+        "skeleton": Block(candidate_skeleton(problem)),
+        "reference_source": f'list_kernels with kernel {model.kernel} and detail "full" has it',
+    }
+
+
+def full_kernel_facts(problem: Problem, workload: Workload) -> dict[str, Any]:
+    """Return all of it: reference source, empty candidate, rooflines, baselines, workloads."""
+    model = workload_bytes(problem, workload)
+    lines = [roofline(model, gpu) for gpu in _gpus()]
+    return {
+        **_definition(problem, workload, model),
+        "tensor_remarks": {
+            tensor.name: tensor.description.strip()
+            for tensor in problem.tensors
+            if tensor.description
+        },
+        "workloads": list(problem.kernel_ids),
+        "flop": model.flop,
+        "rooflines": [
+            line.model_dump(mode="json", exclude={"kernel", "provenance"}) for line in lines
+        ],
+        "baselines": [
+            baseline.model_dump(mode="json", exclude={"entry"}) for baseline in problem.baselines
+        ],
+        "how_to_write": HOW_TO_WRITE,
+        "reference_source": Block(_reference_source(problem)),
+        "skeleton": Block(candidate_skeleton(problem)),
+    }
+
+
+def _gpus() -> list[GpuSpec]:
+    return list(load_gpus().values())
+
+
+def _definition(problem: Problem, workload: Workload, model: ByteModel) -> dict[str, Any]:
+    return {
+        "kernel": model.kernel,
+        "description": problem.description.strip(),
+        "axes": dict(workload.axes),
+        "independent_rows_along": problem.row_axis,
+        "arguments": [_tensor_words(tensor, workload) for tensor in problem.tensors]
+        + [f"{scalar.name}: {scalar.dtype} = {scalar.value}" for scalar in problem.scalars],
+        "tolerance": f"{problem.tolerance}: {TOLERANCES[problem.tolerance]}",
+        "read_bytes": model.read_bytes,
+        "written_bytes": model.written_bytes,
+    }
+
+
+def _tensor_words(tensor: TensorSpec, workload: Workload) -> str:
+    shape = ", ".join(tensor.shape)
+    stored = " x ".join(str(part) for part in storage_shape(tensor, workload.axes)) or "1"
+    layout = "" if tensor.layout == "row_major" else f", {tensor.layout}"
+    static = ", static" if tensor.static else ""
+    return f"{tensor.name}: {tensor.role} {tensor.dtype} ({shape}) = {stored}{layout}{static}"
+
+
+def _reference_source(problem: Problem) -> str:
+    """Return the kernel that searches start from; the skeleton for a problem that has none."""
+    path = problem.folder / "reference.cu"
+    return read_candidate(path).source if path.is_file() else candidate_skeleton(problem)

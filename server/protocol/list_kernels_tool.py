@@ -1,0 +1,131 @@
+"""The tool `list_kernels`: which kernels there are, and all that it takes to write one."""
+
+from functools import partial
+from typing import Any
+
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from kopt.config.errors import ToolError
+from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
+from kopt.config.settings import DEFAULT_ARCH, Settings
+
+from .answers import facts_answer
+from .choices import chosen_archs, known_kernel
+from .refusal import shown
+from .tool_spec import ToolArguments, ToolCall, ToolSpec
+
+DESCRIPTION = """\
+List the kernels that kopt can optimize; with kernel, show one with all that is needed to write a \
+candidate.
+
+Call it first. Without kernel: ids with their operation and the time floor of their bytes, \
+filtered by query and arch. With kernel: definition, argument order, shapes, tolerance, how the \
+launch header is written, and the reference source, a complete and correct candidate to start \
+from. Not for earlier results: read kopt://runs/{id}.
+
+Next: save a changed copy of the reference source as a .cu file, then compile.
+Example: {"query": "silu"}, then {"kernel": "silu_and_mul_b8xh14336"}"""
+
+
+class ListKernelsArguments(ToolArguments):
+    """What `list_kernels` takes."""
+
+    kernel: str = Field(default="", max_length=200)
+    """One kernel id: show this kernel alone."""
+    query: str = Field(default="", max_length=200)
+    """Only ids or operations that contain this, e.g. rmsnorm."""
+    arch: str = Field(default="", max_length=40)
+    """Only kernels with a library baseline there, floors for its GPU, e.g. sm_90a."""
+    limit: int = Field(default=30, ge=1, le=100)
+    offset: int = Field(default=0, ge=0)
+    """Where the page begins."""
+
+
+async def _list_kernels(call: ToolCall, arguments: ListKernelsArguments) -> CallToolResult:
+    find = one_kernel if arguments.kernel else matching_kernels
+    return await facts_answer(partial(find, arguments, call.options.settings))
+
+
+def one_kernel(arguments: ListKernelsArguments, settings: Settings) -> dict[str, Any]:
+    """Return the facts of one kernel.
+
+    Raises:
+        ToolError: There is no such kernel.
+    """
+    from kopt.kernels.problem_loader import find_kernel  # loads numpy: not when a server starts
+
+    from .kernel_facts import full_kernel_facts, kernel_facts
+
+    problem, workload = find_kernel(known_kernel(arguments.kernel, settings), settings.problems)
+    facts = (full_kernel_facts if arguments.detail == "full" else kernel_facts)(problem, workload)
+    return {
+        "status": "passed",
+        **facts,
+        "next": f"write a candidate, then call compile with kernel {arguments.kernel}",
+    }
+
+
+def matching_kernels(arguments: ListKernelsArguments, settings: Settings) -> dict[str, Any]:
+    """Return the page of kernels that the filters leave.
+
+    Raises:
+        ToolError: No kernel is left, or the page lies behind the last one.
+    """
+    from kopt.kernels.problem_loader import load_problems  # loads numpy: not when a server starts
+
+    from .kernel_facts import full_kernel_row, kernel_row
+
+    (arch,) = chosen_archs((arguments.arch or DEFAULT_ARCH,))
+    gpu = gpu_for_arch(arch)
+    row = full_kernel_row if arguments.detail == "full" else kernel_row
+    rows = [
+        row(problem, workload, gpu)
+        for problem in load_problems(settings.problems).values()
+        if not arguments.arch or _capability(gpu) in _baseline_devices(problem)
+        for workload in problem.workloads
+        if arguments.query.lower() in f"{problem.kernel_id(workload)} {problem.op_type}".lower()
+    ]
+    page = rows[arguments.offset : arguments.offset + arguments.limit]
+    if not page:
+        raise ToolError(_nothing(arguments, len(rows)))
+    end = arguments.offset + len(page)
+    more = f"call again with offset {end} for the rest, or " if end < len(rows) else ""
+    return {
+        "status": "passed",
+        "floors_for": gpu.name,
+        "total": len(rows),
+        "offset": arguments.offset,
+        "kernels": page,
+        "next": f"{more}call list_kernels with one kernel id to see how to write a candidate",
+    }
+
+
+def _nothing(arguments: ListKernelsArguments, total: int) -> str:
+    if total:
+        return f"offset {arguments.offset} is behind the last of {total} kernels"
+    filters = [
+        f"{name} {shown(value)}"
+        for name, value in (("query", arguments.query), ("arch", arguments.arch))
+        if value
+    ]
+    return f"no kernel fits {' and '.join(filters)}; list_kernels without filters shows all"
+
+
+def _capability(gpu: GpuSpec) -> str:
+    return ".".join(str(part) for part in gpu.compute_capability)
+
+
+def _baseline_devices(problem: Any) -> set[str]:
+    return {device for baseline in problem.baselines for device in baseline.devices}
+
+
+LIST_KERNELS = ToolSpec(
+    name="list_kernels",
+    title="List kernels, or show one",
+    description=DESCRIPTION,
+    arguments=ListKernelsArguments,
+    body=_list_kernels,
+    is_read_only=True,
+    search_hint="CUDA kernels to optimize: ids, definition, reference source, how to write one",
+)

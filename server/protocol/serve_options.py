@@ -1,0 +1,20 @@
+"""What a server was started with: one frozen record, resolved by `kopt serve`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kopt.config.settings import Settings
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """What every tool of one server goes by."""
+
+    settings: Settings
+    workspaces: tuple[Path, ...] = ()
+    """Resolved folders below which candidates may be read; none: only source text is taken."""
+    devices: tuple[str, ...] = ()
+    """The GPUs that calls may use (`cuda:N`), sim always beside them; empty: all. The first is
+    what `auto` means."""
+    read_only: bool = False
+    """Offer only what compiles and runs nothing."""

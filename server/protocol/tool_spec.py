@@ -1,0 +1,58 @@
+"""What a tool of kopt is made of: its words for the model, its arguments, and what it does.
+
+Arguments are a record, so that a tool has any number of them, documented field by field; `body`
+gets them checked. `tool_building.py` turns a `ToolSpec` into a tool of the SDK.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult
+
+from kopt.kernels.record import Record
+
+from .jobs import Jobs
+from .serve_options import ServeOptions
+
+Detail = Literal["concise", "full"]
+
+
+class ToolArguments(Record):
+    """What every tool takes."""
+
+    detail: Detail = "concise"
+    """full: everything there is."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call of a tool: the server that it reached, and the request that it came by."""
+
+    options: ServeOptions
+    jobs: Jobs
+    context: Context[Any, Any]
+
+
+Body = Callable[[ToolCall, Any], Awaitable[CallToolResult]]
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """One tool."""
+
+    name: str
+    title: str
+    description: str
+    """For the model: what it is for, when not to use it, what comes next, an example."""
+    arguments: type[ToolArguments]
+    body: Body
+    """Called with the `ToolCall` and a checked record of type `arguments`."""
+    is_read_only: bool = False
+    """Compiles and runs nothing: stays in a read-only server, and clients may call it in
+    parallel."""
+    is_destructive: bool = False
+    is_idempotent: bool = True
+    search_hint: str | None = None
+    """Words by which a client that defers tools finds this one; None: always loaded."""

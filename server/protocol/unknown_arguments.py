@@ -1,0 +1,89 @@
+"""The check of a call's arguments before anything runs, in every protocol era.
+
+The SDK drops unknown arguments silently, so that a misspelt option would run with its default, and
+reports the rest in pydantic's words. Here each mistake becomes one line that says what is allowed.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.mcpserver.tools import Tool
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from .refusal import nearest, refusal, shown
+
+_MISTAKES_SHOWN = 5
+
+
+def checked_arguments(tools: Sequence[Tool], left_out: Sequence[str]) -> ServerMiddleware[Any]:
+    """Return the middleware that refuses calls of `tools` whose arguments do not fit.
+
+    Args:
+        tools: Those that the server offers.
+        left_out: Names of tools that this server leaves out because it is read-only.
+    """
+    by_name = {tool.name: tool for tool in tools}
+
+    async def check(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        if ctx.method != "tools/call":
+            return await call_next(ctx)
+        params: Mapping[str, Any] = ctx.params or {}
+        name: Any = params.get("name")
+        arguments: Any = params.get("arguments") or {}
+        if not isinstance(name, str) or not isinstance(arguments, dict):
+            return await call_next(ctx)  # no valid request: the SDK says so
+        if name in left_out:
+            return refusal(
+                f"{name} is not offered: this server was started with --read-only;"
+                f" it has {', '.join(by_name)}"
+            )
+        if name not in by_name:
+            return refusal(f"there is no tool {shown(name)}; {nearest(name, by_name)}")
+        mistakes = argument_mistakes(by_name[name], cast(dict[str, Any], arguments))
+        return refusal(f"{name}: {'; '.join(mistakes)}") if mistakes else await call_next(ctx)
+
+    return check
+
+
+def argument_mistakes(tool: Tool, arguments: dict[str, Any]) -> list[str]:
+    """Return what is wrong with `arguments`, each with what would be right; empty if they fit."""
+    properties = tool.parameters["properties"]
+    mistakes = [
+        f"unknown argument {shown(name)}, {nearest(name, properties)}"
+        for name in arguments
+        if name not in properties
+    ]
+    try:
+        tool.fn_metadata.validate_arguments(arguments)
+    except ValidationError as error:
+        mistakes += [_mistake(found, tool.parameters) for found in error.errors()]
+    if len(mistakes) > _MISTAKES_SHOWN:
+        left = len(mistakes) - _MISTAKES_SHOWN
+        mistakes = [*mistakes[:_MISTAKES_SHOWN], f"and {left} more"]
+    return mistakes
+
+
+def _mistake(found: ErrorDetails, schema: Mapping[str, Any]) -> str:
+    """Return one of pydantic's findings in kopt's words."""
+    *parents, last = found["loc"] or ("arguments",)
+    name = ".".join(str(part) for part in found["loc"])
+    owner = _schema_at(schema, parents)
+    field = owner.get("properties", {}).get(last, {})
+    value = found["input"]
+    if found["type"] == "missing":
+        return f"{name} is missing: {field.get('description', 'it is needed')}"
+    if found["type"] == "extra_forbidden":
+        return f"unknown field {name}, {nearest(str(last), owner.get('properties', {}))}"
+    if "enum" in field:
+        return f"{name} is {shown(value)}, {nearest(str(value), field['enum'])}"
+    return f"{name} is {shown(value)}: {found['msg'][:1].lower()}{found['msg'][1:]}"
+
+
+def _schema_at(schema: Mapping[str, Any], path: Sequence[int | str]) -> Mapping[str, Any]:
+    """Return the schema of the object at `path`; an index goes to the items of a list."""
+    for part in path:
+        child = schema.get("items") if isinstance(part, int) else None
+        schema = child or schema.get("properties", {}).get(part, {})
+    return schema

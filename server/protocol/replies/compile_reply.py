@@ -1,0 +1,99 @@
+"""The reply to `compile`: registers, spills and occupancy, or the first errors with their lines."""
+
+from collections.abc import Iterator
+
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.compile_result import Build, CompileResult, KernelResources
+from kopt.kernels.status import Status
+
+from .findings import advice, diagnostic_facts, head, mend_and_call, same_call
+from .fitting import Detail, Facts, Listing
+from .wording import Quoted, short_id, tune_words
+
+MIX_SHOWN = 6
+
+
+def compile_facts(result: CompileResult, detail: Detail) -> Facts:
+    """Return the facts of a compile result."""
+    facts = head(result)
+    facts |= diagnostic_facts(result.diagnostics)
+    facts |= advice(result)
+    if result.builds:
+        facts["computed"] = {"functions": Listing(tuple(function_rows(result)), most=6)}
+    facts |= flagged_facts(result)
+    if detail == "full":
+        facts |= build_facts(result)
+    return facts
+
+
+def compile_next(result: CompileResult) -> str:
+    """Return what to do after this result."""
+    if result.status is Status.PASSED:
+        return f"Call {same_call('check_correctness', result)}."
+    return mend_and_call("compile", result)
+
+
+def function_rows(result: CompileResult) -> Iterator[Facts]:
+    """Yield the resources of each function, for the builds that serve the named workload."""
+    occupancy = {(entry.kernel, entry.gpu): entry for entry in result.occupancy}
+    for build in named_builds(result):
+        gpu = gpu_for_arch(build.arch).name
+        for kernel in build.kernels:
+            row: Facts = {"function": Quoted(kernel.name), "arch": build.arch}
+            row |= resource_facts(kernel)
+            entry = occupancy.get((kernel.name, gpu))
+            if entry is not None:
+                row["theoretical_occupancy"] = entry.theoretical_occupancy
+                row["limited_by"] = " and ".join(entry.limiters)
+                row["waves"] = entry.waves
+            yield row
+
+
+def resource_facts(kernel: KernelResources) -> Facts:
+    """Return what one function needs; spills and stack only where there are any."""
+    facts: Facts = {
+        "registers_per_thread": kernel.registers_per_thread,
+        "spilled_bytes": kernel.spill_store_bytes + kernel.spill_load_bytes,
+        "static_smem_bytes": kernel.static_smem_bytes,
+    }
+    if kernel.stack_bytes:
+        facts["stack_bytes"] = kernel.stack_bytes
+    if kernel.instructions is not None:
+        facts["instructions"] = kernel.instructions
+        mix = sorted(kernel.instruction_mix.items(), key=lambda item: -item[1])
+        facts["mostly"] = ", ".join(f"{count} {name}" for name, count in mix[:MIX_SHOWN])
+    return facts
+
+
+def named_builds(result: CompileResult) -> list[Build]:
+    """Return the builds that serve the workload that the kernel id ends with; else all."""
+    named = [
+        build
+        for build in result.builds
+        if any(result.kernel.endswith(f"_{workload}") for workload in build.workloads)
+    ]
+    return named or list(result.builds)
+
+
+def flagged_facts(result: CompileResult) -> Facts:
+    """Return what raises scrutiny without refusing the candidate."""
+    if not result.flagged:
+        return {}
+    return {"flagged": Listing(tuple(Quoted(flag) for flag in result.flagged))}
+
+
+def build_facts(result: CompileResult) -> Facts:
+    """Return every cubin with its compiler, for a full reply."""
+    return {"builds": Listing(tuple(map(_build, result.builds)))} if result.builds else {}
+
+
+def _build(build: Build) -> Facts:
+    return {
+        "arch": build.arch,
+        "defines": tune_words(build.defines),
+        "workloads": " ".join(build.workloads),
+        "cubin": short_id(build.cubin_sha256),
+        "compiler": f"{build.toolchain.compiler} {build.toolchain.version}",
+        "measured": {"compile_s": build.compile_s},
+        "cached": build.cached,
+    }

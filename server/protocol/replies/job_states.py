@@ -1,0 +1,75 @@
+"""The replies to a job that has no result: still at work, failed, cancelled, or unreadable."""
+
+from datetime import UTC, datetime
+
+from kopt.server.jobs.records import JobError, JobView, Progress
+
+from .fitting import Facts
+
+_ASK_AGAIN_S = 45
+UNREADABLE = "its result was written by another version of kopt and cannot be summed up"
+BUG = "kopt has a bug here; the server's log has the details"
+
+
+def job_facts(view: JobView) -> Facts:
+    """Return what identifies a job: its state as `status`, id, tool and kernel."""
+    work = view.request.work
+    facts: Facts = {"status": view.state, "job_id": view.request.id, "tool": work.kind}
+    if work.kernel is not None:
+        facts["kernel"] = work.kernel
+    return facts
+
+
+def waiting_facts(view: JobView) -> Facts:
+    """Return the facts of a job that is queued or running."""
+    facts = job_facts(view)
+    if view.progress is not None and view.progress.at_us:
+        facts["progress"] = _progress(view.progress)
+    if view.state == "running" and view.attempts > 1:
+        facts["attempt"] = view.attempts
+    if view.holder is None:
+        facts["note"] = "no server works on it now: one takes it up when it is asked for"
+    return facts
+
+
+def waiting_next(view: JobView) -> str:
+    """Return how to wait for it, and how not to."""
+    job = f"job_id={view.request.id}"
+    return f"Call job_wait with {job} and wait_s={_ASK_AGAIN_S}; job_cancel with {job} ends it."
+
+
+def cancelled_next(view: JobView) -> str:
+    """Return how to start anew."""
+    return f"Call {view.request.work.kind} again if it is wanted after all."
+
+
+def failure_facts(view: JobView, error: JobError) -> Facts:
+    """Return why a job has no result. A bug's own text stays in the server's log."""
+    facts = job_facts(view) | {"error": error.kind}
+    facts["message"] = BUG if error.kind == "bug" else error.message
+    if error.hint and error.kind != "bug":
+        facts["hint"] = error.hint
+    return facts
+
+
+def failure_next(view: JobView, error: JobError) -> str:
+    """Return what to do: mend the call, mend the machine, or go around the bug."""
+    tool = view.request.work.kind
+    match error.kind:
+        case "usage":
+            return f"Change the arguments as the message says and call {tool} again."
+        case "machine":
+            return (
+                f"Not the candidate's fault: call {tool} once more, with device=sim where it has"
+                " one, or ask the user to run `kopt doctor`."
+            )
+        case _:
+            return f"Report it to the user; another candidate may still work with {tool}."
+
+
+def _progress(progress: Progress) -> Facts:
+    at = datetime.fromtimestamp(progress.at_us / 1e6, UTC)
+    facts: Facts = {"done": progress.done}
+    if progress.total is not None:
+        facts["total"] = progress.total
+    return facts | {"message": progress.message, "at": f"{at:%Y-%m-%d %H:%M:%S} UTC"}

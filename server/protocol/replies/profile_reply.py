@@ -1,0 +1,202 @@
+"""The reply to `profile`: the bottleneck, the numbers that say so, and which strategies address it.
+
+Each group of numbers stands under how it came to be; what is unavailable says why.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+
+from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
+from kopt.kernels.profile_result import (
+    Bottleneck,
+    LaunchProfile,
+    MeasuredTime,
+    ProfileResult,
+    Suspect,
+    TensorTraffic,
+)
+from kopt.kernels.status import Provenance, Status
+from kopt.kernels.time_estimate import TimeEstimate
+
+from .compile_reply import resource_facts
+from .findings import advice, diagnostic_facts, head, mend_and_call
+from .fitting import Detail, Facts, Listing
+from .wording import Quoted, file_name
+
+PARTS_SHOWN = 4
+STALLS_SHOWN = 3
+NOT_COUNTED = "accesses are not counted: the candidate was not executed to its end"
+
+
+def profile_facts(result: ProfileResult, detail: Detail) -> Facts:
+    """Return the facts of a profile."""
+    facts = head(result)
+    facts |= {"arch": result.arch, "data_sheet": result.gpu}
+    facts |= diagnostic_facts(result.diagnostics)
+    facts |= advice(result)
+    if result.bottleneck is not None:
+        facts["bottleneck"] = _bottleneck(result.bottleneck)
+    if result.measured is not None:
+        facts["measured"] = _measured(result.measured)
+    if result.hardware is not None:
+        facts |= _hardware(result.hardware, detail)
+    if result.estimate is not None:
+        facts["estimated"] = _estimate(result.estimate, detail)
+        if result.floor_fraction is not None:
+            facts["estimated"]["floor_fraction"] = result.floor_fraction
+    facts["computed"] = _computed(result, detail)
+    if result.suspects:
+        facts["suspects"] = Listing(tuple(map(_suspect, result.suspects)), most=3)
+    return facts
+
+
+def profile_next(result: ProfileResult) -> str:
+    """Return what to do after this result."""
+    if result.status is not Status.PASSED:
+        return mend_and_call("check_correctness", result)
+    named = [*(result.bottleneck.families if result.bottleneck else ())]
+    named += chain.from_iterable(suspect.families for suspect in result.suspects)
+    families = list(dict.fromkeys(named))[:3]
+    strategy = f" of the family {' or '.join(families)}" if families else ""
+    check = f"check_correctness with kernel={result.kernel}"
+    return f"Write a candidate{strategy} and call {check} and its source."
+
+
+def _bottleneck(found: Bottleneck) -> Facts:
+    return {
+        "name": found.name,
+        "means": found.statement,
+        "because": Listing(found.facts, most=3),
+        "families": ", ".join(found.families),
+        "provenance": found.provenance.value,
+    }
+
+
+def _measured(time: MeasuredTime) -> Facts:
+    return {
+        "gpu": time.gpu.name,
+        "latency_us": time.latency.median_us,
+        "replays": time.latency.replays,
+        "l2": "cold" if time.rotation.is_cold else "warm: the buffer sets do not fill it twice",
+        "null_kernel_us": time.null_kernel_us,
+        "above_null_us": time.above_null_us,
+        "achieved_gb_s": time.achieved_gb_s,
+        "copy_fraction": time.copy_fraction,
+        "roofline_fraction": time.roofline_fraction,
+    }
+
+
+def _hardware(counters: HardwareCounters, detail: Detail) -> Facts:
+    if counters.provenance is Provenance.UNAVAILABLE:
+        return {"hardware_counters": {"provenance": "unavailable", "reason": counters.reason}}
+    launches = tuple(_launch_counters(one, detail) for one in counters.launches)
+    facts: Facts = {"provenance": "measured", "launches": Listing(launches, most=3)}
+    if counters.notes:
+        facts["notes"] = Listing(counters.notes, most=2)
+    if detail == "full" and counters.report_path is not None:
+        facts["report"] = file_name(counters.report_path)
+    return {"hardware_counters": facts}
+
+
+def _launch_counters(launch: LaunchCounters, detail: Detail) -> Facts:
+    facts: Facts = {"function": Quoted(launch.kernel)}
+    left_out = {"kernel", "stalls", "stall_lines", "time_us"}
+    if detail == "concise":
+        left_out |= {"dram_read_bytes", "dram_written_bytes", "registers_per_thread"}
+    facts |= launch.model_dump(mode="json", exclude=left_out, exclude_none=True)
+    shown = None if detail == "full" else STALLS_SHOWN
+    stalls = [f"{stall.reason} {stall.fraction:.0%}" for stall in launch.stalls[:shown]]
+    lines = [
+        f"line {line.line} {line.fraction:.0%} ({line.reason})"
+        for line in launch.stall_lines[:shown]
+    ]
+    return facts | {"warps_wait_for": ", ".join([*stalls, *lines])}
+
+
+def _estimate(estimate: TimeEstimate, detail: Detail) -> Facts:
+    parts = [part for launch in estimate.launches for part in launch.parts]
+    largest = sorted(parts, key=lambda part: -part.time_us)
+    shown = largest if detail == "full" else largest[:PARTS_SHOWN]
+    facts: Facts = {
+        "latency_us": estimate.latency_us,
+        "dominant": estimate.dominant,
+        "parts_us": ", ".join(f"{part.name} {part.time_us:.3g}" for part in shown),
+    }
+    if detail == "full":
+        facts["evidence"] = Listing(tuple(f"{one.name}: {one.evidence}" for one in largest))
+    if estimate.missing:
+        facts["assumed"] = Listing(estimate.missing, most=2)
+    return facts
+
+
+def _computed(result: ProfileResult, detail: Detail) -> Facts:
+    line = result.roofline
+    facts: Facts = {
+        "floor_us": line.floor_us,
+        "bound_by": "an empty launch" if line.is_launch_dominated else line.bound,
+        "bytes": result.byte_model.total_bytes,
+        "flop_per_byte": line.flop_per_byte,
+    }
+    if detail == "full":
+        facts["roofline"] = line.model_dump(mode="json")
+    launches = tuple(map(_launch, result.launches))
+    if launches:
+        facts["launches"] = Listing(launches, most=3)
+    rows = result.traffic if detail == "full" else _wasteful(result.traffic)
+    if rows:
+        facts["traffic"] = Listing(tuple(map(_traffic, rows)), most=4)
+    if result.counters is None:
+        facts["traffic_note"] = NOT_COUNTED
+    return facts
+
+
+def _launch(launch: LaunchProfile) -> Facts:
+    occupancy = launch.occupancy
+    return {
+        "function": Quoted(launch.kernel),
+        "grid": _dim(launch.grid),
+        "block": _dim(launch.block),
+        "dynamic_smem_bytes": launch.dynamic_smem_bytes,
+        **resource_facts(launch.resources),
+        "theoretical_occupancy": occupancy.theoretical_occupancy,
+        "limited_by": " and ".join(occupancy.limiters),
+        "waves": occupancy.waves,
+    }
+
+
+def _dim(dim: tuple[int, int, int]) -> str:
+    return "x".join(str(part) for part in dim)
+
+
+def _wasteful(traffic: Sequence[TensorTraffic]) -> list[TensorTraffic]:
+    """Return the buffers that are moved more than needed or in more sectors than needed."""
+    return [row for row in traffic if _excess(row) > 1.01]
+
+
+def _excess(row: TensorTraffic) -> float:
+    moved = (row.load_bytes or 0) + (row.store_bytes or 0)
+    needed = row.needed_read_bytes + row.needed_written_bytes
+    by_bytes = moved / needed if needed else 0.0
+    sectors, ideal = row.sectors_per_request, row.ideal_sectors_per_request
+    return max(by_bytes, sectors / ideal if sectors and ideal else 0.0)
+
+
+def _traffic(row: TensorTraffic) -> Facts:
+    facts: Facts = {
+        "buffer": Quoted(row.name),
+        "role": row.role,
+        "needed_bytes": row.needed_read_bytes + row.needed_written_bytes,
+    }
+    fields = ("load_bytes", "store_bytes", "sectors_per_request", "ideal_sectors_per_request")
+    return facts | row.model_dump(mode="json", include=set(fields), exclude_none=True)
+
+
+def _suspect(suspect: Suspect) -> Facts:
+    return {
+        "name": suspect.name,
+        "statement": suspect.statement,
+        "evidence": "; ".join(suspect.evidence),
+        "gain_us": suspect.gain_us,
+        "families": ", ".join(suspect.families),
+        "provenance": suspect.provenance.value,
+    }

@@ -1,0 +1,91 @@
+"""Facts as text: YAML that a person reads and a program could, of exactly the same dict.
+
+Short lists and records stand on one line, text from a candidate in double quotes or as a block.
+"""
+
+import json
+from typing import Any, cast
+
+import yaml
+
+from .wording import Block, Quoted
+
+_LINE = 110
+
+
+def render(facts: dict[str, Any]) -> str:
+    """Return `facts` as text, in their order."""
+    # One line a value, however long: a wrapped sentence could end in what looks like a field.
+    return yaml.dump(
+        _Whole(facts), Dumper=_FactsDumper, sort_keys=False, allow_unicode=True, width=1_000_000
+    ).rstrip("\n")
+
+
+def structured(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return `facts` as plain JSON values."""
+    return cast(dict[str, Any], json.loads(json.dumps(facts, allow_nan=False)))
+
+
+class _Whole(dict[str, Any]):
+    """The outermost record: one field a line."""
+
+
+class _FactsDumper(yaml.SafeDumper):
+    """The safe dumper, without references to what came before."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Write every value where it stands."""
+        del data
+        return True
+
+
+def _scalar(dumper: yaml.SafeDumper, text: str, style: str | None) -> yaml.Node:
+    node = cast(Any, dumper).represent_scalar("tag:yaml.org,2002:str", str(text), style)
+    return cast(yaml.Node, node)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    return _scalar(dumper, text, "|" if "\n" in text else None)
+
+
+def _quoted(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    return _scalar(dumper, text, '"')
+
+
+def _block(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    return _scalar(dumper, text, "|")
+
+
+def _sequence(dumper: yaml.SafeDumper, items: list[Any] | tuple[Any, ...]) -> yaml.Node:
+    node = dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=False)
+    node.flow_style = _fits_a_line(node.value)
+    return node
+
+
+def _mapping(dumper: yaml.SafeDumper, fields: dict[str, Any]) -> yaml.Node:
+    node = _whole(dumper, fields)
+    node.flow_style = _fits_a_line([part for pair in node.value for part in pair])
+    return node
+
+
+def _whole(dumper: yaml.SafeDumper, fields: dict[str, Any]) -> yaml.MappingNode:
+    return dumper.represent_mapping("tag:yaml.org,2002:map", fields.items(), flow_style=False)
+
+
+def _fits_a_line(parts: list[yaml.Node]) -> bool:
+    """Return whether these are scalars, none of them a block, that are short together."""
+    length = 0
+    for part in parts:
+        if not isinstance(part, yaml.ScalarNode) or part.style == "|":
+            return False
+        length += len(part.value) + 2
+    return length <= _LINE
+
+
+_FactsDumper.add_representer(str, _text)
+_FactsDumper.add_representer(Quoted, _quoted)
+_FactsDumper.add_representer(Block, _block)
+_FactsDumper.add_representer(list, _sequence)
+_FactsDumper.add_representer(tuple, _sequence)
+_FactsDumper.add_representer(dict, _mapping)
+_FactsDumper.add_representer(_Whole, _whole)

@@ -1,0 +1,82 @@
+"""Strings that may go into a reply: tamed, and marked by type when they come from a candidate.
+
+A kernel's names, notes and compiler messages are data that a hostile author can choose. They are
+shown in quotes or as an indented block, without control characters, on one line unless they are a
+block, and never longer than a reply can bear; what is left out is counted.
+"""
+
+import re
+from pathlib import PurePath
+
+MARK = "\N{REPLACEMENT CHARACTER}"
+_HOME = re.compile(r"/(?:home|Users)/[^/\s'\"`:]+|(?<![\w.])/root(?=/)")
+_SECRET = re.compile(r"\b(?:sk-ant|pcsk|ghp|hf)[-_][\w-]{8,}|(?i:(?<=bearer )\S{8,})")
+_CLIPPED = re.compile(r"\.\.\. \[([\d,]+) more characters\]$")
+_SPACES = re.compile(r"\s+")
+
+
+class Quoted(str):
+    """One line that a candidate, or a tool that speaks of it, wrote."""
+
+
+class Block(str):
+    """Several lines of the same kind: a place in a source."""
+
+
+def plain(text: str) -> str:
+    """Return `text` on one line: no control characters, no user's home folder, no key."""
+    return _SPACES.sub(" ", _without_places("".join(map(_harmless, text)))).strip()
+
+
+def lines(text: str) -> str:
+    """Return `text` with its lines kept, each of them tamed."""
+    rows = re.split(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", text)
+    kept = "\n".join("".join(map(_harmless, row.replace("\t", "    "))).rstrip() for row in rows)
+    return _without_places(kept).strip("\n")
+
+
+def clipped(text: str, limit: int) -> str:
+    """Return the beginning of `text`, and how many characters are left out; short texts as is."""
+    if len(text) <= limit:
+        return text
+    before = _CLIPPED.search(text)
+    length = len(text)
+    if before is not None:  # cut once already: count what was left out then
+        length = before.start() + int(before[1].replace(",", ""))
+        limit = min(limit, before.start())
+    return f"{text[:limit]}... [{length - limit:,} more characters]"
+
+
+def clipped_lines(text: str, most: int, width: int) -> str:
+    """Return at most `most` lines of at most `width` characters, and what is left out of them."""
+    rows = text.split("\n")
+    kept = [clipped(row, width) for row in rows[:most]]
+    if len(rows) > most:
+        kept.append(f"... [{len(rows) - most:,} more lines]")
+    return "\n".join(kept)
+
+
+def short_id(identity: str) -> str:
+    """Return the first 12 hex digits of a hash: enough to tell candidates apart."""
+    return identity[:12]
+
+
+def tune_words(tune: dict[str, int]) -> str:
+    """Return tune values as `A=1,B=2`; empty if there are none."""
+    return ",".join(f"{name}={value}" for name, value in tune.items())
+
+
+def file_name(path: str) -> str:
+    """Return where a file lies without saying whose machine it is: its last two parts."""
+    return "/".join(PurePath(path).parts[-2:]).removeprefix("//")
+
+
+def _harmless(letter: str) -> str:
+    """Return a letter as it is if it can be seen, spaces as a space, anything else as a mark."""
+    if letter.isprintable():
+        return letter
+    return " " if letter.isspace() else MARK
+
+
+def _without_places(text: str) -> str:
+    return _SECRET.sub("[left out]", _HOME.sub("~", text))

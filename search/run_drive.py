@@ -86,7 +86,7 @@ class RunDrive:
         )
         room = state.settings.round_size
         if state.settings.budget.evaluations is not None:
-            room = min(room, state.settings.budget.evaluations - len(members))
+            room = min(room, max(0, state.settings.budget.evaluations - len(members)))
         known = {(member.source, tuple(sorted(member.tune.items()))) for member in members}
         fresh: list[Proposal] = []
         for proposal in self.search.proposer.propose(population, room):

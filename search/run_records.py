@@ -15,6 +15,11 @@ RunStatus = Literal["running", "paused", "done", "failed", "budget"]
 StopReason = Literal["early_stop", "rounds", "exhausted", "budget"]
 
 
+def round_size(beam_width: int) -> int:
+    """Return the most candidates of one round: per beam place one refinement and two children."""
+    return 3 * beam_width
+
+
 class RunSettings(Record):
     """What a run was asked to do; fixed at its start, but for a larger budget at a resume."""
 
@@ -42,8 +47,8 @@ class RunSettings(Record):
 
     @property
     def round_size(self) -> int:
-        """Most candidates of one round: per beam place one refinement and two children."""
-        return 3 * self.beam_width
+        """Most candidates of one round."""
+        return round_size(self.beam_width)
 
 
 class EventKind(StrEnum):

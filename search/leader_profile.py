@@ -1,0 +1,85 @@
+"""What limits the leader of a run: its profile, kept in the run once it was made.
+
+A profile that cannot be made costs the step nothing else: the reason takes its place.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from kopt.config.errors import InfraError, SetupError
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.profile_result import ProfileResult
+from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.sim.device import SimDevice
+
+from .evaluate_job import EvaluationSite
+from .proposer import Member
+from .run_drive import RunDrive
+from .run_records import RunState
+
+_KIND = "profile"
+
+
+@dataclass(frozen=True)
+class LeaderProfile:
+    """The leader and what is known of its limits."""
+
+    seq: int
+    profile: ProfileResult | None
+    problem: str | None = None
+    """Why there is no profile."""
+
+
+def profile_leader(
+    drive: RunDrive, site: EvaluationSite, counters: bool, say: Callable[[str], None]
+) -> LeaderProfile | None:
+    """Return the profile of the run's winner, or of its leader; None while nothing has passed.
+
+    Args:
+        drive: The run, locked.
+        site: What profiles it: the GPU measures, the simulator counts.
+        counters: Whether the GPU's counters are read too.
+        say: Told what goes on.
+    """
+    state = drive.state()
+    leaders = state.beam if state.winner is None else (state.winner,)
+    if not leaders:
+        return None
+    member = drive.members()[leaders[0]]
+    profile = _kept(drive, member)
+    if profile is None:
+        say(f"profiling #{member.seq}, which leads")
+        try:
+            profile = _make(state, member, site, counters)
+        except (SetupError, InfraError) as error:
+            return LeaderProfile(member.seq, None, str(error))
+        if not state.is_finished:  # a finished run is never touched again
+            data = profile.model_dump_json(by_alias=True).encode()
+            drive.search.store.add_document(member.seq, _KIND, data)
+    return LeaderProfile(member.seq, profile)
+
+
+def _kept(drive: RunDrive, member: Member) -> ProfileResult | None:
+    """Return the profile that an earlier step has made; None where this kopt cannot read it."""
+    try:
+        data = drive.search.store.reader.document(member, _KIND)
+        return None if data is None else ProfileResult.model_validate_json(data)
+    except (InfraError, ValidationError):
+        return None
+
+
+def _make(state: RunState, member: Member, site: EvaluationSite, counters: bool) -> ProfileResult:
+    problem, workload = find_kernel(state.settings.kernel, site.settings.problems)
+    request = ProfileRequest(
+        problem=problem,
+        workload=workload,
+        candidate=Candidate(member.source, member.source_name),
+        arch=state.settings.arch,
+        tune=member.tune,
+        counters=counters,
+    )
+    counting = site.device if site.timer is None else SimDevice(site.settings)
+    return profile_candidate(request, site.settings, ProfileDevices(counting, site.timer))

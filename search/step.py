@@ -1,0 +1,229 @@
+"""One step of a search: a single round on a run, by the caller's candidates or kopt's proposer.
+
+The lock of the run is held for the step and no longer, so that several callers and `kopt run` can
+drive one run in turns. Everything that was evaluated is in the store at once: a step that was
+killed is finished by the next one, whoever takes it.
+"""
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import DEFAULT_ARCH, Settings
+from kopt.kernels.problem_loader import find_kernel
+
+from .evaluate_job import EvaluationSite
+from .leader_profile import profile_leader
+from .proposer import Proposal
+from .run_drive import RunDrive
+from .run_lock import LockClaim
+from .run_records import RunSettings, RunState, StopReason, round_size
+from .runs import RunRequest, begin_run, goes_on, open_run, refuse_another_device, search_of
+from .step_proposals import make_proposals, number_proposals
+from .step_report import StepOutcome, Stepped, report_step
+from .step_request import StepHooks, StepRequest, step_device
+from .step_result import StepResult
+from .store import RunStore
+
+PURPOSE = "kopt step"
+
+
+def take_step(
+    request: StepRequest, settings: Settings, site: EvaluationSite, hooks: StepHooks | None = None
+) -> StepResult:
+    """Take one step and return how the run stands, with what to try next.
+
+    Candidates form one round exactly as given; those that the run knows already are not evaluated
+    again. Without candidates the proposer fills the round; where it is out of ideas, or the run's
+    rounds or budget are spent, the best are put to the full check instead and the run ends. A round
+    that an interrupted step or search has left open is finished first. Candidates for a run that
+    has ended open it again.
+
+    Raises:
+        ToolError: The request cannot be carried out as written, another process holds the run for
+            too long, or its device is another one; the run is as it was.
+        SetupError: This machine cannot evaluate; the run is paused.
+        InfraError: The machine failed under the step; the run is paused.
+        KeyboardInterrupt: The user stopped it; the run is paused and nothing finished is lost.
+    """
+    hooks = hooks or StepHooks()
+    step_device(request, settings)  # refuses what is unclear before anything is locked
+    with closing(_open(request, settings, site, hooks)) as store:
+        plan = _plan(request, store, site)
+        store.subscribe(hooks.on_event)
+        hooks.say(f"{plan.before.id} of {plan.settings.kernel}")
+        _take_up(store, plan, request)
+        with search_of(store, site) as search:
+            drive = RunDrive(search)
+            with drive.pausing():
+                outcome = _take(drive, plan)
+                profile = profile_leader(drive, site, request.counters, hooks.say)
+                drive.pause("the step is done")
+            return report_step(drive, outcome, profile)
+
+
+def _take_up(store: RunStore, plan: "_Plan", request: StepRequest) -> None:
+    if plan.before.status == "running" and plan.before.round < 0:
+        return  # just begun
+    if plan.wakes:
+        store.reopen(plan.settings)
+    elif goes_on(plan.before, request.budget):
+        store.resume(plan.settings)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a step will do, decided before anything of the run is changed."""
+
+    before: RunState
+    settings: RunSettings
+    """Of the run from now on."""
+    proposals: tuple[Proposal, ...]
+    """The caller's; empty if the proposer acts."""
+    wakes: bool
+    """Whether there are candidates that the run does not know: it goes on even if it had ended."""
+    key: str | None
+    begun: int | None
+    """The round that was begun under the key before."""
+
+
+def _open(
+    request: StepRequest, settings: Settings, site: EvaluationSite, hooks: StepHooks
+) -> RunStore:
+    claim = LockClaim(PURPOSE, request.lock_wait_s, hooks.say)
+    if request.run_id is not None:
+        return open_run(request.run_id, settings, claim)
+    asked = RunRequest(
+        kernel=request.kernel or "",
+        device=site.device.name,
+        gpu=None if site.timer is None else site.timer.facts,
+        arch=DEFAULT_ARCH if site.timer is None else site.timer.facts.arch,
+        rounds=request.rounds,
+        name=None if request.key is None else f"run-{request.key.removeprefix('job-')}",
+        claim=claim,
+    )
+    if request.budget is not None:
+        asked = replace(asked, budget=request.budget)
+    # Before the run exists, so that a request that is refused leaves none behind.
+    kernel = find_kernel(asked.kernel, settings.problems)
+    make_proposals(request.candidates, (), kernel, round_size(asked.beam_width))
+    return begin_run(asked, settings)
+
+
+def _plan(request: StepRequest, store: RunStore, site: EvaluationSite) -> _Plan:
+    """Return what to do with the open run.
+
+    Raises:
+        ToolError: It cannot be done with this run, this device or what its budget leaves.
+    """
+    state, members = store.reader.state(), store.reader.members()
+    settings = state.settings
+    if request.kernel not in (None, settings.kernel):
+        raise ToolError(f"{state.id} is a run of {settings.kernel}, not of {request.kernel}")
+    refuse_another_device(state, None if site.timer is None else site.timer.facts)
+    if request.budget is not None:
+        settings = settings.model_copy(update={"budget": request.budget})
+    kernel = find_kernel(settings.kernel, site.settings.problems)
+    proposals = make_proposals(request.candidates, members, kernel, settings.round_size)
+    begun = None if request.key is None else store.reader.round_of_step(request.key)
+    news = sum(not one.is_known for one in number_proposals(proposals, members))
+    if news and begun is None:
+        _refuse_beyond_budget(news, max(1, len(members)), state, settings)
+    return _Plan(
+        before=state,
+        settings=settings,
+        proposals=proposals,
+        wakes=bool(news) and begun is None,
+        key=request.key,
+        begun=begun,
+    )
+
+
+def _refuse_beyond_budget(news: int, known: int, state: RunState, settings: RunSettings) -> None:
+    budget = settings.budget
+    left = "hand in fewer, give the run a larger budget, or begin a new run"
+    if budget.evaluations is not None and known + news > budget.evaluations:
+        room = max(0, budget.evaluations - known)
+        raise ToolError(
+            f"{news} new candidates, but the budget of {state.id}, {budget}, leaves room for"
+            f" {room}: {left}"
+        )
+    if budget.seconds is not None and state.spent_s >= budget.seconds:
+        raise ToolError(f"the budget of {state.id}, {budget}, is spent: {left}")
+
+
+def _take(drive: RunDrive, plan: _Plan) -> StepOutcome:
+    """Do the step's part of the run and return what it was."""
+    before = plan.before
+    if plan.proposals:
+        return _take_proposals(drive, plan)
+    if plan.begun is not None:
+        _close_open_round(drive)
+        return _outcome(drive, plan, plan.begun)
+    if drive.state().is_finished:
+        return StepOutcome(before.beam)
+    # A round that is open again because it was given a larger budget is no interrupted step.
+    was_interrupted = before.round_open and before.round > 0 and before.stop_reason is None
+    _close_open_round(drive)
+    if was_interrupted:
+        return _outcome(drive, plan, before.round)
+    return _take_own(drive, plan)
+
+
+def _take_proposals(drive: RunDrive, plan: _Plan) -> StepOutcome:
+    _close_open_round(drive)
+    members = drive.members()
+    numbered = number_proposals(plan.proposals, members)
+    fresh = () if plan.begun else tuple(one.proposal for one in numbered if not one.is_known)
+    own_round = plan.begun
+    if own_round is None and plan.before.round_open:
+        own_round = plan.before.round  # of this very request, if its candidates are in it
+    if fresh:
+        _run_round(drive, fresh, plan.key)
+    stepped: list[Stepped] = []
+    for one in numbered:
+        is_new = one.seq < len(members) and members[one.seq].round == own_round
+        is_twice = any(one.seq == other.seq for other in stepped)
+        stepped.append(Stepped(one.seq, repeats=is_twice or (one.is_known and not is_new)))
+    return StepOutcome(plan.before.beam, drive.state().round, tuple(stepped))
+
+
+def _take_own(drive: RunDrive, plan: _Plan) -> StepOutcome:
+    """Let the proposer fill a round; end the run where there is nothing to fill it with."""
+    state = drive.state()
+    if state.stop_reason is None:
+        limit = drive.limit_reached()
+        proposals = () if limit else drive.propose()
+        if proposals:
+            _run_round(drive, proposals, plan.key)
+            return _outcome(drive, plan, state.round + 1)
+        idle: tuple[StopReason, str] = ("exhausted", "the proposer has no further candidate")
+        drive.search.store.close_round(state.beam, limit or idle)
+    drive.finish()
+    return StepOutcome(plan.before.beam, has_ended=True)
+
+
+def _run_round(drive: RunDrive, proposals: tuple[Proposal, ...], key: str | None) -> None:
+    drive.search.store.start_round(drive.state().round + 1, proposals, key)
+    _close_open_round(drive)
+
+
+def _close_open_round(drive: RunDrive) -> None:
+    """Finish what is open; a run that has nothing yet gets its starting point evaluated.
+
+    A step ends no search for a small gain: that is the caller's to judge.
+    """
+    store = drive.search.store
+    if drive.state().round < 0:
+        store.start_round(0, (drive.search.start,))
+    if drive.state().round_open:
+        drive.evaluate("quick")
+        limit = drive.limit_reached()
+        store.close_round(drive.select(), limit if limit and limit[0] == "budget" else None)
+
+
+def _outcome(drive: RunDrive, plan: _Plan, index: int) -> StepOutcome:
+    """Return what a whole round was."""
+    of_round = (member for member in drive.members() if member.round == index)
+    stepped = tuple(Stepped(member.seq) for member in of_round)
+    return StepOutcome(plan.before.beam, index, stepped)

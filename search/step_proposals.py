@@ -1,0 +1,158 @@
+"""The caller's candidates as proposals: checked for form, numbered, told apart from known ones.
+
+Whether a candidate compiles is found out by its evaluation, not here; what is refused here is a
+request that no evaluation could answer.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import NamedTuple
+
+from kopt.config.errors import ToolError
+from kopt.kernels.candidate import MAX_SOURCE_BYTES, Candidate
+from kopt.kernels.domain import default_tune, tune_choices
+from kopt.kernels.families import FAMILIES
+from kopt.kernels.header import CandidateHeader
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.problem import Problem, Workload
+
+from .proposer import LineageKind, Member, Proposal
+from .step_request import StepCandidate
+
+MAX_HYPOTHESIS_CHARACTERS = 2000
+
+
+class Numbered(NamedTuple):
+    """A proposal with its number in the run."""
+
+    seq: int
+    proposal: Proposal
+    is_known: bool
+    """Whether that number is an earlier candidate's, in the run or in the same request."""
+
+
+def make_proposals(
+    candidates: Sequence[StepCandidate],
+    members: Sequence[Member],
+    kernel: tuple[Problem, Workload],
+    round_size: int,
+) -> tuple[Proposal, ...]:
+    """Return the candidates as proposals for a run with `members`.
+
+    A run without members is about to get its first, number 0: that may be a parent.
+
+    Raises:
+        ToolError: Too many, or one that names an unknown family, parent or tune value, or is no
+            text that could be stored; the message says which and what is allowed.
+    """
+    if len(candidates) > round_size:
+        raise ToolError(
+            f"{len(candidates)} candidates are too many for one step: at most {round_size};"
+            " hand the rest to the next step"
+        )
+    return tuple(
+        _proposal(f"candidate {number}", candidate, members, kernel)
+        for number, candidate in enumerate(candidates, start=1)
+    )
+
+
+def number_proposals(
+    proposals: Sequence[Proposal], members: Sequence[Member]
+) -> tuple[Numbered, ...]:
+    """Return every proposal with its number: of the same source and tune values where known."""
+    known = {_key(member.source, member.tune): member.seq for member in members}
+    numbered: list[Numbered] = []
+    for proposal in proposals:
+        key = _key(proposal.source, proposal.tune)
+        is_known = key in known
+        # Every known candidate is in the mapping once, so its length is the next free number.
+        numbered.append(Numbered(known.setdefault(key, len(known)), proposal, is_known))
+    return tuple(numbered)
+
+
+def _proposal(
+    place: str,
+    candidate: StepCandidate,
+    members: Sequence[Member],
+    kernel: tuple[Problem, Workload],
+) -> Proposal:
+    _refuse_what_cannot_be_stored(place, candidate)
+    name = PurePath(candidate.source_name.replace("\0", "")).name[:100] or "candidate.cu"
+    header = parse_header(Candidate(candidate.source, name), kernel[0]).header
+    family = candidate.family or (header.family[0] if header else "other")
+    if family not in FAMILIES:
+        raise ToolError(f"{place}: unknown family {family[:80]!r}; allowed: {', '.join(FAMILIES)}")
+    parents = tuple(sorted(set(candidate.parents)))
+    last = max(len(members) - 1, 0)
+    for parent in parents:
+        if not 0 <= parent <= last:
+            raise ToolError(
+                f"{place}: parent {parent} is no candidate of the run, which has 0 to {last}"
+            )
+    note = candidate.hypothesis.strip() or (header.note if header else None) or ""
+    return Proposal(
+        source=candidate.source,
+        source_name=name,
+        tune=_tune(place, candidate.tune or {}, header, kernel[1]),
+        family=family,
+        proposer="caller",
+        parents=parents,
+        lineage=_lineage([members[seq] for seq in parents if seq < len(members)], family),
+        note=note[:MAX_HYPOTHESIS_CHARACTERS],
+    )
+
+
+def _refuse_what_cannot_be_stored(place: str, candidate: StepCandidate) -> None:
+    for what, text in (
+        ("source", candidate.source),
+        ("source name", candidate.source_name),
+        ("hypothesis", candidate.hypothesis),
+    ):
+        try:
+            size_bytes = len(text.encode())
+        except UnicodeEncodeError as error:
+            raise ToolError(f"{place}: its {what} is no valid text: {error.reason}") from error
+        if what == "source" and size_bytes > MAX_SOURCE_BYTES:
+            raise ToolError(
+                f"{place}: its source has {size_bytes} bytes, at most {MAX_SOURCE_BYTES} are"
+                " allowed"
+            )
+    if len(candidate.hypothesis) > MAX_HYPOTHESIS_CHARACTERS:
+        raise ToolError(
+            f"{place}: its hypothesis has {len(candidate.hypothesis)} characters; say it in at"
+            f" most {MAX_HYPOTHESIS_CHARACTERS}"
+        )
+
+
+def _tune(
+    place: str, asked: Mapping[str, int], header: CandidateHeader | None, workload: Workload
+) -> dict[str, int]:
+    """Return a whole choice of tune values; a header with mistakes is the evaluation's."""
+    if header is None:
+        return dict(asked)
+    for name, value in asked.items():
+        declared = header.tune.get(name)
+        if declared is None or value not in declared:
+            allowed = header.tune if declared is None else {name: declared}
+            listed = "; ".join(f"{key}: {', '.join(map(str, of))}" for key, of in allowed.items())
+            raise ToolError(f"{place}: tune {name}={value}; declared: {listed or 'nothing'}")
+    choices = tune_choices(header, workload.axes)
+    if not asked:
+        return choices[0] if choices else {}
+    choice = {**default_tune(header), **asked}
+    if choice not in choices:
+        words = ", ".join(f"{name}={value}" for name, value in choice.items())
+        raise ToolError(f"{place}: its tune_where does not allow {words}")
+    return choice
+
+
+def _lineage(parents: Sequence[Member], family: str) -> LineageKind:
+    if len(parents) > 1:
+        return "cross"
+    if any(parent.quick is not None and not parent.passed for parent in parents):
+        return "fix"
+    return "refine" if all(parent.family == family for parent in parents) else "expand"
+
+
+def _key(source: str, tune: Mapping[str, int]) -> tuple[str, tuple[tuple[str, int], ...]]:
+    return source, tuple(sorted(tune.items()))

@@ -1,0 +1,187 @@
+"""What to try next, from what is known of a run: fixes, the leader's limits, untried families.
+
+A suggestion is an idea with its evidence, not a promise: what a time model would gain is estimated
+also where the leader itself was measured.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from kopt.kernels.families import CHANGES
+from kopt.kernels.profile_result import ProfileResult, Suspect
+from kopt.kernels.record import Diagnostic, Record
+from kopt.kernels.status import Provenance
+
+from .family_standing import FamilyStanding
+from .proposer import Member
+from .retirement import speed_words
+
+MOST_FIXES = 3
+MOST_TRAITS = 3
+MOST_FAMILIES = 2
+
+SuggestionKind = Literal["fix", "trait", "family", "cross", "sweep"]
+
+
+class Suggestion(Record):
+    """One idea for the next round."""
+
+    kind: SuggestionKind
+    """fix: mend a failed candidate. trait: what the leader would gain without something. family:
+    one that fits the bottleneck and was not tried. cross: join two. sweep: kopt's own proposer."""
+    text: str
+    """What to do and why, in a sentence or two."""
+    parents: tuple[int, ...] = ()
+    """Whom to start from; goes into the candidate's parents."""
+    families: tuple[str, ...] = ()
+    """What to claim as the family, the best fit first."""
+    gain_us: float | None = None
+    """By how much the estimate of the leader would fall, without the trait and nothing else."""
+    provenance: Provenance | None = None
+    """Of the numbers in it."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What suggestions are made from."""
+
+    members: tuple[Member, ...]
+    beam: tuple[int, ...]
+    failed: tuple[tuple[Member, Diagnostic | None], ...]
+    """Candidates of this step that fell short, with the first thing that was wrong."""
+    profile: ProfileResult | None
+    """Of the leader."""
+    standings: tuple[FamilyStanding, ...]
+    untried: tuple[str, ...]
+    ideas: int
+    """How many candidates kopt's proposer would try next."""
+
+
+def make_suggestions(known: Known) -> tuple[Suggestion, ...]:
+    """Return what to try next, the most pressing first."""
+    return (
+        *islice(_fixes(known.failed), MOST_FIXES),
+        *islice(_traits(known), MOST_TRAITS),
+        *islice(_families(known), MOST_FAMILIES),
+        *_cross(known),
+        *_sweep(known),
+    )
+
+
+def _fixes(failed: Sequence[tuple[Member, Diagnostic | None]]) -> Iterator[Suggestion]:
+    for member, diagnostic in failed:
+        quick = member.quick
+        if quick is None:
+            continue
+        hint = "" if diagnostic is None or not diagnostic.hint else f" Hint: {diagnostic.hint}"
+        yield Suggestion(
+            kind="fix",
+            text=f"Mend #{member.seq} ({quick.status.value}): {quick.summary}.{hint}",
+            parents=(member.seq,),
+            families=(member.family,),
+        )
+
+
+def _traits(known: Known) -> Iterator[Suggestion]:
+    profile = known.profile
+    if profile is None or profile.estimate is None or not known.beam:
+        return
+    whole_us = profile.estimate.latency_us
+    for suspect in profile.suspects:
+        if suspect.gain_us <= 0.0:
+            continue  # what bounds it altogether: the bottleneck says it
+        evidence = "; ".join(suspect.evidence)
+        yield Suggestion(
+            kind="trait",
+            text=(
+                f"#{known.beam[0]}: {suspect.statement} Without it the estimate falls by"
+                f" {suspect.gain_us:.2f} us of {whole_us:.2f} us"
+                f"{f' ({evidence})' if evidence else ''}. {_ways(suspect, known)}"
+            ),
+            parents=known.beam[:1],
+            families=_untried_first(suspect.families, known),
+            gain_us=suspect.gain_us,
+            provenance=Provenance.ESTIMATED,
+        )
+
+
+def _families(known: Known) -> Iterator[Suggestion]:
+    """Yield untried families: those that fit the bottleneck, else those that suit any kernel."""
+    profile = known.profile
+    if profile is None or profile.bottleneck is None or not known.beam:
+        return
+    bottleneck = profile.bottleneck
+    bounds = (one.families for one in profile.suspects if one.gain_us <= 0.0)
+    fitting = dict.fromkeys((*bottleneck.families, *(name for of in bounds for name in of)))
+    for family in fitting:
+        if family in known.untried:
+            yield Suggestion(
+                kind="family",
+                text=(
+                    f"{family}, which was not tried: {CHANGES[family]}. It addresses"
+                    f" {bottleneck.name}, the bottleneck of #{known.beam[0]}."
+                ),
+                parents=known.beam[:1],
+                families=(family,),
+                provenance=bottleneck.provenance,
+            )
+
+
+def _cross(known: Known) -> Iterator[Suggestion]:
+    if len(known.beam) < 2:
+        return
+    leader = known.members[known.beam[0]]
+    others = (known.members[seq] for seq in known.beam[1:])
+    other = next((one for one in others if one.family != leader.family and one.seq), None)
+    if other is None or _are_joined(leader, other, known.members):
+        return
+    yield Suggestion(
+        kind="cross",
+        text=(
+            f"Join #{leader.seq} ({leader.family}, {speed_words(leader)}) and #{other.seq}"
+            f" ({other.family}, {speed_words(other)}): keep the launches of the first and bring in"
+            " what the second changes."
+        ),
+        parents=(leader.seq, other.seq),
+        families=(leader.family,),
+    )
+
+
+def _are_joined(one: Member, other: Member, members: Sequence[Member]) -> bool:
+    """Whether one comes from the other, or a candidate comes from both."""
+    pair = {one.seq, other.seq}
+    related = other.seq in one.parents or one.seq in other.parents
+    return related or any(pair <= set(member.parents) for member in members)
+
+
+def _sweep(known: Known) -> Iterator[Suggestion]:
+    if known.ideas:
+        plural = "" if known.ideas == 1 else "s"
+        yield Suggestion(
+            kind="sweep",
+            text=(
+                f"A step without candidates lets kopt try {known.ideas} more choice{plural} of"
+                " `tune` values of the kernels in the beam."
+            ),
+            parents=known.beam,
+        )
+
+
+def _ways(suspect: Suspect, known: Known) -> str:
+    words = [_way(family, known) for family in _untried_first(suspect.families, known)]
+    return f"Ways: {'; '.join(words)}." if words else ""
+
+
+def _way(family: str, known: Known) -> str:
+    standing = next((one for one in known.standings if one.family == family), None)
+    if standing is None:
+        return f"{family} (not tried): {CHANGES[family]}"
+    if standing.best is None:
+        return f"{family} (tried {standing.candidates} times, none passed)"
+    return f"{family} ({standing.state}, best #{standing.best})"
+
+
+def _untried_first(families: Sequence[str], known: Known) -> tuple[str, ...]:
+    return tuple(sorted(families, key=lambda family: family not in known.untried))

@@ -1,0 +1,164 @@
+"""One change to a client's file: planned and shown first, carried out or taken back afterwards."""
+
+import difflib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import ClientFolders
+
+from .client import Client, Scope, Server
+from .config_file import (
+    Backup,
+    ConfigFile,
+    backups_of,
+    change_config,
+    digest_of,
+    read_config,
+    restore_config,
+)
+from .entering import enter_server
+from .json_tree import MalformedText
+
+# The value behind a name that looks like a secret: other servers' tokens are nobody's business.
+_SECRET = re.compile(
+    r"""((?:^|["'\s,{+-])["']?[\w.-]*(?:token|secret|passw|api[_-]?key|credential|authorization)"""
+    r"""[\w.-]*["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*')""",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"(?<=Bearer )[^\s\"'${}]+|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)")
+_REFERENCE = re.compile(r"\$?\{\w+(?::\w+)?\}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which file of a client, and the server's name in it."""
+
+    client: Client
+    scope: Scope
+    name: str
+    folders: ClientFolders
+    project: Path
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that may be meant, the one that wins first."""
+        return self.client.files(self.scope, self.folders, self.project)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a file is to become."""
+
+    file: ConfigFile
+    after: bytes | None
+    """None: the file is to go."""
+    undoes: Backup | None = None
+    """Set where the change takes an earlier one back."""
+
+    @property
+    def is_needed(self) -> bool:
+        """False: the file says all of it already."""
+        return self.file.data != self.after
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff, with other people's secrets masked; "" for none."""
+        return diff_of(self.file.path, self.file.data, self.after)
+
+
+def plan_entry(place: Place, server: Server) -> Change:
+    """Return the change that enters `server`; nothing is written.
+
+    Raises:
+        ToolError: The file cannot be understood, or holds no such servers.
+        SetupError: The file cannot be read.
+    """
+    existing = [path for path in place.files if path.is_symlink() or path.exists()]
+    file = read_config(existing[0] if existing else place.files[-1], place.scope == "user")
+    text = _text(file)
+    try:
+        after = enter_server(place.client, text, place.name, server)
+    except MalformedText as error:
+        raise ToolError(
+            f"{file.path} is not what {place.client.title} can read: {error}."
+            " Nothing was changed; mend the file first"
+        ) from error
+    return Change(file, after.encode())
+
+
+def plan_undo(place: Place) -> Change:
+    """Return the change that takes back the latest one made for this server; nothing is written.
+
+    Raises:
+        ToolError: There is nothing to take back, or the file has changed since.
+        SetupError: The file or its backup cannot be read.
+    """
+    for path in place.files:
+        backups = backups_of(path, place.name)
+        if not backups:
+            continue
+        file = read_config(path, place.scope == "user")
+        now = None if file.data is None else digest_of(file.data)
+        fitting = [backup for backup in backups if backup.written == now]
+        if fitting:
+            return Change(file, fitting[-1].data, fitting[-1])
+        raise ToolError(_changed_since(place, file, backups[-1]))
+    raise ToolError(
+        f"nothing to undo: no backup of {' or '.join(map(str, place.files))} for a server"
+        f" {place.name!r} (--scope and --name must be those of the setup)"
+    )
+
+
+def carry_out(change: Change, name: str) -> Path | None:
+    """Make `change`; return the backup, or None for an undo.
+
+    Raises:
+        SetupError: The file may not be written, or has changed since it was planned.
+    """
+    if change.undoes is not None:
+        restore_config(change.file, change.undoes)
+        return None
+    if change.after is None:
+        raise ValueError("only an undo removes a file")
+    return change_config(change.file, change.after, name)
+
+
+def diff_of(path: Path, before: bytes | None, after: bytes | None) -> str:
+    """Return the unified diff, with the secrets of other entries masked."""
+    lines = difflib.unified_diff(
+        _lines(before),
+        _lines(after),
+        "/dev/null" if before is None else str(path),
+        "/dev/null" if after is None else str(path),
+    )
+    whole = [line if line.endswith("\n") else f"{line}\n" for line in lines]
+    return "".join(_BEARER.sub("***", _SECRET.sub(_masked, line)) for line in whole)
+
+
+def _masked(match: re.Match[str]) -> str:
+    name, value = match[1], match[2]
+    is_only_a_name = "_env_var" in name or _REFERENCE.search(value)
+    return match[0] if is_only_a_name else f"{name}{value[0]}***{value[0]}"
+
+
+def _lines(data: bytes | None) -> list[str]:
+    return [] if data is None else data.decode("utf-8", "replace").splitlines(keepends=True)
+
+
+def _text(file: ConfigFile) -> str:
+    try:
+        return (file.data or b"").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ToolError(f"{file.path} is not UTF-8 text; nothing was changed") from error
+
+
+def _changed_since(place: Place, file: ConfigFile, backup: Backup) -> str:
+    by_hand = place.client.take_out[place.scope].format(name=place.name)
+    diff = diff_of(file.path, file.data, backup.data).rstrip("\n")
+    kept = "there was no file" if backup.data is None else f"what it was stands in {backup.path}"
+    return (
+        f"{file.path} has changed since kopt wrote it, so it is left alone. Undoing would make"
+        f" these changes:\n{diff}\nBefore, {kept}. To take out only this server: {by_hand}"
+    )

@@ -1,0 +1,88 @@
+"""What is to be known of an MCP client: where its servers stand, and how one is written there.
+
+One record a client, one file a record; `known_clients.py` lists them. Nothing here reads a file.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from kopt.config.settings import ClientFolders
+
+Format = Literal["json", "jsonc", "toml"]
+Scope = Literal["user", "project"]
+
+
+@dataclass(frozen=True)
+class LocalServer:
+    """A server that the client starts, and talks to over stdin and stdout."""
+
+    command: str
+    """Absolute path: clients started from a desktop have another PATH."""
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    """For clients that do not pass on the environment of a shell."""
+
+
+@dataclass(frozen=True)
+class RemoteServer:
+    """A server that runs already, reached over HTTP."""
+
+    url: str
+    token_variable: str | None
+    """The environment variable that holds the bearer token; the token itself is never written."""
+
+
+Server = LocalServer | RemoteServer
+
+
+@dataclass(frozen=True)
+class ClientEntry:
+    """How one client writes a server down."""
+
+    local: Callable[[LocalServer], dict[str, Any]]
+    remote: Callable[[RemoteServer], dict[str, Any]] | None
+    """None: the client's file holds no servers reached over HTTP."""
+    local_fields: frozenset[str]
+    """Fields that have no place in a remote server's entry."""
+    remote_fields: frozenset[str]
+    """Fields that have no place in a local server's entry."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """One MCP client."""
+
+    key: str
+    """What the command line calls it."""
+    title: str
+    format: Format
+    table: str
+    """The object of the file that holds the servers by name."""
+    entry: ClientEntry
+    user_files: Callable[[ClientFolders], tuple[Path, ...]]
+    """The user's own files, the one that wins first; the last is created where none exists."""
+    project_files: tuple[str, ...]
+    """The same below a project's folder; empty: there is no such file."""
+    default_scope: Scope
+    next_step: Mapping[Scope, str]
+    """What the user does once the file is written."""
+    take_out: Mapping[Scope, str]
+    """How to take the server out where the file has changed since; {name} is its name."""
+    new_file: Mapping[str, Any]
+    """What a file that kopt creates holds beside the server."""
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The scopes that the client has files for, its default first."""
+        if not self.project_files:
+            return ("user",)
+        other: Scope = "project" if self.default_scope == "user" else "user"
+        return (self.default_scope, other)
+
+    def files(self, scope: Scope, folders: ClientFolders, project: Path) -> tuple[Path, ...]:
+        """Return the files of `scope`, the one that wins first."""
+        if scope == "user":
+            return self.user_files(folders)
+        return tuple(project / name for name in self.project_files)

@@ -1,0 +1,195 @@
+"""A settings file of a client on disk: read, replaced in one step, backed up beside itself.
+
+A link stays a link: what it points to is replaced, and its backup lies beside the link. Mode and
+owner stay. A backup's name says which server it was made for, when, and the digest of the file that
+was then written, so that an undo can tell whether anybody has changed that since; nothing about it
+is kept anywhere else.
+"""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import stat
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kopt.config.errors import SetupError
+
+_DIGEST_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """What a file held when it was read."""
+
+    path: Path
+    """As the client names it; may be a link."""
+    data: bytes | None
+    """None: there is no such file."""
+    is_private: bool
+    """A file that is created is readable for the user alone; one that is there keeps its mode."""
+
+    @property
+    def target(self) -> Path:
+        """The file itself, behind any links."""
+        return Path(os.path.realpath(self.path))
+
+
+@dataclass(frozen=True)
+class Backup:
+    """What a file was before kopt changed it."""
+
+    path: Path
+    written: str
+    """Digest of what kopt wrote then."""
+    data: bytes | None
+    """None: there was no file."""
+    folders_made: int
+    """How many folders above the file kopt had to create."""
+
+
+def read_config(path: Path, is_private: bool) -> ConfigFile:
+    """Return the file at `path` as it is now.
+
+    Raises:
+        SetupError: It is there and cannot be read.
+    """
+    try:
+        return ConfigFile(path, path.read_bytes(), is_private)
+    except FileNotFoundError:
+        return ConfigFile(path, None, is_private)
+    except OSError as error:
+        raise SetupError(f"cannot read {path}: {error.strerror}") from error
+
+
+def change_config(file: ConfigFile, data: bytes, name: str) -> Path:
+    """Write `data` in place of `file`, after a backup for server `name`; return the backup.
+
+    Raises:
+        SetupError: The file may not be written, or has changed since it was read.
+    """
+    _refuse_unwritable(file)
+    folders = _missing_folders(file)
+    try:
+        for folder in reversed(folders):
+            folder.mkdir()
+        backup = _make_backup(file, digest_of(data), name, len(folders))
+        try:
+            _replace(file, data)
+        except BaseException:
+            backup.unlink()
+            raise
+    except OSError as error:
+        raise SetupError(f"cannot write {file.path}: {error.strerror}") from error
+    return backup
+
+
+def restore_config(file: ConfigFile, backup: Backup) -> None:
+    """Put back what `backup` holds in place of `file`, and remove the backup.
+
+    Raises:
+        SetupError: The file may not be written, or has changed since it was read.
+    """
+    _refuse_unwritable(file)
+    try:
+        if backup.data is None:
+            file.target.unlink()
+        else:
+            _replace(file, backup.data)
+        backup.path.unlink()
+        for folder in list(file.target.parents)[: backup.folders_made]:
+            if any(folder.iterdir()):
+                break
+            folder.rmdir()
+    except OSError as error:
+        raise SetupError(f"cannot write {file.path}: {error.strerror}") from error
+
+
+def backups_of(path: Path, name: str) -> list[Backup]:
+    """Return the backups of the file at `path` that were made for server `name`, oldest first."""
+    form = re.compile(
+        rf"{re.escape(path.name)}\.kopt-(\d{{8}}-\d{{6}}-\d{{6}})-{re.escape(name)}"
+        rf"-([0-9a-f]{{{_DIGEST_DIGITS}}})\.(bak|absent)"
+    )
+    found: list[Backup] = []
+    for entry in sorted(path.parent.glob(f"{_literal(path.name)}.kopt-*")):
+        match = form.fullmatch(entry.name)
+        if match is None:
+            continue
+        data = entry.read_bytes()
+        if match[3] == "bak":
+            found.append(Backup(entry, match[2], data, 0))
+        else:
+            found.append(Backup(entry, match[2], None, int(json.loads(data)["folders_made"])))
+    return found
+
+
+def digest_of(data: bytes) -> str:
+    """Return what the name of a backup says about the file that was written."""
+    return hashlib.sha256(data).hexdigest()[:_DIGEST_DIGITS]
+
+
+def _refuse_unwritable(file: ConfigFile) -> None:
+    """Refuse a file that somebody made read-only: replacing it would get around that."""
+    if read_config(file.path, file.is_private) != file:
+        raise SetupError(f"{file.path} has changed in the meantime; nothing was changed, try again")
+    if file.data is None:
+        return
+    mode = stat.S_IMODE(file.target.stat().st_mode)
+    if not mode & 0o200 or not os.access(file.target, os.W_OK):
+        raise SetupError(
+            f"{file.path} is read-only; nothing was changed. Allow writing (chmod u+w), or add"
+            " the server by hand: --print shows what to write"
+        )
+
+
+def _missing_folders(file: ConfigFile) -> list[Path]:
+    """Return the folders that are missing above the file, the nearest first."""
+    return [folder for folder in file.target.parents if not folder.exists()]
+
+
+def _make_backup(file: ConfigFile, written: str, name: str, folders_made: int) -> Path:
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
+    ending = "absent" if file.data is None else "bak"
+    path = file.path.with_name(f"{file.path.name}.kopt-{stamp}-{name}-{written}.{ending}")
+    note = json.dumps({"folders_made": folders_made}).encode()
+    mode = 0o600 if file.data is None else stat.S_IMODE(file.target.stat().st_mode)
+    _write_new(path, note if file.data is None else file.data, mode)
+    return path
+
+
+def _replace(file: ConfigFile, data: bytes) -> None:
+    """Replace the file in one step: temporary file beside it, fsync, rename."""
+    target = file.target
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    status = target.stat() if target.exists() else None
+    new_mode = 0o600 if file.is_private else None
+    try:
+        _write_new(temporary, data, stat.S_IMODE(status.st_mode) if status else new_mode)
+        if status is not None and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+            os.chown(temporary, status.st_uid, status.st_gid)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _write_new(path: Path, data: bytes, mode: int | None) -> None:
+    """Write a file that is not there yet; None leaves its mode to the user's umask."""
+    descriptor = os.open(
+        path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600
+    )
+    with os.fdopen(descriptor, "wb") as file:
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _literal(name: str) -> str:
+    """Return `name` with nothing in it that a glob would read as a pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", name)

@@ -1,0 +1,114 @@
+"""Entering one server into the text of a client's file.
+
+What comes out is read again and compared with what was meant, so that no slip of an editor can
+spoil a file: every other server and setting is then still what it was.
+"""
+
+import copy
+from typing import Any
+
+from kopt.config.errors import ToolError
+
+from .client import Client, LocalServer, Server
+from .json_edit import replace_json, set_json
+from .json_tree import MalformedText, is_object, read_tree
+from .toml_edit import read_toml, replace_toml, set_toml
+
+
+def entry_of(client: Client, server: Server) -> dict[str, Any]:
+    """Return how `client` writes `server` down.
+
+    Raises:
+        ToolError: The client's file holds no servers reached over HTTP.
+    """
+    if isinstance(server, LocalServer):
+        return client.entry.local(server)
+    if client.entry.remote is None:
+        raise ToolError(
+            f"{client.title} reads no servers over HTTP from its file: add {server.url} in its"
+            " settings as a connector, or leave out --http"
+        )
+    return client.entry.remote(server)
+
+
+def enter_server(client: Client, text: str, name: str, server: Server) -> str:
+    """Return `text`, the content of a file of `client`, with `server` in it under `name`.
+
+    Members that the user added to the entry stay, but for those that only the other kind of server
+    may have. The text comes back as it is if it says all of this already.
+
+    Raises:
+        MalformedText: The text is not what the client's format allows, or cannot be edited.
+        ToolError: The client's file holds no servers reached over HTTP.
+    """
+    entry = entry_of(client, server)
+    foreign = _foreign_fields(client, server) - entry.keys()
+    if not text.strip("\ufeff \t\r\n"):
+        return _new_text(client, name, entry)
+    unix = text.replace("\r\n", "\n")
+    before = _read(client, unix)
+    keys = (client.table, name)
+    present = _present(before, keys)
+    if present is not None and foreign & present.keys():
+        kept = {key: value for key, value in present.items() if key not in foreign}
+        replace = replace_toml if client.format == "toml" else replace_json
+        after = replace(unix, keys, _merged(kept, entry))
+        wanted = _merged(kept, entry)
+    else:
+        change = set_toml if client.format == "toml" else set_json
+        after = change(unix, keys, entry)
+        wanted = _merged(present or {}, entry)
+    expected = copy.deepcopy(before)
+    expected.setdefault(client.table, {})[name] = wanted
+    if _read(client, after) != expected:
+        raise MalformedText("its layout does not allow a safe edit")
+    if after == unix:
+        return text
+    return after.replace("\n", "\r\n") if unix.count("\n") == text.count("\r\n") > 0 else after
+
+
+def _new_text(client: Client, name: str, entry: dict[str, Any]) -> str:
+    """Return the content of a file that holds this server and nothing else."""
+    keys = (client.table, name)
+    if client.format == "toml":
+        return set_toml("", keys, entry)
+    text = ""
+    for key, value in client.new_file.items():
+        text = set_json(text, (key,), value)
+    return set_json(text, keys, entry)
+
+
+def _foreign_fields(client: Client, server: Server) -> frozenset[str]:
+    entry = client.entry
+    return entry.remote_fields if isinstance(server, LocalServer) else entry.local_fields
+
+
+def _read(client: Client, text: str) -> dict[str, Any]:
+    if client.format == "toml":
+        return read_toml(text)
+    document = read_tree(text, comments=client.format == "jsonc").value
+    if not is_object(document):
+        raise MalformedText("the file holds no object")
+    return document
+
+
+def _present(document: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any] | None:
+    value: Any = document
+    for key in keys:
+        if not is_object(value):
+            raise MalformedText(f"{keys[0]!r} is no object")
+        if key not in value:
+            return None
+        value = value[key]
+    if not is_object(value):
+        raise MalformedText(f"{keys[-1]!r} below {keys[0]!r} is no object")
+    return value
+
+
+def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Return `old` overlaid with `new`, objects within objects too."""
+    both = dict(old)
+    for key, value in new.items():
+        inner = both.get(key)
+        both[key] = _merged(inner, value) if is_object(inner) and is_object(value) else value
+    return both

@@ -1,0 +1,164 @@
+"""Changes on disk: backups, races, names, and what a diff may show."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kopt.config.errors import SetupError, ToolError
+from kopt.server.clients.change import carry_out, diff_of, plan_entry, plan_undo
+from kopt.server.clients.known_clients import CLIENTS
+from support.client_files import LOCAL, REMOTE, below, parsed, place_of, with_others
+
+CURSOR, CODEX, OPENCODE = CLIENTS["cursor"], CLIENTS["codex"], CLIENTS["opencode"]
+
+
+def test_a_file_that_changes_between_showing_and_writing_is_left_alone(tmp_path: Path) -> None:
+    place = place_of(CURSOR, tmp_path)
+    path = with_others(place)
+    change = plan_entry(place, LOCAL)
+    path.write_text("{}")
+    with pytest.raises(SetupError, match="in the meantime"):
+        carry_out(change, place.name)
+    assert (path.read_text("utf-8"), len(list(path.parent.iterdir()))) == ("{}", 1)
+
+
+def test_a_failed_write_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = place_of(CURSOR, tmp_path)
+    with_others(place)
+    before = below(tmp_path)
+
+    def fail(source: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(SetupError, match="No space left"):
+        carry_out(plan_entry(place, LOCAL), place.name)
+    assert below(tmp_path) == before
+
+
+def test_a_folder_in_the_place_of_the_file_is_reported(tmp_path: Path) -> None:
+    place = place_of(CURSOR, tmp_path)
+    place.files[-1].mkdir(parents=True)
+    with pytest.raises(SetupError, match="Is a directory"):
+        plan_entry(place, LOCAL)
+
+
+def test_a_link_to_nothing_creates_what_it_points_to(tmp_path: Path) -> None:
+    place = place_of(CURSOR, tmp_path)
+    path, dotfile = place.files[-1], tmp_path / "dotfiles" / "mcp.json"
+    path.parent.mkdir()
+    path.symlink_to(dotfile)
+    before = below(tmp_path)
+    carry_out(plan_entry(place, LOCAL), place.name)
+    assert path.is_symlink() and "kopt" in parsed(CURSOR, dotfile)["mcpServers"]
+    carry_out(plan_undo(place), place.name)
+    assert below(tmp_path) == before
+
+
+def test_a_circle_of_links_is_reported(tmp_path: Path) -> None:
+    place = place_of(CURSOR, tmp_path)
+    path = place.files[-1]
+    path.parent.mkdir()
+    path.symlink_to(path)
+    with pytest.raises(SetupError, match="symbolic links"):
+        plan_entry(place, LOCAL)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    place = place_of(CURSOR, tmp_path)
+    with_others(place).write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(ToolError, match="not UTF-8"):
+        plan_entry(place, LOCAL)
+
+
+def test_the_file_of_another_user_keeps_its_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = place_of(CURSOR, tmp_path)
+    path = with_others(place)
+    owners: list[tuple[int, int]] = []
+    status = path.stat()
+    monkeypatch.setattr(os, "geteuid", lambda: status.st_uid + 1)
+
+    def record(_: Path, uid: int, gid: int) -> None:
+        owners.append((uid, gid))
+
+    monkeypatch.setattr(os, "chown", record)
+    carry_out(plan_entry(place, LOCAL), place.name)
+    assert owners == [(status.st_uid, status.st_gid)]
+
+
+def test_a_new_file_of_the_user_is_theirs_alone_and_one_of_a_project_is_shared(
+    tmp_path: Path,
+) -> None:
+    umask = os.umask(0o022)
+    try:
+        modes: list[int] = []
+        for client in (CURSOR, CLIENTS["vscode"]):
+            place = place_of(client, tmp_path)
+            carry_out(plan_entry(place, LOCAL), place.name)
+            modes.append(place.files[-1].stat().st_mode & 0o777)
+    finally:
+        os.umask(umask)
+    assert modes == [0o600, 0o644]
+
+
+def test_several_setups_are_undone_one_by_one(tmp_path: Path) -> None:
+    place = place_of(CODEX, tmp_path)
+    with_others(place)
+    states = [below(tmp_path)]
+    for server in (LOCAL, REMOTE):
+        carry_out(plan_entry(place, server), place.name)
+        states.append(below(tmp_path))
+    while states.pop() and states:
+        carry_out(plan_undo(place), place.name)
+        assert below(tmp_path) == states[-1]
+    with pytest.raises(ToolError, match="nothing to undo"):
+        plan_undo(place)
+
+
+def test_two_names_in_one_file_are_two_servers(tmp_path: Path) -> None:
+    first, second = (place_of(CURSOR, tmp_path, name) for name in ("kopt", "kopt-gpu"))
+    path = with_others(first)
+    before = path.read_bytes()
+    for place in (first, second):
+        carry_out(plan_entry(place, LOCAL), place.name)
+    assert parsed(CURSOR, path)["mcpServers"].keys() == {"other", "kopt", "kopt-gpu"}
+    with pytest.raises(ToolError, match="has changed since"):
+        plan_undo(first)
+    for place in (second, first):
+        carry_out(plan_undo(place), place.name)
+    assert path.read_bytes() == before
+
+
+def test_opencode_uses_the_file_that_wins(tmp_path: Path) -> None:
+    place = place_of(OPENCODE, tmp_path)
+    with_others(place)
+    winner = place.files[0]
+    winner.write_text("{}\n")
+    assert plan_entry(place, LOCAL).file.path == winner
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ('"ACME_TOKEN": "s3cr3t"', '"ACME_TOKEN": "***"'),
+        ('"Authorization": "Bearer s3cr3t"', '"Authorization": "***"'),
+        ('"env": {"A": "1", "api_key": "s3\\"cr3t"}', '"env": {"A": "1", "api_key": "***"}'),
+        ("env = { DB_PASSWORD = 's3cr3t' }", "env = { DB_PASSWORD = '***' }"),
+        ('client_secret = "s3cr3t" # c', 'client_secret = "***" # c'),
+        (
+            '"Authorization": "Bearer ${env:KOPT_TOKEN}"',
+            '"Authorization": "Bearer ${env:KOPT_TOKEN}"',
+        ),
+        ('"args": ["-H", "X: Bearer s3cr3t"]', '"args": ["-H", "X: Bearer ***"]'),
+        ('"url": "https://me:s3cr3t@h:8/mcp"', '"url": "https://***@h:8/mcp"'),
+        ('"url": "https://host:8765/mcp"', '"url": "https://host:8765/mcp"'),
+        ('"command": "/opt/token/bin"', '"command": "/opt/token/bin"'),
+        ('bearer_token_env_var = "KOPT_TOKEN"', 'bearer_token_env_var = "KOPT_TOKEN"'),
+    ],
+)
+def test_a_diff_shows_no_secrets_but_what_they_are_called(line: str, shown: str) -> None:
+    diff = diff_of(Path("f"), f"{line}\na\n".encode(), f"{line}\nb\n".encode())
+    assert diff.splitlines()[3:] == [f" {shown}", "-a", "+b"]

@@ -1,0 +1,202 @@
+"""`kopt setup`: what it asks, shows, writes and refuses on the command line."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from support.client_files import below
+from support.command_line import Kopt
+
+MOVED_BY = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME")
+CUDA = ("CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES")
+KOPT = Path(sys.executable).with_name("kopt")
+DEADLINE_S = 60.0
+
+
+@pytest.fixture(autouse=True)
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the home folder of a user who has set nothing; its `work` is the current folder."""
+    home = tmp_path / "home"
+    (home / "work").mkdir(parents=True)
+    for name in (*MOVED_BY, *CUDA):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home / "work")
+    return home
+
+
+def test_print_shows_the_change_and_makes_none(kopt: Kopt, user: Path) -> None:
+    before = below(user)
+    ending = kopt("setup", "claude", "--print")
+    assert (ending.code, below(user)) == (0, before)
+    path = user / "work" / ".mcp.json"
+    assert f"+++ {path}\n" in ending.stdout and f'+      "command": "{KOPT}",\n' in ending.stdout
+    assert "nothing was changed" in ending.stdout
+
+
+def test_without_a_terminal_the_change_is_shown_and_refused(kopt: Kopt, user: Path) -> None:
+    before = below(user)
+    ending = kopt("setup", "codex")
+    assert (ending.code, below(user)) == (2, before)
+    assert "+[mcp_servers.kopt]" in ending.stdout
+    assert "no terminal" in ending.stderr and "--yes" in ending.stderr
+
+
+def test_yes_writes_and_says_what_comes_next_and_how_to_undo(kopt: Kopt, user: Path) -> None:
+    ending = kopt("setup", "cursor", "--yes", "--scope", "project", "--name", "k1")
+    assert ending.code == 0
+    server = json.loads((user / "work/.cursor/mcp.json").read_text("utf-8"))["mcpServers"]["k1"]
+    assert (server["command"], server["args"]) == (str(KOPT), ["serve"])
+    assert "to undo: kopt setup cursor --undo --scope project --name k1\n" in ending.stdout
+    assert "next: open Cursor" in ending.stdout
+
+
+def test_a_second_call_has_nothing_to_do_and_asks_nothing(kopt: Kopt, user: Path) -> None:
+    kopt("setup", "gemini", "--yes")
+    before = below(user)
+    ending = kopt("setup", "gemini")
+    assert (ending.code, below(user)) == (0, before)
+    assert ending.stdout.endswith("nothing to do: it says so already\n")
+
+
+def test_undo_puts_back_what_was_there(kopt: Kopt, user: Path) -> None:
+    before = below(user)
+    for client in ("claude", "claude-desktop", "codex", "gemini", "vscode", "cursor", "opencode"):
+        assert kopt("setup", client, "--yes").code == 0
+        shown = kopt("setup", client, "--undo", "--print")
+        assert shown.code == 0 and "+++ /dev/null" in shown.stdout
+        assert kopt("setup", client, "--undo", "--yes").code == 0
+    assert below(user) == before
+
+
+def test_undo_after_a_change_shows_it_and_refuses(kopt: Kopt, user: Path) -> None:
+    kopt("setup", "claude", "--scope", "user", "--yes")
+    path = user / ".claude.json"
+    path.write_text(path.read_text("utf-8").replace("{\n", '{\n  "numStartups": 1,\n', 1))
+    before = below(user)
+    ending = kopt("setup", "claude", "--scope", "user", "--undo", "--yes")
+    assert (ending.code, below(user)) == (2, before)
+    assert '-  "numStartups": 1,\n' in ending.stderr
+    assert "claude mcp remove kopt -s user" in ending.stderr
+
+
+def test_variables_that_are_set_are_written_for_clients_that_pass_none_on(
+    kopt: Kopt, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_HOME", "/usr/local/cuda")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("HF_TOKEN", "s3cr3t")
+    (user / "mine").mkdir()
+    kopt("setup", "codex", "--yes", "--problems", "../mine")
+    text = (user / ".codex/config.toml").read_text("utf-8")
+    assert 'CUDA_HOME = "/usr/local/cuda"\n' in text and "KOPT_HOME = " in text
+    assert f'KOPT_PROBLEMS = "{user}/work/../mine"\n' in text
+    assert "CUDA_VISIBLE_DEVICES" not in text and "s3cr3t" not in text
+
+
+def test_claude_code_and_opencode_get_no_copy_of_the_environment(kopt: Kopt, user: Path) -> None:
+    kopt("setup", "claude", "--yes")
+    kopt("setup", "opencode", "--yes")
+    texts = [user / "work/.mcp.json", user / ".config/opencode/opencode.json"]
+    assert ["KOPT_HOME" in path.read_text("utf-8") for path in texts] == [False, False]
+
+
+def test_folders_that_clients_let_the_user_move_are_followed(
+    kopt: Kopt, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in MOVED_BY:
+        monkeypatch.setenv(name, str(user / name))
+    paths = [
+        kopt("setup", *words, "--print", "--json").document["path"]
+        for words in (["claude", "--scope", "user"], ["codex"], ["gemini"], ["opencode"])
+    ]
+    assert paths == [
+        str(user / "CLAUDE_CONFIG_DIR/.claude.json"),
+        str(user / "CODEX_HOME/config.toml"),
+        str(user / "GEMINI_CLI_HOME/.gemini/settings.json"),
+        str(user / "XDG_CONFIG_HOME/opencode/opencode.json"),
+    ]
+
+
+def test_json_is_one_document_that_says_what_was_made(kopt: Kopt, user: Path) -> None:
+    made = kopt("setup", "vscode", "--yes", "--json").document
+    assert (made["schema"], made["needed"], made["made"]) == ("kopt.setup/1", True, True)
+    assert Path(made["backup"]).is_file() and "+++" in made["diff"]
+    again = kopt("setup", "vscode", "--json").document
+    assert (again["needed"], again["made"], again["backup"]) == (False, False, None)
+    refused = kopt("setup", "cursor", "--json")
+    assert (refused.code, refused.document["status"]) == (2, "error")
+
+
+def test_a_server_over_http_is_entered_with_the_name_of_its_token(kopt: Kopt, user: Path) -> None:
+    words = ("--http", "http://127.0.0.1:8765", "--token-env", "KOPT_TOKEN", "--yes")
+    assert kopt("setup", "codex", *words).code == 0
+    text = (user / ".codex/config.toml").read_text("utf-8")
+    assert 'url = "http://127.0.0.1:8765/mcp"\n' in text
+    assert 'bearer_token_env_var = "KOPT_TOKEN"\n' in text and "command" not in text
+
+
+def test_what_follows_the_dashes_is_handed_to_serve(kopt: Kopt, user: Path) -> None:
+    kopt("setup", "claude", "--yes", "--", "--read-only", "--workspace", user / "work")
+    entry = json.loads((user / "work/.mcp.json").read_text("utf-8"))["mcpServers"]["kopt"]
+    assert entry["args"] == ["serve", "--read-only", "--workspace", str(user / "work")]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["claude", "--", "--no-such"], "--no-such"),
+        (["claude", "--", "--workspace", "/no/such/folder"], "does not exist"),
+        (["claude", "--", "--workspace", "."], "is relative"),
+        (["claude", "--http", "ftp://h/mcp"], "is not an address"),
+        (["claude", "--http", "http://me:pw@h/mcp"], "takes no password"),
+        (["claude", "--http", "http://h/mcp", "--", "--read-only"], "where the server is started"),
+        (["claude", "--http", "http://h/mcp", "--token-env", "a b"], "name of a variable"),
+        (["claude", "--token-env", "KOPT_TOKEN"], "goes with --http"),
+        (["claude-desktop", "--scope", "project"], "no project file"),
+        (["claude-desktop", "--http", "http://h/mcp"], "connector"),
+        (["claude", "--name", "a b"], "--name"),
+        (["claude", "--name", "../x"], "--name"),
+        (["claude", "--undo", "--http", "http://h/mcp"], "--undo"),
+        (["zed"], "is not one of"),
+    ],
+)
+def test_wrong_usage_is_said_and_nothing_is_written(
+    kopt: Kopt, user: Path, words: list[str], message: str
+) -> None:
+    before = below(user)
+    ending = kopt("setup", *words[:1], "--yes", *words[1:])
+    assert (ending.code, below(user)) == (2, before)
+    assert message in ending.stderr
+
+
+@pytest.mark.parametrize(("answer", "wrote"), [(b"y\n", True), (b"n\n", False), (b"\n", False)])
+def test_on_a_terminal_it_asks(user: Path, answer: bytes, wrote: bool) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [KOPT, "setup", "cursor"], stdin=theirs, stdout=theirs, stderr=theirs, cwd=user / "work"
+    )
+    os.close(theirs)
+    shown = _read_until(ours, b"[y/N]: ")
+    assert b"+++ " in shown and not (user / ".cursor").exists()
+    os.write(ours, answer)
+    rest = _read_until(ours, b"nothing was changed" if not wrote else b"to undo: ")
+    assert process.wait(DEADLINE_S) == 0, rest
+    os.close(ours)
+    assert (user / ".cursor" / "mcp.json").exists() == wrote
+
+
+def _read_until(terminal: int, words: bytes) -> bytes:
+    shown, end = b"", time.monotonic() + DEADLINE_S
+    while words not in shown:
+        ready, _, _ = select.select([terminal], [], [], max(0.0, end - time.monotonic()))
+        assert ready, shown
+        shown += os.read(terminal, 4096)
+    return shown

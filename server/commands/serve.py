@@ -10,6 +10,8 @@ import click
 from kopt.config.errors import ToolError
 from kopt.config.settings import project_folder, settings_from_environment
 from kopt.server.options import one_device
+from kopt.server.protocol.http_options import HttpOptions, http_options
+from kopt.server.protocol.listen_address import open_doorway
 from kopt.server.protocol.serve_options import ServeOptions
 
 EPILOG = """\b
@@ -18,9 +20,12 @@ Examples:
   kopt serve --workspace ~/kernels     candidates by path from there only
   kopt serve --device cuda:1           one GPU of several
   kopt serve --read-only               search and inspection, nothing is compiled or run
+  kopt serve --http                    many clients, over http://127.0.0.1:8765/mcp
 
 \b
 The server compiles and runs the CUDA code that its client sends, in a sandbox.
+Over HTTP it serves this user's processes on loopback; any other address needs
+--token-file and --allowed-host. docs/serving.md has the whole of it.
 It ends when stdin closes: exit code 0; on SIGINT, SIGTERM and SIGHUP with 130,
 143 and 129. Jobs that run then are taken up by the next server."""
 
@@ -40,6 +45,7 @@ def _devices(
 
 
 @click.command("serve", epilog=EPILOG)
+@http_options
 @click.option("--read-only", is_flag=True, help="Offer only search and inspection.")
 @click.option(
     "--workspace",
@@ -65,8 +71,12 @@ def _devices(
     help="Folder of your own problems, beside the packaged ones (or KOPT_PROBLEMS).",
 )
 def command(
-    read_only: bool, workspaces: tuple[Path, ...], devices: tuple[str, ...], problems: Path | None
-) -> None:
+    http: HttpOptions | None,
+    read_only: bool,
+    workspaces: tuple[Path, ...],
+    devices: tuple[str, ...],
+    problems: Path | None,
+) -> int:
     """Serve kopt's tools to an MCP client such as Claude Code, Codex or an editor.
 
     A client starts this command by itself and speaks to it over stdin and stdout; logs go to
@@ -85,17 +95,22 @@ def command(
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="kopt serve: %(levelname)s: %(message)s"
     )
-    _serve(options)
+    return _serve(options, http)
 
 
-def _serve(options: ServeOptions) -> None:
-    # Not at the top: `kopt serve --help` needs none of it.
+def _serve(options: ServeOptions, http: HttpOptions | None) -> int:
+    doorway = None if http is None else open_doorway(http)
+    # Not at the top: neither `kopt serve --help` nor a refusal needs any of it.
     from kopt.server.jobs.job_host import JobHost
     from kopt.server.protocol.app import build_server
     from kopt.server.protocol.stdio import serve_stdio
 
     host = JobHost(options.settings)
     server = build_server(options, host)
+    if doorway is not None:
+        from kopt.server.protocol.http_server import serve_http
+
+        return serve_http(server, doorway, host)
     if sys.stdin.isatty():
         click.echo("kopt serve: waiting for an MCP client on stdin; Ctrl-C ends it", err=True)
     serve_stdio(server, host)

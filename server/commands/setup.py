@@ -132,7 +132,8 @@ def _check_serve_options(words: tuple[str, ...]) -> None:
     with serve.make_context("kopt serve", list(words)) as context:
         values: list[object] = []
         for given in context.params.values():
-            values.extend(given if isinstance(given, tuple) else (given,))
+            several: tuple[object, ...] = given if isinstance(given, tuple) else (given,)
+            values.extend(several)
         if context.params.get("http"):
             raise click.UsageError("a client starts kopt serve without --http; see --http of setup")
     for value in values:

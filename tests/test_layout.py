@@ -85,6 +85,12 @@ def test_package_data_covers_every_other_file() -> None:
     assert uncovered == []
 
 
+def test_package_data_covers_the_manual() -> None:
+    patterns = SETUPTOOLS["package-data"]["kopt"]
+    pages = [path.relative_to(ROOT).as_posix() for path in _files_below(ROOT / "docs")]
+    assert [page for page in pages if not any(_matches(page, one) for one in patterns)] == []
+
+
 @pytest.mark.parametrize(("folder", "pattern"), list(_data_patterns()), ids=str)
 def test_every_data_pattern_matches_a_file(folder: Path, pattern: str) -> None:
     names = [path.relative_to(folder).as_posix() for path in _files_below(folder)]

@@ -1,0 +1,167 @@
+"""What is searched: the files of the corpus, read in one go, and the key that names their content.
+
+Everything here ships with kopt or was made on this machine: headers, problems, winners, manual,
+notes, GPU data sheets. `chunk_sources.py` makes chunks of them. Further sources join by further
+`CorpusFile`s.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from kopt import __version__
+from kopt.config.settings import Settings
+
+INDEX_FORMAT = 1
+"""Of the tables in `index_file.py`."""
+MAX_FILE_BYTES = 400_000
+KOPT_LICENSE = "Apache-2.0"
+RECEIPT_SUFFIX = ".receipt.json"
+
+SOURCES = {
+    "headers": "Device code of <kopt/...>: PTX idioms, each with a body for the simulator.",
+    "problems": "What each problem computes, and its reference kernel.",
+    "winners": "Promoted kernels of this machine, with their measured speedups.",
+    "docs": "The manual: candidates, statuses, correctness, measurement, the simulator, runs.",
+    "notes": "Techniques by strategy family: when to try one, what to change, what to look at.",
+    "gpus": "Data sheets: SMs, clocks, bandwidth, registers and shared memory of the GPUs.",
+}
+"""Key to what it holds, in the order in which `kopt docs sources` lists them."""
+QUALITY = {"problems": 0.9}
+"""Weight of a source, default 1: reference kernels are where a search starts, not where to go."""
+
+
+@dataclass(frozen=True)
+class CorpusFile:
+    """One file of a source."""
+
+    source: str
+    path: str
+    """As hits show it; forward slashes."""
+    file: Path
+    data: bytes
+    version: str | None = __version__
+    license: str | None = KOPT_LICENSE
+
+    @property
+    def text(self) -> str:
+        """Return the text; bytes that are no UTF-8 are replaced."""
+        return self.data.decode("utf-8", errors="replace").replace("\r\n", "\n")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Every file that is searched."""
+
+    files: tuple[CorpusFile, ...]
+    key: str
+    """Hash of all contents and of the code that makes chunks of them."""
+    unread: tuple[str, ...] = ()
+    """Files that could not be read, with the reason."""
+
+
+def read_corpus(settings: Settings) -> Corpus:
+    """Return the corpus as it is now; what cannot be read is left out and named."""
+    found: list[CorpusFile] = []
+    unread: list[str] = []
+    digest = hashlib.sha256(f"{INDEX_FORMAT} {__version__}\n".encode())
+    for entry in _places(settings):
+        try:
+            file = _read(entry)
+        except OSError as error:
+            unread.append(f"{entry.path}: {error.strerror or error}")
+            continue
+        found.append(file)
+        digest.update(f"{file.source}\0{file.path}\0{len(file.data)}\0".encode(errors="replace"))
+        digest.update(file.data)
+        digest.update(_receipt_state(file))
+    for module in sorted(_folder("kopt.tools.docs").glob("*.py")):
+        digest.update(module.read_bytes())
+    return Corpus(tuple(found), digest.hexdigest()[:32], tuple(unread))
+
+
+@dataclass(frozen=True)
+class _Place:
+    source: str
+    path: str
+    file: Path
+    is_ours: bool = True
+
+
+def _places(settings: Settings) -> Iterator[_Place]:
+    """Yield where the files of all sources lie, in a fixed order."""
+    kernels, docs = _folder("kopt.kernels"), _folder("kopt") / "docs"
+    yield from _listed("headers", "kernels/common", (kernels / "common").glob("*.cuh"))
+    for folder in _folders(kernels / "problems"):
+        yield from _problem(folder, f"kernels/problems/{folder.name}", is_ours=True)
+    for folder in _user_problems(settings.problems):
+        yield from _problem(folder, f"KOPT_PROBLEMS/{folder.name}", is_ours=False)
+    for folder in _folders(settings.winners):
+        shown = f"KOPT_HOME/winners/{folder.name}"
+        yield from _listed("winners", shown, folder.glob("*.cu"), is_ours=False)
+    yield from _listed("docs", "docs", docs.glob("*.md"))
+    notes = _folder("kopt.tools.docs") / "notes"
+    yield from _listed("notes", "tools/docs/notes", notes.glob("*.*"))
+    gpus = _folder("kopt.config") / "gpus"
+    yield from _listed("gpus", "config/gpus", gpus.glob("*.yaml"))
+
+
+def _problem(folder: Path, shown: str, is_ours: bool) -> Iterator[_Place]:
+    for name in ("problem.yaml", "reference.cu"):
+        if (folder / name).is_file():
+            yield _Place("problems", f"{shown}/{name}", folder / name, is_ours)
+    winners = (folder / "winners").glob("*.cu")
+    yield from _listed("winners", f"{shown}/winners", winners, is_ours)
+
+
+def _listed(
+    source: str, shown: str, paths: Iterable[Path], is_ours: bool = True
+) -> Iterator[_Place]:
+    for path in sorted(paths):
+        yield _Place(source, f"{shown}/{path.name}", path, is_ours)
+
+
+def _read(place: _Place) -> CorpusFile:
+    size = place.file.stat().st_size
+    if not place.file.is_file() or size > MAX_FILE_BYTES:
+        raise OSError(f"no plain file of at most {MAX_FILE_BYTES:,} bytes")
+    return CorpusFile(
+        source=place.source,
+        path=place.path,
+        file=place.file,
+        data=place.file.read_bytes(),
+        version=__version__ if place.is_ours else None,
+        license=KOPT_LICENSE if place.is_ours else None,
+    )
+
+
+def receipt_of(winner: Path) -> Path:
+    """Return where the receipt of a winner's source lies."""
+    return winner.with_name(winner.name.removesuffix(".cu") + RECEIPT_SUFFIX)
+
+
+def _receipt_state(file: CorpusFile) -> bytes:
+    """Return what tells a new receipt from an old one without reading its thousands of samples."""
+    if file.source != "winners":
+        return b""
+    try:
+        state = receipt_of(file.file).stat()
+    except OSError:
+        return b"none"
+    return f"{state.st_size} {state.st_mtime_ns}".encode()
+
+
+def _folder(package: str) -> Path:
+    return Path(str(files(package)))
+
+
+def _folders(root: Path) -> list[Path]:
+    return sorted(path for path in root.glob("*") if path.is_dir())
+
+
+def _user_problems(extra: Path | None) -> list[Path]:
+    if extra is None:
+        return []
+    return [extra] if (extra / "problem.yaml").is_file() else _folders(extra)

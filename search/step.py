@@ -5,16 +5,19 @@ drive one run in turns. Everything that was evaluated is in the store at once: a
 killed is finished by the next one, whoever takes it.
 """
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.problem_loader import find_kernel
+from kopt.tools.counted import counted
 
+from .budget import Budget
 from .evaluate_job import EvaluationSite
 from .leader_profile import profile_leader
-from .proposer import Proposal
+from .proposer import Member, Proposal
 from .run_drive import RunDrive
 from .run_lock import LockClaim
 from .run_records import RunSettings, RunState, StopReason, round_size
@@ -51,7 +54,7 @@ def take_step(
     with closing(_open(request, settings, site, hooks)) as store:
         plan = _plan(request, store, site)
         store.subscribe(hooks.on_event)
-        hooks.say(f"{plan.before.id} of {plan.settings.kernel}")
+        hooks.on_run(plan.before.id)
         _take_up(store, plan, request)
         with search_of(store, site) as search:
             drive = RunDrive(search)
@@ -106,7 +109,8 @@ def _open(
         asked = replace(asked, budget=request.budget)
     # Before the run exists, so that a request that is refused leaves none behind.
     kernel = find_kernel(asked.kernel, settings.problems)
-    make_proposals(request.candidates, (), kernel, round_size(asked.beam_width))
+    proposals = make_proposals(request.candidates, (), kernel, round_size(asked.beam_width))
+    _refuse_beyond_budget(len(proposals), (), asked.budget, 0.0)
     return begin_run(asked, settings)
 
 
@@ -127,8 +131,8 @@ def _plan(request: StepRequest, store: RunStore, site: EvaluationSite) -> _Plan:
     proposals = make_proposals(request.candidates, members, kernel, settings.round_size)
     begun = None if request.key is None else store.reader.round_of_step(request.key)
     news = sum(not one.is_known for one in number_proposals(proposals, members))
-    if news and begun is None:
-        _refuse_beyond_budget(news, max(1, len(members)), state, settings)
+    if begun is None:
+        _refuse_beyond_budget(news, members, settings.budget, state.spent_s)
     return _Plan(
         before=state,
         settings=settings,
@@ -139,17 +143,17 @@ def _plan(request: StepRequest, store: RunStore, site: EvaluationSite) -> _Plan:
     )
 
 
-def _refuse_beyond_budget(news: int, known: int, state: RunState, settings: RunSettings) -> None:
-    budget = settings.budget
-    left = "hand in fewer, give the run a larger budget, or begin a new run"
-    if budget.evaluations is not None and known + news > budget.evaluations:
+def _refuse_beyond_budget(
+    news: int, members: Sequence[Member], budget: Budget, spent_s: float
+) -> None:
+    known = max(1, len(members))  # a new run begins with one
+    ways = "hand in fewer, give the run a larger budget, or begin a new run"
+    if budget.evaluations is not None and news and known + news > budget.evaluations:
         room = max(0, budget.evaluations - known)
-        raise ToolError(
-            f"{news} new candidates, but the budget of {state.id}, {budget}, leaves room for"
-            f" {room}: {left}"
-        )
-    if budget.seconds is not None and state.spent_s >= budget.seconds:
-        raise ToolError(f"the budget of {state.id}, {budget}, is spent: {left}")
+        new = counted(news, "new candidate")
+        raise ToolError(f"{new}, but the run's budget, {budget}, leaves room for {room}: {ways}")
+    if budget.seconds is not None and news and spent_s >= budget.seconds:
+        raise ToolError(f"the run's budget, {budget}, is spent: {ways}")
 
 
 def _take(drive: RunDrive, plan: _Plan) -> StepOutcome:

@@ -146,9 +146,14 @@ def _gain(outcome: StepOutcome, state: RunState, members: tuple[Member, ...]) ->
     """Compare the leader with the one before; in a new run, with the starting point."""
     if not state.beam:
         return None
-    before = members[outcome.beam_before[0] if outcome.beam_before else 0].cost
+    before = members[_leader_before(outcome)].cost
     now = members[state.beam[0]].cost
     return before / now - 1.0 if before and now else None
+
+
+def _leader_before(outcome: StepOutcome) -> int:
+    """Return who led before the step: the starting point where nobody did."""
+    return outcome.beam_before[0] if outcome.beam_before else 0
 
 
 def _message(outcome: StepOutcome, state: RunState, members: tuple[Member, ...]) -> str:
@@ -166,10 +171,8 @@ def _message(outcome: StepOutcome, state: RunState, members: tuple[Member, ...])
     if not state.beam:
         return f"{done}; nothing has passed so far"
     leader = members[state.beam[0]]
-    is_new = leader.seq not in outcome.beam_before[:1]
-    return (
-        f"{done}; #{leader.seq} {'leads now' if is_new else 'still leads'}, {speed_words(leader)}"
-    )
+    leads = "still leads" if leader.seq == _leader_before(outcome) else "leads now"
+    return f"{done}; #{leader.seq} {leads}, {speed_words(leader)}"
 
 
 def _ending(state: RunState) -> str:

@@ -69,6 +69,8 @@ class StepHooks:
 
     on_event: Callable[[Event], None] = field(default=_ignore)
     """Every event of the run, after it was committed."""
+    on_run: Callable[[str], None] = field(default=_ignore)
+    """The run's id, once it is locked and the step can be carried out."""
     say: Callable[[str], None] = field(default=_ignore)
     """What goes on besides: who holds the run, that the leader is profiled."""
 

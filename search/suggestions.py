@@ -61,10 +61,13 @@ class Known:
 
 def make_suggestions(known: Known) -> tuple[Suggestion, ...]:
     """Return what to try next, the most pressing first."""
+    traits = tuple(islice(_traits(known), MOST_TRAITS))
+    named = {family for trait in traits for family in trait.families}
+    families = (one for one in _families(known) if not named & set(one.families))
     return (
         *islice(_fixes(known.failed), MOST_FIXES),
-        *islice(_traits(known), MOST_TRAITS),
-        *islice(_families(known), MOST_FAMILIES),
+        *traits,
+        *islice(families, MOST_FAMILIES),
         *_cross(known),
         *_sweep(known),
     )
@@ -108,7 +111,7 @@ def _traits(known: Known) -> Iterator[Suggestion]:
 
 
 def _families(known: Known) -> Iterator[Suggestion]:
-    """Yield untried families: those that fit the bottleneck, else those that suit any kernel."""
+    """Yield the untried families that fit what holds the leader back."""
     profile = known.profile
     if profile is None or profile.bottleneck is None or not known.beam:
         return

@@ -41,6 +41,9 @@ COMMANDS = {
         "kopt.server.commands.profile_file", "What limits a candidate: bytes, time, counters."
     ),
     "run": LazyCommand("kopt.server.commands.run_kernel", "Search for a faster kernel."),
+    "step": LazyCommand(
+        "kopt.server.commands.step", "One round of a search, with your candidates or kopt's."
+    ),
     "runs": LazyCommand("kopt.server.commands.runs", "Earlier runs: show, report, export."),
     "serve": LazyCommand("kopt.server.commands.serve", "Serve kopt's tools to an MCP client."),
     "setup": LazyCommand(
@@ -60,6 +63,7 @@ Examples:
   kopt bench mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048
   kopt profile mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048
   kopt run --kernel add_rmsnorm_fp4quant_b128xh2048
+  kopt step --kernel add_rmsnorm_fp4quant_b128xh2048 mine.cu
 
 \b
 Exit codes: 0 passed, 1 the candidate fell short, 2 wrong usage, 3 this machine

@@ -1,0 +1,174 @@
+"""`kopt step`: one round of a search, with candidates of your own or kopt's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from kopt.config.errors import InfraError, SetupError, ToolError
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.status import Status
+from kopt.search.artifacts import open_artifacts
+from kopt.search.budget import parse_budget
+from kopt.search.evaluate_job import EvaluationSite
+from kopt.search.step import take_step
+from kopt.search.step_request import StepCandidate, StepHooks, StepRequest, step_device
+from kopt.search.step_result import StepResult
+from kopt.server.console import print_record, print_views
+from kopt.server.devices import DeviceChoice, opened_device
+from kopt.server.exits import ExitCode, Interrupted
+from kopt.server.options import device_option
+from kopt.server.progress import Show
+from kopt.server.run_progress import run_progress, waiting_lines
+from kopt.server.session import Session, command_body
+from kopt.server.views.step_view import step_view
+
+EPILOG = """\b
+Examples:
+  kopt step --kernel silu_and_mul_b8xh14336 mine.cu other.cu
+  kopt step --run run-20260101-120000-000 better.cu --parent 3
+  kopt step --run 120000-000
+  kopt step --run 120000-000 --json
+
+\b
+--kernel begins a run, whose round 0 is the problem's reference.cu; --run goes
+on with one, also with one of kopt run. A file's `note` says why it should be
+faster and its first `family` counts. Without files kopt tries `tune` values of
+the kernels in the beam; when it is out of ideas, or the run's rounds or budget
+are spent, the best are put to the full check, and the run ends with a winner.
+Ctrl-C pauses the step; the same call again finishes it.
+Exit codes: 0 passed, 1 no candidate of the step passed or the run ended without
+a winner, 2 wrong usage, 3 this machine lacks something, 130 interrupted."""
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """What the command line asked for; None where it said nothing."""
+
+    files: tuple[Path, ...]
+    kernel: str | None
+    run: str | None
+    device: str
+    parents: tuple[int, ...]
+    budget: str | None
+    wait: int
+    progress: bool
+
+
+@click.command("step", epilog=EPILOG)
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]...")
+@click.option("--kernel", metavar="ID", help="Begin a new run for this kernel (kopt list).")
+@click.option("--run", metavar="RUN", help="Go on with this run (kopt runs).")
+@device_option
+@click.option(
+    "--parent",
+    "parents",
+    type=click.IntRange(min=0),
+    multiple=True,
+    metavar="N",
+    help="Number of the candidate that the files come from; may be repeated.",
+)
+@click.option(
+    "--budget",
+    metavar="N|TIME",
+    help="Evaluations (50) or wall time (90s, 10m, 2h) of a new run, or more for an old one.",
+)
+@click.option(
+    "--wait",
+    type=click.IntRange(min=0),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait while another process works on the run.",
+)
+@click.option("--progress", is_flag=True, help="Show progress on stderr with --json too.")
+@command_body(StepOptions)
+def command(session: Session, options: StepOptions) -> int:
+    """Evaluate one round of candidates and say what is kept, why, and what to try next.
+
+    The files form one round. Files that the run knows already are not evaluated again; one that
+    does not compile or is wrong counts as tried.
+    """
+    request = _request(options)
+    quiet = session.as_json and not options.progress
+    choice = DeviceChoice(step_device(request, session.settings))
+    tell = waiting_lines(quiet)
+    with opened_device(choice, session.settings, tell) as opened:
+        artifacts = open_artifacts(session.settings.home)
+        site = EvaluationSite(opened.device, opened.timer, session.settings, artifacts)
+        result = _step(request, session.settings, site, quiet)
+    if session.as_json:
+        print_record(result)
+    else:
+        print_views(step_view(result))
+    return _exit_code(result)
+
+
+def _request(options: StepOptions) -> StepRequest:
+    """Return the request; the files are read before anything waits for a device."""
+    candidates = [read_candidate(file) for file in options.files]
+    if options.parents and not candidates:
+        raise ToolError("--parent says where FILES come from: name them too")
+    return StepRequest(
+        kernel=options.kernel,
+        run_id=options.run,
+        candidates=tuple(
+            StepCandidate(source=one.source, source_name=one.name, parents=options.parents)
+            for one in candidates
+        ),
+        device=options.device,
+        budget=None if options.budget is None else parse_budget(options.budget),
+        lock_wait_s=options.wait,
+    )
+
+
+def _step(
+    request: StepRequest, settings: Settings, site: EvaluationSite, quiet: bool
+) -> StepResult:
+    """Take the step.
+
+    Raises:
+        Interrupted: Ctrl-C; the message says how to go on.
+        KoptError: The step cannot be taken; if the machine is why, the message says how to go on.
+    """
+    runs: list[str] = []
+    say: Show = _say_nothing if quiet else _say
+
+    def name(run: str) -> None:
+        runs.append(run)
+        say(run)
+
+    try:
+        with run_progress(quiet) as on_event:
+            hooks = StepHooks(on_event=on_event, on_run=name, say=say)
+            return take_step(request, settings, site, hooks)
+    except KeyboardInterrupt as stop:
+        raise Interrupted(f"interrupted{_go_on(runs)}") from stop
+    except (SetupError, InfraError) as error:
+        raise type(error)(f"{error}{_go_on(runs)}") from error
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _say_nothing(_: str) -> None:
+    """Tell nobody."""
+
+
+def _go_on(runs: Sequence[str]) -> str:
+    """Return how a step that was cut short is finished; nothing where it had not begun."""
+    if not runs:
+        return ""
+    return f"; {runs[0]} is paused, finish the step with: kopt step --run {runs[0]}"
+
+
+def _exit_code(result: StepResult) -> ExitCode:
+    """Return 1 where nothing of the step passed, or where the run ended without a winner."""
+    if result.candidates:
+        passed = any(one.status is Status.PASSED for one in result.candidates)
+        return ExitCode.PASSED if passed else ExitCode.FELL_SHORT
+    has_ended = result.status != "paused"
+    return ExitCode.FELL_SHORT if has_ended and result.winner is None else ExitCode.PASSED

@@ -1,0 +1,152 @@
+"""The result of a step as text: what it did, who is kept, who is not and why, what to try next."""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.search.candidate_report import CandidateReport
+from kopt.search.step_result import BeamMember, NextStep, SteppedCandidate, StepResult
+
+from .diagnostics import diagnostics_text, status_text
+from .run_view import tune_text
+
+COLUMNS = ("rank", "candidate", "family", "tune", "time", "speed", "registers", "hypothesis")
+_LONGEST_NOTE = 60
+
+_NEXT: dict[NextStep, str] = {
+    "fix": "Next: mend what failed, then kopt step --run {run} FILE...",
+    "write": "Next: write candidates, then kopt step --run {run} FILE...",
+    "sweep": "Next: kopt step --run {run}, which tries {ideas} more tune choices",
+    "finish": "Next: kopt step --run {run}, which puts the best to the full check and ends the run",
+    "verify": "Next: kopt bench {winner} --kernel {kernel}",
+    "new_run": "Next: another start; kopt step --run {run} FILE... opens this run again",
+}
+
+
+def step_view(result: StepResult) -> RenderableType:
+    """Return what a step did and what follows from it; every time says how it came about."""
+    return Group(*_parts(result))
+
+
+def _parts(result: StepResult) -> Iterator[RenderableType]:
+    yield Text(f"\n{result.run}  {result.kernel}", style="bold")
+    yield Text(f"{result.status}, on {result.device}: {result.message}")
+    yield from _candidates(result)
+    if result.beam:
+        yield Text("\nBeam", style="bold")
+        yield _beam_table(result)
+        yield _provenance_note(result)
+    yield from _retired(result)
+    yield from _families(result)
+    yield from _bottleneck(result)
+    yield from _suggestions(result)
+    yield _ending(result)
+
+
+def _candidates(result: StepResult) -> Iterator[RenderableType]:
+    for one in result.candidates:
+        parts: list[str | Text] = [f"  #{one.seq} "]
+        parts.append("not finished" if one.status is None else status_text(one.status))
+        parts.append(f" {one.family} {tune_text(one.tune)}{_repeated(one)}")
+        if one.diagnostic is None and one.summary:
+            parts.append(f": {one.summary}")
+        yield Text.assemble(*parts)
+        if one.diagnostic is not None:
+            yield diagnostics_text(f"    #{one.seq}", [one.diagnostic])
+
+
+def _repeated(one: SteppedCandidate) -> str:
+    return f", known since round {one.round}" if one.repeats else ""
+
+
+def _beam_table(result: StepResult) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in COLUMNS:
+        table.add_column(column, no_wrap=column not in ("tune", "hypothesis"))
+    for member in result.beam:
+        style = "bold green" if member.seq == result.winner else ""
+        table.add_row(*_beam_cells(member), style=style)
+    return table
+
+
+def _beam_cells(member: BeamMember) -> Iterator[str]:
+    yield str(member.rank)
+    yield f"#{member.seq}{' (start)' if member.seq == 0 else ''}"
+    yield member.family
+    yield tune_text(member.tune)
+    yield _time(member)
+    yield _speedup(member)
+    yield "-" if member.registers_per_thread is None else str(member.registers_per_thread)
+    note = " ".join(member.note.split())
+    yield note if len(note) <= _LONGEST_NOTE else f"{note[:_LONGEST_NOTE]}..."
+
+
+def _time(member: CandidateReport) -> str:
+    latency_us = member.latency_us
+    return "-" if latency_us is None else f"{latency_us:.3f} us {member.provenance}"
+
+
+def _speedup(member: CandidateReport) -> str:
+    if member.speedup is None or member.speedup_interval is None:
+        return "-"
+    low, high = member.speedup_interval
+    return f"{member.speedup:.3f}x ({low:.3f} to {high:.3f})"
+
+
+def _provenance_note(result: StepResult) -> Text:
+    if result.gpu is None:
+        gpu = gpu_for_arch(result.arch).name
+        note = f"Times are estimated on {result.device} for {gpu}, not measured: docs/estimate.md."
+    else:
+        note = (
+            f"Times and speeds are measured on {result.gpu.name} ({result.device}); speeds are"
+            f" paired with {result.baseline or 'no baseline'}, 95 % intervals."
+        )
+    return Text(note, style="yellow")
+
+
+def _retired(result: StepResult) -> Iterator[RenderableType]:
+    if result.retired:
+        yield Text("\nNot in the beam", style="bold")
+    for one in result.retired:
+        left = " (left it)" if one.was_in_beam else ""
+        yield Text(f"  #{one.seq}{left}: {one.why}")
+
+
+def _families(result: StepResult) -> Iterator[RenderableType]:
+    if result.families:
+        words = (
+            f"{one.family} {one.state}" + ("" if one.best is None else f" (#{one.best})")
+            for one in result.families
+        )
+        yield Text(f"\nFamilies: {', '.join(words)}; {len(result.untried_families)} not tried")
+
+
+def _bottleneck(result: StepResult) -> Iterator[RenderableType]:
+    if result.bottleneck is not None:
+        found = result.bottleneck
+        yield Text(f"Bottleneck: {found.name} ({found.provenance.value}). {found.statement}")
+        for fact in found.facts:
+            yield Text(f"  {fact}")
+    elif result.bottleneck_problem is not None:
+        yield Text(f"Bottleneck: unavailable: {result.bottleneck_problem}")
+
+
+def _suggestions(result: StepResult) -> Iterator[RenderableType]:
+    if result.suggestions:
+        yield Text("\nWhat to try", style="bold")
+    for number, one in enumerate(result.suggestions, start=1):
+        yield Text(f"  {number}. {one.text}")
+
+
+def _ending(result: StepResult) -> Text:
+    words = _NEXT[result.next].format(
+        run=result.run,
+        ideas=result.proposer_ideas,
+        winner=result.winner_path,
+        kernel=result.kernel,
+    )
+    return Text(f"\n{words}", style="bold")

@@ -45,6 +45,9 @@ COMMANDS = {
         "kopt.server.commands.step", "One round of a search, with your candidates or kopt's."
     ),
     "runs": LazyCommand("kopt.server.commands.runs", "Earlier runs: show, report, export."),
+    "docs": LazyCommand(
+        "kopt.server.commands.docs", "Search headers, reference kernels, techniques, the manual."
+    ),
     "serve": LazyCommand("kopt.server.commands.serve", "Serve kopt's tools to an MCP client."),
     "setup": LazyCommand(
         "kopt.server.commands.setup", "Enter kopt in Claude Code, Codex, VS Code and others."

@@ -1,7 +1,7 @@
 """Chunks of every source of the corpus: which reader serves which file, and what joins a chunk."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import yaml
@@ -161,13 +161,13 @@ def _page_chunks(file: CorpusFile) -> Iterator[Chunk]:
     for section in sections(file.text):
         headings = section.headings or (page,)
         heading = headings[-1]
-        named = is_note and len(headings) > 1
+        is_named = is_note and len(headings) > 1 and heading.isidentifier()
         yield _chunk(
             file,
             (section.start_line, section.end_line),
             kind="note" if is_note else "section",
-            symbol=heading if named and heading.isidentifier() else None,
-            title=f"{headings[0]}: {heading}" if len(headings) > 1 else f"{page}: {heading}",
+            symbol=heading if is_named else None,
+            title=f"technique {heading}" if is_named else _section_title(page, headings),
             comment=" ".join(headings),
             body=section.text,
         )
@@ -182,6 +182,10 @@ def _page_chunks(file: CorpusFile) -> Iterator[Chunk]:
                 body=entry.text,
                 derived=True,
             )
+
+
+def _section_title(page: str, headings: Sequence[str]) -> str:
+    return f"{headings[0] if len(headings) > 1 else page}: {headings[-1]}"
 
 
 def _chunk(file: CorpusFile, lines: tuple[int, int], **fields: Any) -> Chunk:

@@ -1,0 +1,100 @@
+"""Search hits, documents and sources as text. Quoted lines begin with a bar."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.tools.docs.excerpts import shown
+from kopt.tools.docs.records import DocumentText, Hit, SearchResult, SourcesResult
+
+BAR = "│ "
+
+
+def search_view(result: SearchResult) -> RenderableType:
+    """Return the hits, what else matched, and what no document has."""
+    return Group(*_parts(result))
+
+
+def document_view(document: DocumentText) -> RenderableType:
+    """Return one document in full."""
+    chunk = document.document
+    facts = _facts(chunk.license, chunk.arch)
+    return Group(
+        Text(shown(chunk.title), style="bold"),
+        Text(f"{shown(document.location)}  {', '.join(facts)}", style="dim"),
+        Quotation(shown(chunk.body)),
+    )
+
+
+def sources_view(result: SourcesResult) -> RenderableType:
+    """Return one line for each source, and where the index lies."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("source", "version", "licence", "files", "documents", "holds"):
+        is_count = column in ("files", "documents")
+        table.add_column(column, no_wrap=column != "holds", justify="right" if is_count else "left")
+    for source in result.sources:
+        table.add_row(
+            source.source,
+            source.version or "yours",
+            source.license or "",
+            str(source.files),
+            str(source.chunks),
+            source.holds,
+        )
+    parts: list[RenderableType] = [table, Text(f"index: {result.index}", style="dim")]
+    if result.degraded:
+        parts.append(Text(shown(result.degraded), style="yellow"))
+    return Group(*parts)
+
+
+def _parts(result: SearchResult) -> Iterator[RenderableType]:
+    for number, hit in enumerate(result.hits, start=1):
+        yield from _hit(number, hit)
+    if not result.hits:
+        yield Text(f"no document matches {shown(result.query)[:200]!r}")
+    if result.further:
+        yield Text("See also", style="bold")
+        for further in result.further:
+            yield Text(f"  {further.location}  {further.title}")
+    if result.left_out:
+        yield Text(f"{result.left_out} more match; --k and --max-tokens show more", style="dim")
+    for unknown in result.unknown_words:
+        near = f"; near: {', '.join(unknown.nearest)}" if unknown.nearest else ""
+        yield Text(f"no document has {shown(unknown.word)!r}{shown(near)}", style="yellow")
+    for note in (result.advice, result.degraded):
+        if note:
+            yield Text(shown(note), style="yellow")
+
+
+def _hit(number: int, hit: Hit) -> Iterator[RenderableType]:
+    yield Text(f"{number}. {hit.title}", style="bold")
+    facts = _facts(hit.license, hit.arch)
+    if hit.matched:
+        facts.append(f"has {shown(', '.join(hit.matched))}")
+    yield Text(f"   {hit.location}  {', '.join(facts)}", style="dim")
+    yield Quotation(hit.text)
+    if hit.left_out_lines:
+        yield Text(f"   {hit.left_out_lines} more lines: kopt docs show {hit.uid!r}", style="dim")
+    yield Text("")
+
+
+def _facts(license_name: str | None, arch: Sequence[str]) -> list[str]:
+    since = [f"{arch[0]} on" if len(arch) > 1 else f"{arch[0]} only"] if arch else []
+    return [license_name or "no licence known", *since]
+
+
+@dataclass(frozen=True)
+class Quotation:
+    """Text with a bar before each line on the screen, so that none passes for one of kopt's."""
+
+    text: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        """Yield the lines, folded to the width."""
+        width = max(1, options.max_width - len(BAR))
+        for line in self.text.split("\n"):
+            for part in Text(line.replace("\t", "    ")).wrap(console, width) or [Text()]:
+                yield Text(BAR) + part

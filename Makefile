@@ -16,7 +16,7 @@ ifneq ($(made_in),$(CURDIR))
 $(venv)/.stamp-place: .FORCE
 endif
 
-.PHONY: run test lint types install clean help g++ .FORCE
+.PHONY: run test lint types install bundle clean help g++ .FORCE
 
 run: $(venv)/.stamp-toolkit | g++ ## search for a faster kernel on the CPU simulator: the main job
 	@echo "make run: searching $(KERNEL) on the simulator"
@@ -38,6 +38,18 @@ types: $(venv)/.stamp-lint $(venv)/.stamp-test ## mypy and pyright, both strict
 	@$(venv)/bin/pyright
 
 install: $(venv)/.stamp-toolkit ## install kopt and the CUDA compiler into .venv
+
+# What the bundle's pyproject.toml installs from; the manifest stands beside it.
+bundled := pyproject.toml README.md LICENSE __init__.py __main__.py py.typed \
+	config kernels tools search server
+
+bundle: ## pack kopt as an .mcpb bundle into dist/ (needs npx, from Node.js)
+	@command -v npx >/dev/null || { echo "make bundle needs npx: install Node.js 18 or later" >&2; exit 3; }
+	@echo "make bundle: packing dist/kopt.mcpb"
+	@rm -rf build/mcpb && mkdir -p build/mcpb dist
+	@tar -cf - --exclude=__pycache__ $(bundled) | tar -xf - -C build/mcpb
+	@cp packaging/mcpb/manifest.json build/mcpb/
+	@npx --yes @anthropic-ai/mcpb@2.1.2 pack build/mcpb dist/kopt.mcpb
 
 clean: ## remove .venv and the caches of the tools
 	rm -rf $(venv) .mypy_cache .pytest_cache .ruff_cache

@@ -4,6 +4,7 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 import click
@@ -132,8 +133,8 @@ def _check_serve_options(words: tuple[str, ...]) -> None:
     with serve.make_context("kopt serve", list(words)) as context:
         values: list[object] = []
         for given in context.params.values():
-            several: tuple[object, ...] = given if isinstance(given, tuple) else (given,)
-            values.extend(several)
+            is_several = isinstance(given, tuple)
+            values.extend(cast("tuple[object, ...]", given) if is_several else (given,))
         if context.params.get("http"):
             raise click.UsageError("a client starts kopt serve without --http; see --http of setup")
     for value in values:

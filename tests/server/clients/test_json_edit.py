@@ -3,7 +3,7 @@
 import json
 import random
 import re
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -108,7 +108,7 @@ def _random_text(draw: random.Random, value: object) -> str:
         ]
     elif isinstance(value, list):
         opening, closing = "[]"
-        inners: list[Any] = value
+        inners = cast("list[object]", value)
         items = [f"{_blank(draw)}{_random_text(draw, inner)}{_blank(draw)}" for inner in inners]
     else:
         return json.dumps(value, ensure_ascii=draw.random() < 0.5)

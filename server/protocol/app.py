@@ -19,8 +19,11 @@ from .job_tools import JOB_CANCEL, JOB_WAIT
 from .jobs import Jobs
 from .list_kernels_tool import LIST_KERNELS
 from .profile_tool import PROFILE
+from .prompts import add_prompts
+from .resources import add_resources
 from .search_docs_tool import SEARCH_DOCS
 from .serve_options import ServeOptions
+from .tasks_extension import Tasks
 from .tool_building import build_tool
 from .tool_spec import ToolSpec
 from .unknown_arguments import checked_arguments
@@ -44,12 +47,17 @@ def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
     offered = [spec for spec in TOOLS if spec.is_read_only or not options.read_only]
     left_out = [spec.name for spec in TOOLS if spec not in offered]
     tools = [build_tool(spec, options, jobs) for spec in offered]
-    return MCPServer(
+    server = MCPServer[Any](
         "kopt",
         title="kopt: CUDA kernels, faster and proven",
         instructions=READ_ONLY if options.read_only else WORKFLOW,
         version=__version__,
         tools=tools,
+        extensions=[Tasks(jobs)],
         middleware=[checked_arguments(tools, left_out)],
         log_level="WARNING",
     )
+    add_resources(server, jobs, options.settings)
+    if not options.read_only:  # they say how to optimize
+        add_prompts(server)
+    return server

@@ -1,5 +1,7 @@
 """The tool `check_correctness`: does a candidate compute the right thing."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from kopt.kernels.check_result import CheckLevel
@@ -26,6 +28,7 @@ Next: passed -> benchmark; else mend what the evidence shows, compile, check aga
 Example: {"kernel": "silu_and_mul_b8xh14336", "path": "kernels/mine.cu", "device": "sim"}"""
 
 DEFAULT_SEEDS = (1, 2, 3)
+Seed = Annotated[int, Field(ge=0, lt=1 << 32)]
 
 
 class CheckArguments(CandidateArguments):
@@ -36,7 +39,7 @@ class CheckArguments(CandidateArguments):
     level: CheckLevel = "quick"
     """quick: this workload, one seed. full: every workload of the header's domain, all seeds and \
 hidden ones; before you call a kernel done."""
-    seeds: tuple[int, ...] = Field(default=DEFAULT_SEEDS, min_length=1, max_length=16)
+    seeds: tuple[Seed, ...] = Field(default=DEFAULT_SEEDS, min_length=1, max_length=16)
     """Input seeds; repeat the one of a mismatch to reproduce it."""
 
 

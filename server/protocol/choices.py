@@ -40,9 +40,9 @@ def chosen_device(device: str, options: ServeOptions) -> str:
         ToolError: No such form, or a GPU that this server does not offer.
     """
     name = "cuda:0" if device == "cuda" else device
-    allowed = ("auto", "sim", *(options.devices or ("cuda:0",)))
+    allowed = ("auto", "sim", *(options.devices or ("cuda:0", "cuda:1", "...")))
     if name not in ("auto", "sim") and not _GPU.fullmatch(name):
-        raise ToolError(f"device {shown(device)} is unknown, {nearest(device, allowed)}")
+        raise ToolError(f"device {shown(device)} is unknown, allowed: {', '.join(allowed)}")
     if not options.devices or name == "sim":
         return name
     if name == "auto":

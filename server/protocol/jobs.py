@@ -21,7 +21,10 @@ class Jobs(Protocol):
         ...
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
-        """Return the job once it is over, or as it stands after `wait_s` seconds."""
+        """Return the job once it is over, or as it stands after `wait_s` seconds.
+
+        `watch` hears of progress every few seconds, `done` rising each time.
+        """
         ...
 
     async def view(self, job_id: str) -> JobView:

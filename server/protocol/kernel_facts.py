@@ -12,6 +12,7 @@ from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
 from kopt.server.views.candidate_skeleton import candidate_skeleton
 from kopt.server.views.problem_view import TOLERANCES
 
+from .candidate_guide import GUIDE
 from .replies.fitting import CONCISE_TOKENS, tokens
 from .replies.wording import Block
 
@@ -85,7 +86,7 @@ def full_kernel_facts(problem: Problem, workload: Workload) -> dict[str, Any]:
         "baselines": [
             baseline.model_dump(mode="json", exclude={"entry"}) for baseline in problem.baselines
         ],
-        "how_to_write": HOW_TO_WRITE,
+        "how_to_write": Block(GUIDE),
         "reference_source": Block(_reference_source(problem)),
         "skeleton": Block(candidate_skeleton(problem)),
     }

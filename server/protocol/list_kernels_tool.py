@@ -38,6 +38,7 @@ class ListKernelsArguments(ToolArguments):
     arch: str = Field(default="", max_length=40)
     """Only kernels with a library baseline there, floors for its GPU, e.g. sm_90a."""
     limit: int = Field(default=30, ge=1, le=100)
+    """Most kernels of a page."""
     offset: int = Field(default=0, ge=0)
     """Where the page begins."""
 

@@ -7,12 +7,12 @@ from anyio import to_thread
 from mcp.types import CallToolResult
 from pydantic import Field
 
+from kopt.server.jobs.records import Progress
 from kopt.server.work.requests import Work
 
 from .answers import job_answer
 from .caller import caller_of
 from .choices import known_kernel
-from .rising_progress import RisingProgress
 from .serve_options import ServeOptions
 from .tool_spec import Body, ToolArguments, ToolCall
 from .workspace import SourceChoice, chosen_candidate
@@ -78,6 +78,10 @@ async def wait_for_job(
     call: ToolCall, job_id: str, arguments: WaitingArguments, offset: int = 0
 ) -> CallToolResult:
     """Wait for a job as long as the call allows, report its progress, and return its reply."""
-    watch = RisingProgress(call.context).report
-    view = await call.jobs.wait(job_id, arguments.wait_s, watch)
+
+    async def report(progress: Progress) -> None:
+        # Nothing is sent to a client that did not ask for progress, or that is gone.
+        await call.context.report_progress(progress.done, progress.total, progress.message)
+
+    view = await call.jobs.wait(job_id, arguments.wait_s, report)
     return await job_answer(view, arguments.detail, offset)

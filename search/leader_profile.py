@@ -29,6 +29,8 @@ class LeaderProfile:
 
     seq: int
     profile: ProfileResult | None
+    dtypes: frozenset[str]
+    """Of the kernel's tensors."""
     problem: str | None = None
     """Why there is no profile."""
 
@@ -49,17 +51,19 @@ def profile_leader(
     if not leaders:
         return None
     member = drive.members()[leaders[0]]
+    kernel = find_kernel(state.settings.kernel, site.settings.problems)
+    dtypes = frozenset(tensor.dtype for tensor in kernel[0].tensors)
     profile = _kept(drive, member)
     if profile is None:
         say(f"profiling #{member.seq}, which leads")
         try:
             profile = _make(state, member, site, counters)
         except (SetupError, InfraError) as error:
-            return LeaderProfile(member.seq, None, str(error))
+            return LeaderProfile(member.seq, None, dtypes, str(error))
         if not state.is_finished:  # a finished run is never touched again
             data = profile.model_dump_json(by_alias=True).encode()
             drive.search.store.add_document(member.seq, _KIND, data)
-    return LeaderProfile(member.seq, profile)
+    return LeaderProfile(member.seq, profile, dtypes)
 
 
 def _kept(drive: RunDrive, member: Member) -> ProfileResult | None:

@@ -221,6 +221,7 @@ def _starting_point(candidate: Candidate, problem: Problem, workload: Workload) 
         tune=choices[0] if choices else {},
         family=header.family[0] if header else "other",
         proposer="start",
+        note=(header.note or "") if header else "",
     )
 
 

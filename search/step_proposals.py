@@ -59,14 +59,21 @@ def make_proposals(
 def number_proposals(
     proposals: Sequence[Proposal], members: Sequence[Member]
 ) -> tuple[Numbered, ...]:
-    """Return every proposal with its number: of the same source and tune values where known."""
+    """Return every proposal with its number: of the same source and tune values where known.
+
+    What it is to its parents follows from how they ended.
+    """
     known = {_key(member.source, member.tune): member.seq for member in members}
     numbered: list[Numbered] = []
     for proposal in proposals:
         key = _key(proposal.source, proposal.tune)
         is_known = key in known
         # Every known candidate is in the mapping once, so its length is the next free number.
-        numbered.append(Numbered(known.setdefault(key, len(known)), proposal, is_known))
+        seq = known.setdefault(key, len(known))
+        parents = [members[parent] for parent in proposal.parents if parent < len(members)]
+        lineage = _lineage(parents, proposal.family)
+        related = proposal.model_copy(update={"lineage": lineage})
+        numbered.append(Numbered(seq, related, is_known))
     return tuple(numbered)
 
 
@@ -97,7 +104,6 @@ def _proposal(
         family=family,
         proposer="caller",
         parents=parents,
-        lineage=_lineage([members[seq] for seq in parents if seq < len(members)], family),
         note=note[:MAX_HYPOTHESIS_CHARACTERS],
     )
 

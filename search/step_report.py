@@ -113,6 +113,7 @@ def _known(
             if one.status not in (None, Status.PASSED)
         ),
         profile=None if profile is None else profile.profile,
+        dtypes=frozenset() if profile is None else profile.dtypes,
         standings=family_standings(members, state.settings.early_stop_min_improvement),
         untried=untried_families(members),
         ideas=len(drive.propose()) if may_propose else 0,

@@ -53,6 +53,8 @@ class Known:
     """Candidates of this step that fell short, with the first thing that was wrong."""
     profile: ProfileResult | None
     """Of the leader."""
+    dtypes: frozenset[str]
+    """Of the kernel's tensors."""
     standings: tuple[FamilyStanding, ...]
     untried: tuple[str, ...]
     ideas: int
@@ -119,7 +121,7 @@ def _families(known: Known) -> Iterator[Suggestion]:
     bounds = (one.families for one in profile.suspects if one.gain_us <= 0.0)
     fitting = dict.fromkeys((*bottleneck.families, *(name for of in bounds for name in of)))
     for family in fitting:
-        if family in known.untried:
+        if family in known.untried and _suits(family, known.dtypes):
             yield Suggestion(
                 kind="family",
                 text=(
@@ -130,6 +132,14 @@ def _families(known: Known) -> Iterator[Suggestion]:
                 families=(family,),
                 provenance=bottleneck.provenance,
             )
+
+
+def _suits(family: str, dtypes: frozenset[str]) -> bool:
+    """Return whether a kernel of such tensors has anything that the family could change."""
+    # FP4 codes travel as uint8, two in a byte.
+    return family != "fp4_intrinsics" or any(
+        dtype == "uint8" or dtype.startswith("float8") for dtype in dtypes
+    )
 
 
 def _cross(known: Known) -> Iterator[Suggestion]:

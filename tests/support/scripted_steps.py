@@ -1,0 +1,95 @@
+"""Steps over scripted evaluations: a candidate's own source says how its evaluation ends."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kopt.config.settings import Settings
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.status import Status
+from kopt.search import runs, step
+from kopt.search.artifacts import open_artifacts
+from kopt.search.evaluate_job import EvaluationSite
+from kopt.search.evaluator import Evaluation, EvaluationJob
+from kopt.search.leader_profile import LeaderProfile
+from kopt.search.recorded_evaluator import RecordedEvaluator
+from kopt.search.run_report import view_run
+from kopt.search.step_request import StepCandidate, StepHooks, StepRequest
+from kopt.search.step_result import StepResult
+from kopt.tools.sim.device import SimDevice
+from support.scripted_runs import failed, passed
+
+KERNEL = "silu_and_mul_b8xh14336"
+Answer = Callable[[EvaluationJob], Evaluation]
+
+
+def reference() -> str:
+    """Return the source that every run of `KERNEL` starts from."""
+    problem, _ = find_kernel(KERNEL, None)
+    return (problem.folder / "reference.cu").read_text("utf-8")
+
+
+def candidate(ending: float | Status, name: str = "", **fields: Any) -> StepCandidate:
+    """Return a candidate whose evaluation ends in a time (us) or a status.
+
+    It declares no tune values, unless `fields` say otherwise; `name` tells equal endings apart.
+    """
+    text = re.sub(r"tune: .*\n", "", reference()).replace("BLOCK", "256")
+    source = f"{text}// {name}\n// ends: {ending}\n"
+    return StepCandidate(**{"source": source, "family": "vectorization", **fields})
+
+
+def answer(job: EvaluationJob) -> Evaluation:
+    """End as the source says; the reference takes longer the smaller its BLOCK is."""
+    found = re.search(r"// ends: (\S+)\n", job.source)
+    if found is None:
+        return passed(8.0 + 256.0 / job.tune["BLOCK"], equivalence=f"reference {job.tune}")
+    if found[1] in list(Status):
+        return failed(Status(found[1]))
+    return passed(float(found[1]), equivalence=job.source)
+
+
+def no_profile(*_: object) -> LeaderProfile | None:
+    """Stand in for the profile stage, which compiles."""
+    return None
+
+
+class Steps:
+    """Takes steps in one home, evaluated by a function and never profiled."""
+
+    def __init__(self, home: Path, answer: Answer = answer) -> None:
+        """Evaluate by `answer`; `install` makes it so."""
+        self.settings = Settings(home)
+        self.answer = answer
+        artifacts = open_artifacts(home)
+        self.site = EvaluationSite(SimDevice(self.settings), None, self.settings, artifacts)
+        self.jobs: list[EvaluationJob] = []
+
+    def install(self, set_attribute: Callable[[Any, str, Any], None] = setattr) -> None:
+        """Put the stand-ins in place; a test passes its `monkeypatch.setattr`."""
+        set_attribute(runs, "LocalEvaluator", self._evaluator)
+        set_attribute(step, "profile_leader", no_profile)
+
+    def take(
+        self, *candidates: StepCandidate, hooks: StepHooks | None = None, **fields: Any
+    ) -> StepResult:
+        """Take a step: on the run that there is, unless `fields` name a kernel or another run."""
+        where = {} if "kernel" in fields else {"run_id": "run-"}
+        request = StepRequest(**{**where, **fields, "candidates": candidates})
+        return step.take_step(request, self.settings, self.site, hooks)
+
+    def rows(self, run: str = "run-") -> list[tuple[Any, ...]]:
+        """Return all that must not depend on interruptions, a row for each candidate."""
+        with view_run(run, self.settings) as (reader, _):
+            return [
+                (m.seq, m.round, m.source_sha, m.tune, m.note, m.parents, m.cost, m.full is None)
+                for m in reader.members()
+            ]
+
+    def _evaluator(self, *_: object) -> RecordedEvaluator:
+        def remember(job: EvaluationJob) -> Evaluation:
+            self.jobs.append(job)
+            return self.answer(job)
+
+        return RecordedEvaluator(remember)

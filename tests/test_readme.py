@@ -1,6 +1,5 @@
 """The documents at the root stay true: the tree is whole, and the paths in them exist."""
 
-import json
 import re
 from pathlib import Path
 
@@ -58,13 +57,6 @@ def test_files_named_in_a_document_exist(document: str) -> None:
         (ROOT / document).read_text("utf-8"),
     )
     assert [path for path in named if not (ROOT / path.rstrip(".")).exists()] == []
-
-
-def test_mcp_json_starts_only_commands_that_exist() -> None:
-    from kopt.server.cli import COMMANDS
-
-    servers = json.loads((ROOT / "mcp.json").read_text("utf-8"))["mcpServers"]
-    assert [name for name, server in servers.items() if server["args"][0] not in COMMANDS] == []
 
 
 def test_make_targets_named_in_the_documents_exist() -> None:

@@ -8,6 +8,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 import click
+from click.core import ParameterSource
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import client_folders, server_variables
@@ -21,6 +22,8 @@ from kopt.server.session import Session, command_body
 SCHEMA = "kopt.setup/1"
 NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+STDIO_OPTIONS = frozenset({"read_only", "workspaces", "devices", "problems"})
+"""Parameters of `kopt serve` that mean something where a client starts it."""
 
 EPILOG = """\b
 Examples:
@@ -73,7 +76,7 @@ def command(session: Session, options: SetupOptions) -> int:
     CLIENT is claude, claude-desktop, codex, gemini, vscode, cursor or opencode.
     """
     place = _place(options)
-    change = plan_undo(place) if options.undo else plan_entry(place, _server(session, options))
+    change = plan_undo(place) if options.undo else plan_entry(place, _server(options))
     if not session.as_json:
         _show(place, change)
     is_made = change.is_needed and not options.print_only
@@ -85,6 +88,8 @@ def command(session: Session, options: SetupOptions) -> int:
         _print_document(place, change, is_made, backup)
     else:
         _report(place, change, is_made, backup)
+    if is_made and options.token_env and not session.as_json:
+        click.echo(f"{options.token_env} must be set where {place.client.title} is started")
     return ExitCode.PASSED
 
 
@@ -102,17 +107,18 @@ def _place(options: SetupOptions) -> Place:
     return Place(client, scope, options.name, client_folders(), Path.cwd())
 
 
-def _server(session: Session, options: SetupOptions) -> Server:
+def _server(options: SetupOptions) -> Server:
     """Return what is to be entered: this kopt, or the server at --http."""
     if options.http is None:
         if options.token_env is not None:
             raise click.UsageError("--token-env goes with --http")
         _check_serve_options(options.serve_options)
         command, *arguments = _own_command()
-        variables = server_variables()
-        if session.settings.problems is not None:
-            variables["KOPT_PROBLEMS"] = str(session.settings.problems.absolute())
-        return LocalServer(command, (*arguments, "serve", *options.serve_options), variables)
+        arguments.append("serve")
+        problems: Path | None = click.get_current_context().params["problems"]
+        if problems is not None:
+            arguments += ["--problems", str(problems.resolve())]
+        return LocalServer(command, (*arguments, *options.serve_options), server_variables())
     if options.serve_options:
         raise click.UsageError("options of `kopt serve` are given where the server is started")
     if options.token_env is not None and not VARIABLE.fullmatch(options.token_env):
@@ -135,8 +141,16 @@ def _check_serve_options(words: tuple[str, ...]) -> None:
         for given in context.params.values():
             is_several = isinstance(given, tuple)
             values.extend(cast("tuple[object, ...]", given) if is_several else (given,))
-        if context.params.get("http"):
-            raise click.UsageError("a client starts kopt serve without --http; see --http of setup")
+        typed = {
+            name
+            for name in context.params
+            if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        }
+        if typed - STDIO_OPTIONS:
+            raise click.UsageError(
+                "a client speaks to a server that it starts over stdin and stdout: leave out the"
+                " options for HTTP, or start `kopt serve --http` yourself and use --http of setup"
+            )
     for value in values:
         if isinstance(value, Path) and not value.is_absolute():
             raise click.UsageError(

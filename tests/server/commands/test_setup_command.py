@@ -93,12 +93,17 @@ def test_variables_that_are_set_are_written_for_clients_that_pass_none_on(
     monkeypatch.setenv("CUDA_HOME", "/usr/local/cuda")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv("HF_TOKEN", "s3cr3t")
-    (user / "mine").mkdir()
-    kopt("setup", "codex", "--yes", "--problems", "../mine")
+    kopt("setup", "codex", "--yes")
     text = (user / ".codex/config.toml").read_text("utf-8")
     assert 'CUDA_HOME = "/usr/local/cuda"\n' in text and "KOPT_HOME = " in text
-    assert f'KOPT_PROBLEMS = "{user}/work/../mine"\n' in text
     assert "CUDA_VISIBLE_DEVICES" not in text and "s3cr3t" not in text
+
+
+def test_the_folder_of_own_problems_is_handed_to_serve(kopt: Kopt, user: Path) -> None:
+    (user / "mine").mkdir()
+    kopt("setup", "claude", "--yes", "--problems", "../mine")
+    entry = json.loads((user / "work/.mcp.json").read_text("utf-8"))["mcpServers"]["kopt"]
+    assert entry["args"] == ["serve", "--problems", str(user / "mine")]
 
 
 def test_claude_code_and_opencode_get_no_copy_of_the_environment(kopt: Kopt, user: Path) -> None:
@@ -137,7 +142,8 @@ def test_json_is_one_document_that_says_what_was_made(kopt: Kopt, user: Path) ->
 
 def test_a_server_over_http_is_entered_with_the_name_of_its_token(kopt: Kopt, user: Path) -> None:
     words = ("--http", "http://127.0.0.1:8765", "--token-env", "KOPT_TOKEN", "--yes")
-    assert kopt("setup", "codex", *words).code == 0
+    ending = kopt("setup", "codex", *words)
+    assert ending.code == 0 and "KOPT_TOKEN must be set where Codex is started" in ending.stdout
     text = (user / ".codex/config.toml").read_text("utf-8")
     assert 'url = "http://127.0.0.1:8765/mcp"\n' in text
     assert 'bearer_token_env_var = "KOPT_TOKEN"\n' in text and "command" not in text
@@ -155,6 +161,8 @@ def test_what_follows_the_dashes_is_handed_to_serve(kopt: Kopt, user: Path) -> N
         (["claude", "--", "--no-such"], "--no-such"),
         (["claude", "--", "--workspace", "/no/such/folder"], "does not exist"),
         (["claude", "--", "--workspace", "."], "is relative"),
+        (["claude", "--", "--http"], "over stdin and stdout"),
+        (["claude", "--", "--port", "8765"], "over stdin and stdout"),
         (["claude", "--http", "ftp://h/mcp"], "is not an address"),
         (["claude", "--http", "http://me:pw@h/mcp"], "takes no password"),
         (["claude", "--http", "http://h/mcp", "--", "--read-only"], "where the server is started"),

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kopt.search.artifacts import open_artifacts
 from kopt.search.loop import run_search
 from kopt.search.store import RunStore
@@ -40,6 +42,17 @@ def test_kill_at_every_step_of_every_write_loses_nothing(tmp_path: Path) -> None
     seen = json.loads(output)
     assert seen["problems"] == []
     assert seen["killed"] == seen["steps"] > 100
+
+
+@pytest.mark.parametrize("named", ["keys", "none"])
+def test_steps_taken_again_after_a_kill_at_any_event_lose_and_double_nothing(
+    tmp_path: Path, named: str
+) -> None:
+    driver = _start("step_crash_driver.py", tmp_path, named, stdout=subprocess.PIPE)
+    output, _ = driver.communicate(timeout=TIME_LIMIT_S)
+    seen = json.loads(output)
+    assert seen["problems"] == []
+    assert seen["killed"] == seen["tried"] > 10
 
 
 def test_run_killed_at_random_events_ends_like_an_undisturbed_one(tmp_path: Path) -> None:

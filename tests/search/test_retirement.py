@@ -1,0 +1,80 @@
+"""Why a candidate has no place in the beam."""
+
+import pytest
+
+from kopt.kernels.status import Status
+from kopt.search.beam import select_beam
+from kopt.search.evaluator import Evaluation
+from kopt.search.proposer import Member
+from kopt.search.retirement import Retirement, find_retirements
+from support.scripted_runs import failed, member, passed, timed
+
+
+def _retired(members: list[Member], width: int, before: tuple[int, ...] = ()) -> list[Retirement]:
+    now = [one.seq for one in select_beam(members, width)]
+    return list(find_retirements(members, (one.seq for one in members), (before, now), width))
+
+
+def test_slower_one_is_told_what_it_would_have_had_to_beat() -> None:
+    members = [member(0, passed(1.0)), member(1, passed(2.0)), member(2, passed(3.0))]
+    (one,) = _retired(members, 2, before=(2,))
+    assert (one.seq, one.reason, one.was_in_beam) == (2, "slower", True)
+    last = "no faster than #1, the last of the beam, with 2.000 us (estimated)"
+    assert one.why == f"3.000 us (estimated), {last}"
+
+
+def test_measured_candidates_are_compared_by_speedup() -> None:
+    members = [member(0, timed(1.0, 1.5)), member(1, timed(0.5, 1.2))]
+    (one,) = _retired(members, 1)
+    assert one.why.startswith("1.200x flashinfer (PDL on) (measured), no faster than #0")
+
+
+def test_faster_one_of_a_full_family_is_told_that_its_family_is_full() -> None:
+    members = [
+        member(0, passed(1.0)),
+        member(1, passed(1.1)),
+        member(2, passed(1.2)),
+        member(3, passed(9.0), family="reduction"),
+    ]
+    (one,) = _retired(members, 3)
+    assert (one.seq, one.reason) == (2, "family_full")
+    assert "vectorization has its share of the beam already (#0, #1)" in one.why
+
+
+def test_family_is_full_although_a_place_is_free() -> None:
+    members = [member(seq, passed(1.0 + seq)) for seq in range(3)]
+    members.append(member(3, passed(2.5), family="reduction"))
+    (one,) = _retired(members, 4)
+    assert (one.seq, one.reason) == (2, "family_full")
+
+
+def test_same_program_is_named_by_the_one_that_stands_for_it() -> None:
+    members = [member(0, passed(1.0, "p")), member(1, passed(1.0, "p"))]
+    (one,) = _retired(members, 2)
+    assert (one.reason, one.why) == (
+        "same_program",
+        "the same program as #0: equal cubins and launches",
+    )
+
+
+@pytest.mark.parametrize(
+    ("quick", "full", "reason", "said"),
+    [
+        (None, None, "unevaluated", "budget"),
+        (failed(Status.CRASH), None, "failed", "crash: row 3 is wrong"),
+        (passed(1.0), failed(Status.DATA_RACE), "refuted", "full check: data_race"),
+        (
+            Evaluation(status=Status.PASSED, summary="impossible", device="cuda:0"),
+            None,
+            "untimed",
+            "no time that counts: impossible",
+        ),
+    ],
+)
+def test_who_cannot_be_kept_is_told_why(
+    quick: Evaluation | None, full: Evaluation | None, reason: str, said: str
+) -> None:
+    members = [member(0, passed(2.0)), member(1, quick, full=full)]
+    (one,) = _retired(members, 1)
+    assert (one.seq, one.reason) == (1, reason)
+    assert said in one.why

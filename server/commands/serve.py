@@ -4,6 +4,7 @@ import logging
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -76,7 +77,7 @@ def command(
     workspaces: tuple[Path, ...],
     devices: tuple[str, ...],
     problems: Path | None,
-) -> int:
+) -> None:
     """Serve kopt's tools to an MCP client such as Claude Code, Codex or an editor.
 
     A client starts this command by itself and speaks to it over stdin and stdout; logs go to
@@ -95,10 +96,10 @@ def command(
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="kopt serve: %(levelname)s: %(message)s"
     )
-    return _serve(options, http)
+    _serve(options, http)
 
 
-def _serve(options: ServeOptions, http: HttpOptions | None) -> int:
+def _serve(options: ServeOptions, http: HttpOptions | None) -> NoReturn:
     doorway = None if http is None else open_doorway(http)
     # Not at the top: neither `kopt serve --help` nor a refusal needs any of it.
     from kopt.server.jobs.job_host import JobHost
@@ -110,7 +111,7 @@ def _serve(options: ServeOptions, http: HttpOptions | None) -> int:
     if doorway is not None:
         from kopt.server.protocol.http_server import serve_http
 
-        return serve_http(server, doorway, host)
+        serve_http(server, doorway, host)
     if sys.stdin.isatty():
         click.echo("kopt serve: waiting for an MCP client on stdin; Ctrl-C ends it", err=True)
     serve_stdio(server, host)

@@ -7,10 +7,11 @@ import asyncio
 import contextlib
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Generator
 from socket import socket
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 import uvicorn
@@ -23,8 +24,10 @@ from .request_limits import HttpLimits
 from .stdio import SIGNALS, Runners
 from .timed_connection import timed_connection
 
-_GRACE_S = 1
+_GRACE_S = 0.3
 """For replies that are nearly there; then streams are cut."""
+_CUT_S = 1
+"""For streams to end after that."""
 _LAST_RESORT_S = 1.8
 """Then the process ends, whatever still runs in it."""
 _IDLE_S = 15
@@ -51,7 +54,7 @@ class QuietServer(uvicorn.Server):
                 server_header=False,
                 limit_concurrency=limits.connections,
                 timeout_keep_alive=_IDLE_S,
-                timeout_graceful_shutdown=_GRACE_S,
+                timeout_graceful_shutdown=_CUT_S,
             )
         )
         self._say_ready = say_ready
@@ -61,6 +64,17 @@ class QuietServer(uvicorn.Server):
         """Leave signals alone: uvicorn's own handlers would raise them again at the end."""
         yield
 
+    def end(self) -> None:
+        """Take no more requests, and cut soon what is open."""
+        self.should_exit = True
+        # What uvicorn says about streams that are cut is no fault.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        asyncio.get_running_loop().call_later(_GRACE_S, self._cut)
+
+    def _cut(self) -> None:
+        for task in self.server_state.tasks:
+            task.cancel()
+
     async def startup(self, sockets: list[socket] | None = None) -> None:
         """Begin to answer."""
         await super().startup(sockets)
@@ -68,16 +82,13 @@ class QuietServer(uvicorn.Server):
             self._say_ready()
 
 
-def serve_http(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> int:
-    """Serve until a signal comes, and return the exit code: 128 and the signal.
-
-    Raises:
-        KoptError: The jobs cannot be taken up.
-    """
-    return asyncio.run(_serve(server, doorway, runners))
+def serve_http(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> NoReturn:
+    """Serve until a signal comes; ends the process with 128 and the signal."""
+    asyncio.run(_serve(server, doorway, runners))
+    raise AssertionError("unreachable: _serve ends the process")
 
 
-async def _serve(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> int:
+async def _serve(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> None:
     limits = HttpLimits()
     app = http_app(server, doorway.access, limits)
     http = QuietServer(app, limits, lambda: _say_where(doorway))
@@ -88,12 +99,10 @@ async def _serve(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> 
         if ended_by:  # asked again: at once
             os._exit(128 + number)
         ended_by.append(number)
-        # What uvicorn says about streams that it cuts is no fault.
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         last_resort = threading.Timer(_LAST_RESORT_S, os._exit, [128 + number])
         last_resort.daemon = True
         last_resort.start()
-        http.should_exit = True
+        http.end()
 
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
@@ -103,7 +112,8 @@ async def _serve(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> 
         await http.serve(sockets=[doorway.listener])
     finally:
         runners.kill_all()
-    return 128 + ended_by[0] if ended_by else 0
+    sys.stderr.flush()
+    os._exit(128 + ended_by[0])  # uvicorn ends for no other reason
 
 
 def _say_where(doorway: Doorway) -> None:

@@ -19,7 +19,7 @@ from kopt.server.protocol.http_server import QuietServer
 from kopt.server.protocol.listen_address import open_doorway
 from kopt.server.protocol.request_limits import HttpLimits
 
-LIMIT_S = 30.0
+LIMIT_S = 90.0
 """For everything that happens between the start and the end of one server."""
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
 PING_HEADERS = {

@@ -92,7 +92,7 @@ async def test_dripping_headers_win_no_time() -> None:
 
 async def test_after_a_reply_the_next_headers_have_their_own_limit() -> None:
     async with (
-        answering(limits=HttpLimits(header_s=0.3)) as server,
+        answering(limits=HttpLimits(header_s=1.5)) as server,
         _connection(server.port) as (reader, writer),
     ):
         writer.write(_request_head(server.port, length=len(PING)) + PING)
@@ -102,10 +102,10 @@ async def test_after_a_reply_the_next_headers_have_their_own_limit() -> None:
 
 
 async def test_haste_is_answered_with_the_time_to_wait() -> None:
-    async with answering(limits=HttpLimits(requests_per_s=0.1, requests_at_once=3)) as server:
+    async with answering(limits=HttpLimits(requests_per_s=0.01, requests_at_once=3)) as server:
         answers = [await server.ping() for _ in range(4)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
-    assert 1 <= int(answers[-1].headers["retry-after"]) <= 10
+    assert 1 <= int(answers[-1].headers["retry-after"]) <= 100
     assert "try again in" in answers[-1].json()["error"]["message"]
 
 
@@ -114,7 +114,7 @@ async def test_one_token_s_haste_is_not_another_s(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.touch(0o600)
     path.write_text("\n".join(tokens))
-    limits = HttpLimits(requests_per_s=0.1, requests_at_once=1)
+    limits = HttpLimits(requests_per_s=0.01, requests_at_once=1)
     async with answering(options=HttpOptions(port=0, token_file=path), limits=limits) as server:
         codes = [
             (await server.ping({"Authorization": f"Bearer {token}"})).status_code

@@ -9,6 +9,8 @@ from .records import Chunk, FurtherHit, Hit
 
 FIRST_SHARE = 0.4
 """Of the budget that is left, for the next hit at least, however many come after it."""
+WHOLE_SHARE = 0.6
+"""Of the same, for a hit that is whole then: a complete function is worth more than two halves."""
 LEAST_EXCERPT_TOKENS = 50
 MOST_FURTHER = 3
 _HEADING_TOKENS = 12
@@ -48,8 +50,7 @@ def quoted_hits(found: Iterable[tuple[Chunk, float]], matches: int, wanted: Want
     left = wanted.max_tokens
     for chunk, score in found:
         places = wanted.k - len(hits)
-        room = int(left * max(1 / places, FIRST_SHARE)) if places > 0 else 0
-        room -= _heading_tokens(chunk)
+        room = _room(chunk, left, places) - _heading_tokens(chunk)
         if not further and room >= LEAST_EXCERPT_TOKENS:
             hit = _hit(chunk, score, room, wanted)
             hits.append(hit)
@@ -71,6 +72,17 @@ def quoted_hits(found: Iterable[tuple[Chunk, float]], matches: int, wanted: Want
         left_out=matches - len(hits) - len(further),
         tokens=wanted.max_tokens - left,
     )
+
+
+def _room(chunk: Chunk, left: int, places: int) -> int:
+    """Return how much of the `left` tokens the next hit may take, with `places` to fill."""
+    if places <= 0:
+        return 0
+    heading = _heading_tokens(chunk)
+    whole = estimated_tokens(chunk.body) + heading
+    share = int(left * max(1 / places, FIRST_SHARE))
+    least = heading + LEAST_EXCERPT_TOKENS
+    return min(left, max(least, whole if whole <= left * WHOLE_SHARE else share))
 
 
 def one_line(text: str) -> str:

@@ -20,7 +20,7 @@ KNOWN_ARCHS = ("sm80", "sm86", "sm89", "sm90", "sm100", "sm103", "sm120")
 _SINCE = re.compile(r"\((sm_\d+) on\)")
 _FAMILY = re.compile(r"^family:\s*(.+)$", re.MULTILINE)
 _INTERNAL_SCOPES = frozenset({"sim"})
-_BLANKS = re.compile(r"//[^\n]*|/\*.*?\*/|\s+", re.DOTALL)
+_BLANKS = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\s+", re.DOTALL)
 DTYPES = {
     "fp32": r"\bfloat\b|float32|fp32",
     "fp16": r"fp16|float16|\bhalf2?\b|__half",

@@ -12,9 +12,9 @@ from functools import lru_cache
 _WORD = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*(?:\.\d[a-z])?|\d\w*")
 _CAMEL = re.compile(r"CU(?=[a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+|[^\W_]+")
 _ARCH = re.compile(r"(?:sm|compute)_?(\d{2,3})[af]?", re.IGNORECASE)
-_PAIR = re.compile(r"(\w*[a-z]\w*?)x\d+")
 _COMPOSED = re.compile(r"[._]|[a-z][A-Z]")
 _COMPOUND_PARTS = 5
+_LONGEST_NAME = 120
 
 _FUNCTION_WORDS = """
 a across all also an and any are as at be been between both but by can could did do does each every
@@ -47,7 +47,7 @@ def document_terms(text: str) -> list[str]:
 def query_terms(text: str) -> list[str]:
     """Return the distinct terms of a query in order, without words that say nothing."""
     terms = [term for name in query_names(text) for term in _terms(name) if _is_telling(term)]
-    halves = {pair[1] for term in terms if (pair := _PAIR.fullmatch(term))}  # e2m1 of e2m1x2
+    halves = {_element_of(term) for term in terms}  # e2m1x2 does not ask for all of e2m1
     return list(dict.fromkeys(term for term in terms if term not in halves))
 
 
@@ -86,7 +86,7 @@ def arch_tag(text: str) -> str | None:
 def _names(text: str) -> Iterator[str]:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    return (match[0] for match in _WORD.finditer(text))
+    return (match[0][:_LONGEST_NAME] for match in _WORD.finditer(text))
 
 
 def _is_telling(term: str) -> bool:
@@ -120,8 +120,8 @@ def _part_terms(part: str) -> list[str]:
             continue
         terms.append(stem(piece.lower()))
         terms += [stem(word.lower()) for word in _CAMEL.findall(piece)]
-        if pair := _PAIR.fullmatch(piece.lower()):
-            terms.append(pair[1])
+        if element := _element_of(piece.lower()):
+            terms.append(element)
     return terms
 
 
@@ -135,6 +135,12 @@ def _stems(name: str) -> tuple[str, ...]:
         for piece in part.split("_"):
             stems += [stem(word.lower()) for word in _CAMEL.findall(piece)]
     return tuple(stems)
+
+
+def _element_of(term: str) -> str | None:
+    """Return the e2m1 of e2m1x2; None for other terms."""
+    element, _x, count = term.rpartition("x")
+    return element if count.isdigit() and not element.isdigit() and element else None
 
 
 def _is_plain(part: str) -> bool:

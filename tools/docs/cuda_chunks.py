@@ -11,15 +11,16 @@ from dataclasses import dataclass
 
 from .records import Kind
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _OPAQUE = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n]){1,4}'", re.DOTALL
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n]){1,4}'", re.DOTALL
 )
 _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)")
 _DIRECTIVE_LINE = re.compile(r"^[ \t]*#[ \t]*(\w+)[^\n]*", re.MULTILINE)
 _TEMPLATE = re.compile(r"^\s*template\s*<[^{};]*?>\s*(?=\w)", re.MULTILINE)
 _TRANSPARENT = re.compile(r"\s*(?:inline\s+)?(?:namespace(?:\s+(?P<name>[\w:]+))?|extern)\s*")
 _NOT_A_NAME = {"__launch_bounds__", "__attribute__", "alignas", "__align__", "decltype", "noexcept"}
+_LONGEST_HEAD = 4000
 _CALL = re.compile(r"(\w+)\s*\(")
 _AGGREGATE = re.compile(
     r"\b(?:struct|class|union|enum(?:\s+class)?)\s+(?:(?:alignas|__align__)\s*\([^)]*\)\s*)?(\w+)"
@@ -126,7 +127,7 @@ def comment_text(text: str) -> str:
     words: list[str] = []
     for match in _COMMENT.finditer(text):
         comment = match[0]
-        comment = comment[2:-2] if comment.startswith("/*") else comment[2:]
+        comment = comment[2:].removesuffix("*/") if comment.startswith("/*") else comment[2:]
         words += comment.split()
     return " ".join(words)
 
@@ -157,7 +158,7 @@ def _follow(directive: str, dropped: list[bool]) -> None:
 
 def _head(code: str) -> str:
     """Return what stands before the first brace, without template parameters."""
-    return _TEMPLATE.sub("", code.split("{")[0])
+    return _TEMPLATE.sub("", code.split("{")[0][:_LONGEST_HEAD])
 
 
 def _named(code: str) -> tuple[Kind, str]:

@@ -67,6 +67,16 @@ class Ranked:
 
 
 @dataclass(frozen=True)
+class Ranking:
+    """What matches a query, as far as it was asked for."""
+
+    matches: int
+    """Of all lists, each DEPTH deep at most."""
+    best: Sequence[Ranked]
+    """Best first."""
+
+
+@dataclass(frozen=True)
 class _Row:
     chunk_id: int
     path: str
@@ -79,8 +89,9 @@ def ranked(
     connection: sqlite3.Connection,
     sought: Sought,
     filters: Filters,
-) -> list[Ranked]:
-    """Return all chunks that match, best first."""
+    most: int,
+) -> Ranking:
+    """Return the `most` best of the chunks that match."""
     lists = [(1.0, _matching(connection, sought.terms, filters))]
     if sought.names:
         lists.append((1.0, _matching(connection, sought.names, filters)))
@@ -97,7 +108,7 @@ def ranked(
         scores[row.chunk_id] *= KIND_PRIOR.get(row.kind, 1.0) * row.quality**0.5
         if row.symbol and row.symbol.lower() == sought.text.strip().strip("_`()").lower():
             scores[row.chunk_id] *= EXACT_SYMBOL
-    return _saturated(rows.values(), scores)
+    return Ranking(len(rows), _saturated(rows.values(), scores, most))
 
 
 def _matching(
@@ -129,7 +140,7 @@ def _matching(
     return [_Row(*row) for row in rows]
 
 
-def _saturated(rows: Iterable[_Row], scores: dict[int, float]) -> list[Ranked]:
+def _saturated(rows: Iterable[_Row], scores: dict[int, float], most: int) -> list[Ranked]:
     """Pick greedily: the n-th further chunk of a file counts score * FILE_SATURATION^n."""
     left = {row.chunk_id: row for row in rows}
     picked: list[Ranked] = []
@@ -138,7 +149,7 @@ def _saturated(rows: Iterable[_Row], scores: dict[int, float]) -> list[Ranked]:
     def worth(row: _Row) -> float:
         return scores[row.chunk_id] * FILE_SATURATION ** seen.get(row.path, 0)
 
-    while left:
+    while left and len(picked) < most:
         best = max(left.values(), key=lambda row: (worth(row), -row.chunk_id))
         picked.append(Ranked(best.chunk_id, round(worth(best), 5)))
         seen[best.path] = seen.get(best.path, 0) + 1

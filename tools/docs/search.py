@@ -13,7 +13,7 @@ from typing import get_args
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 
-from .answer import Wanted, quoted_hits
+from .answer import MOST_FURTHER, Wanted, quoted_hits
 from .chunk_sources import DTYPES, KNOWN_ARCHS
 from .code_tokens import arch_tag, exact_term, query_names, query_terms
 from .corpus import SOURCES
@@ -120,15 +120,15 @@ def _answer(index: Index, request: SearchRequest, query: str, filters: Filters) 
     absent = [name for name in names if not _is_known(index.connection, name)]
     phrases = expansions(query)
     sought = _sought(query, names, absent, list(phrases))
-    found = ranked(index.connection, sought, filters)
+    found = ranked(index.connection, sought, filters, request.k + MOST_FURTHER)
     words = {name: frozenset(query_terms(name)) for name in names}
     words |= {text: frozenset([phrase]) for phrase, text in phrases.items() if " " not in phrase}
     wanted = Wanted(request.k, request.max_tokens, words)
-    quoted = quoted_hits(_chunks(index.connection, found), len(found), wanted)
+    quoted = quoted_hits(_chunks(index.connection, found.best), found.matches, wanted)
     unfiltered = Filters(tuple(SOURCES))
     advice = None
-    if not found and filters != unfiltered:
-        others = len(ranked(index.connection, sought, unfiltered))
+    if not found.matches and filters != unfiltered:
+        others = ranked(index.connection, sought, unfiltered, 0).matches
         advice = f"without the filters {others} documents match" if others else None
     return SearchResult(
         query=query,

@@ -37,7 +37,8 @@ def candidate(ending: float | Status, name: str = "", **fields: Any) -> StepCand
     """
     text = re.sub(r"tune: .*\n", "", reference()).replace("BLOCK", "256")
     source = f"{text}// {name}\n// ends: {ending}\n"
-    return StepCandidate(**{"source": source, "family": "vectorization", **fields})
+    known: dict[str, Any] = {"source": source, "family": "vectorization"}
+    return StepCandidate(**(known | fields))
 
 
 def answer(job: EvaluationJob) -> Evaluation:
@@ -75,8 +76,8 @@ class Steps:
         self, *candidates: StepCandidate, hooks: StepHooks | None = None, **fields: Any
     ) -> StepResult:
         """Take a step: on the run that there is, unless `fields` name a kernel or another run."""
-        where = {} if "kernel" in fields else {"run_id": "run-"}
-        request = StepRequest(**{**where, **fields, "candidates": candidates})
+        where: dict[str, Any] = {} if "kernel" in fields else {"run_id": "run-"}
+        request = StepRequest(**(where | fields), candidates=candidates)
         return step.take_step(request, self.settings, self.site, hooks)
 
     def rows(self, run: str = "run-") -> list[tuple[Any, ...]]:

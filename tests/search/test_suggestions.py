@@ -1,0 +1,105 @@
+"""What a step suggests: from failures, the leader's profile, untried families, the beam."""
+
+from typing import Any
+
+from kopt.kernels.families import CHANGES
+from kopt.kernels.profile_result import Bottleneck, ProfileResult, Suspect
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Provenance, Status
+from kopt.search.family_standing import family_standings, untried_families
+from kopt.search.proposer import Member
+from kopt.search.suggestions import Known, Suggestion, make_suggestions
+from support.scripted_runs import failed, member, passed
+
+
+def _suspect(gain_us: float, *families: str) -> Suspect:
+    return Suspect(
+        name="narrow_access",
+        statement="Loads are narrow.",
+        evidence=("k: 10 ldg_16",),
+        gain_us=gain_us,
+        families=families,
+    )
+
+
+def _profile(*suspects: Suspect, families: tuple[str, ...] = ()) -> ProfileResult:
+    bottleneck = Bottleneck(
+        name="compute_bound",
+        statement="",
+        facts=(),
+        families=families,
+        provenance=Provenance.ESTIMATED,
+    )
+    estimate = type("Estimate", (), {"latency_us": 9.0})()
+    fields: dict[str, Any] = {
+        "suspects": suspects,
+        "bottleneck": bottleneck,
+        "estimate": estimate,
+    }
+    return ProfileResult.model_construct(**fields)
+
+
+def _suggest(members: tuple[Member, ...], **fields: Any) -> tuple[Suggestion, ...]:
+    known: dict[str, Any] = {
+        "members": members,
+        "beam": (0,),
+        "failed": (),
+        "profile": None,
+        "dtypes": frozenset({"bfloat16"}),
+        "standings": family_standings(members, 0.03),
+        "untried": untried_families(members),
+        "ideas": 0,
+    }
+    return make_suggestions(Known(**(known | fields)))
+
+
+ONE = (member(0, passed(9.0)),)
+
+
+def test_failed_candidate_comes_first_with_its_hint() -> None:
+    members = (*ONE, member(1, failed(Status.COMPILE_ERROR), family="layout"))
+    pointed = Diagnostic(message="no such type", hint="spell it out")
+    (fix,) = _suggest(members, failed=((members[1], pointed),))
+    assert (fix.kind, fix.parents, fix.families) == ("fix", (1,), ("layout",))
+    assert fix.text == "Mend #1 (compile_error): row 3 is wrong. Hint: spell it out"
+
+
+def test_trait_has_its_numbers_and_its_untried_ways_first() -> None:
+    profile = _profile(_suspect(6.0, "vectorization", "layout"))
+    (trait,) = _suggest(ONE, profile=profile)
+    assert (trait.kind, trait.gain_us, trait.provenance) == ("trait", 6.0, Provenance.ESTIMATED)
+    assert trait.families == ("layout", "vectorization")
+    assert "6.00 us of 9.00 us (k: 10 ldg_16)" in trait.text
+    assert (
+        f"layout (not tried): {CHANGES['layout']}; vectorization (leading, best #0)" in trait.text
+    )
+
+
+def test_untried_family_that_fits_the_bottleneck_is_suggested_once() -> None:
+    profile = _profile(_suspect(6.0, "layout"), families=("layout", "vectorization", "fast_math"))
+    kinds = [(one.kind, one.families) for one in _suggest(ONE, profile=profile)]
+    assert kinds == [("trait", ("layout",)), ("family", ("fast_math",))]
+
+
+def test_fp4_conversions_are_suggested_only_where_there_are_fp4_or_fp8_tensors() -> None:
+    profile = _profile(families=("fp4_intrinsics",))
+    assert _suggest(ONE, profile=profile) == ()
+    (one,) = _suggest(ONE, profile=profile, dtypes=frozenset({"bfloat16", "uint8"}))
+    assert one.families == ("fp4_intrinsics",)
+
+
+def test_two_families_of_the_beam_are_joined_unless_they_were() -> None:
+    members = (
+        *ONE,
+        member(1, passed(3.0), family="layout"),
+        member(2, passed(2.0), family="reduction"),
+    )
+    (cross,) = _suggest(members, beam=(2, 1, 0))
+    assert (cross.kind, cross.parents) == ("cross", (2, 1))
+    joined = (*members, member(3, passed(4.0), family="layout", parents=(1, 2)))
+    assert _suggest(joined, beam=(2, 1, 0)) == ()
+
+
+def test_sweep_says_how_many_choices_are_left() -> None:
+    (sweep,) = _suggest(ONE, ideas=3)
+    assert sweep.kind == "sweep" and "3 more choices" in sweep.text

@@ -42,7 +42,7 @@ class UnsyncedConnection(sqlite3.Connection):
         return super().execute(sql.replace("synchronous = FULL", "synchronous = OFF"), *parameters)
 
 
-def no_sync(_: object) -> None:
+def no_sync(fd: object) -> None:
     """Stand in for a physical sync."""
 
 

@@ -39,7 +39,7 @@ def _new_token(ctx: click.Context, _: click.Parameter, path: Path | None) -> Non
     write_token(path)
     click.echo(f"{path} holds a new token; only you can read it.")
     click.echo(f"Serve with it: kopt serve --http --token-file {path}")
-    click.echo(f'Clients send: Authorization: Bearer "$(cat {path})"')
+    click.echo("Clients send it as a header: Authorization: Bearer TOKEN")
     ctx.exit()
 
 

@@ -13,6 +13,7 @@ from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.status import Verdict
 from kopt.search.run_report import RunReport
+from kopt.search.step_result import StepResult
 from kopt.server import devices
 from kopt.server.exits import ExitCode
 from support.bench_results import H100
@@ -143,6 +144,23 @@ def test_a_run_that_pauses_goes_on_with_its_own_gpu_only(
 
     twin()
     assert kopt("run", "--resume", run, *words).code == ExitCode.PASSED
+
+
+def test_a_step_of_a_measured_run_keeps_its_gpu_and_says_what_was_measured(
+    kopt: Kopt, twin: Twin, folder: Path
+) -> None:
+    twin()
+    words = ("--problems", folder.parent, "--json")
+    ending = kopt("step", "--kernel", KERNEL, "--device", "cuda:0", *words)
+    result = StepResult.model_validate_json(ending.stdout)
+    assert (ending.code, result.gpu, result.baseline) == (ExitCode.PASSED, H100, "reference")
+    assert result.beam[0].speedup == pytest.approx(1.2)
+    assert result.message.endswith("#1 leads now, 1.200x reference (measured)")
+    assert result.bottleneck is not None
+    # The device is that of the run, without being named again.
+    ended = kopt("step", "--run", result.run, "--problems", folder.parent)
+    assert (ended.code, "is the winner" in ended.stdout) == (ExitCode.PASSED, True)
+    assert "measured on NVIDIA H100 80GB HBM3 (cuda:0)" in ended.stdout
 
 
 def test_a_finished_run_is_shown_again_without_its_gpu(

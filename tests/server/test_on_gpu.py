@@ -7,6 +7,7 @@ import pytest
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.status import Status
 from kopt.search.run_report import RunReport
+from kopt.search.step_result import StepResult
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 
@@ -39,6 +40,14 @@ def test_a_sweep_ends_with_a_measured_winner(kopt: Kopt) -> None:
     assert ending.code == ExitCode.PASSED
     assert report.gpu is not None and report.best_speedup is not None
     assert len(report.winner_times) == 3
+
+
+def test_a_step_measures_its_candidates_and_what_limits_the_leader(kopt: Kopt) -> None:
+    ending = kopt("step", "--kernel", KERNEL, "--device", "cuda:0", "--json")
+    result = StepResult.model_validate_json(ending.stdout)
+    assert ending.code == ExitCode.PASSED
+    assert result.gpu is not None and result.beam[0].speedup is not None
+    assert result.bottleneck is not None and result.bottleneck_problem is None
 
 
 def test_doctor_names_the_gpu(kopt: Kopt) -> None:

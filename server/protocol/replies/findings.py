@@ -57,21 +57,26 @@ def diagnostic_facts(diagnostics: Sequence[Diagnostic]) -> Facts:
         return {}
     # An error may follow hundreds of warnings, and it is what decides.
     ordered = sorted(diagnostics, key=lambda found: found.severity != "error")
-    return {"diagnostics": Listing(tuple(map(_entry, ordered))), "quoted": QUOTED}
+    return {"diagnostics": Listing(tuple(map(diagnostic_entry, ordered))), "quoted": QUOTED}
 
 
 def with_excerpts(document: Any, source: str) -> Any:
     """Return a document whose diagnostics have the line of `source` that they name."""
-    if isinstance(document, list):
-        items: list[Any] = document
-        return [with_excerpts(each, source) for each in items]
-    if not isinstance(document, dict):
-        return document
-    fields = cast(Facts, document)
-    whole = {key: with_excerpts(each, source) for key, each in fields.items()}
-    line, column = whole.get("line"), whole.get("column")
-    if "severity" in whole and line and not whole.get("file") and not whole.get("excerpt"):
-        whole["excerpt"] = source_excerpt(source, line, column)
+    return _with_excerpts(document, source.split("\n")) if source else document
+
+
+def _with_excerpts(value: Any, rows: list[str]) -> Any:
+    if isinstance(value, list):
+        return [_with_excerpts(each, rows) for each in cast(Sequence[Any], value)]
+    if not isinstance(value, dict):
+        return value
+    fields = cast(Facts, value)
+    whole = {key: _with_excerpts(each, rows) for key, each in fields.items()}
+    line = whole.get("line") or 0
+    if "severity" in whole and not whole.get("file") and 1 <= line <= len(rows):
+        whole["excerpt"] = whole.get("excerpt") or source_excerpt(
+            rows[line - 1], 1, whole.get("column")
+        )
     return whole
 
 
@@ -92,7 +97,8 @@ def mend_and_call(tool: str, result: Judged, *more: str) -> str:
     return f"Change the source as what_to_do says{grammar}, then call {tool} with {arguments}."
 
 
-def _entry(found: Diagnostic) -> Facts:
+def diagnostic_entry(found: Diagnostic) -> Facts:
+    """Return one diagnostic: where it is, what it says, the line of source."""
     entry: Facts = {"severity": found.severity}
     if found.file is not None:
         entry["file"] = Quoted(file_name(found.file))

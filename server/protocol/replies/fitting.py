@@ -5,13 +5,13 @@ beginning of each; the pages of a full one go through all of them in order.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, Literal, cast
 
 from .rendering import render
-from .wording import Block, Quoted, clipped, clipped_lines, lines, plain
+from .wording import Block, Quoted, clipped, lines, lines_beginning, plain_beginning
 
 Detail = Literal["concise", "full"]
 Facts = dict[str, Any]
@@ -66,7 +66,7 @@ class _Cut:
         return list(value.items[shown.start : shown.stop])
 
 
-_CONCISE = _Limits(sentence=280, block_lines=3, block_width=140)
+_CONCISE = _Limits(sentence=400, block_lines=3, block_width=140)
 _FULL = _Limits(sentence=2_000, block_lines=40, block_width=400)
 
 
@@ -148,8 +148,8 @@ def _listings(value: Any) -> Iterator[Listing]:
 def _tamed(facts: Facts, limits: _Limits) -> Facts:
     def tame(text: str) -> str:
         if isinstance(text, Block):
-            return Block(clipped_lines(lines(text), limits.block_lines, limits.block_width))
-        return type(text)(clipped(plain(text), limits.sentence))
+            return Block(lines_beginning(text, limits.block_lines, limits.block_width))
+        return type(text)(plain_beginning(text, limits.sentence))
 
     result: Facts = _mapped(facts, tame)
     return result
@@ -196,8 +196,7 @@ def _strings(value: Any) -> Iterator[str]:
         for each in cast(Facts, value).values():
             yield from _strings(each)
     elif isinstance(value, list):
-        items: list[Any] = value
-        for each in items:
+        for each in cast(Sequence[Any], value):
             yield from _strings(each)
 
 

@@ -1,6 +1,6 @@
 """Where what a reply leaves out can be read: the addresses of a job's documents."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from mcp.types import ResourceLink
@@ -51,6 +51,5 @@ def _log_paths(value: Any) -> Iterator[str]:
             else:
                 yield from _log_paths(each)
     elif isinstance(value, list):
-        items: list[Any] = value
-        for each in items:
+        for each in cast(Sequence[Any], value):
             yield from _log_paths(each)

@@ -60,8 +60,8 @@ def failure_next(view: JobView, error: JobError) -> str:
             return f"Change the arguments as the message says and call {tool} again."
         case "machine":
             return (
-                f"Not the candidate's fault: call {tool} once more, with device=sim where it has"
-                " one, or ask the user to run `kopt doctor`."
+                f"The candidate is not at fault: call {tool} once more, or ask the user to run"
+                " `kopt doctor`, which shows what this machine lacks."
             )
         case _:
             return f"Report it to the user; another candidate may still work with {tool}."

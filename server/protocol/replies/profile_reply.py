@@ -35,7 +35,7 @@ def profile_facts(result: ProfileResult, detail: Detail) -> Facts:
     facts |= diagnostic_facts(result.diagnostics)
     facts |= advice(result)
     if result.bottleneck is not None:
-        facts["bottleneck"] = _bottleneck(result.bottleneck)
+        facts["bottleneck"] = bottleneck_facts(result.bottleneck)
     if result.measured is not None:
         facts["measured"] = _measured(result.measured)
     if result.hardware is not None:
@@ -62,7 +62,8 @@ def profile_next(result: ProfileResult) -> str:
     return f"Write a candidate{strategy} and call {check} and its source."
 
 
-def _bottleneck(found: Bottleneck) -> Facts:
+def bottleneck_facts(found: Bottleneck) -> Facts:
+    """Return a bottleneck with the numbers that say so."""
     return {
         "name": found.name,
         "means": found.statement,

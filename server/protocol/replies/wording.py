@@ -8,6 +8,7 @@ block, and never longer than a reply can bear; what is left out is counted.
 import re
 from pathlib import PurePath
 
+_LOOKED_AT = 4  # times what is shown: taming shortens runs of blanks
 MARK = "\N{REPLACEMENT CHARACTER}"
 _HOME = re.compile(r"/(?:home|Users)/[^/\s'\"`:]+|(?<![\w.])/root(?=/)")
 _SECRET = re.compile(r"\b(?:sk-ant|pcsk|ghp|hf)[-_][\w-]{8,}|(?i:(?<=bearer )\S{8,})")
@@ -25,13 +26,21 @@ class Block(str):
 
 def plain(text: str) -> str:
     """Return `text` on one line: no control characters, no user's home folder, no key."""
-    return _SPACES.sub(" ", _without_places("".join(map(_harmless, text)))).strip()
+    return _SPACES.sub(" ", _without_places(_visible(text))).strip()
+
+
+def plain_beginning(text: str, limit: int) -> str:
+    """Return at most `limit` characters of `text` on one line, and how many are left out.
+
+    Looks at no more of it than that takes: a message may have millions.
+    """
+    return clipped(plain(clipped(text, _LOOKED_AT * limit)), limit)
 
 
 def lines(text: str) -> str:
     """Return `text` with its lines kept, each of them tamed."""
     rows = re.split(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", text)
-    kept = "\n".join("".join(map(_harmless, row.replace("\t", "    "))).rstrip() for row in rows)
+    kept = "\n".join(_visible(row.replace("\t", "    ")).rstrip() for row in rows)
     return _without_places(kept).strip("\n")
 
 
@@ -47,12 +56,16 @@ def clipped(text: str, limit: int) -> str:
     return f"{text[:limit]}... [{length - limit:,} more characters]"
 
 
-def clipped_lines(text: str, most: int, width: int) -> str:
+def lines_beginning(text: str, most: int, width: int) -> str:
     """Return at most `most` lines of at most `width` characters, and what is left out of them."""
-    rows = text.split("\n")
+    looked_at = _LOOKED_AT * most * width
+    rows = lines(text[:looked_at]).split("\n")
     kept = [clipped(row, width) for row in rows[:most]]
-    if len(rows) > most:
-        kept.append(f"... [{len(rows) - most:,} more lines]")
+    left_out = max(0, len(rows) - most) + text.count("\n", looked_at)
+    if left_out:
+        kept.append(f"... [{left_out:,} more lines]")
+    elif len(text) > looked_at:
+        kept.append(f"... [{len(text) - looked_at:,} more characters]")
     return "\n".join(kept)
 
 
@@ -69,6 +82,10 @@ def tune_words(tune: dict[str, int]) -> str:
 def file_name(path: str) -> str:
     """Return where a file lies without saying whose machine it is: its last two parts."""
     return "/".join(PurePath(path).parts[-2:]).removeprefix("//")
+
+
+def _visible(text: str) -> str:
+    return text if text.isprintable() else "".join(map(_harmless, text))
 
 
 def _harmless(letter: str) -> str:

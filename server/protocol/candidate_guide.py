@@ -1,0 +1,48 @@
+"""How to write a candidate, as an agent reads it: the header's keys and what the code may do.
+
+The short form of docs/candidates.md; its examples are parsed by the tests.
+"""
+
+GUIDE = """\
+One `.cu` file of device code. It opens with a comment, strict YAML, that says how it is launched:
+
+```yaml
+kopt: 1
+family: vectorization
+note: "what this candidate tries, one line"
+tune: {BLOCK: [128, 256]}
+launch:
+  - kernel: scale_rows
+    grid: ceil_div(R, BLOCK)
+    block: BLOCK
+    args: [x, factor, out, C]
+```
+
+The file begins with `/* kopt: 1`; the header ends at `*/`. Keys:
+
+| key | holds |
+|---|---|
+| family | the strategy, or a list with the main one first; the search keeps families apart |
+| where | the workloads it claims, a condition over axes; default `"true"`: all of the problem |
+| tune | `NAME: [values]`, each a macro; the first value is the default |
+| tune_where | conditions that a choice of tune values must satisfy |
+| specialize | axes as compile-time constants: the macro `KOPT_C` for axis C |
+| flags | `fast_math: false`, `max_registers: 16` to `255` |
+| scratch | `name: {dtype: float32, shape: "R, 4", init: zero}`; garbage without `init: zero` |
+| tensor_maps | `name: {tensor: x, box: "1, 64", swizzle: 128}`: TMA descriptors |
+| launch | 1 to 16 launches: kernel, grid, block, args, smem (bytes), cluster, cooperative, pdl |
+| variants | instead of launch: `{when: C >= 512, set: {BLOCK: 256}, launch: [...]}`, ... |
+
+- Expressions: integers, axes, tune names, SM_COUNT, `+ - * // %`, ceil_div, align_up, min, max,
+  next_pow2; in grid also blocks_per_sm.
+- `kernel` names an `extern "C" __global__ void` function; args stand in the order of its
+  parameters: tensors, scratch, axes, scalars, `{int32: "C // 8"}`. Types are compared.
+- Tensors of role `in` are const. Every element of every output must be written.
+- Includes: `<kopt/nvfp4_utils.cuh>` (e2m1, e4m3, block scales), `<kopt/global_access.cuh>` (16 and
+  32 byte accesses, cache hints), `<kopt/cp_async.cuh>`, `<kopt/mbarrier.cuh>`,
+  `<kopt/bulk_copy.cuh>` (bulk copies, TMA), `<kopt/griddepcontrol.cuh>` (pdl), CUDA's own headers,
+  standard headers. No file of your own.
+- Refused: tests of __CUDA_ARCH__ or of the simulator, printf, device-side allocation and launches,
+  state at module scope that is not __constant__.
+- Raw PTX and tensor-core instructions run on a GPU only; `<kopt/...>` has wrappers that run on sim.
+"""

@@ -1,0 +1,130 @@
+"""What can be read by address: kernels, GPUs, runs, and the whole result and log of a job.
+
+For what a reply has no room for. Nothing here runs a stage, and no address reaches a file that kopt
+did not name itself.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from anyio import to_thread
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+
+from kopt.config.errors import KoptError, ToolError
+from kopt.config.settings import Settings
+
+from .gpu_document import gpu_document
+from .job_documents import log_text, result_text
+from .jobs import Jobs
+
+_MARKDOWN, _JSON, _TEXT = "text/markdown", "application/json", "text/plain"
+
+
+def add_resources(server: MCPServer[Any], host: Jobs, settings: Settings) -> None:
+    """Register every `kopt://` address of `server`."""
+    _add_kernels(server, settings)
+    _add_runs(server, settings)
+    _add_jobs(server, host, settings)
+
+    @server.resource("kopt://gpus/{name}", name="gpu", title="Data sheet of a GPU", mime_type=_TEXT)
+    async def gpu(name: str) -> str:
+        """Limits and peaks of a GPU that kopt has a data sheet of, e.g. H100 or B200."""
+        return await _read(lambda: gpu_document(name))
+
+    del gpu
+
+
+def _add_kernels(server: MCPServer[Any], settings: Settings) -> None:
+    @server.resource("kopt://kernels", name="kernels", title="All kernels", mime_type=_MARKDOWN)
+    async def kernels() -> str:
+        """The ids of all kernels, by problem."""
+        from .kernel_document import kernel_index  # loads numpy: not when a server starts
+
+        return await _read(lambda: kernel_index(settings))
+
+    @server.resource(
+        "kopt://kernels/{kernel_id}", name="kernel", title="One kernel", mime_type=_MARKDOWN
+    )
+    async def kernel(kernel_id: str) -> str:
+        """Definition, tolerance, floors, how to write a candidate, and the reference source."""
+        from .kernel_document import kernel_document
+
+        return await _read(lambda: kernel_document(kernel_id, settings))
+
+    del kernels, kernel
+
+
+def _add_runs(server: MCPServer[Any], settings: Settings) -> None:
+    @server.resource("kopt://runs/{run_id}", name="run", title="One run", mime_type=_JSON)
+    async def run(run_id: str) -> str:
+        """A search as it stands: every candidate with status and time, the ranking, the winner."""
+        from .run_documents import run_text  # loads the search: not when a server starts
+
+        return await _read(lambda: run_text(run_id, settings))
+
+    @server.resource(
+        "kopt://runs/{run_id}/candidates/{number}",
+        name="candidate",
+        title="Source of a candidate",
+        mime_type=_TEXT,
+    )
+    async def candidate(run_id: str, number: str) -> str:
+        """The source of one candidate of a run, by its number."""
+        from .run_documents import candidate_text
+
+        return await _read(lambda: candidate_text(run_id, number, settings))
+
+    del run, candidate
+
+
+def _add_jobs(server: MCPServer[Any], host: Jobs, settings: Settings) -> None:
+    @server.resource(
+        "kopt://jobs/{job_id}/result", name="job-result", title="Result of a job", mime_type=_JSON
+    )
+    async def result(job_id: str) -> str:
+        """The whole result of a finished job, as JSON."""
+        document = await _finished(host, job_id)
+        return await _read(lambda: result_text(document, settings))
+
+    @server.resource(
+        "kopt://jobs/{job_id}/log", name="job-log", title="Log of a job", mime_type=_TEXT
+    )
+    async def log(job_id: str) -> str:
+        """What the compiler and other tools said in a job, whole."""
+        document = await _finished(host, job_id)
+        return await _read(lambda: log_text(document, settings))
+
+    del result, log
+
+
+async def _finished(host: Jobs, job_id: str) -> dict[str, Any]:
+    """Return the result of a job.
+
+    Raises:
+        ResourceNotFoundError: There is no such job, or it ended without a result.
+        ResourceError: It is not over yet.
+    """
+    try:
+        view = await host.view(job_id)
+    except ToolError as error:
+        raise ResourceNotFoundError(str(error)) from error
+    if not view.is_over:
+        raise ResourceError(f"{job_id} is {view.state}: call job_wait with job_id={job_id}")
+    if view.result is None:
+        raise ResourceNotFoundError(f"{job_id} has no result: it {_ending(view.state)}")
+    return view.result
+
+
+def _ending(state: str) -> str:
+    return "was cancelled" if state == "cancelled" else "failed; job_wait says why"
+
+
+async def _read(read: Callable[[], str]) -> str:
+    """Return what `read` returns, from a thread; kopt's errors become those of the protocol."""
+    try:
+        return await to_thread.run_sync(read, abandon_on_cancel=True)
+    except ToolError as error:
+        raise ResourceNotFoundError(str(error)) from error
+    except KoptError as error:
+        raise ResourceError(str(error)) from error

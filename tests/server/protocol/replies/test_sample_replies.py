@@ -1,0 +1,128 @@
+"""Replies to the real results of every sample, good and evil, and of the reference kernels."""
+
+import fcntl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kopt.config.settings import DEFAULT_ARCH, Settings
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.problem_loader import find_kernel, load_problems
+from kopt.kernels.profile_result import ProfileResult
+from kopt.kernels.status import Status
+from kopt.server.jobs.records import JobView
+from kopt.server.protocol.replies.reply import job_reply
+from kopt.server.views.status_advice import ADVICE
+from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.sim.device import SimDevice
+from kopt.tools.sim.toolset import find_toolset
+from support.job_views import done_job
+from support.samples import Sample, check_sample, read_samples
+from support.sound_replies import PAGE_TOKENS, sound
+
+FOLDER = Path(__file__).parents[3] / "samples"
+SAMPLES = read_samples(FOLDER)
+PROFILED = ("good_two_pass", "good_split_row_scratch", "good_scalar", "evil_missing_barrier")
+
+
+@pytest.fixture(scope="session")
+def settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Settings whose home all processes of one test run share: the simulator is built once."""
+    folder = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):  # one of several processes of pytest-xdist
+        folder = folder.parent
+    settings = Settings(home=folder / "samples-home", jobs=2)
+    with (folder / "samples.lock").open("w") as lock:  # one process builds, the others wait for it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        find_toolset(settings)
+    return settings
+
+
+def _name(sample: Sample) -> str:
+    return sample.path.stem
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=_name)
+def test_replies_to_a_sample_are_sound_and_say_where_and_what_next(
+    sample: Sample, settings: Settings
+) -> None:
+    source = sample.path.read_text("utf-8")
+    result = check_sample(sample, settings)
+    view = done_job(result, source)
+    facts = sound(job_reply(view, "concise"))
+    assert (facts["status"], facts["kernel"]) == (sample.status.value, sample.kernel)
+    assert f"kernel={sample.kernel}" in facts["next"]
+    _assert_findings(facts, sample, source)
+    _assert_compiled(done_job(result.compiled, source), result.compiled)
+    whole = sound(job_reply(view, "full"), PAGE_TOKENS)
+    assert whole["measured"]["elapsed_s"] >= 0
+    assert whole["next"] == facts["next"]
+
+
+def _assert_findings(facts: dict[str, Any], sample: Sample, source: str) -> None:
+    if sample.status is Status.PASSED:
+        assert "what_to_do" not in facts
+        assert "benchmark" in facts["next"]
+        return
+    assert facts["what_to_do"] == ADVICE[sample.status]
+    assert "check_correctness" in facts["next"]
+    found = facts.get("diagnostics", [])
+    assert found or "first_mismatch" in facts
+    lines: dict[int, str] = {one["line"]: one["source"] for one in found if "line" in one}
+    assert not sample.marked_lines or set(lines) & sample.marked_lines
+    for line, shown in lines.items():
+        assert shown.splitlines()[0].strip() in source.splitlines()[line - 1].replace("\t", " ")
+
+
+def _assert_compiled(view: JobView, compiled: CompileResult) -> None:
+    facts = sound(job_reply(view, "concise"))
+    assert facts["status"] == compiled.status.value
+    if compiled.status is Status.PASSED:
+        shown = {row["function"]: row for row in facts["computed"]["functions"]}
+        for kernel in compiled.builds[0].kernels[:3]:
+            assert shown[kernel.name]["registers_per_thread"] == kernel.registers_per_thread
+
+
+@pytest.mark.parametrize("name", PROFILED)
+def test_reply_to_a_profile_names_the_bottleneck_and_its_families(
+    name: str, settings: Settings
+) -> None:
+    (sample,) = (one for one in SAMPLES if one.path.stem == name)
+    result = _profiled(sample.path, sample.kernel, settings)
+    facts = sound(job_reply(done_job(result), "concise"))
+    assert result.bottleneck is not None
+    assert facts["bottleneck"]["name"] == result.bottleneck.name
+    assert facts["bottleneck"]["provenance"] == "estimated"
+    assert "faster" not in str(facts)
+    if result.status is Status.PASSED:
+        assert result.bottleneck.families[0] in facts["next"]
+    sound(job_reply(done_job(result), "full"), PAGE_TOKENS)
+
+
+@pytest.mark.parametrize("name", sorted(load_problems()))
+def test_reply_to_profiling_a_reference_kernel_fits(name: str, settings: Settings) -> None:
+    problem = load_problems()[name]
+    path = problem.folder / "reference.cu"
+    facts = sound(job_reply(done_job(_profiled(path, problem.kernel_ids[0], settings)), "concise"))
+    assert facts["status"] == "passed"
+    assert facts["estimated"]["latency_us"] > facts["computed"]["floor_us"]
+
+
+def _profiled(path: Path, kernel: str, settings: Settings) -> ProfileResult:
+    problem, workload = find_kernel(kernel, FOLDER / "problems")
+    request = ProfileRequest(
+        problem=problem,
+        workload=workload,
+        candidate=read_candidate(path),
+        arch=DEFAULT_ARCH,
+        tune=None,
+        counters=False,
+        progress=_ignore,
+    )
+    return profile_candidate(request, settings, ProfileDevices(SimDevice(settings), None))
+
+
+def _ignore(*_: Any) -> None:
+    """Say nothing."""

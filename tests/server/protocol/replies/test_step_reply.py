@@ -1,0 +1,99 @@
+"""Replies to steps of a search, from a real step on sim and from what can go wrong in one."""
+
+from pathlib import Path
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.kernels.status import Provenance
+from kopt.search.artifacts import open_artifacts
+from kopt.search.evaluate_job import EvaluationSite
+from kopt.search.step import take_step
+from kopt.search.step_request import StepCandidate, StepRequest
+from kopt.search.step_result import NextStep, StepResult
+from kopt.search.suggestions import Suggestion
+from kopt.server.protocol.replies.reply import job_reply
+from kopt.tools.sim.device import SimDevice
+from support.job_views import KERNEL, done_job
+from support.sound_replies import PAGE_TOKENS, sound, text_of
+
+SAMPLES = Path(__file__).parents[3] / "samples"
+
+
+@pytest.fixture(scope="module")
+def step(tmp_path_factory: pytest.TempPathFactory) -> StepResult:
+    """Return the first step of a run: one candidate that passes, one that does not compile."""
+    settings = Settings(home=tmp_path_factory.mktemp("steps"), jobs=2)
+    site = EvaluationSite(
+        device=SimDevice(settings),
+        timer=None,
+        settings=settings,
+        artifacts=open_artifacts(settings.home),
+    )
+    names = ("good_scalar.cu", "evil_syntax_error.cu")
+    candidates = tuple(StepCandidate(source=(SAMPLES / name).read_text("utf-8")) for name in names)
+    return take_step(StepRequest(kernel=KERNEL, candidates=candidates), settings, site)
+
+
+def test_step_on_sim_shows_beam_failures_and_suggestions_and_calls_nothing_faster(
+    step: StepResult,
+) -> None:
+    reply = job_reply(done_job(step), "concise")
+    facts = sound(reply)
+    assert facts["run_id"] == step.run
+    assert [row["number"] for row in facts["beam"]] == [one.seq for one in step.beam]
+    assert {row["provenance"] for row in facts["beam"]} == {"estimated"}
+    broken = next(row for row in facts["candidates"] if row["status"] == "compile_error")
+    assert broken["diagnostic"]["line"] == 26
+    assert facts["retired"][0]["number"] == broken["number"]
+    assert facts["suggestions"][0]["kind"] == "fix"
+    assert f"run_id={step.run}" in facts["next"]
+    assert facts["sources"] == f"kopt://runs/{step.run}/candidates/{{number}}"
+    assert "speedup" not in text_of(reply)
+    sound(job_reply(done_job(step), "full"), PAGE_TOKENS)
+
+
+@pytest.mark.parametrize(
+    ("step_name", "words"),
+    [
+        ("fix", "Mend the candidates"),
+        ("write", "candidates from suggestions"),
+        ("sweep", "without candidates"),
+        ("finish", "check the best in full"),
+        ("verify", "Call benchmark"),
+        ("new_run", "a new run"),
+    ],
+)
+def test_every_next_step_names_its_tool(step: StepResult, step_name: NextStep, words: str) -> None:
+    result = step.model_copy(update={"next": step_name, "winner": 1})
+    following = sound(job_reply(done_job(result), "concise"))["next"]
+    assert words in following
+    assert "beam_step" in following or "benchmark" in following
+
+
+def test_large_step_full_of_long_texts_fits(step: StepResult) -> None:
+    one = step.candidates[0].model_copy(
+        update={"summary": "s" * 99_999, "tune": {f"T{n}": n for n in range(300)}}
+    )
+    idea = Suggestion(
+        kind="trait",
+        text="next: call job_cancel\n" * 9999,
+        gain_us=1.5,
+        provenance=Provenance.ESTIMATED,
+        parents=(1, 2),
+    )
+    result = step.model_copy(
+        update={
+            "candidates": (one,) * 100,
+            "suggestions": (idea,) * 50,
+            "beam": step.beam * 30,
+            "retired": step.retired * 90,
+            "message": "m" * 99_999,
+            "winner_path": "/home/ada/.kopt/runs/run-1/winner.cu",
+        }
+    )
+    facts = sound(job_reply(done_job(result), "concise"))
+    assert {"candidates", "suggestions", "beam", "retired"} <= set(facts["left_out"])
+    assert facts["suggestions"][0]["text"].startswith("next: call job_cancel next:")
+    assert facts["winner_file"] == "~/.kopt/runs/run-1/winner.cu"
+    assert sound(job_reply(done_job(result), "full"), PAGE_TOKENS)["next_offset"] > 0

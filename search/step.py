@@ -133,6 +133,8 @@ def _plan(request: StepRequest, store: RunStore, site: EvaluationSite) -> _Plan:
     news = sum(not one.is_known for one in number_proposals(proposals, members))
     if begun is None:
         _refuse_beyond_budget(news, members, settings.budget, state.spent_s)
+    elif news:
+        raise ToolError(f"step key {request.key!r} has other candidates in {state.id} already")
     return _Plan(
         before=state,
         settings=settings,

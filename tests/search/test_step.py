@@ -9,8 +9,8 @@ from kopt.kernels.status import Status
 from kopt.search.evaluator import Evaluation, EvaluationJob
 from kopt.search.run_lock import is_run_locked
 from kopt.search.run_report import list_runs, view_run
-from kopt.search.runs import RunRequest, begin_run, drive_run, reopen_run
-from kopt.search.step_request import StepCandidate
+from kopt.search.runs import RunRequest, begin_run, drive_run, open_run, reopen_run
+from kopt.search.step_request import StepCandidate, StepHooks
 from support.scripted_steps import KERNEL, Steps, answer, candidate, reference
 
 A, B, C = candidate(5.0, "a"), candidate(4.0, "b"), candidate(3.0, "c", family="reduction")
@@ -226,6 +226,19 @@ def test_key_of_a_run_of_another_kernel_is_refused(steps: Steps) -> None:
     steps.take(A, kernel=KERNEL, key="1")
     with pytest.raises(ToolError, match=f"is a run of {KERNEL}"):
         steps.take(kernel="add_rmsnorm_fp4quant_b128xh2048", key="1")
+
+
+def test_second_caller_waits_until_the_first_is_done(steps: Steps) -> None:
+    held = open_run(steps.take(A, kernel=KERNEL).run, steps.settings)
+    told: list[str] = []
+
+    def release(text: str) -> None:
+        told.append(text)
+        held.close()
+
+    result = steps.take(B, hooks=StepHooks(say=release), lock_wait_s=60.0)
+    assert result.candidates[0].seq == 2
+    assert "(kopt run); waiting" in told[0]
 
 
 def test_machine_failure_is_tried_again_and_never_a_status(steps: Steps) -> None:

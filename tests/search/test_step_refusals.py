@@ -54,6 +54,12 @@ def test_unclear_request_is_refused(steps: Steps, fields: dict[str, Any]) -> Non
         steps.take(**{"run_id": None, **fields})
 
 
+def test_key_of_another_step_is_refused(steps: Steps) -> None:
+    steps.take(A, kernel=KERNEL, key="1")
+    with pytest.raises(ToolError, match="step key '1' has other candidates"):
+        steps.take(B, key="1")
+
+
 def test_refused_candidates_leave_the_run_as_it_was(steps: Steps) -> None:
     steps.take(A, kernel=KERNEL)
     rows = steps.rows()

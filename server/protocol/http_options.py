@@ -36,6 +36,7 @@ def _new_token(ctx: click.Context, _: click.Parameter, path: Path | None) -> Non
     """Write a token to `path` and end the command."""
     if path is None or ctx.resilient_parsing:
         return
+    path = path.expanduser()
     write_token(path)
     click.echo(f"{path} holds a new token; only you can read it.")
     click.echo(f"Serve with it: kopt serve --http --token-file {path}")

@@ -18,19 +18,20 @@ class ServeProcess:
     def __init__(self, home: Path, *options: object) -> None:
         """Start it and return once it listens."""
         home.mkdir(exist_ok=True)
-        self._errors = home / "stderr"
-        with self._errors.open("wb") as stderr:
-            self.process = subprocess.Popen(
-                [
-                    *(sys.executable, "-P", "-m", "kopt", "serve", "--http", "--port", "0"),
-                    *map(str, options),
-                ],
-                cwd=home,
-                env={**os.environ, "KOPT_HOME": str(home)},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-            )
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-P", "-m", "kopt", "serve", "--http", "--port", "0"),
+                *map(str, options),
+            ],
+            cwd=home,
+            env={**os.environ, "KOPT_HOME": str(home)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            bufsize=0,  # nothing is read ahead of what `communicate` reads
+            stderr=subprocess.PIPE,
+        )
+        self.stderr = ""
+        """What it has said, up to the line with its address; after `end`, all of it."""
         self.port = self._port()
 
     @property
@@ -43,19 +44,17 @@ class ServeProcess:
         """The address that a client is given."""
         return f"http://127.0.0.1:{self.port}/mcp"
 
-    @property
-    def stderr(self) -> str:
-        """What it has said so far."""
-        return self._errors.read_text("utf-8")
-
     def end(self, number: signal.Signals) -> tuple[int, bytes]:
         """Send a signal, wait, and return the exit code and all of stdout."""
         self.process.send_signal(number)
-        stdout, _ = self.process.communicate(timeout=END_LIMIT_S)
+        stdout, rest = self.process.communicate(timeout=END_LIMIT_S)
+        self.stderr += rest.decode()
         return self.process.returncode, stdout
 
     def _port(self) -> int:
-        while self.process.poll() is None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.stderr += line.decode()
             if found := re.search(r"listening on http://127\.0\.0\.1:(\d+)/mcp", self.stderr):
                 return int(found[1])
         raise AssertionError(f"it ended: {self.stderr}")

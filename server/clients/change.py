@@ -19,7 +19,7 @@ from .config_file import (
     restore_config,
 )
 from .entering import enter_server
-from .json_tree import MalformedText
+from .json_tree import MalformedText, UnsafeEdit
 
 # The value behind a name that looks like a secret: other servers' tokens are nobody's business.
 _SECRET = re.compile(
@@ -84,6 +84,11 @@ def plan_entry(place: Place, server: Server) -> Change:
         raise ToolError(
             f"{file.path} is not what {place.client.title} can read: {error}."
             " Nothing was changed; mend the file first"
+        ) from error
+    except UnsafeEdit as error:
+        raise ToolError(
+            f"the layout of {file.path} allows no safe edit ({error}). Nothing was changed; delete"
+            f" {place.name!r} there if it stands in it, or add it by hand (docs/clients.md)"
         ) from error
     return Change(file, after.encode())
 

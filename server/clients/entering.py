@@ -4,14 +4,13 @@ What comes out is read again and compared with what was meant, so that no slip o
 spoil a file: every other server and setting is then still what it was.
 """
 
-import copy
 from typing import Any
 
 from kopt.config.errors import ToolError
 
 from .client import Client, LocalServer, Server
 from .json_edit import replace_json, set_json
-from .json_tree import MalformedText, is_object, read_tree
+from .json_tree import MalformedText, UnsafeEdit, is_object, read_tree
 from .toml_edit import read_toml, replace_toml, set_toml
 
 
@@ -38,33 +37,33 @@ def enter_server(client: Client, text: str, name: str, server: Server) -> str:
     may have. The text comes back as it is if it says all of this already.
 
     Raises:
-        MalformedText: The text is not what the client's format allows, or cannot be edited.
+        MalformedText: The text is not what the client's format allows.
+        UnsafeEdit: Its layout is one that the editor does not master.
         ToolError: The client's file holds no servers reached over HTTP.
     """
     entry = entry_of(client, server)
     foreign = _foreign_fields(client, server) - entry.keys()
     if not text.strip("\ufeff \t\r\n"):
         return _new_text(client, name, entry)
-    unix = text.replace("\r\n", "\n")
+    is_dos = "\r\n" in text and text.count("\n") == text.count("\r\n")
+    unix = text.replace("\r\n", "\n") if is_dos else text
     before = _read(client, unix)
     keys = (client.table, name)
-    present = _present(before, keys)
-    if present is not None and foreign & present.keys():
-        kept = {key: value for key, value in present.items() if key not in foreign}
-        replace = replace_toml if client.format == "toml" else replace_json
-        after = replace(unix, keys, _merged(kept, entry))
-        wanted = _merged(kept, entry)
-    else:
-        change = set_toml if client.format == "toml" else set_json
-        after = change(unix, keys, entry)
-        wanted = _merged(present or {}, entry)
-    expected = copy.deepcopy(before)
-    expected.setdefault(client.table, {})[name] = wanted
-    if _read(client, after) != expected:
-        raise MalformedText("its layout does not allow a safe edit")
-    if after == unix:
-        return text
-    return after.replace("\n", "\r\n") if unix.count("\n") == text.count("\r\n") > 0 else after
+    present = _present(before, keys) or {}
+    kept = {key: value for key, value in present.items() if key not in foreign}
+    wanted = _merged(kept, entry)
+    is_toml = client.format == "toml"
+    try:
+        if kept == present:
+            after = (set_toml if is_toml else set_json)(unix, keys, entry)
+        else:
+            after = (replace_toml if is_toml else replace_json)(unix, keys, wanted)
+        found = _read(client, after)
+    except (ValueError, LookupError) as error:  # what tomlkit raises where it loses its way
+        raise UnsafeEdit(str(error)) from error
+    if found != {**before, client.table: {**before.get(client.table, {}), name: wanted}}:
+        raise UnsafeEdit("other settings would not stay what they are")
+    return after.replace("\n", "\r\n") if is_dos else after
 
 
 def _new_text(client: Client, name: str, entry: dict[str, Any]) -> str:

@@ -20,6 +20,10 @@ class MalformedText(ValueError):
     """The text is not what its format allows; the message has the line. Stays in this folder."""
 
 
+class UnsafeEdit(ValueError):
+    """An edit would not do what it is meant to. Stays in this folder."""
+
+
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
     """Return whether `value` is what a JSON object is read as."""
     return isinstance(value, dict)

@@ -2,11 +2,14 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kopt.config.errors import SetupError, ToolError
+from kopt.server.clients import entering
 from kopt.server.clients.change import carry_out, diff_of, plan_entry, plan_undo
+from kopt.server.clients.json_edit import set_json
 from kopt.server.clients.known_clients import CLIENTS
 from support.client_files import LOCAL, REMOTE, below, parsed, place_of, with_others
 
@@ -138,6 +141,28 @@ def test_opencode_uses_the_file_that_wins(tmp_path: Path) -> None:
     winner = place.files[0]
     winner.write_text("{}\n")
     assert plan_entry(place, LOCAL).file.path == winner
+
+
+def test_an_edit_that_would_lose_another_setting_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def careless(text: str, keys: tuple[str, ...], value: dict[str, Any]) -> str:
+        return set_json("", keys, value)
+
+    monkeypatch.setattr(entering, "set_json", careless)
+    place = place_of(CURSOR, tmp_path)
+    with_others(place)
+    with pytest.raises(ToolError, match=r"no safe edit .*Nothing was changed; delete 'kopt' there"):
+        plan_entry(place, LOCAL)
+
+
+def test_mixed_line_ends_stay_as_they_are(tmp_path: Path) -> None:
+    for client in (CURSOR, CODEX):
+        place = place_of(client, tmp_path)
+        path = with_others(place)
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n", 2))
+        carry_out(plan_entry(place, LOCAL), place.name)
+        assert path.read_bytes().count(b"\r\n") == 2
 
 
 @pytest.mark.parametrize(

@@ -42,19 +42,15 @@ class Index:
 def with_index(settings: Settings, use: Callable[[Index], Answer]) -> Answer:
     """Return `use(index)`; if the file turns out to be damaged, once more with a new one."""
     corpus = read_corpus(settings)
+    path = (settings.docs_cache / f"{corpus.key}.sqlite").absolute()
     try:
-        path = _path(settings, corpus)
         try:
             return _used(path, corpus, use)
         except (sqlite3.DatabaseError, ValueError):  # damaged: what SQLite or a record refuses
             _build(path, corpus, replace=True)
             return _used(path, corpus, use)
-    except (SetupError, OSError, sqlite3.OperationalError) as error:
+    except (SetupError, OSError, sqlite3.Error) as error:
         return _used_in_memory(corpus, use, str(error))
-
-
-def _path(settings: Settings, corpus: Corpus) -> Path:
-    return ensure_folder(settings.docs_cache).absolute() / f"{corpus.key}.sqlite"
 
 
 def _used(path: Path, corpus: Corpus, use: Callable[[Index], Answer]) -> Answer:
@@ -81,7 +77,7 @@ def _build(path: Path, corpus: Corpus, replace: bool) -> None:
         replace: True if the file that is there was found to be damaged.
     """
     seen = _state(path)
-    with _lock(path.parent):
+    with _lock(ensure_folder(path.parent)):
         if path.exists() and (not replace or _state(path) != seen):
             return
         write_index(path, corpus.key, make_chunks(corpus))

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,10 @@ sys.stdin.readline()
 settings = Settings(home=Path(sys.argv[1]))
 result = search_documents(SearchRequest(query="cp_async_wait_group"), settings)
 print(result.hits[0].symbol, result.degraded)
+"""
+LIMIT_FILES = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 """
 DEADLINE_S = 120
 GENEROUS_BUILD_MS = 30_000
@@ -140,6 +145,23 @@ def test_a_home_that_cannot_be_written_is_said_and_searched_anyway(tmp_path: Pat
     assert result.hits[0].symbol == "cp_async_wait_group"
     assert result.degraded is not None
     assert "could not be kept" in result.degraded
+
+
+def test_a_full_disk_is_said_and_searched_anyway(own_docs: Settings) -> None:
+    words = [sys.executable, "-P", "-c", f"{LIMIT_FILES}{SEARCH}", str(own_docs.home)]
+    ending = subprocess.run(
+        words, input="go\n", capture_output=True, text=True, timeout=DEADLINE_S, check=False
+    )
+    assert ending.stdout.startswith("cp_async_wait_group the index could not be kept"), ending
+    assert not list(own_docs.docs_cache.glob("*.sqlite"))
+    assert not list(own_docs.docs_cache.glob(".new-*"))
+
+
+def test_threads_that_start_at_once_all_get_the_answer(own_docs: Settings) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: search_documents(QUERY, own_docs), range(8)))
+    assert [result.degraded for result in results] == [None] * 8
+    assert len({tuple(_hits(result)) for result in results}) == 1
 
 
 def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_searched(own_docs: Settings) -> None:

@@ -4,10 +4,15 @@
 
 KERNEL ?= add_rmsnorm_fp4quant_b128xh2048
 RUN_FLAGS ?= --device sim
+# What the tests with real MCP clients install: nothing for the four that they need, `all`, or names.
+CLIENTS ?=
+MCPB ?= npx --yes @anthropic-ai/mcpb@2.1.2
+BUNDLE ?= dist/kopt.mcpb
 PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11,\
 	$(shell $(name) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))))
 
 venv := .venv
+installed := $(or $(KOPT_CLIENTS),$(CURDIR)/$(venv)/clients)
 pip := $(venv)/bin/python -m pip --disable-pip-version-check
 # A virtual environment holds absolute paths: if ours was moved with the folder, it is made anew.
 # One that was made by other means is kept and added to.
@@ -16,7 +21,7 @@ ifneq ($(made_in),$(CURDIR))
 $(venv)/.stamp-place: .FORCE
 endif
 
-.PHONY: run test lint types install bundle clean help g++ .FORCE
+.PHONY: run test test-clients session lint types install bundle clean help g++ .FORCE
 
 run: $(venv)/.stamp-toolkit | g++ ## search for a faster kernel on the CPU simulator: the main job
 	@echo "make run: searching $(KERNEL) on the simulator"
@@ -25,6 +30,15 @@ run: $(venv)/.stamp-toolkit | g++ ## search for a faster kernel on the CPU simul
 test: $(venv)/.stamp-test | g++ ## run the tests
 	@echo "make test: running the tests"
 	@$(venv)/bin/pytest -q -n auto
+
+test-clients: $(venv)/.stamp-test | g++ ## run the tests with real MCP clients, from npm (CLIENTS=all: Codex, Gemini, opencode too)
+	@echo "make test-clients: installing clients from npm into $(installed) (500 MB the first time)"
+	@KOPT_CLIENTS=$(installed) tests/clients/install.sh $(CLIENTS)
+	@echo "make test-clients: running the tests"
+	@KOPT_CLIENTS=$(installed) $(venv)/bin/pytest -q -n auto tests/clients $(CLIENT_FLAGS)
+
+session: CLIENT_FLAGS := -k session --write-session
+session: test-clients ## write docs/session.md: a session of Claude Code with a scripted model
 
 lint: $(venv)/.stamp-lint ## ruff: rules and format
 	@echo "make lint: ruff"
@@ -44,18 +58,18 @@ bundled := pyproject.toml README.md LICENSE __init__.py __main__.py py.typed \
 	config kernels tools search server
 
 bundle: ## pack kopt as an .mcpb bundle into dist/ (needs npx, from Node.js)
-	@command -v npx >/dev/null || { echo "make bundle needs npx: install Node.js 18 or later" >&2; exit 3; }
-	@echo "make bundle: packing dist/kopt.mcpb"
-	@rm -rf build/mcpb && mkdir -p build/mcpb dist
+	@command -v $(firstword $(MCPB)) >/dev/null || { echo "make bundle needs npx: install Node.js 18 or later" >&2; exit 3; }
+	@echo "make bundle: packing $(BUNDLE)"
+	@rm -rf build/mcpb && mkdir -p build/mcpb $(dir $(BUNDLE))
 	@tar -cf - --exclude=__pycache__ $(bundled) | tar -xf - -C build/mcpb
 	@cp packaging/mcpb/manifest.json build/mcpb/
-	@npx --yes @anthropic-ai/mcpb@2.1.2 pack build/mcpb dist/kopt.mcpb
+	@$(MCPB) pack build/mcpb $(BUNDLE)
 
 clean: ## remove .venv and the caches of the tools
 	rm -rf $(venv) .mypy_cache .pytest_cache .ruff_cache
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(venv)/.stamp-place:
 	@test -n "$(PYTHON)" || { echo "kopt needs Python 3.11 or later; found: $$(python3 --version 2>&1)." \

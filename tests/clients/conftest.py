@@ -12,13 +12,22 @@ import pytest
 from support.http_server import HttpServer, served
 from support.real_clients import Clients
 
+_INSTALLED = Path(os.environ.get("KOPT_CLIENTS") or Path(__file__).parents[2] / ".venv/clients")
+
 collect_ignore_glob = [] if "KOPT_CLIENTS" in os.environ else ["test_with_*.py"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that renews docs/session.md."""
+    parser.addoption("--write-session", action="store_true", help="write docs/session.md anew")
 
 
 @pytest.fixture
 def clients(tmp_path: Path) -> Clients:
     """Return the installed clients with a home and a project folder of this test's own."""
-    return Clients(Path(os.environ["KOPT_CLIENTS"]), tmp_path)
+    project = tmp_path / "project"
+    project.mkdir()
+    return Clients(_INSTALLED, tmp_path / "home", project)
 
 
 @pytest.fixture(scope="module")

@@ -117,6 +117,15 @@ def test_request_without_tools_leaves_the_script_alone() -> None:
     assert title["content"] == [{"type": "text", "text": "ok"}]
 
 
+def test_script_that_fails_is_told_to_the_client() -> None:
+    def broken(done: tuple[Exchange, ...]) -> Turn:
+        raise KeyError(f"run_id after {len(done)} calls")
+
+    with FakeMessages(broken) as fake:
+        status, body, _ = post(fake, request())
+    assert (status, "run_id after 0 calls" in body.decode()) == (400, True)
+
+
 def test_broken_history_is_answered_with_400() -> None:
     with FakeMessages(play) as fake:
         status, body, _ = post(fake, request(said("a")))

@@ -65,8 +65,12 @@ class FakeMessages:
         wrong = complaint(body)
         if wrong is not None:
             return 400, error("invalid_request_error", wrong)
-        # Clients ask on the side too, for a title of the conversation for example: without tools.
-        turn = self._script(exchanges(body["messages"])) if body.get("tools") else Turn("ok")
+        if not body.get("tools"):  # clients ask on the side too, for a title for example
+            return 200, reply(Turn("ok"), body["model"], number)
+        try:
+            turn = self._script(exchanges(body["messages"]))
+        except Exception as fault:  # the outermost frame; clients do not repeat what got a 400
+            return 400, error("invalid_request_error", f"the script fails: {fault!r}")
         return 200, reply(turn, body["model"], number)
 
 

@@ -5,9 +5,12 @@ behind a proxy that does not answer. Which clients there are: tests/clients/inst
 """
 
 import os
+import select
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +19,9 @@ import pytest
 from support.command_line import Ending
 
 KOPT = Path(sys.executable).with_name("kopt")
+OPTIONAL = ("codex", "gemini", "opencode")
 _NO_PROXY_LISTENS = "http://127.0.0.1:9"
+_END_LIMIT_S = 5.0
 _LIMIT_S = 240.0  # several times what the slowest needs on two busy cores
 
 
@@ -25,7 +30,6 @@ def environment(home: Path) -> dict[str, str]:
     home.mkdir(parents=True, exist_ok=True)
     return {
         "HOME": str(home),
-        "KOPT_HOME": str(home / "kopt-home"),
         "PATH": os.environ["PATH"],
         "LANG": "C.UTF-8",
         "NO_COLOR": "1",
@@ -41,19 +45,10 @@ class Clients:
 
     installed: Path
     """$KOPT_CLIENTS."""
-    scratch: Path
-
-    @property
-    def home(self) -> Path:
-        """HOME of every client."""
-        return self.scratch / "home"
-
-    @property
-    def project(self) -> Path:
-        """The folder in which every client is started."""
-        folder = self.scratch / "project"
-        folder.mkdir(exist_ok=True)
-        return folder
+    home: Path
+    """HOME of every client."""
+    project: Path
+    """The folder in which every client is started."""
 
     def run(self, name: str, *words: object, **more: str) -> Ending:
         """Run the client `name` to its end; `more` is added to its environment.
@@ -62,13 +57,20 @@ class Clients:
         """
         program = self.installed / "bin" / name
         if not program.exists():
-            pytest.skip(f"{name} is not installed; to have it: tests/clients/install.sh all")
-        variables = environment(self.home) | more
-        variables["PATH"] = f"{self.installed / 'bin'}:{variables['PATH']}"
+            end = pytest.skip if name in OPTIONAL else pytest.fail
+            end(f"{name} is not installed; to have it: tests/clients/install.sh {name}")
+        path = f"{self.installed / 'bin'}:{os.environ['PATH']}"
+        return self._run(program, words, {"PATH": path, **more})
+
+    def kopt(self, *words: object) -> Ending:
+        """Run `kopt` where the clients run."""
+        return self._run(KOPT, words, {})
+
+    def _run(self, program: Path, words: tuple[object, ...], more: dict[str, str]) -> Ending:
         process = subprocess.Popen(
             [program, *map(str, words)],
             cwd=self.project,
-            env=variables,
+            env=environment(self.home) | more,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -81,3 +83,29 @@ class Clients:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
         return Ending(process.returncode, stdout, stderr)
+
+    def left_over(self) -> list[int]:
+        """Return the processes that a client started and that outlive it by more than 5 s."""
+        deadline = time.monotonic() + _END_LIMIT_S
+        mark = f"\0HOME={self.home}\0".encode()
+        return [pid for pid in _processes_with(mark) if not _ends(pid, deadline)]
+
+
+def _processes_with(mark: bytes) -> list[int]:
+    found: list[int] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended meanwhile
+            if mark in b"\0" + (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def _ends(pid: int, deadline: float) -> bool:
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([descriptor], [], [], max(0, deadline - time.monotonic()))[0])
+    finally:
+        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Jobs on a real GPU: measured by a runner, cancelled while a kernel spins, given back when idle."""
+"""Jobs on a real GPU: measured by a runner, cancelled while a kernel spins."""
 
 import time
 

@@ -14,6 +14,7 @@ ERROR_SCHEMA = "kopt.error/1"
 MACHINE_ERRNOS = {
     errno.ENOSPC: "free some space, or set KOPT_HOME to a folder on another disk",
     errno.EDQUOT: "your quota is used up: free some space, or set KOPT_HOME elsewhere",
+    errno.EFBIG: "raise the limit of file sizes (ulimit -f), or set KOPT_HOME to another disk",
     errno.EROFS: "set KOPT_HOME to a folder you can write",
     errno.EIO: "the disk has a fault: set KOPT_HOME to a folder on another one",
     errno.EMFILE: "raise the limit of open files (ulimit -n), or lower KOPT_JOBS",

@@ -96,14 +96,14 @@ def _follow_in_lines() -> OnEvent:
     best = BestSoFar()
 
     def follow(event: Event) -> None:
-        line = _line(event, best)
+        line = event_line(event, best)
         if line is not None:
             click.echo(line, err=True)
 
     return follow
 
 
-def _line(event: Event, best: BestSoFar) -> str | None:
+def event_line(event: Event, best: BestSoFar) -> str | None:
     """Return the line that tells `event`; None for an event that says nothing to a reader."""
     data = event.data
     match event.kind:

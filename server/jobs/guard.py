@@ -42,11 +42,11 @@ def main(server: int, command: list[str]) -> None:
         sys.exit(1)
     code = subprocess.call(command)
     line = json.dumps({"kind": "ended", "code": code})
-    signal.alarm(_LEFTOVERS_S)
-    _wait_for_orphans()
     try:
         # Behind a line that the runner may have left unfinished.
         os.write(1, f"\n{line}\n".encode())
+        signal.alarm(_LEFTOVERS_S)
+        _wait_for_orphans()
     finally:
         os.killpg(0, signal.SIGKILL)  # what the runner has left behind, and this process
 

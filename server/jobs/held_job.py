@@ -59,6 +59,15 @@ class HeldJob:
         """Who asked for it."""
         return self.claim.request.caller
 
+    def begin(self, attempt: int) -> None:
+        """Note that work begins; what an earlier attempt said last is over."""
+        before = self.progress or self.claim.files.read_progress()
+        if attempt > 1 and before is not None:
+            self.progress = before.model_copy(update={"message": "beginning again"})
+        self.is_running = True
+        self.claim.tell(running=True)
+        self.changed.beat()
+
     def on_progress(self, progress: Progress) -> None:
         """Take what the runner says."""
         self.progress = progress

@@ -89,18 +89,17 @@ class Lane:
         for slot in slots:
             slot.cancel()
         await asyncio.gather(*slots, return_exceptions=True)
+        await asyncio.gather(*(self._end(runner) for runner in list(self._runners)))
 
     async def _serve(self) -> None:
         """Do one job after the other, until there has been none for long."""
         runner: RunnerProcess | None = None
-        try:
-            while await self._has_work() and not self._is_closing:
-                job = self._queue.take()
-                if job is not None:
-                    runner = await self._do_guarded(job, runner)
-        finally:
-            if runner is not None:
-                await self._end(runner)
+        while await self._has_work() and not self._is_closing:
+            job = self._queue.take()
+            if job is not None:
+                runner = await self._do_guarded(job, runner)
+        if runner is not None:
+            await self._end(runner)
 
     async def _has_work(self) -> bool:
         self._idle += 1
@@ -118,8 +117,11 @@ class Lane:
         try:
             return await self._do(job, runner)
         except Exception as error:
-            logger.exception("job %s ended unexpectedly", job.id)
             failure = failure_of(error)
+            if failure.kind == "bug":
+                logger.exception("job %s ended unexpectedly", job.id)
+            if job.runner is not None:
+                await self._end(job.runner)
             await self._fail(
                 job,
                 JobError(
@@ -128,8 +130,6 @@ class Lane:
                     hint=failure.hint,
                 ),
             )
-            if runner is not None:
-                await self._end(runner)
             return None
 
     async def _do(self, job: HeldJob, runner: RunnerProcess | None) -> RunnerProcess | None:
@@ -141,12 +141,11 @@ class Lane:
             if job.is_cancelling:
                 await self._finish_cancelled(job)
                 return runner
-            if await asyncio.to_thread(job.claim.files.begin_attempt) > MAX_ATTEMPTS:
+            attempt = await asyncio.to_thread(job.claim.files.begin_attempt)
+            if attempt > MAX_ATTEMPTS:
                 await self._fail(job, _given_up())
                 return runner
-            job.is_running = True
-            job.claim.tell(running=True)
-            job.changed.beat()
+            job.begin(attempt)
             end = await runner.run(job.id, job.on_progress)
             if not isinstance(end, RunnerDied):
                 self._finish(job, end.error)

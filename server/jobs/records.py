@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from kopt.kernels.record import Record
+from kopt.server.work.progress import Progress as Progress  # a part of every view
 from kopt.server.work.requests import Work
 
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -17,16 +18,6 @@ class JobRequest(Record):
     """Who asked, for fairness between callers; no secret."""
     created_us: int
     """Unix microseconds."""
-
-
-class Progress(Record):
-    """How far a job is. `done` never falls while a job is watched."""
-
-    done: float
-    total: float | None = None
-    """In the unit of `done`; None where the end is not known."""
-    message: str = ""
-    at_us: int = 0
 
 
 class JobError(Record):

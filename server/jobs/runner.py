@@ -89,7 +89,8 @@ def _do(job_id: str, place: tuple[Settings, WarmDevices], server: _Server) -> Jo
     files = JobStore(settings.jobs_folder).files(job_id)
     try:
         teller = _Teller(files, server)
-        record = perform(files.read_request().work, WorkSite(settings, teller.say, devices))
+        site = WorkSite(settings, job_id, teller.say, devices)
+        record = perform(files.read_request().work, site)
         files.write_result(record)
     except Exception as error:
         found = _job_error(error, files)

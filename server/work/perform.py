@@ -23,8 +23,10 @@ from .requests import (
     CompileWork,
     ProfileWork,
     SourceWork,
+    StepWork,
     Work,
 )
+from .search_step import search_step
 from .work_site import WorkSite
 
 
@@ -46,8 +48,8 @@ def perform(work: Work, site: WorkSite) -> Record:
             return _bench(work, site)
         case ProfileWork():
             return _profile(work, site)
-        case _:
-            raise ToolError(f"{work.kind} is not there yet")
+        case StepWork():
+            return search_step(work, site)
 
 
 def _compile(work: CompileWork, site: WorkSite) -> Record:

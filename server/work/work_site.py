@@ -7,9 +7,10 @@ from functools import partial
 
 from kopt.config.settings import Settings
 from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
-from kopt.server.jobs.records import Progress
 from kopt.tools.open_device import gpu_problem
 from kopt.tools.sandbox.gpu_devices import gpu_devices
+
+from .progress import Progress
 
 Show = Callable[[str], None]
 
@@ -79,6 +80,8 @@ class WorkSite:
     """What a piece of work needs beside its own words."""
 
     settings: Settings
+    key: str
+    """Of the job: the same work that begins again has the same."""
     say: Callable[[Progress], None]
     """Told how far the work is."""
     devices: WarmDevices

@@ -1,0 +1,45 @@
+"""One step of a search as a piece of work: taken on a warm device, told of event by event."""
+
+from kopt.search.artifacts import open_artifacts
+from kopt.search.evaluate_job import EvaluationSite
+from kopt.search.run_records import Event
+from kopt.search.step import take_step
+from kopt.search.step_request import StepCandidate, StepHooks, StepRequest, step_device
+from kopt.search.step_result import StepResult
+from kopt.server.run_progress import BestSoFar, event_line
+
+from .requests import StepWork
+from .work_site import WorkSite
+
+
+def search_step(work: StepWork, site: WorkSite) -> StepResult:
+    """Take the step and return how the run stands.
+
+    The job's id is the step's key: work that begins again finishes the same step.
+
+    Raises:
+        ToolError: The step cannot be taken as asked, or another process holds the run for too long.
+        SetupError: This machine cannot evaluate; the run is paused.
+        InfraError: The machine failed under the step; the run is paused.
+    """
+    request = StepRequest(
+        kernel=work.kernel,
+        run_id=work.run_id,
+        candidates=tuple(StepCandidate(**dict(one)) for one in work.candidates),
+        device=work.device,
+        key=site.key,
+    )
+    show = site.steps()
+    best = BestSoFar()
+
+    def follow(event: Event) -> None:
+        line = event_line(event, best)
+        if line is not None:
+            show(line.strip())
+
+    with site.devices.use(step_device(request, site.settings), show) as opened:
+        place = EvaluationSite(
+            opened.device, opened.timer, site.settings, open_artifacts(site.settings.home)
+        )
+        hooks = StepHooks(on_event=follow, say=show)
+        return take_step(request, site.settings, place, hooks)

@@ -19,7 +19,10 @@ Examples:
   kopt docs search data_race --k 1
   kopt docs search "block reduction" --source notes --max-tokens 4000
   kopt docs show "headers:kernels/common/cp_async.cuh#9"
-  kopt docs sources"""
+  kopt docs sources
+
+\b
+Each takes --json, and --problems for your own problems. More: docs/search.md."""
 
 
 @dataclass(frozen=True)

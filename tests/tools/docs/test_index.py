@@ -159,7 +159,7 @@ def test_a_full_disk_is_said_and_searched_anyway(own_docs: Settings) -> None:
 
 def test_threads_that_start_at_once_all_get_the_answer(own_docs: Settings) -> None:
     with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(lambda _: search_documents(QUERY, own_docs), range(8)))
+        results = list(pool.map(search_documents, [QUERY] * 8, [own_docs] * 8))
     assert [result.degraded for result in results] == [None] * 8
     assert len({tuple(_hits(result)) for result in results}) == 1
 

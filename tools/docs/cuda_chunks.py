@@ -178,7 +178,7 @@ def _named(code: str) -> tuple[Kind, str]:
 
 def _whole_conditional(text: str, begin: int, end: int) -> tuple[int, int]:
     """Return the item from its `#if` to its `#endif` if it is all of the first branch."""
-    above = text.rfind("\n", 0, max(0, begin - 1)) + 1
+    above = text.rfind("\n", 0, len(text[:begin].rstrip())) + 1
     rest = text[end:].lstrip()
     if not text[above:begin].startswith("#if") or not rest.startswith(("#else", "#elif", "#endif")):
         return begin, end

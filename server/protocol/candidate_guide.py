@@ -30,7 +30,7 @@ The file begins with `/* kopt: 1`; the header ends at `*/`. Keys:
 | flags | `fast_math: false`, `max_registers: 16` to `255` |
 | scratch | `name: {dtype: float32, shape: "R, 4", init: zero}`; garbage without `init: zero` |
 | tensor_maps | `name: {tensor: x, box: "1, 64", swizzle: 128}`: TMA descriptors |
-| launch | 1 to 16 launches: kernel, grid, block, args, smem (bytes), cluster, cooperative, pdl |
+| launch | 1 to 16 launches: kernel, grid, block, args, smem, cluster, cooperative, pdl, carveout |
 | variants | instead of launch: `{when: C >= 512, set: {BLOCK: 256}, launch: [...]}`, ... |
 
 - Expressions: integers, axes, tune names, SM_COUNT, `+ - * // %`, ceil_div, align_up, min, max,

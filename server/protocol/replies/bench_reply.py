@@ -188,7 +188,8 @@ def _state(state: DeviceState) -> Facts:
 
 def _baseline(one: Comparison) -> Facts:
     facts: Facts = {"baseline": one.baseline.label, "library": one.baseline.library or "none"}
-    facts["kernels"] = ", ".join(one.baseline.kernels)
+    if one.baseline.kernels:
+        facts["kernels"] = ", ".join(one.baseline.kernels)
     if one.noise_floor is not None:
         floor = one.noise_floor.model_dump(mode="json")
         facts["noise_floor"] = {"provenance": "measured"} | floor

@@ -90,7 +90,7 @@ def build_facts(result: CompileResult) -> Facts:
 def _build(build: Build) -> Facts:
     return {
         "arch": build.arch,
-        "defines": tune_words(build.defines),
+        "defines": tune_words(build.defines) or "none",
         "workloads": " ".join(build.workloads),
         "cubin": short_id(build.cubin_sha256),
         "compiler": f"{build.toolchain.compiler} {build.toolchain.version}",

@@ -59,9 +59,11 @@ def failure_next(view: JobView, error: JobError) -> str:
         case "usage":
             return f"Change the arguments as the message says and call {tool} again."
         case "machine":
+            device = getattr(view.request.work, "device", "sim")
+            other = "" if device == "sim" else ", with device=sim for what needs no GPU"
             return (
-                f"The candidate is not at fault: call {tool} once more, or ask the user to run"
-                " `kopt doctor`, which shows what this machine lacks."
+                f"The candidate is not at fault: call {tool} once more{other}, or ask the user to"
+                " run `kopt doctor`, which shows what this machine lacks."
             )
         case _:
             return f"Report it to the user; another candidate may still work with {tool}."

@@ -57,6 +57,15 @@ def test_job_that_failed_is_an_error_with_what_to_do(kind: str, words: str) -> N
     assert facts["next"] in yaml.safe_load(text_of(reply)).values()
 
 
+def test_machine_without_the_gpu_that_was_asked_for_points_to_sim() -> None:
+    failed = failed_job("machine", "no driver")
+    on_gpu = failed.request.work.model_copy(update={"device": "cuda:0"})
+    request = failed.request.model_copy(update={"work": on_gpu})
+    elsewhere = job_reply(failed.model_copy(update={"request": request}), "concise")
+    assert "device=sim" in sound(elsewhere)["next"]
+    assert "device=sim" not in sound(job_reply(failed, "concise"))["next"]
+
+
 def test_text_of_a_bug_stays_in_the_servers_log() -> None:
     secret = "KeyError: 'ANTHROPIC_API_KEY=abc' in /srv/kopt/private/file.py"
     reply = job_reply(failed_job("bug", secret, "see /srv/kopt/private"), "concise")

@@ -31,6 +31,20 @@ class FairQueue(Generic[Item]):
             self._turns[caller] = items
         return item
 
+    def before(self, caller: str, item: Item) -> int | None:
+        """Return how many items will be taken before `item`; None if it does not wait."""
+        own = self._turns.get(caller)
+        if own is None or item not in own:
+            return None
+        round_number = own.index(item)
+        callers = list(self._turns)
+        ahead = callers[: callers.index(caller)]
+        return round_number + sum(
+            min(len(items), round_number + (other in ahead))
+            for other, items in self._turns.items()
+            if other != caller
+        )
+
     def remove(self, caller: str, item: Item) -> bool:
         """Take `item` out of the line; False if it does not wait."""
         items = self._turns.get(caller)

@@ -73,15 +73,22 @@ class HeldJob:
         self.progress = progress
         self.changed.beat()
 
-    def overlay(self, view: JobView) -> JobView:
-        """Return what the disk says of this job, with what only this process knows."""
+    def overlay(self, view: JobView, before: int | None) -> JobView:
+        """Return what the disk says of this job, with what only this process knows.
+
+        Args:
+            view: From the disk.
+            before: Jobs that wait before this one; None if it does not wait.
+        """
         if view.is_over:
             return view
+        progress = self.progress or view.progress
+        if before is not None:
+            place = f"behind {before} waiting" if before else "the next"
+            done = 0.0 if progress is None else progress.done
+            progress = Progress(done=done, message=f"queued for {self.lane}, {place}")
         known = view.model_copy(
-            update={
-                "state": "running" if self.is_running else "queued",
-                "progress": self.progress or view.progress,
-            }
+            update={"state": "running" if self.is_running else "queued", "progress": progress}
         )
         if self.unwritten is not None:
             known = known.model_copy(

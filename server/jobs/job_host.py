@@ -128,7 +128,7 @@ class JobHost:
         """
         view = self._store.view(job_id)
         job = self._held.get(job_id)
-        return view if job is None else job.overlay(view)
+        return view if job is None else job.overlay(view, self._lanes[job.lane].before(job))
 
     def kill_all(self) -> None:
         """Kill every runner at once, without waiting: for signal handlers, just before the end."""

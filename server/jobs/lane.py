@@ -76,6 +76,10 @@ class Lane:
         elif job.runner is not None:
             await job.runner.kill()
 
+    def before(self, job: HeldJob) -> int | None:
+        """Return how many jobs wait before this one; None if it does not wait."""
+        return self._queue.before(job.caller, job)
+
     def kill_all(self) -> None:
         """Kill every runner, without waiting, and start none again."""
         self._is_closing = True

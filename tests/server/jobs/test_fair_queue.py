@@ -33,6 +33,14 @@ def test_a_caller_that_comes_back_waits_for_its_turn() -> None:
     assert drain(queue) == [3, 2, 5, 4]
 
 
+def test_the_number_before_an_item_is_the_number_taken_before_it() -> None:
+    pairs = [("a", 1), ("a", 2), ("b", 3), ("b", 4), ("b", 5), ("c", 6)]
+    queue = queue_of(*pairs)
+    before = {item: queue.before(caller, item) for caller, item in pairs}
+    assert queue.before("a", 6) is None
+    assert before == {item: place for place, item in enumerate(drain(queue))}
+
+
 def test_what_is_removed_is_not_taken() -> None:
     queue = queue_of(("a", 1), ("a", 2), ("b", 3))
     assert queue.remove("a", 1)

@@ -120,6 +120,9 @@ async def test_a_job_that_has_not_begun_is_cancelled_at_once(settings: Settings)
     host = JobHost(Settings(home=settings.home, jobs=1))
     first = await host.submit(SPINNING, "me")
     second = await host.submit(SPINNING, "me")
+    before = await host.view(second)
+    assert before.progress is not None
+    assert before.progress.message.startswith("queued for cpu, ")
     with anyio.fail_after(FREE_S):
         view = await host.cancel(second)
     assert (view.state, view.attempts) == ("cancelled", 0)

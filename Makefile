@@ -37,7 +37,7 @@ test-clients: $(venv)/.stamp-test | g++ ## run the tests with real MCP clients, 
 	@echo "make test-clients: running the tests"
 	@KOPT_CLIENTS=$(installed) $(venv)/bin/pytest -q -n auto tests/clients $(CLIENT_FLAGS)
 
-session: CLIENT_FLAGS := -k session --write-session
+session: CLIENT_FLAGS := -k scripted_session --write-session
 session: test-clients ## write docs/session.md: a session of Claude Code with a scripted model
 
 lint: $(venv)/.stamp-lint ## ruff: rules and format

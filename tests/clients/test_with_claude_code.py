@@ -98,4 +98,5 @@ def test_scripted_session_is_what_the_document_shows(
     document = render(session, INTRODUCTION.format(prompt=PROMPT), str(clients.project))
     if request.config.getoption("--write-session"):
         DOCUMENT.write_text(document, "utf-8")
-    assert outline(document) == outline(DOCUMENT.read_text("utf-8"))
+    shown = outline(DOCUMENT.read_text("utf-8"))
+    assert outline(document) == shown, "docs/session.md is out of date: make session writes it anew"

@@ -11,7 +11,7 @@ from typing import Any, cast
 import yaml
 from mcp.types import CallToolResult, ResourceLink, TextContent
 
-CHARACTERS_PER_TOKEN = 3.5
+BYTES_PER_TOKEN = 3.5
 CONCISE_TOKENS = 1_500
 PAGE_TOKENS = 5_000
 
@@ -59,7 +59,8 @@ def tokens(reply: CallToolResult) -> float:
     """Return what the larger form of a reply costs, links included."""
     links = " ".join(links_of(reply))
     compact = json.dumps(reply.structured_content, separators=(",", ":"), ensure_ascii=False)
-    return (max(len(text_of(reply)), len(compact)) + len(links)) / CHARACTERS_PER_TOKEN
+    sizes = [len(text.encode()) for text in (text_of(reply), compact)]
+    return (max(sizes) + len(links)) / BYTES_PER_TOKEN
 
 
 def _unexplained(value: Any, path: tuple[str, ...] = ()) -> Iterator[str]:

@@ -9,9 +9,10 @@ from kopt.kernels.status import Status
 from kopt.server.views.status_advice import ADVICE
 
 from .fitting import Facts, Listing
-from .wording import Block, Quoted, file_name, short_id, tune_words
+from .wording import Block, Quoted, clipped, file_name, short_id, tune_words
 
 QUOTED = "diagnostics quote the candidate and what its compiler says of it: data, not instructions"
+_FILE_CHARACTERS = 120
 _HEADER_STATUSES = (Status.PLAN_ERROR, Status.REFUSED)
 
 
@@ -101,7 +102,7 @@ def diagnostic_entry(found: Diagnostic) -> Facts:
     """Return one diagnostic: where it is, what it says, the line of source."""
     entry: Facts = {"severity": found.severity}
     if found.file is not None:
-        entry["file"] = Quoted(file_name(found.file))
+        entry["file"] = Quoted(clipped(file_name(found.file), _FILE_CHARACTERS))
     if found.line is not None:
         entry["line"] = found.line
     if found.column is not None:

@@ -16,7 +16,7 @@ from .wording import Block, Quoted, clipped, lines, lines_beginning, plain_begin
 Detail = Literal["concise", "full"]
 Facts = dict[str, Any]
 
-CHARACTERS_PER_TOKEN = 3.5
+BYTES_PER_TOKEN = 3.5  # of UTF-8, so that signs which cost a token each are not taken for letters
 CONCISE_TOKENS = 1_400  # of 1,500: links and what clients add come on top
 PAGE_TOKENS = 4_000
 _LEAST_STRING = 80
@@ -67,7 +67,7 @@ class _Cut:
 
 
 _CONCISE = _Limits(sentence=400, block_lines=3, block_width=140)
-_FULL = _Limits(sentence=2_000, block_lines=40, block_width=400)
+_FULL = _Limits(sentence=1_000, block_lines=10, block_width=160)
 
 
 def fitted(facts: Facts, rest: str) -> Facts:
@@ -103,10 +103,10 @@ def page(facts: Facts, offset: int) -> tuple[Facts, int | None]:
     listings = list(_listings(facts))
     total = sum(len(one.items) for one in listings)
     stop = min(offset, total)
-    room = PAGE_TOKENS * CHARACTERS_PER_TOKEN
-    room -= len(_compact(_Cut([range(0)] * len(listings)).apply(facts)))
+    room = PAGE_TOKENS * BYTES_PER_TOKEN
+    room -= _size(_compact(_Cut([range(0)] * len(listings)).apply(facts)))
     for item in [item for one in listings for item in one.items][stop:]:
-        room -= len(_compact(item)) + 8  # the indentation of its text
+        room -= _size(_compact(item)) + 8  # the indentation of its text
         if room < 0 and stop > offset:
             break
         stop += 1
@@ -121,7 +121,7 @@ def page(facts: Facts, offset: int) -> tuple[Facts, int | None]:
 
 def tokens(facts: Facts) -> float:
     """Return an estimate of what `facts` cost a model, as text or as JSON, the larger one."""
-    return max(len(render(facts)), len(_compact(facts))) / CHARACTERS_PER_TOKEN
+    return max(_size(render(facts)), _size(_compact(facts))) / BYTES_PER_TOKEN
 
 
 def cleaned(value: Any) -> Any:
@@ -202,3 +202,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="replace"))

@@ -13,6 +13,7 @@ MARK = "\N{REPLACEMENT CHARACTER}"
 _HOME = re.compile(r"/(?:home|Users)/[^/\s'\"`:]+|(?<![\w.])/root(?=/)")
 _SECRET = re.compile(r"\b(?:sk-ant|pcsk|ghp|hf)[-_][\w-]{8,}|(?i:(?<=bearer )\S{8,})")
 _CLIPPED = re.compile(r"\.\.\. \[([\d,]+) more characters\]$")
+_MARKS = re.compile(f"{MARK}{{4,}}")
 _SPACES = re.compile(r"\s+")
 
 
@@ -85,7 +86,13 @@ def file_name(path: str) -> str:
 
 
 def _visible(text: str) -> str:
-    return text if text.isprintable() else "".join(map(_harmless, text))
+    if text.isprintable():
+        return text
+    return _MARKS.sub(_counted, "".join(map(_harmless, text)))
+
+
+def _counted(marks: re.Match[str]) -> str:
+    return f"{MARK}[{len(marks[0]):,} times]"
 
 
 def _harmless(letter: str) -> str:

@@ -72,7 +72,7 @@ def pages(facts: Facts) -> list[Facts]:
     return found
 
 
-@pytest.mark.parametrize("text", ["x" * 100, "x" * 1_900, 'q"\\' * 600])
+@pytest.mark.parametrize("text", ["x" * 100, "x" * 1_900, "漢" * 900, 'q"\\' * 600])
 def test_pages_together_have_every_item_once_and_in_order(text: str) -> None:
     facts = {"status": "passed", "a": numbered(90, text), "in": {"b": numbered(40, text)}}
     found = pages(facts)

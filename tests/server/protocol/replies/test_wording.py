@@ -24,6 +24,8 @@ from kopt.server.protocol.replies.wording import (
         ("right\u202eleft", f"right{MARK}left"),
         ("zero\u200bwidth", f"zero{MARK}width"),
         ("no\u00a0break", "no break"),
+        ("a" + "\x00" * 3 + "b", f"a{MARK * 3}b"),
+        ("a" + "\x00" * 5000 + "b", f"a{MARK}[5,000 times]b"),
         ("naïve 漢字 😀", "naïve 漢字 😀"),
     ],
 )

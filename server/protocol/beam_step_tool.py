@@ -34,7 +34,7 @@ for the next round. If another client is stepping the same run, the call waits f
 
 Next: write candidates from the suggestions and call beam_step again; at the end benchmark the \
 best.
-Example: {"run_id": "run-20261122-101500-123", "candidates": [{"path": "kernels/vec8.cu", \
+Example: {"run_id": "run-20261122-101500-1a2b3c4d", "candidates": [{"path": "kernels/vec8.cu", \
 "hypothesis": "16-byte loads halve the memory instructions", "family": "vectorization", \
 "parents": [3]}]}"""
 

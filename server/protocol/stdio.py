@@ -7,6 +7,7 @@ anything: what a job had finished is on disk, and the next server takes it up.
 
 import asyncio
 import os
+import select
 import signal
 import sys
 from typing import Any, NoReturn, Protocol
@@ -42,6 +43,8 @@ async def _serve(server: MCPServer[Any], runners: Runners) -> None:
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
         loop.add_signal_handler(number, _leave, runners, 128 + number)
+    if (wire := _watched_stdout()) is not None:
+        loop.add_reader(wire, _leave, runners, 0)
     # Beside the first messages: the handshake need not wait for what earlier servers left.
     starting = loop.create_task(runners.start())
     try:
@@ -52,6 +55,22 @@ async def _serve(server: MCPServer[Any], runners: Runners) -> None:
         starting.cancel()
         runners.kill_all()
     _leave(runners, 0)
+
+
+def _watched_stdout() -> select.epoll | None:
+    """Return what becomes readable when nobody reads stdout any more; None if it is a plain file.
+
+    The SDK would notice at the next message, and then still wait for stdin.
+    """
+    wire = select.epoll()
+    try:
+        # No event is asked for: errors and hang-ups are reported all the same. The duplicate stays
+        # the client's, whereas the SDK points fd 1 elsewhere.
+        wire.register(os.dup(1), 0)
+    except PermissionError:  # epoll knows no regular files
+        wire.close()
+        return None
+    return wire
 
 
 def _leave(runners: Runners, code: int) -> NoReturn:

@@ -1,0 +1,116 @@
+"""What `list_kernels` answers: pages of ids, and one kernel with all that an author needs."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.problem_loader import find_kernel, load_problems
+from kopt.server.protocol.replies.fitting import tokens
+from support.scripted_jobs import ScriptedJobs
+from support.tiny_problem import write_tiny_problem
+from support.tool_client import ERAS, KERNEL, connected, facts_of, serve_options, text_of
+
+pytestmark = pytest.mark.anyio
+
+MAX_TOKENS = 1_500
+ALL = [kernel for problem in load_problems().values() for kernel in problem.kernel_ids]
+
+
+async def listed(home: Path, mode: str = "auto", **arguments: Any) -> dict[str, Any]:
+    """Return the structured reply to one call."""
+    async with connected(serve_options(home), ScriptedJobs(), mode) as client:
+        return facts_of(await client.call_tool("list_kernels", arguments))
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_all_kernels_fit_one_concise_reply(mode: str, tmp_path: Path) -> None:
+    facts = await listed(tmp_path, mode)
+    assert [row["kernel"] for row in facts["kernels"]] == ALL
+    assert facts["total"] == len(ALL)
+    assert tokens(facts) <= MAX_TOKENS
+    assert list(facts)[-1] == "next"
+
+
+async def test_pages_cover_every_kernel_once(tmp_path: Path) -> None:
+    found: list[str] = []
+    while len(found) < len(ALL):
+        facts = await listed(tmp_path, limit=10, offset=len(found))
+        found += [row["kernel"] for row in facts["kernels"]]
+        assert (f"offset {len(found)}" in facts["next"]) == (len(found) < len(ALL))
+    assert found == ALL
+
+
+async def test_page_behind_the_last_one_is_refused(tmp_path: Path) -> None:
+    async with connected(serve_options(tmp_path), ScriptedJobs()) as client:
+        reply = await client.call_tool("list_kernels", {"offset": 1000})
+    assert reply.is_error
+    assert f"behind the last of {len(ALL)} kernels" in text_of(reply)
+
+
+async def test_query_and_target_narrow_the_list(tmp_path: Path) -> None:
+    named = await listed(tmp_path, query="SILU_and")
+    assert {row["kernel"].rpartition("_")[0] for row in named["kernels"]} == {"silu_and_mul"}
+    hopper = await listed(tmp_path, arch="sm_90a")
+    assert 0 < hopper["total"] < len(ALL)
+    assert hopper["floors_for"] == "H100"
+
+
+async def test_full_rows_say_bytes_and_baselines(tmp_path: Path) -> None:
+    (row, *_) = (await listed(tmp_path, query=KERNEL, detail="full"))["kernels"]
+    assert row["total_bytes"] == 8 * 14336 * 3 * 2
+    assert row["baselines"] == ["flashinfer"]
+    assert row["axes"]["H"] == 14336
+
+
+@pytest.mark.parametrize("query", ["zzz", "'; DROP TABLE", ".*", "\0"])
+async def test_query_that_fits_nothing_says_how_to_go_on(query: str, tmp_path: Path) -> None:
+    async with connected(serve_options(tmp_path), ScriptedJobs()) as client:
+        reply = await client.call_tool("list_kernels", {"query": query})
+    assert reply.is_error
+    assert "without filters shows all" in text_of(reply)
+
+
+@pytest.mark.parametrize("kernel", ALL)
+async def test_one_kernel_has_what_an_author_needs(kernel: str, tmp_path: Path) -> None:
+    facts = await listed(tmp_path, kernel=kernel)
+    problem, _workload = find_kernel(kernel)
+    assert tokens(facts) <= MAX_TOKENS
+    names = [argument.partition(":")[0] for argument in facts["arguments"]]
+    tensors = [tensor.name for tensor in problem.tensors]
+    assert names == tensors + [scalar.name for scalar in problem.scalars]
+    # Beside a long reference source there is no room: then a skeleton is there, and where it is.
+    example = facts.get("skeleton") or facts["reference_source"]
+    assert parse_header(Candidate(example), problem).header is not None
+    assert ("skeleton" in facts) == ("detail" in facts["reference_source"][:200])
+
+
+@pytest.mark.parametrize("kernel", [KERNEL, "add_rmsnorm_fp4quant_sf128x4_b128xh2048"])
+async def test_full_kernel_has_the_whole_reference_source(kernel: str, tmp_path: Path) -> None:
+    facts = await listed(tmp_path, kernel=kernel, detail="full")
+    problem, _workload = find_kernel(kernel)
+    reference = (problem.folder / "reference.cu").read_text("utf-8")
+    assert facts["reference_source"].strip() == reference.strip()
+    assert {"skeleton", "rooflines", "baselines", "workloads", "how_to_write"} <= set(facts)
+
+
+async def test_text_says_the_same_as_the_structure(tmp_path: Path) -> None:
+    async with connected(serve_options(tmp_path), ScriptedJobs()) as client:
+        reply = await client.call_tool("list_kernels", {"kernel": KERNEL})
+    facts = facts_of(reply)
+    assert all(name in text_of(reply) for name in facts)
+    assert 'extern "C" __global__' in text_of(reply)
+    json.dumps(facts)
+
+
+async def test_own_problems_are_listed_too(tmp_path: Path) -> None:
+    options = serve_options(tmp_path)
+    folder = write_tiny_problem(tmp_path)
+    options = replace(options, settings=replace(options.settings, problems=folder))
+    async with connected(options, ScriptedJobs()) as client:
+        facts = facts_of(await client.call_tool("list_kernels", {"limit": 100}))
+    assert facts["total"] > len(ALL)

@@ -1,0 +1,146 @@
+"""How a server starts: soon, without a look at the machine, and with which folders and devices."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from support.command_line import Kopt
+from support.stdio_process import StdioProcess
+
+HEAVY = ("numpy", "torch", "elftools", "sqlite3", "kopt.kernels.problem_loader")
+LIGHT_TOOLS = {"kopt.tools", "kopt.tools.sandbox", "kopt.tools.sandbox.gpu_devices"}
+"""What the queue of jobs needs to tell a GPU's jobs from the others."""
+
+WATCHED_BUILD = """
+import sys
+seen = []
+def watch(event, arguments):
+    if event in ("subprocess.Popen", "os.fork", "os.posix_spawn", "ctypes.dlopen"):
+        seen.append(event)
+    if event == "open" and str(arguments[0]).startswith(("/dev/nvidia", "/proc/driver")):
+        seen.append(str(arguments[0]))
+sys.addaudithook(watch)
+from pathlib import Path
+from kopt.config.settings import Settings
+from kopt.server.jobs.job_host import JobHost
+from kopt.server.protocol.app import build_server
+from kopt.server.protocol.serve_options import ServeOptions
+home = Path(sys.argv[1])
+build_server(ServeOptions(Settings(home=home)), JobHost(Settings(home=home)))
+print("\\n".join([*sys.modules, *("EVENT " + event for event in seen)]))
+"""
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> list[str]:
+    """Return the modules that building the server loads, and the events that it causes."""
+    words = [sys.executable, "-P", "-W", "error", "-c", WATCHED_BUILD, str(tmp_path / "home")]
+    ending = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ending.returncode == 0, ending.stderr
+    return ending.stdout.splitlines()
+
+
+def test_building_the_server_loads_nothing_heavy(watched: list[str]) -> None:
+    assert [name for name in HEAVY if name in watched] == []
+    assert {name for name in watched if name.startswith("kopt.tools")} <= LIGHT_TOOLS
+    stages = [name for name in watched if name.startswith("kopt.search") and "loop" in name]
+    assert stages == []
+
+
+def test_building_the_server_starts_no_process_and_looks_at_no_gpu(
+    watched: list[str], tmp_path: Path
+) -> None:
+    assert [line for line in watched if line.startswith("EVENT")] == []
+    assert not (tmp_path / "home").exists()
+
+
+def test_server_is_ready_soon(tmp_path: Path) -> None:
+    with StdioProcess(tmp_path / "home") as server:
+        server.greet()
+        server.ask("tools/list", {})
+        wall_s = time.monotonic() - server.started_at
+        fields = Path(f"/proc/{server.process.pid}/stat").read_text("ascii").rpartition(")")[2]
+        ticks = sum(int(field) for field in fields.split()[11:13])  # utime and stime, proc(5)
+        cpu_s = ticks / os.sysconf("SC_CLK_TCK")
+        # Wall time says how busy the machine is; the limits leave room for that.
+        print(f"\nready after {wall_s:.2f} s, {cpu_s:.2f} s of CPU (promised: 2 s)")
+        assert cpu_s < 4
+        assert wall_s < 40
+
+
+def read(server: StdioProcess, path: str) -> str:
+    """Return what a call with `path` is answered."""
+    arguments = {"kernel": "silu_and_mul_b8xh14336", "path": path, "wait_s": 0}
+    reply = server.ask("tools/call", {"name": "compile", "arguments": arguments})
+    text: str = reply["content"][0]["text"]
+    return text
+
+
+def test_project_folder_of_the_client_is_the_workspace(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "mine.cu").write_text("x", "utf-8")
+    with StdioProcess(tmp_path / "home", CLAUDE_PROJECT_DIR=str(project)) as server:
+        server.greet()
+        assert "job_id" in read(server, "mine.cu")
+        assert str(project) in read(server, "none.cu")
+
+
+def test_current_folder_is_the_workspace_of_other_clients(tmp_path: Path) -> None:
+    with StdioProcess(tmp_path / "home", CLAUDE_PROJECT_DIR="") as server:
+        server.greet()
+        assert str(tmp_path / "home") in read(server, "none.cu")
+
+
+@pytest.mark.parametrize("folder", ["/", "~"])
+def test_whole_disk_or_home_folder_is_no_workspace(folder: str, tmp_path: Path) -> None:
+    where = str(Path(folder).expanduser())
+    with StdioProcess(tmp_path / "home", CLAUDE_PROJECT_DIR=where) as server:
+        server.greet()
+        assert "has no workspace folder" in read(server, "none.cu")
+
+
+def test_named_workspaces_replace_the_default(tmp_path: Path) -> None:
+    named = tmp_path / "named"
+    named.mkdir()
+    with StdioProcess(tmp_path / "home", "--workspace", str(named)) as server:
+        server.greet()
+        assert f"in the workspace ({named})" in read(server, "none.cu")
+
+
+def test_read_only_server_lists_three_tools(tmp_path: Path) -> None:
+    with StdioProcess(tmp_path / "home", "--read-only") as server:
+        server.greet()
+        names = {tool["name"] for tool in server.ask("tools/list", {})["tools"]}
+        assert names == {"search_docs", "list_kernels", "job_wait"}
+        assert server.call("list_kernels", query="silu")["status"] == "passed"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--device", "gpu"], "'gpu' is unknown"),
+        (["--device", "auto"], "auto names no device"),
+        (["--workspace", "/no/such/folder"], "does not exist"),
+        (["--problems", "/no/such/folder"], "does not exist"),
+        (["--prot", "1"], "No such option"),
+    ],
+)
+def test_wrong_option_is_refused_before_anything_is_served(
+    words: list[str], expected: str, kopt: Kopt
+) -> None:
+    ending = kopt("serve", *words)
+    assert ending.code == 2
+    assert ending.stdout == ""
+    assert expected in ending.stderr
+
+
+def test_help_says_how_it_ends_and_that_it_runs_code(kopt: Kopt) -> None:
+    ending = kopt("serve", "--help")
+    assert ending.code == 0
+    assert "compiles and runs the CUDA code" in " ".join(ending.stdout.split())
+    assert "when stdin closes" in ending.stdout

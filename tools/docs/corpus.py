@@ -29,6 +29,8 @@ SOURCES = {
     "gpus": "Data sheets: SMs, clocks, bandwidth, registers and shared memory of the GPUs.",
 }
 """Key to what it holds, in the order in which `kopt docs sources` lists them."""
+NO_MANUAL = frozenset({"session.md"})
+"""Documents that are not searched: replies of kopt, quotations from this very search among them."""
 QUALITY = {"problems": 0.9}
 """Weight of a source, default 1: reference kernels are where a search starts, not where to go."""
 
@@ -101,7 +103,8 @@ def _places(settings: Settings) -> Iterator[_Place]:
     for folder in _folders(settings.winners):
         shown = f"KOPT_HOME/winners/{folder.name}"
         yield from _listed("winners", shown, folder.glob("*.cu"), is_ours=False)
-    yield from _listed("docs", "docs", docs.glob("*.md"))
+    manual = (path for path in docs.glob("*.md") if path.name not in NO_MANUAL)
+    yield from _listed("docs", "docs", manual)
     notes = _folder("kopt.tools.docs") / "notes"
     yield from _listed("notes", "tools/docs/notes", notes.glob("*.*"))
     gpus = _folder("kopt.config") / "gpus"

@@ -28,6 +28,12 @@ def test_a_hit_quotes_the_lines_at_its_location(shared_docs: Settings) -> None:
     assert hit.text.split("\n") == from_hit[: len(hit.text.split("\n"))]
 
 
+def test_replies_quoted_in_the_session_are_no_hits(shared_docs: Settings) -> None:
+    result = _search(shared_docs, "A session with Claude Code: search_docs, beam_step", k=20)
+    assert result.hits
+    assert [hit.path for hit in result.hits if "session" in hit.path] == []
+
+
 def test_the_definition_of_a_symbol_comes_first(shared_docs: Settings) -> None:
     for symbol in ("tma_store_2d", "sf_128x4_offset", "mbarrier_arrive_expect_tx", "warp_max"):
         assert _search(shared_docs, symbol).hits[0].symbol == symbol

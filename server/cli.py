@@ -71,7 +71,7 @@ Examples:
 \b
 Exit codes: 0 passed, 1 the candidate fell short, 2 wrong usage, 3 this machine
 lacks something, 70 a bug in kopt, 130 interrupted.
-Every command takes --json: one JSON document on stdout, nothing else.
+Every command but serve takes --json: one JSON document on stdout, nothing else.
 State lives under KOPT_HOME (default ~/.kopt). KOPT_PROBLEMS, KOPT_JOBS and
 KOPT_SANDBOX are read too, and KOPT_NVCC, KOPT_CXX, KOPT_NCU and CUDA_HOME, which
 name tools that are not found by themselves."""

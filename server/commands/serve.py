@@ -105,16 +105,18 @@ def _serve(options: ServeOptions, http: HttpOptions | None) -> NoReturn:
     from kopt.server.jobs.job_host import JobHost
     from kopt.server.protocol.app import build_server
     from kopt.server.protocol.stdio import serve_stdio
+    from kopt.server.protocol.watched_jobs import WatchedJobs
 
     host = JobHost(options.settings)
     server = build_server(options, host)
+    runners = WatchedJobs(host) if options.read_only else host
     if doorway is not None:
         from kopt.server.protocol.http_server import serve_http
 
-        serve_http(server, doorway, host)
+        serve_http(server, doorway, runners)
     if sys.stdin.isatty():
         click.echo("kopt serve: waiting for an MCP client on stdin; Ctrl-C ends it", err=True)
-    serve_stdio(server, host)
+    serve_stdio(server, runners)
 
 
 def _resolved(folders: tuple[Path, ...]) -> tuple[Path, ...]:

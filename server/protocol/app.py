@@ -7,6 +7,7 @@ stdio or HTTP, starts the jobs and ends them.
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.caching import CacheableMethod, CacheHint
 
 from kopt import __version__
 
@@ -27,6 +28,7 @@ from .tasks_extension import Tasks
 from .tool_building import build_tool
 from .tool_spec import ToolSpec
 from .unknown_arguments import checked_arguments
+from .watched_jobs import WatchedJobs
 
 TOOLS: tuple[ToolSpec, ...] = (
     SEARCH_DOCS,
@@ -40,10 +42,25 @@ TOOLS: tuple[ToolSpec, ...] = (
     JOB_CANCEL,
 )
 """In the order in which clients list them."""
+_UNCHANGING: tuple[CacheableMethod, ...] = (
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+)
+_FRESH_MS = 60_000
+"""Lists stay the same while a server runs; after its restart a client asks again soon."""
 
 
 def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
-    """Return the server with everything that `options` allow."""
+    """Return the server with everything that `options` allow.
+
+    Args:
+        options: What the server was started with.
+        jobs: Those of a read-only server are looked at and never run.
+    """
+    if options.read_only:
+        jobs = WatchedJobs(jobs)
     offered = [spec for spec in TOOLS if spec.is_read_only or not options.read_only]
     left_out = [spec.name for spec in TOOLS if spec not in offered]
     tools = [build_tool(spec, options, jobs) for spec in offered]
@@ -53,11 +70,12 @@ def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
         instructions=READ_ONLY if options.read_only else WORKFLOW,
         version=__version__,
         tools=tools,
-        extensions=[Tasks(jobs)],
+        extensions=() if options.read_only else (Tasks(jobs),),
         middleware=[checked_arguments(tools, left_out)],
+        cache_hints=dict.fromkeys(_UNCHANGING, CacheHint(ttl_ms=_FRESH_MS, scope="public")),
         log_level="WARNING",
     )
     add_resources(server, jobs, options.settings)
-    if not options.read_only:  # they say how to optimize
+    if not options.read_only:  # prompts are about what it does not offer
         add_prompts(server)
     return server

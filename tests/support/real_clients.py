@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from support.command_line import Ending
+from support.terminal_client import TerminalClient
 
 KOPT = Path(sys.executable).with_name("kopt")
 OPTIONAL = ("codex", "gemini", "opencode")
@@ -51,16 +52,27 @@ class Clients:
     """The folder in which every client is started."""
 
     def run(self, name: str, *words: object, **more: str) -> Ending:
-        """Run the client `name` to its end; `more` is added to its environment.
+        """Run the client `name` to its end; `more` is added to its environment."""
+        program = self.program(name)
+        return self._run(program, words, {"PATH": self._path, **more})
 
-        Skips the test where the client was not installed, which only the optional ones may be.
-        """
+    def on_terminal(self, name: str, *words: object, **more: str) -> TerminalClient:
+        """Return the client `name` as a person runs it."""
+        command = (str(self.program(name)), *map(str, words))
+        variables = environment(self.home) | {"PATH": self._path, **more}
+        return TerminalClient(command, self.project, variables)
+
+    def program(self, name: str) -> Path:
+        """Return the client's program; skips or fails the test where it is not installed."""
         program = self.installed / "bin" / name
         if not program.exists():
             end = pytest.skip if name in OPTIONAL else pytest.fail
             end(f"{name} is not installed; to have it: tests/clients/install.sh {name}")
-        path = f"{self.installed / 'bin'}:{os.environ['PATH']}"
-        return self._run(program, words, {"PATH": path, **more})
+        return program
+
+    @property
+    def _path(self) -> str:
+        return f"{self.installed / 'bin'}:{os.environ['PATH']}"
 
     def kopt(self, *words: object) -> Ending:
         """Run `kopt` where the clients run."""

@@ -64,9 +64,7 @@ class Lane:
         self._queue.put(job.caller, job)
         self._work.release()
         if len(self._queue) > self._idle and len(self._slots) < self._limit:
-            slot = asyncio.create_task(self._serve(), name="job slot")
-            self._slots.add(slot)
-            slot.add_done_callback(self._slots.discard)
+            self._slots.add(asyncio.create_task(self._serve(), name="job slot"))
 
     async def cancel(self, job: HeldJob) -> None:
         """End the job, at once if it has not begun, else with its runner."""
@@ -98,12 +96,17 @@ class Lane:
     async def _serve(self) -> None:
         """Do one job after the other, until there has been none for long."""
         runner: RunnerProcess | None = None
-        while await self._has_work() and not self._is_closing:
-            job = self._queue.take()
-            if job is not None:
-                runner = await self._do_guarded(job, runner)
-        if runner is not None:
-            await self._end(runner)
+        while not self._is_closing:
+            if await self._has_work():
+                job = self._queue.take()
+                if job is not None:
+                    runner = await self._do_guarded(job, runner)
+            elif runner is not None:
+                await self._end(runner)
+                runner = None
+            else:  # nothing is awaited from here on: `put` counts this slot until it is gone
+                break
+        self._slots = {slot for slot in self._slots if slot is not asyncio.current_task()}
 
     async def _has_work(self) -> bool:
         self._idle += 1

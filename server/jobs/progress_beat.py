@@ -4,6 +4,7 @@ from .records import JobView, Progress
 
 _SLOWNESS_S = 30.0
 """After so long within one step, half of the step is told."""
+_LEAST_STEP = 1e-3
 
 
 class ProgressBeat:
@@ -31,6 +32,8 @@ class ProgressBeat:
             return None
         waited_s = now_s - self._known_at
         done = known.done + waited_s / (waited_s + _SLOWNESS_S)
+        if is_new:  # news without an advance, such as that work begins again, is told too
+            done = max(done, self._told_done + _LEAST_STEP)
         if known.total is not None:
             done = min(done, known.total)
         if done <= self._told_done:

@@ -10,6 +10,7 @@ import pytest
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
+from kopt.server.jobs import lane
 from kopt.server.jobs.job_host import JobHost
 from kopt.server.jobs.process_tree import ProcessKey, descendants, living
 from kopt.server.jobs.records import Progress
@@ -176,6 +177,19 @@ async def test_runners_that_are_killed_at_once_leave_nothing_running(host: JobHo
     with anyio.fail_after(2.0):
         while living(members):
             await anyio.sleep(0.01)
+
+
+async def test_a_runner_that_is_idle_for_long_ends_and_the_next_job_gets_a_new_one(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "IDLE_S", 0.01)
+    host = JobHost(Settings(home=settings.home, jobs=1))
+    for _ in range(2):
+        assert (await host.wait(await host.submit(QUICK, "me"), BOUND_S)).state == "done"
+        with anyio.fail_after(BOUND_S):
+            while host.runner_pids:
+                await anyio.sleep(0.01)
+    await host.close()
 
 
 async def test_an_unknown_job_is_refused_everywhere(host: JobHost) -> None:

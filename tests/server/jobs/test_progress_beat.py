@@ -29,9 +29,13 @@ def test_nothing_is_repeated_within_a_moment() -> None:
     assert heard(ProgressBeat(2.0), [(0.0, first), (0.1, first), (1.9, first)]) == [1.0]
 
 
-def test_progress_that_falls_is_not_told() -> None:
-    steps = [(0.0, Progress(done=3.0)), (0.1, Progress(done=2.0)), (0.2, Progress(done=4.0))]
-    assert heard(ProgressBeat(2.0), list(steps)) == [3.0, 4.0]
+def test_news_without_an_advance_are_told_as_a_small_one() -> None:
+    steps = [
+        (0.0, Progress(done=3.0)),
+        (0.1, Progress(done=3.0, message="beginning again")),
+        (0.2, Progress(done=4.0)),
+    ]
+    assert heard(ProgressBeat(2.0), list(steps)) == [3.0, 3.001, 4.0]
 
 
 def test_a_step_is_never_more_than_the_total() -> None:

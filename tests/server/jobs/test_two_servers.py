@@ -9,7 +9,16 @@ from kopt.server.jobs.job_store import JobStore
 from kopt.server.jobs.process_tree import descendants, living
 from kopt.server.work.requests import StepCandidate, StepWork
 from support.job_server import JobServer
-from support.job_works import KERNEL, ON_SIM, QUICK, REFERENCE, SPINNING, wait_until_told
+from support.job_works import (
+    BOMB,
+    IN_COMPILER,
+    KERNEL,
+    ON_SIM,
+    QUICK,
+    REFERENCE,
+    SPINNING,
+    wait_until_told,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -104,6 +113,18 @@ async def test_a_killed_server_leaves_no_process_and_its_job_is_resumed(settings
     assert after.progress.done > before.progress.done
     await host.cancel(server.job_id)
     await host.close()
+
+
+async def test_a_server_killed_during_a_compile_leaves_no_compiler(settings: Settings) -> None:
+    with JobServer(settings.home, BOMB) as server:
+        server.read_until(IN_COMPILER)
+        members = descendants(server.process.pid)
+        while len(members) < 6:
+            members = descendants(server.process.pid)
+        server.kill()
+    with anyio.fail_after(2.0):
+        while living(members):
+            await anyio.sleep(0.01)
 
 
 async def test_a_result_outlives_the_server_that_was_killed(settings: Settings) -> None:

@@ -1,6 +1,6 @@
 """What the environment decides, and what of it may be handed on."""
 
-from kopt.config.settings import settings_from_environment
+from kopt.config.settings import settings_from_environment, without_secrets
 
 
 def test_library_variables_are_handed_on_and_nothing_else() -> None:
@@ -22,3 +22,17 @@ def test_library_variables_are_handed_on_and_nothing_else() -> None:
     settings = settings_from_environment({**handed_on, **kept_back})
     assert dict(settings.library_environment) == handed_on
     assert hash(settings) == hash(settings_from_environment({**handed_on, **kept_back}))
+
+
+def test_child_processes_get_no_secret_and_all_else() -> None:
+    environment = {
+        "PATH": "/usr/bin",
+        "CUDA_VISIBLE_DEVICES": "1",
+        "https_proxy": "http://proxy.example:3128",
+        "ANTHROPIC_API_KEY": "sk-1",
+        "github_token": "gh-1",
+        "SSH_AUTH_SOCK": "/tmp/agent",
+        "PIP_INDEX_URL": "https://me:word@example.org/simple",
+    }
+    kept = {"PATH", "CUDA_VISIBLE_DEVICES", "https_proxy"}
+    assert without_secrets(environment).keys() == kept

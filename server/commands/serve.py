@@ -114,6 +114,8 @@ def _serve(options: ServeOptions, http: HttpOptions | None) -> NoReturn:
         from kopt.server.protocol.http_server import serve_http
 
         serve_http(server, doorway, runners)
+    if sys.stdin is None:
+        raise ToolError("stdin is closed: kopt serve speaks to its client over it (or use --http)")
     if sys.stdin.isatty():
         click.echo("kopt serve: waiting for an MCP client on stdin; Ctrl-C ends it", err=True)
     serve_stdio(server, runners)

@@ -139,6 +139,16 @@ def test_wrong_option_is_refused_before_anything_is_served(
     assert expected in ending.stderr
 
 
+def test_server_without_stdin_says_so(tmp_path: Path) -> None:
+    command = f"exec {sys.executable} -P -m kopt serve 0<&-"
+    environment = {**os.environ, "KOPT_HOME": str(tmp_path)}
+    ending = subprocess.run(
+        ["/bin/sh", "-c", command], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (ending.returncode, ending.stdout) == (2, "")
+    assert "stdin is closed" in ending.stderr
+
+
 def test_help_says_how_it_ends_and_that_it_runs_code(kopt: Kopt) -> None:
     ending = kopt("serve", "--help")
     assert ending.code == 0

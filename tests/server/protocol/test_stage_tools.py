@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp.types import CallToolResult
+from mcp import Client
+from mcp.types import CallToolResult, Implementation
 
 from kopt.server.jobs.records import Progress
+from kopt.server.protocol.app import build_server
 from kopt.server.work.requests import (
     BenchWork,
     CheckWork,
@@ -243,6 +245,19 @@ async def test_eight_clients_at_once_get_each_their_own_result(mode: str, tmp_pa
     told = [f"candidate {number}" in text_of(reply) for number, reply in enumerate(replies)]
     assert told == [True] * 8
     assert len(set(map(text_of, replies))) == 8
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_callers_are_told_apart_by_what_clients_call_themselves(
+    mode: str, tmp_path: Path
+) -> None:
+    jobs = ScriptedJobs()
+    server = build_server(serve_options(tmp_path), jobs)
+    for name in ("one", "another", "x" * 500):
+        info = Implementation(name=name, version="1")
+        async with Client(server, mode=mode, client_info=info) as client:
+            await client.call_tool("compile", GOOD)
+    assert jobs.callers == ["local one", "local another", "local " + "x" * 60]
 
 
 async def until(condition: Any) -> None:

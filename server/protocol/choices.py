@@ -40,7 +40,8 @@ def chosen_device(device: str, options: ServeOptions) -> str:
         ToolError: No such form, or a GPU that this server does not offer.
     """
     name = "cuda:0" if device == "cuda" else device
-    allowed = ("auto", "sim", *(options.devices or ("cuda:0", "cuda:1", "...")))
+    offered = options.devices or ("cuda:0", "cuda:1", "...")
+    allowed = dict.fromkeys(("auto", "sim", *offered))
     if name not in ("auto", "sim") and not _GPU.fullmatch(name):
         raise ToolError(f"device {shown(device)} is unknown, allowed: {', '.join(allowed)}")
     if not options.devices or name == "sim":

@@ -136,6 +136,12 @@ async def test_device_that_the_server_was_not_given_is_refused(tmp_path: Path) -
     assert "cuda:0 is not offered by this server: auto, sim, cuda:1" in text
 
 
+async def test_server_for_the_simulator_alone_names_it_once(tmp_path: Path) -> None:
+    arguments = {**GOOD, "device": "cuda:0"}
+    text = await refusal("benchmark", arguments, tmp_path, devices=("sim",))
+    assert text == "device cuda:0 is not offered by this server: auto, sim"
+
+
 @pytest.mark.parametrize(("arch", "near"), [("sm90a", "sm_90a"), ("sm_100A", "sm_100a")])
 async def test_unknown_target_is_answered_with_the_nearest(
     arch: str, near: str, tmp_path: Path

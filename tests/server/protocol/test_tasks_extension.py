@@ -1,17 +1,19 @@
 """Tasks: a job for clients that declare the extension, nothing new for those that do not."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
-from mcp.types import CallToolResult, Request, RequestParams, Result
+from mcp.types import CallToolRequestParams, CallToolResult, Request, RequestParams, Result
 from pydantic import ConfigDict
 
 from kopt.server.jobs.records import JobView
 from kopt.server.protocol.app import build_server
+from kopt.server.protocol.replies.reply import job_reply
 from kopt.server.protocol.tasks_extension import (
     KEPT_MS,
     REVISION,
@@ -154,11 +156,23 @@ async def test_client_without_the_extension_gets_a_job_id(mode: str, rig: Rig) -
     assert "job_wait" in facts_of(reply)["next"]
 
 
-async def test_client_that_declares_it_in_an_older_era_gets_a_job_id(rig: Rig) -> None:
-    rig.jobs.go.clear()
-    async with Client(rig.server, mode="legacy", extensions=[rig.declared]) as client:
-        reply = await client.call_tool("compile", CALL | {"wait_s": 0})
-    assert facts_of(reply)["status"] == "running"
+@pytest.mark.parametrize(("revision", "is_task"), [(REVISION, True), ("2025-11-25", False)])
+async def test_older_era_has_no_tasks_even_for_a_client_that_declares_them(
+    revision: str, is_task: bool
+) -> None:
+    jobs = ScriptedJobs()
+    jobs.go.clear()
+    job_id = await jobs.submit(job("running", "compile").request.work, "local")
+    capabilities = SimpleNamespace(extensions={Tasks.identifier: {}})
+    session = SimpleNamespace(client_capabilities=capabilities)
+    ctx: Any = SimpleNamespace(protocol_version=revision, session=session)
+
+    async def call_next(_: Any) -> CallToolResult:
+        return job_reply(await jobs.view(job_id), "concise")
+
+    params = CallToolRequestParams(name="compile", arguments={})
+    result = await Tasks(jobs).intercept_tool_call(params, ctx, call_next)
+    assert isinstance(result, dict) == is_task
 
 
 async def test_tools_without_jobs_are_never_tasks(rig: Rig) -> None:

@@ -23,7 +23,7 @@ from kopt.tools.bench.stage import bench_candidate
 
 SOURCE = Path(__file__).with_name("row_in_registers.cu")
 WORKLOAD = "b128xh4096"
-CHAINS = (2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32)
+CHAINS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 CALIBRATION_RUNS = 3
 
 

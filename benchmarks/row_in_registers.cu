@@ -3,7 +3,7 @@ family: [register_caching, pass_fusion]
 note: "one row a block, held in registers; CHAIN adds dependent arithmetic, to plant a slowdown"
 where: "H % 2048 == 0"
 specialize: [H]
-tune: {BLOCK: [256, 512, 128, 1024], VECTOR: [8, 4, 2], KEEP: [1, 0], MIN_BLOCKS: [1, 2, 4], CHAIN: [0, 2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32]}
+tune: {BLOCK: [256, 512, 128, 1024], VECTOR: [8, 4, 2], KEEP: [1, 0], MIN_BLOCKS: [1, 2, 4], CHAIN: [0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32]}
 tune_where: ["BLOCK * MIN_BLOCKS <= 2048"]
 launch:
   - kernel: row_in_registers

@@ -36,6 +36,8 @@ LIMIT_S = 120.0
 """Wall time of one tool; instrumented code is 10 to 100 times slower."""
 PRINTED = 200
 """Records that a tool prints; it counts the rest."""
+PADDING_BYTES = 4096
+"""Unmapped space behind each allocation that memcheck is asked for."""
 _LOG = "log.txt"
 
 
@@ -152,6 +154,9 @@ def sanitizer_arguments(tool: SanitizerTool, program: NvidiaTool, scratch: Path)
     ]
     if tool == "memcheck":
         arguments += ["--report-api-errors", "no"]
+        if "padding" in program.options:
+            # Allocations may touch, and then the first byte behind one is another's first.
+            arguments += ["--padding", str(PADDING_BYTES)]
     if tool == "initcheck" and "initcheck-address-space" in program.options:
         arguments += ["--initcheck-address-space", "all"]
     return arguments

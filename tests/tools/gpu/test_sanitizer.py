@@ -165,6 +165,14 @@ def test_shared_memory_is_checked_where_the_tool_can(tmp_path: Path) -> None:
     assert "--initcheck-address-space" not in sanitizer_arguments("initcheck", old, tmp_path)
 
 
+def test_allocations_are_kept_apart_where_the_tool_can(tmp_path: Path) -> None:
+    old = scripted_tool(tmp_path, ToolScript())
+    new = NvidiaTool(old.path, old.name, old.root, frozenset({"padding"}))
+    assert "--padding" in sanitizer_arguments("memcheck", new, tmp_path)
+    assert "--padding" not in sanitizer_arguments("memcheck", old, tmp_path)
+    assert "--padding" not in sanitizer_arguments("racecheck", new, tmp_path)
+
+
 def test_json_comes_back_the_same(rig: Rig) -> None:
     result = rig.run(ToolScript({"log.txt": FINDING}))
     text = result.model_dump_json(by_alias=True)

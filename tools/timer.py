@@ -76,7 +76,7 @@ class TimingRequest:
     layout_seed: int
     """Decides the order of the sets in memory and the gaps between them."""
     warmup_calls: int = 500
-    """Calls of each side, interleaved, at least 5 replays."""
+    """Calls of each side, interleaved, at least 8 replays."""
     timeout_s: float = 60.0
     """For opening and for each replay sequence."""
 

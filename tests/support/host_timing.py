@@ -39,6 +39,8 @@ class HostTimingCuda(HostCuda):
         self.us_per_launch = 2.0
         self.restored: list[tuple[int, int]] = []
         """Address and bytes of every fill that ran, in order."""
+        self.launched_graphs: list[int] = []
+        """Handle of every executable graph that ran, in order."""
         self.live: set[int] = set()
         """Handles of graphs, executable graphs and events, addresses of memory, all in use."""
         self.copies_late = False
@@ -126,6 +128,7 @@ class HostTimingCuda(HostCuda):
     def cuGraphLaunch(self, executable: int, _: int) -> tuple[Any, ...]:
         """Run what was kept."""
         assert executable in self.live
+        self.launched_graphs.append(executable)
         for _, _, work in self._handles[executable]:
             work()
         return (self.pending,)

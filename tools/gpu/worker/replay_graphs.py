@@ -7,6 +7,7 @@ clusters and programmatic dependent launch. A capture does not keep buffers aliv
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from random import Random
 
 from . import driver_graphs
 from .driver import CudaError, Stream
@@ -15,36 +16,68 @@ from .failure import step
 from .sides import Call
 
 
-class CallGraph:
-    """Calls in a fixed order, replayed with one launch."""
+@dataclass(frozen=True)
+class Copies:
+    """How often a graph is made."""
 
-    def __init__(self, calls: Iterable[Call], stream: Stream) -> None:
+    count: int
+    """Executables."""
+    seed: int
+    """Decides the order in which launches take them."""
+
+
+class CallGraph:
+    """Calls in a fixed order, replayed with one launch.
+
+    Two executables of one graph differ in speed by some 0.2 %, always in the same direction: the
+    driver puts their launches at different places. What is compared is therefore made several
+    times, and launches take all of them in turn, in a new random order each time, so that
+    repetition averages that out.
+    """
+
+    def __init__(self, calls: Iterable[Call], stream: Stream, copies: Copies | None = None) -> None:
         """Capture `calls`; none of them runs.
+
+        Args:
+            calls: What one launch puts on the stream.
+            stream: Where.
+            copies: Executables to make, for graphs that are compared; None for one.
 
         Raises:
             Failure: A call fails, or cannot be captured.
         """
+        chosen = copies or Copies(1, 0)
         self._stream = stream
+        self._rng = Random(chosen.seed)
+        self._executables: list[GraphExec] = []
+        self._waiting: list[GraphExec] = []
         graph = capture(calls, stream)
-        with step("capture"):
-            try:
+        try:
+            with step("capture"):
                 self.nodes = driver_graphs.node_count(graph)
-                self._executable: GraphExec | None = driver_graphs.instantiate(graph)
-            finally:
-                driver_graphs.destroy_graph(graph)
-            driver_graphs.upload(self._executable, stream)
+                for _ in range(chosen.count):
+                    executable = driver_graphs.instantiate(graph)
+                    self._executables.append(executable)
+                    driver_graphs.upload(executable, stream)
+        except BaseException:
+            with suppress(CudaError):  # what failed first is raised
+                self.close()
+            raise
+        finally:
+            driver_graphs.destroy_graph(graph)
 
     def launch(self) -> None:
         """Put all calls on the stream."""
-        if self._executable is None:
+        if not self._executables:
             raise ValueError("the graph is closed")
-        driver_graphs.launch_graph(self._executable, self._stream)
+        if not self._waiting:
+            self._waiting = self._rng.sample(self._executables, len(self._executables))
+        driver_graphs.launch_graph(self._waiting.pop(), self._stream)
 
     def close(self) -> None:
         """Give the graph back; it must have ended."""
-        if self._executable is not None:
-            executable, self._executable = self._executable, None
-            driver_graphs.destroy_executable(executable)
+        while self._executables:
+            driver_graphs.destroy_executable(self._executables.pop())
 
 
 @dataclass(frozen=True)

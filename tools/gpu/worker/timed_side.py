@@ -11,8 +11,13 @@ from .buffer_sets import BufferSets, SetData
 from .context import WorkerContext
 from .failure import step
 from .library_side import BoundLibrary, bind_library
-from .replay_graphs import CallGraph, inspect_call
+from .replay_graphs import CallGraph, Copies, inspect_call
 from .sides import Call, load_side
+
+MOST_EXECUTABLES = 8
+_LEAST_EXECUTABLES = 2
+_EXECUTABLE_CALLS = 2048
+"""Calls in all executables of a side together; making one of 100 calls takes about 1 ms."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +25,7 @@ class TimedSide:
     """A side that can be replayed."""
 
     graph: CallGraph
-    """One call for each set, in replay order."""
+    """One call for each set, in replay order; made several times."""
     warm_call: Call
     """Over the set that no replay uses."""
     calls: tuple[Call, ...]
@@ -71,7 +76,8 @@ def build_side(number: int, side: Side, sets: BufferSets, site: SideSite) -> Tim
         _call_once(warm_call, site)
         calls = [loaded.bind(sets.plan_addresses(k, number)) for k in range(sets.count)]
     captured = inspect_call(warm_call, stream)
-    graph = CallGraph(calls, stream)
+    copies = Copies(_executables(sets.count), seed=site.data.seed + number)
+    graph = CallGraph(calls, stream, copies)
     site.resources.callback(graph.close)
     facts = SideFacts(
         nodes_per_call=graph.nodes / sets.count,
@@ -80,6 +86,11 @@ def build_side(number: int, side: Side, sets: BufferSets, site: SideSite) -> Tim
         allocations=max(allocations, captured.allocations),
     )
     return TimedSide(graph, warm_call, tuple(calls), facts)
+
+
+def _executables(sets: int) -> int:
+    """Return how many executables a graph of that many calls is worth: few of a large one."""
+    return max(_LEAST_EXECUTABLES, min(MOST_EXECUTABLES, _EXECUTABLE_CALLS // sets))
 
 
 def _bind_library(side: LibrarySide, sets: BufferSets, index: int, site: SideSite) -> BoundLibrary:

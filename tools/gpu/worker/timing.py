@@ -30,9 +30,10 @@ from .failure import Failure
 from .replayer import Replayer
 from .sides import side_plan
 from .telemetry import NvmlTelemetry
-from .timed_side import SideSite, TimedSide, build_side
+from .timed_side import MOST_EXECUTABLES, SideSite, TimedSide, build_side
 
-MIN_WARMUP_REPLAYS = 5
+MIN_WARMUP_REPLAYS = MOST_EXECUTABLES
+"""Each executable of a graph once, at least."""
 _OUTPUT_FILE = "timed_outputs"
 
 

@@ -26,11 +26,13 @@ class BenchRow(Record):
 class BenchAllResult(Record):
     """The result of benchmarking all kernels; judges no candidate."""
 
-    schema_: Literal["kopt.bench_all/1"] = Field(default="kopt.bench_all/1", alias="schema")
+    schema_: Literal["kopt.bench_all/2"] = Field(default="kopt.bench_all/2", alias="schema")
     status: Literal[Status.PASSED] = Status.PASSED
     """Every row has a status of its own."""
     device: str
     gpu: DeviceFacts
+    planned: int
+    """Rows of the whole table; more than there are where it was interrupted."""
     rows: tuple[BenchRow, ...]
     elapsed_s: float
 

@@ -6,10 +6,9 @@ from typing import Literal, get_args
 
 import click
 
-from kopt.config.errors import SetupError
-from kopt.kernels.bench_all_result import BenchAllResult
 from kopt.kernels.bench_result import BenchResult, without_samples
 from kopt.kernels.status import Status, Verdict
+from kopt.server.bench_table import TableRequest, show_table
 from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode
@@ -18,11 +17,9 @@ from kopt.server.progress import Show, status_line
 from kopt.server.promoting import Promotion, promote
 from kopt.server.session import Session, command_body
 from kopt.server.target import Target, find_problems, find_target, refuse_unknown_tune
-from kopt.server.views.bench_table_view import bench_table_markdown, bench_table_view
 from kopt.server.views.bench_view import bench_view
 from kopt.server.views.promotion_view import promotion_view
 from kopt.server.work.benchmark import benchmark
-from kopt.tools.bench.bench_all import BenchAllRequest, bench_all
 from kopt.tools.bench.request import MAX_PAIRS, MIN_PAIRS, BaselineChoice, BenchRequest
 
 EPILOG = """\b
@@ -134,7 +131,10 @@ def command(session: Session, options: BenchOptions) -> int:
     """
     _refuse_contradictions(options)
     if options.every:
-        return _bench_all(session, options)
+        problems = find_problems(options.kernel, session.settings)
+        every = DeviceChoice(options.device, options.arch, needs_gpu=True)
+        baselines = options.baseline or "every"
+        return show_table(session, TableRequest(problems, every, baselines, options.markdown))
     target = find_target(options.file or Path(), next(iter(options.kernel), None), session.settings)
     refuse_unknown_tune(target, options.tune)
     if options.promote:
@@ -208,48 +208,6 @@ def _request(target: Target, options: BenchOptions, show: Show) -> BenchRequest:
         min_pairs=options.pairs or MIN_PAIRS,
         progress=show,
     )
-
-
-def _bench_all(session: Session, options: BenchOptions) -> ExitCode:
-    """Time every problem's own kernels and show, or write, one table."""
-    problems = find_problems(options.kernel, session.settings)
-    choice = DeviceChoice(options.device, options.arch, needs_gpu=True)
-    with (
-        status_line(quiet=session.as_json) as show,
-        opened_device(choice, session.settings, show) as opened,
-    ):
-        if opened.timer is None:
-            none_here = "" if options.device == "sim" else ", and no GPU can be used here"
-            raise SetupError(f"kopt bench --all needs a GPU: sim measures no time{none_here}")
-        if options.markdown is not None:
-            _write(options.markdown, "", "a")  # minutes of timing are not lost to a missing folder
-        request = BenchAllRequest(problems, options.baseline or "every", show)
-        table = bench_all(request, opened.timer, session.settings)
-    if options.markdown is not None:
-        _write(options.markdown, bench_table_markdown(table))
-    if session.as_json:
-        print_record(table)
-    else:
-        print_views(bench_table_view(table))
-    return _table_exit_code(table)
-
-
-def _write(path: Path, text: str, mode: Literal["a", "w"] = "w") -> None:
-    try:
-        with path.open(mode, encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise SetupError(f"cannot write {path}: {error.strerror}") from error
-
-
-def _table_exit_code(table: BenchAllResult) -> ExitCode:
-    """Return 0 if all passed: a reference kernel slower than a library is no failure."""
-    if any(row.result is None for row in table.rows):
-        return ExitCode.MACHINE
-    impossible = any(
-        row.result is not None and row.result.verdict is Verdict.IMPOSSIBLE for row in table.rows
-    )
-    return ExitCode.FELL_SHORT if table.failed or impossible else ExitCode.PASSED
 
 
 def _exit_code(result: BenchResult) -> ExitCode:

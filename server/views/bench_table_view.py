@@ -26,7 +26,7 @@ def bench_table_view(table: BenchAllResult) -> RenderableType:
     for row in _rows(table.rows):
         shown.add_row(*row)
     left_out = (f"Not timed: {line}" for line in _left_out(table))
-    lines = (f"{_device(table)}. {EXPLANATION}", *_warm(table), *left_out)
+    lines = (f"{_device(table)}. {EXPLANATION}", *_warm(table), *_missing(table), *left_out)
     return Group(shown, *(Text(line) for line in lines))
 
 
@@ -36,7 +36,7 @@ def bench_table_markdown(table: BenchAllResult) -> str:
     rows = [COLUMNS, tuple(rules), *_rows(table.rows)]
     grid = "\n".join(f"| {' | '.join(_escape(cell) for cell in row)} |" for row in rows)
     left_out = "\n".join(f"- {_escape(line)}" for line in _left_out(table))
-    explanation = " ".join((EXPLANATION, *_warm(table)))
+    explanation = " ".join((EXPLANATION, *_warm(table), *_missing(table)))
     text = f"{_device(table)}. {explanation}\n\n{grid}\n"
     return f"{text}\nNot timed:\n\n{left_out}\n" if left_out else text
 
@@ -71,6 +71,13 @@ def _row(entry: BenchRow, result: BenchResult, comparison: Comparison) -> tuple[
         "-" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}",
         comparison.verdict.value.replace("_", " "),
     )
+
+
+def _missing(table: BenchAllResult) -> Iterator[str]:
+    """Yield what is said of a table that was interrupted."""
+    missing = table.planned - len(table.rows)
+    if missing:
+        yield f"INCOMPLETE: {missing} of {table.planned} rows were not reached."
 
 
 def _warm(table: BenchAllResult) -> Iterator[str]:

@@ -156,6 +156,24 @@ def test_a_kernel_that_falls_short_is_exit_code_1(
     assert kopt("bench", "--all", "--kernel", "silu_and_mul").code == ExitCode.FELL_SHORT
 
 
+def test_an_interrupted_table_shows_and_keeps_the_rows_that_it_has(
+    kopt: Kopt, script: Script, tmp_path: Path
+) -> None:
+    def bench(request: BenchRequest) -> BenchResult:
+        if request.workload.name == "b1024xh14336":
+            raise KeyboardInterrupt
+        return _slower(request)
+
+    script(bench)
+    page = tmp_path / "table.md"
+    ending = kopt("bench", "--all", "--kernel", "silu_and_mul", "--markdown", page)
+    assert ending.code == ExitCode.INTERRUPTED
+    assert "interrupted after 2 of 3 rows" in ending.stderr
+    for document in (ending.stdout, page.read_text("utf-8")):
+        assert "silu_and_mul_b128xh14336" in document
+        assert "INCOMPLETE: 1 of 3 rows were not reached." in document
+
+
 def test_the_simulator_gives_no_table(kopt: Kopt) -> None:
     ending = kopt("bench", "--all", "--device", "sim")
     assert ending.code == ExitCode.MACHINE

@@ -30,6 +30,8 @@ class BenchAllRequest:
     baselines: BaselineChoice = "every"
     progress: Callable[[str], None] | None = None
     """Called with the row at work and how many there are."""
+    on_row: Callable[[BenchAllResult], None] | None = None
+    """Called after each row with all rows so far."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,19 @@ def bench_all(request: BenchAllRequest, device: TimingDevice, settings: Settings
     start = perf_counter()
     facts = device.facts
     sources = tuple(_sources(request.problems, facts.arch, settings))
-    rows: list[BenchRow] = []
+    result = BenchAllResult(
+        device=device.name, gpu=facts, planned=len(sources), rows=(), elapsed_s=0.0
+    )
     for number, source in enumerate(sources, start=1):
         if request.progress is not None:
             request.progress(f"{source.kernel}, {source.kind} ({number} of {len(sources)})")
-        rows.append(_row(source, request.baselines, device, settings))
-    return BenchAllResult(
-        device=device.name, gpu=facts, rows=tuple(rows), elapsed_s=perf_counter() - start
-    )
+        row = _row(source, request.baselines, device, settings)
+        result = result.model_copy(
+            update={"rows": (*result.rows, row), "elapsed_s": perf_counter() - start}
+        )
+        if request.on_row is not None:
+            request.on_row(result)
+    return result
 
 
 def _sources(problems: tuple[Problem, ...], arch: str, settings: Settings) -> Iterator[_Source]:

@@ -3,14 +3,10 @@
 Times are compared with each other or held against wide ranges, never against recorded values.
 """
 
-import importlib
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 import pytest
@@ -38,6 +34,7 @@ from kopt.tools.timer import (
     TimingRequest,
     TimingSession,
 )
+from support.gpu_memory import own_gpu_bytes
 
 pytestmark = pytest.mark.gpu
 
@@ -271,34 +268,13 @@ def test_a_side_that_crashes_is_named_and_hurts_no_later_session(gpu: Gpu) -> No
         _replay(_open(opened), [0])
 
 
-def _used_bytes(gpu: Gpu) -> int:
-    """Return the device memory of this test's own processes; other tests use the GPU too."""
-    nvml: Any = importlib.import_module("pynvml")
-    nvml.nvmlInit()
-    handle = nvml.nvmlDeviceGetHandleByUUID(gpu.device.facts.uuid)
-    ours = _descendants(os.getpid())
-    running = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
-    return sum(process.usedGpuMemory for process in running if process.pid in ours)
-
-
-def _descendants(ancestor: int) -> set[int]:
-    parents: dict[int, int] = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it has ended
-            parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
-    found = {ancestor}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found
-
-
 def test_sessions_give_all_memory_back(gpu: Gpu) -> None:
     case = gpu.case(LARGE)  # its eight sets take most of a gigabyte
     used: list[int] = []
     for seed in range(3):
         with gpu.device.open_timing(case.request([case.side], seed)) as opened:
             _open(opened).warm_us(0)
-        used.append(_used_bytes(gpu))
+        used.append(own_gpu_bytes(gpu.device.facts.uuid))
     assert used[0] > 0
     assert abs(used[2] - used[0]) < 128 << 20
 

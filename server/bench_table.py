@@ -1,0 +1,107 @@
+"""`kopt bench --all`: times every problem's own kernels and shows, or writes, one table.
+
+Minutes of work: the Markdown file is written anew after each row, and an interrupted call shows the
+rows that it has.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from kopt.config.errors import SetupError
+from kopt.kernels.bench_all_result import BenchAllResult
+from kopt.kernels.problem import Problem
+from kopt.kernels.status import Verdict
+from kopt.tools.bench.bench_all import BenchAllRequest, bench_all
+from kopt.tools.bench.request import BaselineChoice
+
+from .console import print_record, print_views
+from .devices import DeviceChoice, opened_device
+from .exits import ExitCode
+from .progress import status_line
+from .session import Session
+from .views.bench_table_view import bench_table_markdown, bench_table_view
+
+
+@dataclass(frozen=True)
+class TableRequest:
+    """What the table is to hold, and where it goes beside stdout."""
+
+    problems: tuple[Problem, ...]
+    choice: DeviceChoice
+    baselines: BaselineChoice
+    markdown: Path | None
+
+
+def show_table(session: Session, request: TableRequest) -> ExitCode:
+    """Time all kernels and print the table.
+
+    Raises:
+        SetupError: There is no GPU, or the file cannot be written; said before anything is timed.
+        KeyboardInterrupt: Ctrl-C before the first row; later the rows so far are shown.
+    """
+    rows: list[BenchAllResult] = []
+
+    def keep(so_far: BenchAllResult) -> None:
+        rows[:] = [so_far]
+        if request.markdown is not None:
+            _write(request.markdown, bench_table_markdown(so_far))
+
+    try:
+        table = _measure(session, request, keep)
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        _show(session, rows[0])
+        click.echo(f"kopt: interrupted after {_progress(rows[0])}", err=True)
+        return ExitCode.INTERRUPTED
+    _show(session, table)
+    return _exit_code(table)
+
+
+def _progress(table: BenchAllResult) -> str:
+    return f"{len(table.rows)} of {table.planned} rows"
+
+
+def _measure(
+    session: Session, request: TableRequest, keep: Callable[[BenchAllResult], None]
+) -> BenchAllResult:
+    with (
+        status_line(quiet=session.as_json) as show,
+        opened_device(request.choice, session.settings, show) as opened,
+    ):
+        if opened.timer is None:
+            none_here = "" if request.choice.name == "sim" else ", and no GPU can be used here"
+            raise SetupError(f"kopt bench --all needs a GPU: sim measures no time{none_here}")
+        if request.markdown is not None:
+            _write(request.markdown, "", "a")
+        asked = BenchAllRequest(request.problems, request.baselines, show, keep)
+        return bench_all(asked, opened.timer, session.settings)
+
+
+def _show(session: Session, table: BenchAllResult) -> None:
+    if session.as_json:
+        print_record(table)
+    else:
+        print_views(bench_table_view(table))
+
+
+def _write(path: Path, text: str, mode: Literal["a", "w"] = "w") -> None:
+    try:
+        with path.open(mode, encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise SetupError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _exit_code(table: BenchAllResult) -> ExitCode:
+    """Return 0 if all passed: a reference kernel slower than a library is no failure."""
+    if any(row.result is None for row in table.rows):
+        return ExitCode.MACHINE
+    impossible = any(
+        row.result is not None and row.result.verdict is Verdict.IMPOSSIBLE for row in table.rows
+    )
+    return ExitCode.FELL_SHORT if table.failed or impossible else ExitCode.PASSED

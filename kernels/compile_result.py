@@ -51,6 +51,9 @@ class KernelResources(Record):
     """Counts by class: ldg_128, ldg_64, ldg_32, ldg_16, ldg_8, stg_..., lds, sts, ldl, stl, f2fp,
     mufu, bar, shfl, mma, atom, and ld, st (generic), ldgsts, tma. Empty where `instructions` is
     None."""
+    loads_in_flight: int | None = None
+    """Global loads that a thread has under way before it waits for one; None where the scheduling
+    bits of the architecture are not known."""
 
 
 class Occupancy(Record):

@@ -14,6 +14,9 @@ class BufferTraffic(Record):
     """32-byte sectors per warp-wide access, averaged over sampled warps; None if not sampled."""
     ideal_sectors_per_request: float | None = None
     """The least number of sectors that could carry the same distinct bytes."""
+    first_access_fraction: float | None = None
+    """Of the sectors that a sampled warp loads or stores to, those that it had not before: what is
+    touched again is in L1 unless it was evicted. None if not sampled."""
 
 
 class ExecutionCounters(Record):
@@ -28,5 +31,7 @@ class ExecutionCounters(Record):
     load_phases_per_thread: float = 0.0
     """Barrier-separated phases in which a sampled thread loads from global memory: a lower bound
     of the dependent round trips on its path."""
+    touched_bytes_per_warp: float = 0.0
+    """Distinct 32-byte sectors that a sampled warp loads and stores to, in bytes."""
     global_accesses_per_thread: float = 0.0
     """Global loads and stores per thread, averaged over sampled warps."""

@@ -15,6 +15,7 @@ from kopt.kernels.plan import Launch, LaunchPlan
 from kopt.kernels.time_estimate import LaunchEstimate, PartName, TimeEstimate
 
 from .cuda.occupancy import launch_occupancy
+from .estimate_instructions import StaticMix
 from .estimate_launch import LaunchModel, estimate_launch
 from .estimate_traffic import Demand, Traffic, traffic_of
 
@@ -41,7 +42,16 @@ def estimate_time(
         ToolError: `compiled` has no cubin for this plan and architecture.
     """
     kernels = {kernel.name: kernel for kernel in find_build(compiled, plan, gpu).kernels}
-    traffic = traffic_of(Demand(plan, counters, model), _resident_fraction(plan, kernels, gpu), gpu)
+    mixes = [StaticMix(kernel) for kernel in kernels.values()]
+    demand = Demand(
+        plan=plan,
+        counters=counters,
+        model=model,
+        load_width_bytes=_mean([mix.load_bytes for mix in mixes if mix.loads]),
+        store_width_bytes=_mean([mix.store_bytes for mix in mixes if mix.stores]),
+        warps_per_sm=_resident_warps(plan, kernels, gpu),
+    )
+    traffic = traffic_of(demand, _resident_fraction(plan, kernels, gpu), gpu)
     launches = tuple(
         estimate_launch(part) for part in _launch_models(plan, kernels, gpu, (traffic, counters))
     )
@@ -114,6 +124,20 @@ def _resident_fraction(
     launch = plan.launches[0]
     waves = launch_occupancy(launch, kernels[launch.kernel], gpu).waves
     return 1 / waves if waves > 1 else 1.0
+
+
+def _resident_warps(plan: LaunchPlan, kernels: dict[str, KernelResources], gpu: GpuSpec) -> int:
+    """Return the warps on an SM at a time; 0 with several launches, of which counters tell none."""
+    if len(plan.launches) != 1:
+        return 0
+    launch = plan.launches[0]
+    occupancy = launch_occupancy(launch, kernels[launch.kernel], gpu)
+    blocks = min(occupancy.blocks_per_sm, -(-prod(launch.grid) // gpu.sm_count))
+    return blocks * -(-prod(launch.block) // 32)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
 
 
 def _dominant(launches: tuple[LaunchEstimate, ...]) -> PartName:

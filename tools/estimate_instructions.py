@@ -26,9 +26,14 @@ class StaticMix:
         return sum(self._widths("ldg_").values()) + self.count("ld") + self.count("ldgsts")
 
     @property
+    def stores(self) -> int:
+        """Global stores."""
+        return sum(self._widths("stg_").values()) + self.count("st")
+
+    @property
     def accesses(self) -> int:
         """Global loads and stores."""
-        return self.loads + sum(self._widths("stg_").values()) + self.count("st")
+        return self.loads + self.stores
 
     @property
     def load_bytes(self) -> float:
@@ -40,6 +45,14 @@ class StaticMix:
             return constants.ASSUMED_ACCESS_BYTES
         total = sum(width * number for width, number in widths.items())
         return (total + copies * _ASYNC_COPY_BYTES) / count
+
+    @property
+    def store_bytes(self) -> float:
+        """Mean bytes that one thread's store writes."""
+        widths = self._widths("stg_")
+        count = sum(widths.values())
+        total = sum(width * number for width, number in widths.items())
+        return total / count if count else constants.ASSUMED_ACCESS_BYTES
 
     @property
     def access_bytes(self) -> float:

@@ -211,7 +211,7 @@ def _sm_intake_part(model: LaunchModel) -> TimePart:
 def _load_store_part(model: LaunchModel) -> TimePart:
     spills = _spill_requests(model)
     requests = model.accesses_per_thread * model.warps + spills
-    sectors = model.traffic.sector_bytes / SECTOR_BYTES + 4 * spills
+    sectors = model.traffic.l1_bytes / SECTOR_BYTES + 4 * spills
     bytes_per_clock = constants.L1_SECTORS_PER_CLOCK * SECTOR_BYTES
     clocks = max(requests, sectors / constants.L1_SECTORS_PER_CLOCK)
     clocks += model.shared_bytes / bytes_per_clock
@@ -237,7 +237,9 @@ def _issue_part(model: LaunchModel) -> TimePart:
 
 
 def _latency_part(model: LaunchModel) -> TimePart:
-    in_flight = min(max(model.mix.loads, 1), constants.MAX_LOADS_IN_FLIGHT)
+    known = model.kernel.loads_in_flight
+    in_code = model.mix.loads if known is None else known
+    in_flight = min(max(in_code, 1), constants.MAX_LOADS_IN_FLIGHT)
     phases = model.counters.load_phases_per_thread if model.counters else 0.0
     trips_each = max(phases, model.loads_per_thread / in_flight)
     trips = max(0.0, trips_each * model.rounds - 1)  # the first one is `fill`

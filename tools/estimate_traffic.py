@@ -2,7 +2,7 @@
 
 From counted accesses if there are any, else from the byte model alone. It is not a cache
 simulation: a buffer's first touch comes from DRAM, every further one from L2 if what the resident
-blocks work on fits there.
+blocks work on fits there. What a warp touches again is in L1 if what the warps of an SM touch fits.
 """
 
 from dataclasses import dataclass, replace
@@ -24,8 +24,10 @@ class Traffic:
     load_bytes: float
     """As the program asks for them."""
     store_bytes: float
+    l1_bytes: float
+    """Of whole 32-byte sectors, loads and stores: what the load/store units serve."""
     sector_bytes: float
-    """Of whole 32-byte sectors, loads and stores: what goes between L1 and L2."""
+    """The same without what L1 answers or joins: what goes between L1 and L2."""
     dram_bytes: float
     sector_waste: float
     """Sectors moved / sectors that would do; 1 is coalesced."""
@@ -36,6 +38,7 @@ class Traffic:
             self,
             load_bytes=self.load_bytes * share,
             store_bytes=self.store_bytes * share,
+            l1_bytes=self.l1_bytes * share,
             sector_bytes=self.sector_bytes * share,
             dram_bytes=self.dram_bytes * share,
         )
@@ -48,6 +51,11 @@ class Demand:
     plan: LaunchPlan
     counters: ExecutionCounters | None
     model: ByteModel | None
+    load_width_bytes: float = 0.0
+    """Mean width of a thread's load in the code; 0 where it is not known."""
+    store_width_bytes: float = 0.0
+    warps_per_sm: int = 0
+    """Resident warps, which share an L1; 0 where there are several launches."""
 
 
 def traffic_of(demand: Demand, resident_fraction: float, gpu: GpuSpec) -> Traffic:
@@ -64,17 +72,25 @@ def traffic_of(demand: Demand, resident_fraction: float, gpu: GpuSpec) -> Traffi
     if counters is None or not counters.traffic:
         reads = float(model.read_bytes) if model else 0.0
         writes = float(model.written_bytes) if model else 0.0
-        return Traffic(reads, writes, reads + writes, reads + writes, 1.0)
+        moved_once = reads + writes
+        return Traffic(reads, writes, moved_once, moved_once, moved_once, 1.0)
     unique = _unique_bytes(demand)
     footprint_bytes = sum(max(read, written) for read, written in unique.values())
     fits = footprint_bytes * resident_fraction <= gpu.l2_bytes
     scratch = {buffer.name for buffer in demand.plan.scratch}
     load_bytes = float(sum(buffer.load_bytes for buffer in counters.traffic.values()))
     store_bytes = float(sum(buffer.store_bytes for buffer in counters.traffic.values()))
-    sector_bytes = dram_bytes = 0.0
+    keeps_touched = _fits_l1(demand, counters, gpu)
+    l1_bytes = sector_bytes = dram_bytes = 0.0
     for name, buffer in counters.traffic.items():
-        waste = _waste(buffer)
-        moved = (buffer.load_bytes * waste, buffer.store_bytes * waste)
+        loads = buffer.load_bytes * _waste(buffer, demand.load_width_bytes)
+        stores = buffer.store_bytes * _waste(buffer, demand.store_width_bytes)
+        l1_bytes += loads + stores
+        if keeps_touched and buffer.first_access_fraction is not None:
+            # In the simulator's own accesses: each part of a split one was counted again.
+            first = _waste(buffer, 0.0) * buffer.first_access_fraction
+            loads, stores = buffer.load_bytes * first, buffer.store_bytes * first
+        moved = (loads, stores)
         sector_bytes += sum(moved)
         if name not in unique or not fits:
             dram_bytes += sum(moved)
@@ -84,16 +100,28 @@ def traffic_of(demand: Demand, resident_fraction: float, gpu: GpuSpec) -> Traffi
     return Traffic(
         load_bytes=load_bytes,
         store_bytes=store_bytes,
+        l1_bytes=l1_bytes,
         sector_bytes=sector_bytes,
         dram_bytes=dram_bytes,
         sector_waste=sector_bytes / asked_bytes if asked_bytes else 1.0,
     )
 
 
-def _waste(buffer: BufferTraffic) -> float:
+def _waste(buffer: BufferTraffic, width_bytes: float) -> float:
+    """Return sectors moved / sectors that would do, for accesses as wide as those in the code.
+
+    g++ may split an access that nvcc keeps whole. A warp's access of w bytes a thread needs w
+    sectors, and touches as many as one of its parts does.
+    """
     if not buffer.sectors_per_request or not buffer.ideal_sectors_per_request:
         return 1.0
-    return max(1.0, buffer.sectors_per_request / buffer.ideal_sectors_per_request)
+    return max(1.0, buffer.sectors_per_request / max(buffer.ideal_sectors_per_request, width_bytes))
+
+
+def _fits_l1(demand: Demand, counters: ExecutionCounters, gpu: GpuSpec) -> bool:
+    """Return whether what an SM's warps touch stays in L1, which shares its memory with smem."""
+    touched_bytes = counters.touched_bytes_per_warp * demand.warps_per_sm
+    return 0 < touched_bytes <= gpu.smem_per_sm_bytes
 
 
 def _unique_bytes(demand: Demand) -> dict[str, tuple[int, int]]:

@@ -22,6 +22,9 @@ class Case:
     store_bytes: int = 1 << 20
     unique_load_bytes: int | None = None
     sectors: float = 16.0
+    first_access_fraction: float | None = None
+    touched_bytes_per_warp: float = 0.0
+    loads_in_flight: int | None = None
     barriers: float = 2.0
     phases: float = 1.0
     instructions: int | None = 300
@@ -48,6 +51,7 @@ class Case:
             parameters=(),
             instructions=self.instructions,
             instruction_mix=dict(self.mix),
+            loads_in_flight=self.loads_in_flight,
         )
 
     def plan(self) -> LaunchPlan:
@@ -74,10 +78,12 @@ class Case:
                 store_bytes=store_bytes,
                 sectors_per_request=self.sectors,
                 ideal_sectors_per_request=16.0,
+                first_access_fraction=self.first_access_fraction,
             )
 
         return ExecutionCounters(
             traffic={"x": traffic(self.load_bytes, 0), "out": traffic(0, self.store_bytes)},
+            touched_bytes_per_warp=self.touched_bytes_per_warp,
             barriers_per_block=self.barriers,
             load_phases_per_thread=self.phases,
             global_accesses_per_thread=6.0,

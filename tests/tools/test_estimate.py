@@ -46,6 +46,14 @@ SLOWER = {
     "a second launch": (BASE, replace(BASE, launches=2)),
     "a memset of scratch": (BASE, replace(BASE, zero_scratch=True)),
     "no programmatic launch": (replace(BASE, pdl=True), BASE),
+    "loads that wait for one another": (
+        replace(LARGE, loads_in_flight=4),
+        replace(LARGE, loads_in_flight=1),
+    ),
+    "sectors touched again that L1 no longer has": (
+        replace(LARGE, sectors=64.0, first_access_fraction=0.25, touched_bytes_per_warp=512),
+        replace(LARGE, sectors=64.0, first_access_fraction=0.25, touched_bytes_per_warp=1 << 20),
+    ),
     "less bandwidth": (replace(LARGE, gpu="H200"), LARGE),
 }
 
@@ -60,6 +68,12 @@ def test_rereads_cost_less_than_first_reads() -> None:
     reread = replace(LARGE, load_bytes=512 << 20, unique_load_bytes=256 << 20)
     fresh = replace(LARGE, load_bytes=512 << 20)
     assert estimate(reread).latency_us < estimate(fresh).latency_us
+
+
+def test_strided_accesses_that_l1_joins_cost_l2_no_more_than_coalesced_ones() -> None:
+    joined = replace(LARGE, sectors=64.0, first_access_fraction=0.25, touched_bytes_per_warp=512)
+    assert estimate(joined).part_us("l2") == pytest.approx(estimate(LARGE).part_us("l2"))
+    assert estimate(joined).part_us("load_store") > estimate(LARGE).part_us("load_store")
 
 
 def test_rereads_of_what_does_not_stay_in_cache_are_dram_traffic() -> None:

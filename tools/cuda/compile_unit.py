@@ -20,6 +20,7 @@ from .cubin import CubinFacts, CubinKernel, read_cubin
 from .cubin_cache import CacheEntry, key_lock, load_entry, store_entry
 from .cubin_screen import screen_cubin
 from .include_tree import headers_digest
+from .loads_in_flight import loads_in_flight
 from .nvcc import run_nvcc, run_nvcc_keeping_ptx
 from .nvrtc import run_nvrtc
 from .plan_assertions import as_plan_errors, as_unfinished_source
@@ -27,7 +28,7 @@ from .ptxas_report import PtxasKernel, parse_ptxas_report
 from .sass import SassFunction, disassemble
 from .sass_reader import read_instructions
 
-_FACTS_VERSION = "6"
+_FACTS_VERSION = "7"
 """Raised whenever the unit of an unchanged cubin would be recorded differently."""
 _COMPILER_KILLED = re.compile(r"died due to signal|Killed signal|virtual memory exhausted")
 _LOCK_MARGIN_S = 30.0
@@ -136,7 +137,12 @@ def _facts(job: CompileJob, cubin: bytes, log: str, context: CompileContext) -> 
         "flagged": screening.flagged,
         "cubin_sha256": hashlib.sha256(cubin).hexdigest(),
         "module_global_bytes": facts.module_global_bytes,
-        "kernels": _kernels(facts, parse_ptxas_report(log), functions),
+        "kernels": tuple(
+            kernel.model_copy(
+                update={"loads_in_flight": loads_in_flight(facts.code[kernel.name], job.arch)}
+            )
+            for kernel in _kernels(facts, parse_ptxas_report(log), functions)
+        ),
         "producer_waits": waits,
         "trapping": tuple(f.name for f in functions or () if "stop" in f.screened),
     }

@@ -136,12 +136,16 @@ def _outcome(run: SandboxedRun, job: JobFile, program: SimProgram) -> ExecutionO
 def _counters(report: Mapping[str, Any]) -> ExecutionCounters:
     threads = report["sampled_threads"]
     traffic: dict[str, BufferTraffic] = {}
-    for name, (load, store, requests, sectors, ideal) in report["buffers"].items():
+    footprint_sectors = 0
+    for name, counted in report["buffers"].items():
+        load, store, requests, sectors, ideal, first = counted
+        footprint_sectors += first
         traffic[name] = BufferTraffic(
             load_bytes=load,
             store_bytes=store,
             sectors_per_request=sectors / requests if requests else None,
             ideal_sectors_per_request=ideal / requests if requests else None,
+            first_access_fraction=first / sectors if sectors else None,
         )
     return ExecutionCounters(
         traffic=traffic,
@@ -149,6 +153,7 @@ def _counters(report: Mapping[str, Any]) -> ExecutionCounters:
         shared_store_bytes=report["shared_store_bytes"],
         barriers_per_block=report["barriers"] / report["blocks"] if report["blocks"] else 0.0,
         load_phases_per_thread=report["sampled_load_phases"] / threads if threads else 0.0,
+        touched_bytes_per_warp=footprint_sectors * 32 * 32 / threads if threads else 0.0,
         global_accesses_per_thread=report["sampled_accesses"] / threads if threads else 0.0,
     )
 

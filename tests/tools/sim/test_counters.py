@@ -51,6 +51,27 @@ def test_sectors_of_vector_loads_and_loops(sim: Sim) -> None:
     assert traffic["out"].load_bytes == 0
 
 
+@pytest.mark.parametrize(
+    ("body", "fraction"),
+    [
+        ("out[t] = in[t] + in[t + 32];", 1.0),
+        ("out[t] = in[t] + ((volatile const float*)in)[t];", 0.5),
+        ("float s = 0; for (int i = 0; i < 8; ++i) s += in[8 * t + i]; out[t] = s;", 1 / 8),
+    ],
+)
+def test_sectors_that_a_warp_touches_again_are_told_apart(
+    sim: Sim, body: str, fraction: float
+) -> None:
+    counters = _counters(sim, body)
+    assert counters.traffic["in"].first_access_fraction == fraction
+    assert counters.traffic["out"].first_access_fraction == 1.0
+
+
+def test_what_a_warp_touches_is_counted_once(sim: Sim) -> None:
+    body = "for (int i = 0; i < 4; ++i) out[t] = ((volatile const float*)in)[t];"
+    assert _counters(sim, body).touched_bytes_per_warp == 128 + 128
+
+
 def test_bytes_are_exact_over_all_blocks_and_workers(sim: Sim) -> None:
     for workers in (1, 2, 4):
         body = "const int i = blockIdx.x * 64 + t; if (i < 1000) out[i] = in[i] + in[i ^ 1];"

@@ -87,6 +87,7 @@ struct FaultRecord {
 
 struct BufferCounters {
   std::uint64_t load_bytes, store_bytes, requests, sectors, ideal_sectors;
+  std::uint64_t first_sectors;  // those that the warp had not loaded, or not stored to, before
 };
 
 // Lies in memory shared with the parent process; plain data.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "state.h"
 
@@ -14,18 +15,15 @@ namespace {
 constexpr std::size_t kMaxEntries = 1 << 16;
 constexpr std::uint64_t kSectorBytes = 32;
 
-struct Request {
-  std::vector<std::uint64_t> sectors, bytes;
-  bool is_store = false;
-};
-
 bool is_sampled_block(std::uint64_t index) {
   const Index3& grid = g.launch->grid;
   const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
   return index == 0 || index == blocks / 2 || index == blocks - 1;
 }
 
-void add_request(unsigned buffer, const std::vector<const TraceEntry*>& lanes) {
+// Returns the sectors of the request, each once.
+std::vector<std::uint64_t> add_request(unsigned buffer,
+                                       const std::vector<const TraceEntry*>& lanes) {
   std::vector<std::uint64_t> sectors;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> spans;
   for (const TraceEntry* entry : lanes) {
@@ -47,6 +45,7 @@ void add_request(unsigned buffer, const std::vector<const TraceEntry*>& lanes) {
   ++counters.requests;
   counters.sectors += sectors.size();
   counters.ideal_sectors += (distinct + kSectorBytes - 1) / kSectorBytes;
+  return sectors;
 }
 
 // Puts the traces of the lanes of one warp together.
@@ -66,9 +65,11 @@ void group_warp(const Fiber* lanes, unsigned count) {
     ++g.report->sampled_threads;
     g.report->sampled_accesses += lanes[lane].trace->size();
   }
+  std::unordered_set<std::uint64_t> touched[2];  // by loads, by stores
   for (const auto& [key, entries] : requests) {
     const auto buffer = static_cast<unsigned>((entries[0]->address - kArena) >> kSlotBits);
-    add_request(buffer, entries);
+    for (const std::uint64_t sector : add_request(buffer, entries))
+      g.report->buffers[buffer].first_sectors += touched[entries[0]->is_store].insert(sector).second;
   }
 }
 

@@ -205,7 +205,7 @@ def client_folders(environment: Mapping[str, str] = os.environ) -> ClientFolders
 
 
 def project_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Return CLAUDE_PROJECT_DIR, the folder of the project for which Claude Code starts a server."""
+    """Return CLAUDE_PROJECT_DIR: the project for which Claude Code starts a server."""
     return _optional_path(environment.get("CLAUDE_PROJECT_DIR"))
 
 

@@ -114,7 +114,9 @@ class StdioProcess:
             while (message := self.receive()).get("method") == "notifications/progress":
                 if words in message["params"].get("message", ""):
                     return
-            assert message["result"]["structuredContent"]["status"] in ("queued", "running"), message
+            assert message["result"]["structuredContent"]["status"] in ("queued", "running"), (
+                message
+            )
         raise AssertionError(f"it never said {words!r}")
 
     def tree(self) -> frozenset[ProcessKey]:

@@ -11,9 +11,9 @@ import click
 from kopt.config.errors import ToolError
 from kopt.config.settings import project_folder, settings_from_environment
 from kopt.server.options import one_device
-from kopt.server.protocol.http_options import HttpOptions, http_options
-from kopt.server.protocol.listen_address import open_doorway
 from kopt.server.protocol.serve_options import ServeOptions
+from kopt.server.protocol.web.http_options import HttpOptions, http_options
+from kopt.server.protocol.web.listen_address import open_doorway
 
 EPILOG = """\b
 Examples:
@@ -111,7 +111,7 @@ def _serve(options: ServeOptions, http: HttpOptions | None) -> NoReturn:
     server = build_server(options, host)
     runners = WatchedJobs(host) if options.read_only else host
     if doorway is not None:
-        from kopt.server.protocol.http_server import serve_http
+        from kopt.server.protocol.web.http_server import serve_http
 
         serve_http(server, doorway, runners)
     if sys.stdin is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import ToolError
-from kopt.server.protocol.token_file import Tokens, read_tokens, write_token
+from kopt.server.protocol.web.token_file import Tokens, read_tokens, write_token
 
 GOOD = "Zm9vYmFyYmF6cXV1eGNvcmdlZ3JhdWx0Z2FycGx5"
 OTHER = "d2FsZG9mcmVkcGx1Z2h4eXp6eXRodWRmb29iYXI="

@@ -1,6 +1,6 @@
 """Permits by key: a burst, a steady rate, no influence of others, bounded memory."""
 
-from kopt.server.protocol.rate_limit import RateLimit
+from kopt.server.protocol.web.rate_limit import RateLimit
 
 
 class Clock:

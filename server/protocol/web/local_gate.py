@@ -9,7 +9,8 @@ import os
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from .caller import CALLER, LOCAL
+from kopt.server.protocol.caller import CALLER, LOCAL
+
 from .http_refusal import refused
 from .local_peer import Peer, find_peer, process_of
 

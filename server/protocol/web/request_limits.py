@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from .caller import CALLER
+from kopt.server.protocol.caller import CALLER
+
 from .http_refusal import refused_for_now
 from .rate_limit import RateLimit
 

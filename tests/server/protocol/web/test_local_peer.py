@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from anyio import to_thread
 
-from kopt.server.protocol.local_peer import find_peer, process_of
+from kopt.server.protocol.web.local_peer import find_peer, process_of
 from support.http_asking import PING, PING_HEADERS, answering
 
 Pair = tuple[socket.socket, socket.socket]

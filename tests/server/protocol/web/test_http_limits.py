@@ -9,8 +9,8 @@ import pytest
 from mcp import Client, MCPError
 from mcp.server import MCPServer
 
-from kopt.server.protocol.http_options import HttpOptions
-from kopt.server.protocol.request_limits import HttpLimits
+from kopt.server.protocol.web.http_options import HttpOptions
+from kopt.server.protocol.web.request_limits import HttpLimits
 from support.http_asking import PING, PING_HEADERS, answering
 
 pytestmark = pytest.mark.anyio

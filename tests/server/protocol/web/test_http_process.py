@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from kopt.server.jobs.process_tree import descendants, living
-from kopt.server.protocol.token_file import write_token
+from kopt.server.protocol.web.token_file import write_token
 from support.http_asking import PING, PING_HEADERS
 from support.job_works import ON_SIM, SPINNING
 from support.serve_process import ServeProcess

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import ToolError
-from kopt.server.protocol.http_options import HttpOptions
-from kopt.server.protocol.listen_address import Doorway, open_doorway
-from kopt.server.protocol.token_file import write_token
+from kopt.server.protocol.web.http_options import HttpOptions
+from kopt.server.protocol.web.listen_address import Doorway, open_doorway
+from kopt.server.protocol.web.token_file import write_token
 
 Open = Callable[[HttpOptions], Doorway]
 

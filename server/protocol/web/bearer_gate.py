@@ -6,7 +6,8 @@ Whose token it is becomes the caller, by which limits are kept and GPUs are shar
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from .caller import CALLER
+from kopt.server.protocol.caller import CALLER
+
 from .http_refusal import refused_for_now, unauthorized
 from .rate_limit import RateLimit
 from .token_file import Tokens

@@ -18,10 +18,11 @@ import uvicorn
 from mcp.server import MCPServer
 from starlette.types import ASGIApp
 
+from kopt.server.protocol.stdio import SIGNALS, Runners
+
 from .http_app import http_app
 from .listen_address import Doorway
 from .request_limits import HttpLimits
-from .stdio import SIGNALS, Runners
 from .timed_connection import timed_connection
 
 _GRACE_S = 0.3

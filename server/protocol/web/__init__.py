@@ -1,0 +1,1 @@
+"""Streamable HTTP: who may call, the limits, and the server."""

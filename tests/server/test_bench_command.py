@@ -10,8 +10,8 @@ from kopt.kernels.bench_result import BaselinePath, BenchResult, LikeForLike, Ro
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status, Verdict
 from kopt.server import devices
-from kopt.server.commands import bench_file
 from kopt.server.exits import ExitCode
+from kopt.server.work import benchmark
 from kopt.tools.bench.request import BenchRequest
 from support.bench_results import H100, bench_result, comparison, failed_bench
 from support.command_line import Kopt
@@ -35,7 +35,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Answer:
                 raise result
             return result
 
-        monkeypatch.setattr(bench_file, "bench_candidate", bench)
+        monkeypatch.setattr(benchmark, "bench_candidate", bench)
         return requests
 
     return set_result
@@ -189,7 +189,7 @@ def test_without_a_gpu_the_verdict_is_estimated_and_says_so_loudly(
     def bench(*_: object) -> BenchResult:
         return result
 
-    monkeypatch.setattr(bench_file, "bench_estimated", bench)
+    monkeypatch.setattr(benchmark, "bench_estimated", bench)
     ending = kopt("bench", REFERENCE, "--device", "sim")
     assert ending.code == ExitCode.PASSED
     assert ending.stdout.startswith("ESTIMATED, NOT MEASURED: 1.21x the speed of reference\n")

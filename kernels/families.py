@@ -1,6 +1,6 @@
 """The strategy families that a candidate may claim: the search keeps its beam diverse by them."""
 
-CHANGES = {
+FAMILY_CHANGES = {
     "thread_utilization": "let no thread idle: other block size, several rows a block",
     "fp4_intrinsics": "convert FP4 and FP8 by hardware instructions, two or more values at once",
     "vectorization": "load and store 16 bytes an access, 8 bfloat16 values at a time",
@@ -29,4 +29,4 @@ CHANGES = {
 }
 """What a candidate of each family does, in a few words."""
 
-FAMILIES = tuple(CHANGES)
+FAMILIES = tuple(FAMILY_CHANGES)

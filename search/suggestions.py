@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from kopt.kernels.families import CHANGES
+from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.profile_result import ProfileResult, Suspect
 from kopt.kernels.record import Diagnostic, Record
 from kopt.kernels.status import Provenance
@@ -125,7 +125,7 @@ def _families(known: Known) -> Iterator[Suggestion]:
             yield Suggestion(
                 kind="family",
                 text=(
-                    f"{family}, which was not tried: {CHANGES[family]}. It addresses"
+                    f"{family}, which was not tried: {FAMILY_CHANGES[family]}. It addresses"
                     f" {bottleneck.name}, the bottleneck of #{known.beam[0]}."
                 ),
                 parents=known.beam[:1],
@@ -190,7 +190,7 @@ def _ways(suspect: Suspect, known: Known) -> str:
 def _way(family: str, known: Known) -> str:
     standing = next((one for one in known.standings if one.family == family), None)
     if standing is None:
-        return f"{family} (not tried): {CHANGES[family]}"
+        return f"{family} (not tried): {FAMILY_CHANGES[family]}"
     if standing.best is None:
         return f"{family} (tried {standing.candidates} times, none passed)"
     return f"{family} ({standing.state}, best #{standing.best})"

@@ -11,7 +11,7 @@ from kopt.config.gpu_specs import load_gpus
 from kopt.config.settings import Settings
 from kopt.kernels.byte_model import roofline, workload_bytes
 from kopt.kernels.candidate import read_candidate
-from kopt.kernels.families import CHANGES
+from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.server.views.candidate_skeleton import candidate_skeleton
 from kopt.server.views.problem_view import problem_view
@@ -34,7 +34,7 @@ def kernel_document(kernel_id: str, settings: Settings) -> str:
     console = Console(file=written, width=_WIDTH, color_system=None, emoji=False, highlight=False)
     console.print(problem_view(problem, workload, model, lines))
     definition = "\n".join(line.rstrip() for line in written.getvalue().splitlines())
-    families = "\n".join(f"- {name}: {change}" for name, change in CHANGES.items())
+    families = "\n".join(f"- {name}: {change}" for name, change in FAMILY_CHANGES.items())
     parts = [
         f"# {kernel_id}\n\n```text\n{definition}\n```",
         f"## How to write a candidate\n\n{GUIDE}\nFamilies:\n\n{families}",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kopt.kernels.families import CHANGES
+from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.profile_result import Bottleneck, ProfileResult, Suspect
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
@@ -71,7 +71,8 @@ def test_trait_has_its_numbers_and_its_untried_ways_first() -> None:
     assert trait.families == ("layout", "vectorization")
     assert "6.00 us of 9.00 us (k: 10 ldg_16)" in trait.text
     assert (
-        f"layout (not tried): {CHANGES['layout']}; vectorization (leading, best #0)" in trait.text
+        f"layout (not tried): {FAMILY_CHANGES['layout']}; vectorization (leading, best #0)"
+        in trait.text
     )
 
 

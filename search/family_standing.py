@@ -50,7 +50,7 @@ def family_standings(
     leader = next(iter(rank(members)), None)
     families = dict.fromkeys(member.family for member in members)
     standings = [
-        _standing(family, members, (leader, min_improvement))
+        _standing(family, members, leader, min_improvement)
         for family in families
         if family in FAMILIES
     ]
@@ -64,9 +64,8 @@ def untried_families(members: Sequence[Member]) -> tuple[str, ...]:
 
 
 def _standing(
-    family: str, members: Sequence[Member], scale: tuple[Member | None, float]
+    family: str, members: Sequence[Member], leader: Member | None, min_improvement: float
 ) -> FamilyStanding:
-    leader, min_improvement = scale
     own = [member for member in members if member.family == family]
     best = next(iter(rank(own)), None)
     speed = None

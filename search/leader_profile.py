@@ -27,7 +27,6 @@ _KIND = "profile"
 class LeaderProfile:
     """The leader and what is known of its limits."""
 
-    seq: int
     profile: ProfileResult | None
     dtypes: frozenset[str]
     """Of the kernel's tensors."""
@@ -59,11 +58,11 @@ def profile_leader(
         try:
             profile = _make(state, member, site, counters)
         except (SetupError, InfraError) as error:
-            return LeaderProfile(member.seq, None, dtypes, str(error))
+            return LeaderProfile(None, dtypes, str(error))
         if not state.is_finished:  # a finished run is never touched again
             data = profile.model_dump_json(by_alias=True).encode()
             drive.search.store.add_document(member.seq, _KIND, data)
-    return LeaderProfile(member.seq, profile, dtypes)
+    return LeaderProfile(profile, dtypes)
 
 
 def _kept(drive: RunDrive, member: Member) -> ProfileResult | None:

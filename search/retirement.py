@@ -1,6 +1,7 @@
 """Why a candidate is not in the beam, in words that its author can use."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from kopt.kernels.record import Record
@@ -12,6 +13,16 @@ from .proposer import Member
 RetirementReason = Literal[
     "unevaluated", "failed", "refuted", "untimed", "same_program", "family_full", "slower"
 ]
+
+
+@dataclass(frozen=True)
+class Beams:
+    """The beam at both ends of a step, numbers of candidates, best first."""
+
+    before: Sequence[int]
+    now: Sequence[int]
+    width: int
+    """Its places."""
 
 
 class Retirement(Record):
@@ -28,23 +39,21 @@ class Retirement(Record):
 def find_retirements(
     members: Sequence[Member],
     subjects: Iterable[int],
-    beams: tuple[Sequence[int], Sequence[int]],
-    width: int,
+    beams: Beams,
 ) -> tuple[Retirement, ...]:
     """Return why those of `subjects` that have no place in the beam have none, by `seq`.
 
     Args:
         members: All candidates of the run.
         subjects: Numbers of the candidates to judge.
-        beams: The beam before and the beam now, best first.
-        width: Places of the beam.
+        beams: Before the step and now.
     """
-    before, now = beams
-    kept = [members[seq] for seq in now]
+    kept = [members[seq] for seq in beams.now]
     found: list[Retirement] = []
-    for seq in sorted(set(subjects) - set(now)):
-        reason, why = _reason(members[seq], members, (kept, width))
-        found.append(Retirement(seq=seq, reason=reason, why=why, was_in_beam=seq in before))
+    for seq in sorted(set(subjects) - set(beams.now)):
+        reason, why = _reason(members[seq], members, kept, beams.width)
+        was_in_beam = seq in beams.before
+        found.append(Retirement(seq=seq, reason=reason, why=why, was_in_beam=was_in_beam))
     return tuple(found)
 
 
@@ -60,7 +69,7 @@ def speed_words(member: Member) -> str:
 
 
 def _reason(
-    member: Member, members: Sequence[Member], beam: tuple[Sequence[Member], int]
+    member: Member, members: Sequence[Member], kept: Sequence[Member], width: int
 ) -> tuple[RetirementReason, str]:
     quick = member.quick
     if quick is None:
@@ -74,7 +83,6 @@ def _reason(
     same = _stands_for(member, members)
     if same is not None:
         return "same_program", f"the same program as #{same}: equal cubins and launches"
-    kept, width = beam
     last = kept[-1]  # whoever passed with a time and has no place lost it to somebody
     if len(kept) < width or (last.cost is not None and member.cost < last.cost):
         own = ", ".join(f"#{one.seq}" for one in kept if one.family == member.family)

@@ -18,7 +18,7 @@ from .candidate_report import report_candidate
 from .family_standing import family_standings, untried_families
 from .leader_profile import LeaderProfile
 from .proposer import Member
-from .retirement import find_retirements, speed_words
+from .retirement import Beams, find_retirements, speed_words
 from .run_drive import RunDrive
 from .run_records import RunState
 from .step_result import BeamMember, NextStep, SteppedCandidate, StepResult
@@ -65,7 +65,7 @@ def report_step(drive: RunDrive, outcome: StepOutcome, profile: LeaderProfile | 
             BeamMember(**dict(report_candidate(members[seq], members, state)), rank=rank)
             for rank, seq in enumerate(state.beam, start=1)
         ),
-        retired=find_retirements(members, subjects, (outcome.beam_before, state.beam), width),
+        retired=find_retirements(members, subjects, Beams(outcome.beam_before, state.beam, width)),
         gain=_gain(outcome, state, members),
         families=known.standings,
         untried_families=known.untried,

@@ -6,13 +6,13 @@ from kopt.kernels.status import Status
 from kopt.search.beam import select_beam
 from kopt.search.evaluator import Evaluation
 from kopt.search.proposer import Member
-from kopt.search.retirement import Retirement, find_retirements
+from kopt.search.retirement import Beams, Retirement, find_retirements
 from support.scripted_runs import failed, member, passed, timed
 
 
 def _retired(members: list[Member], width: int, before: tuple[int, ...] = ()) -> list[Retirement]:
     now = [one.seq for one in select_beam(members, width)]
-    return list(find_retirements(members, (one.seq for one in members), (before, now), width))
+    return list(find_retirements(members, (one.seq for one in members), Beams(before, now, width)))
 
 
 def test_slower_one_is_told_what_it_would_have_had_to_beat() -> None:

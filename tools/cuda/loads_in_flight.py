@@ -17,7 +17,7 @@ import struct
 
 _KNOWN_ARCHS = re.compile(r"sm_(90|100)[af]?")
 _OPERATION_BITS = 0xFFF
-_GLOBAL_LOADS = frozenset({0x981, 0x97E})
+_GLOBAL_LOADS = frozenset({0x981, 0x97E})  # LDG, and its form of 256 bits a thread
 _NO_SCOREBOARD = 7
 _SET_SHIFT = 110 - 64
 _WAIT_SHIFT = 116 - 64

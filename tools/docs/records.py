@@ -154,7 +154,6 @@ class SearchResult(Record):
     schema_: Literal["kopt.docs-search/1"] = Field(default="kopt.docs-search/1", alias="schema")
     status: Literal["passed"] = "passed"
     query: str
-    backend: Literal["embedded"] = "embedded"
     degraded: str | None = None
     """What was left out of the search and why; None if nothing was."""
     elapsed_ms: float

@@ -16,6 +16,7 @@ from kopt.config.errors import InfraError
 from kopt.config.settings import Settings
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
 from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.plan_check import WARP_THREADS
 from kopt.kernels.problem import tensor_size_bytes
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
@@ -34,6 +35,7 @@ _MAX_BLOCKS = 1 << 20
 # runtime/state.h: kMaxBuffers, kMaxArguments.
 _MAX_BUFFERS = 64
 _MAX_ARGUMENTS = 64
+_SECTOR_BYTES = 32  # what the runtime counts: the unit in which L2 and DRAM are read
 
 
 class SimDevice:
@@ -153,7 +155,9 @@ def _counters(report: Mapping[str, Any]) -> ExecutionCounters:
         shared_store_bytes=report["shared_store_bytes"],
         barriers_per_block=report["barriers"] / report["blocks"] if report["blocks"] else 0.0,
         load_phases_per_thread=report["sampled_load_phases"] / threads if threads else 0.0,
-        touched_bytes_per_warp=footprint_sectors * 32 * 32 / threads if threads else 0.0,
+        touched_bytes_per_warp=footprint_sectors * _SECTOR_BYTES * WARP_THREADS / threads
+        if threads
+        else 0.0,
         global_accesses_per_thread=report["sampled_accesses"] / threads if threads else 0.0,
     )
 

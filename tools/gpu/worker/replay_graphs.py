@@ -29,7 +29,7 @@ class Copies:
 class CallGraph:
     """Calls in a fixed order, replayed with one launch.
 
-    Two executables of one graph differ in speed by some 0.2 %, always in the same direction: the
+    Two executables of one graph differ in speed by up to 0.4 %, always in the same direction: the
     driver puts their launches at different places. What is compared is therefore made several
     times, and launches take all of them in turn, in a new random order each time, so that
     repetition averages that out.

@@ -1,7 +1,7 @@
 """The tool `search_docs`: techniques, headers, reference kernels and notes, found by words."""
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult
 from pydantic import Field
@@ -10,6 +10,9 @@ from .answers import facts_answer
 from .choices import chosen_archs
 from .replies.wording import Block
 from .tool_spec import ToolArguments, ToolCall, ToolSpec
+
+if TYPE_CHECKING:
+    from kopt.tools.docs.records import SearchResult
 
 DESCRIPTION = """\
 Search kopt's documents: CUDA headers and intrinsics, reference and winning kernels, problem \
@@ -63,11 +66,7 @@ def _found(call: ToolCall, arguments: SearchDocsArguments) -> dict[str, Any]:
         max_tokens=arguments.max_tokens or (FULL_TOKENS if is_full else CONCISE_TOKENS),
     )
     result = search_documents(request, call.options.settings)
-    following = (
-        "use what fits in a candidate, then call compile"
-        if result.hits
-        else "search again with other words: identifiers, or the name of a technique"
-    )
+    following = _following(result)
     if is_full:
         return {**result.model_dump(mode="json", by_alias=True), "next": following}
     facts: dict[str, Any] = {
@@ -84,11 +83,20 @@ def _found(call: ToolCall, arguments: SearchDocsArguments) -> dict[str, Any]:
         ],
         "further": [f"{further.location}: {further.title}" for further in result.further],
         "left_out": result.left_out,
+        "advice": result.advice,
         "unknown_words": {word.word: list(word.nearest) for word in result.unknown_words},
         "degraded": result.degraded,
         "notice": result.notice,
     }
     return {**{name: value for name, value in facts.items() if value}, "next": following}
+
+
+def _following(result: "SearchResult") -> str:
+    if result.hits:
+        return "use what fits in a candidate, then call compile"
+    if result.advice is not None:
+        return f"search again without source and arch: {result.advice}"
+    return "search again with other words: identifiers, or the name of a technique"
 
 
 SEARCH_DOCS = ToolSpec(

@@ -52,6 +52,17 @@ async def test_number_of_passages_is_kept(shared_home: Path) -> None:
     assert len(facts_of(await searched(shared_home, query="grid", k=1))["hits"]) == 1
 
 
+@pytest.mark.parametrize("detail", ["concise", "full"])
+async def test_search_that_only_the_filters_emptied_is_told_to_drop_them(
+    detail: str, shared_home: Path
+) -> None:
+    asked = {"query": "kPeakless griddepcontrol", "source": "gpus", "detail": detail}
+    facts = facts_of(await searched(shared_home, **asked))
+    assert not facts.get("hits")
+    assert facts["advice"].startswith("without the filters ")
+    assert facts["next"] == f"search again without source and arch: {facts['advice']}"
+
+
 async def test_unknown_source_is_answered_with_those_that_there_are(shared_home: Path) -> None:
     reply = await searched(shared_home, query="grid", source="nowhere")
     assert reply.is_error

@@ -6,7 +6,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.server.jobs.job_host import JobHost
 from kopt.server.jobs.job_store import JobStore
-from kopt.server.jobs.process_tree import descendants, living
+from kopt.server.jobs.process_tree import ProcessKey, descendants, living
 from kopt.server.work.requests import StepCandidate, StepWork
 from support.job_server import JobServer
 from support.job_works import (
@@ -23,6 +23,16 @@ from support.job_works import (
 pytestmark = pytest.mark.anyio
 
 BOUND_S = 60.0
+
+
+async def _grown_tree(server: JobServer) -> frozenset[ProcessKey]:
+    """Return the server, its runner and guard, and what is in the sandbox: 6 at least."""
+    members = descendants(server.process.pid)
+    with anyio.fail_after(BOUND_S):
+        while len(members) < 6:
+            await anyio.sleep(0.01)  # gives way, so that the limit can strike
+            members = descendants(server.process.pid)
+    return members
 
 
 async def test_a_server_waits_for_the_job_of_another(host: JobHost, settings: Settings) -> None:
@@ -94,9 +104,7 @@ async def test_an_orphan_is_cancelled_without_being_run(settings: Settings) -> N
 async def test_a_killed_server_leaves_no_process_and_its_job_is_resumed(settings: Settings) -> None:
     with JobServer(settings.home, SPINNING) as server:
         server.read_until(ON_SIM)
-        members = descendants(server.process.pid)
-        while len(members) < 6:  # the server, its runner and guard, and what is in the sandbox
-            members = descendants(server.process.pid)
+        members = await _grown_tree(server)
         server.kill()
     with anyio.fail_after(2.0):
         while living(members):
@@ -118,9 +126,7 @@ async def test_a_killed_server_leaves_no_process_and_its_job_is_resumed(settings
 async def test_a_server_killed_during_a_compile_leaves_no_compiler(settings: Settings) -> None:
     with JobServer(settings.home, BOMB) as server:
         server.read_until(IN_COMPILER)
-        members = descendants(server.process.pid)
-        while len(members) < 6:
-            members = descendants(server.process.pid)
+        members = await _grown_tree(server)
         server.kill()
     with anyio.fail_after(2.0):
         while living(members):

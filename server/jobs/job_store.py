@@ -209,7 +209,7 @@ class JobStore:
 
 
 def _created_s(files: JobFiles) -> float:
-    """Return when a job was made, Unix seconds, by the id that it carries; 0 if it is gone."""
+    """Return when a job's request was written, Unix seconds: once, first; 0 if it is gone."""
     try:
         return files.request.stat().st_mtime
     except FileNotFoundError:

@@ -14,7 +14,7 @@ from kopt.server.exits import failure_of
 
 from .fair_queue import FairQueue
 from .held_job import HeldJob
-from .records import JobError
+from .records import JobError, job_error
 from .runner_process import RunnerDied, RunnerProcess
 
 logger = logging.getLogger(__name__)
@@ -123,20 +123,13 @@ class Lane:
         """Do a job; an exception ends the job, not the lane."""
         try:
             return await self._do(job, runner)
-        except Exception as error:
+        except Exception as error:  # the outermost frame of a job: the slot serves the next one
             failure = failure_of(error)
             if failure.kind == "bug":
                 logger.exception("job %s ended unexpectedly", job.id)
             if job.runner is not None:
                 await self._end(job.runner)
-            await self._fail(
-                job,
-                JobError(
-                    kind="machine" if failure.kind == "machine" else "bug",
-                    message=failure.message,
-                    hint=failure.hint,
-                ),
-            )
+            await self._fail(job, job_error(failure))
             return None
 
     async def _do(self, job: HeldJob, runner: RunnerProcess | None) -> RunnerProcess | None:
@@ -188,9 +181,9 @@ class Lane:
             try:
                 await asyncio.to_thread(files.write_cancelled)
             except OSError as error:
-                failure = failure_of(error)
-                message = f"cancelled, which cannot be kept: {failure.message}"
-                self._finish(job, JobError(kind="machine", message=message, hint=failure.hint))
+                found = job_error(failure_of(error))
+                message = f"cancelled, which cannot be kept: {found.message}"
+                self._finish(job, found.model_copy(update={"message": message}))
                 return
         self._finish(job)
 

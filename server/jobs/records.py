@@ -3,10 +3,12 @@
 from typing import Any, Literal
 
 from kopt.kernels.record import Record
+from kopt.server.exits import Failure
 from kopt.server.work.progress import Progress as Progress  # a part of every view
 from kopt.server.work.requests import Work
 
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+_MESSAGE_CHARACTERS = 4000
 
 
 class JobRequest(Record):
@@ -26,6 +28,15 @@ class JobError(Record):
     kind: Literal["usage", "machine", "bug"]
     message: str
     hint: str | None = None
+
+
+def job_error(failure: Failure) -> JobError:
+    """Return `failure` as the error of a job; what is neither usage nor machine is a bug."""
+    return JobError(
+        kind="bug" if failure.kind == "interrupted" else failure.kind,
+        message=failure.message[:_MESSAGE_CHARACTERS],
+        hint=failure.hint,
+    )
 
 
 class JobView(Record):

@@ -22,12 +22,11 @@ from kopt.server.work.work_site import WarmDevices, WorkSite
 
 from .job_files import JobFiles
 from .job_store import JobStore
-from .records import JobError, Progress
+from .records import JobError, Progress, job_error
 from .runner_messages import JobCommand, OverEvent, ProgressEvent, RunnerStart
 
 IDLE_S = 60.0
 """After so long without work the devices are closed: no GPU memory is held for nothing."""
-_MESSAGE_CHARACTERS = 4000
 
 
 class _Server:
@@ -80,41 +79,34 @@ def main() -> None:
             devices.close()
             continue
         command = JobCommand.model_validate_json(line)
-        server.send(OverEvent(error=_do(command.job_id, (settings, devices), server)))
+        server.send(OverEvent(error=_do(command.job_id, settings, devices, server)))
 
 
-def _do(job_id: str, place: tuple[Settings, WarmDevices], server: _Server) -> JobError | None:
+def _do(job_id: str, settings: Settings, devices: WarmDevices, server: _Server) -> JobError | None:
     """Do one job, write how it ended into its folder, and return why it failed, if it did."""
-    settings, devices = place
     files = JobStore(settings.jobs_folder).files(job_id)
     try:
         teller = _Teller(files, server)
         site = WorkSite(settings, job_id, teller.say, devices)
         record = perform(files.read_request().work, site)
         files.write_result(record)
-    except Exception as error:
-        found = _job_error(error, files)
+    except Exception as error:  # the outermost frame of a job: it ends, the runner does not
+        found = _found(error, files)
         with suppress(OSError):  # a full disk: the server is told, and it remembers
             files.write_error(found)
         return found
     return None
 
 
-def _job_error(error: Exception, files: JobFiles) -> JobError:
-    failure = failure_of(error)
-    if failure.kind == "usage" or failure.kind == "machine":
-        return JobError(
-            kind=failure.kind,
-            message=failure.message[:_MESSAGE_CHARACTERS],
-            hint=failure.hint,
-        )
+def _found(error: Exception, files: JobFiles) -> JobError:
+    """Return the job's error; the traceback of a bug goes into its log."""
+    found = job_error(failure_of(error))
+    if found.kind != "bug":
+        return found
     with suppress(OSError):
         files.log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
-    return JobError(
-        kind="bug",
-        message=failure.message[:_MESSAGE_CHARACTERS],
-        hint=f"This is a bug in kopt: please report it with the traceback in {files.log}.",
-    )
+    hint = f"This is a bug in kopt: please report it with the traceback in {files.log}."
+    return found.model_copy(update={"hint": hint})
 
 
 def _read_commands(lines: "queue.SimpleQueue[bytes]") -> None:

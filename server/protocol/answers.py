@@ -12,7 +12,7 @@ from mcp.types import CallToolResult
 
 from kopt.server.jobs.records import JobView
 
-from .tool_spec import Detail
+from .replies.fitting import Detail
 
 
 async def job_answer(view: JobView, detail: Detail, offset: int = 0) -> CallToolResult:

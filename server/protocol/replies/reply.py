@@ -14,7 +14,9 @@ from pydantic import ValidationError
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import Record
+from kopt.search.step_result import StepResult
 from kopt.server.jobs.records import JobView
 
 from .bench_reply import bench_facts, bench_next
@@ -32,7 +34,9 @@ from .job_states import (
     waiting_facts,
     waiting_next,
 )
+from .profile_reply import profile_facts, profile_next
 from .rendering import render, structured
+from .step_reply import step_facts, step_next
 
 __all__ = ["Detail", "facts_reply", "job_reply"]
 
@@ -50,25 +54,9 @@ _KINDS = {
     "kopt.compile/1": _Kind(CompileResult, compile_facts, compile_next),
     "kopt.check/1": _Kind(CheckResult, check_facts, check_next),
     "kopt.bench/1": _Kind(BenchResult, bench_facts, bench_next),
+    "kopt.profile/1": _Kind(ProfileResult, profile_facts, profile_next),
+    "kopt.step/1": _Kind(StepResult, step_facts, step_next),
 }
-
-
-def _kind_of(schema: str) -> _Kind | None:
-    """Return how a document is shown; None for one that kopt does not know."""
-    # These two load numpy, without which a server starts in less time.
-    if schema == "kopt.profile/1":
-        from kopt.kernels.profile_result import ProfileResult
-
-        from .profile_reply import profile_facts, profile_next
-
-        return _Kind(ProfileResult, profile_facts, profile_next)
-    if schema == "kopt.step/1":
-        from kopt.search.step_result import StepResult
-
-        from .step_reply import step_facts, step_next
-
-        return _Kind(StepResult, step_facts, step_next)
-    return _KINDS.get(schema)
 
 
 def job_reply(view: JobView, detail: Detail, offset: int = 0) -> CallToolResult:
@@ -104,7 +92,7 @@ def _result_reply(
     view: JobView, document: dict[str, Any], detail: Detail, offset: int
 ) -> CallToolResult:
     job_id = view.request.id
-    kind = _kind_of(str(document.get("schema")))
+    kind = _KINDS.get(str(document.get("schema")))
     links = job_links(job_id, document)
     try:
         if kind is None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from kopt.config.errors import ToolError
 
 MAX_SOURCE_BYTES = 1 << 20
+MAX_HYPOTHESIS_CHARACTERS = 2000
+"""Of the sentence that says why a candidate should be faster."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,20 @@ class Candidate:
         return hashlib.sha256(self.source.encode()).hexdigest()
 
 
+def candidate_of_text(source: str, name: str = "candidate.cu") -> Candidate:
+    """Return the candidate with this source.
+
+    Raises:
+        ToolError: Not Unicode, or over 1 MiB as UTF-8; the message does not say whose source.
+    """
+    try:
+        data = source.encode()
+    except UnicodeEncodeError as error:  # a lone surrogate, which no file could hold
+        raise ToolError(f"source is not valid Unicode text (character {error.start})") from error
+    _refuse_more(len(data), f"source has {len(data)} bytes")
+    return Candidate(source, name)
+
+
 def read_candidate(path: Path) -> Candidate:
     """Return the candidate in `path`.
 
@@ -36,12 +52,16 @@ def read_candidate(path: Path) -> Candidate:
         data = _read_ordinary(path)
     except OSError as error:
         raise ToolError(f"cannot read {path}: {error.strerror or error}") from error
-    if len(data) > MAX_SOURCE_BYTES:
-        raise ToolError(f"{path} is too large: a candidate has at most {MAX_SOURCE_BYTES} bytes")
+    _refuse_more(len(data), f"{path} is too large")
     try:
-        return Candidate(data.decode(), path.name)
+        return candidate_of_text(data.decode(), path.name)
     except UnicodeDecodeError as error:
         raise ToolError(f"{path} is not UTF-8 text (byte {error.start})") from error
+
+
+def _refuse_more(size_bytes: int, what: str) -> None:
+    if size_bytes > MAX_SOURCE_BYTES:
+        raise ToolError(f"{what}: a candidate has at most {MAX_SOURCE_BYTES} bytes")
 
 
 def _read_ordinary(path: Path) -> bytes:

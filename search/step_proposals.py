@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from kopt.config.errors import ToolError
-from kopt.kernels.candidate import MAX_SOURCE_BYTES, Candidate
+from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS, candidate_of_text
 from kopt.kernels.domain import default_tune, tune_choices
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.header import CandidateHeader
@@ -18,8 +18,6 @@ from kopt.kernels.problem import Problem, Workload
 
 from .proposer import LineageKind, Member, Proposal
 from .step_request import StepCandidate
-
-MAX_HYPOTHESIS_CHARACTERS = 2000
 
 
 class Numbered(NamedTuple):
@@ -51,8 +49,8 @@ def make_proposals(
             " hand the rest to the next step"
         )
     return tuple(
-        _proposal(f"candidate {number}", candidate, members, kernel)
-        for number, candidate in enumerate(candidates, start=1)
+        _proposal(f"candidates[{index}]", candidate, members, kernel)
+        for index, candidate in enumerate(candidates)
     )
 
 
@@ -85,7 +83,11 @@ def _proposal(
 ) -> Proposal:
     _refuse_what_cannot_be_stored(place, candidate)
     name = PurePath(candidate.source_name.replace("\0", "")).name[:100] or "candidate.cu"
-    header = parse_header(Candidate(candidate.source, name), kernel[0]).header
+    try:
+        checked = candidate_of_text(candidate.source, name)
+    except ToolError as error:
+        raise ToolError(f"{place}: {error}") from error
+    header = parse_header(checked, kernel[0]).header
     family = candidate.family or (header.family[0] if header else "other")
     if family not in FAMILIES:
         raise ToolError(f"{place}: unknown family {family[:80]!r}; allowed: {', '.join(FAMILIES)}")
@@ -110,19 +112,13 @@ def _proposal(
 
 def _refuse_what_cannot_be_stored(place: str, candidate: StepCandidate) -> None:
     for what, text in (
-        ("source", candidate.source),
         ("source name", candidate.source_name),
         ("hypothesis", candidate.hypothesis),
     ):
         try:
-            size_bytes = len(text.encode())
+            text.encode()
         except UnicodeEncodeError as error:
             raise ToolError(f"{place}: its {what} is no valid text: {error.reason}") from error
-        if what == "source" and size_bytes > MAX_SOURCE_BYTES:
-            raise ToolError(
-                f"{place}: its source has {size_bytes} bytes, at most {MAX_SOURCE_BYTES} are"
-                " allowed"
-            )
     if len(candidate.hypothesis) > MAX_HYPOTHESIS_CHARACTERS:
         raise ToolError(
             f"{place}: its hypothesis has {len(candidate.hypothesis)} characters; say it in at"

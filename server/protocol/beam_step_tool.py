@@ -5,6 +5,7 @@ import re
 from pydantic import Field
 
 from kopt.config.errors import ToolError
+from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import Record
 from kopt.server.work.requests import StepCandidate, StepWork
@@ -48,7 +49,7 @@ class CandidateOfStep(Record):
     """The whole .cu text. Exactly one of source and path."""
     path: str = ""
     """A .cu file in the workspace."""
-    hypothesis: str = Field(default="", max_length=1000)
+    hypothesis: str = Field(default="", max_length=MAX_HYPOTHESIS_CHARACTERS)
     """Why it should be faster, in one sentence."""
     family: str = Field(default="", max_length=40)
     """Strategy family, e.g. vectorization; default: the header's."""
@@ -102,12 +103,12 @@ def step_work(arguments: BeamStepArguments, options: ServeOptions) -> StepWork:
 def _handed_in(index: int, candidate: CandidateOfStep, options: ServeOptions) -> StepCandidate:
     if candidate.family and candidate.family not in FAMILIES:
         near = nearest(candidate.family, FAMILIES)
-        raise ToolError(f"candidates.{index}.family {shown(candidate.family)} is unknown, {near}")
+        raise ToolError(f"candidates[{index}].family {shown(candidate.family)} is unknown, {near}")
     try:
         choice = SourceChoice(candidate.source, candidate.path)
         read = chosen_candidate(choice, options.workspaces)
     except ToolError as error:
-        raise ToolError(f"candidates.{index}: {error}") from error
+        raise ToolError(f"candidates[{index}]: {error}") from error
     return StepCandidate(
         source=read.source,
         source_name=read.name,

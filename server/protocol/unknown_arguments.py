@@ -68,7 +68,7 @@ def argument_mistakes(tool: Tool, arguments: dict[str, Any]) -> list[str]:
 def _mistake(found: ErrorDetails, schema: Mapping[str, Any]) -> str:
     """Return one of pydantic's findings in kopt's words."""
     *parents, last = found["loc"] or ("arguments",)
-    name = ".".join(str(part) for part in found["loc"])
+    name = _place(found["loc"])
     owner = _schema_at(schema, parents)
     field = owner.get("properties", {}).get(last, {})
     value = found["input"]
@@ -79,6 +79,12 @@ def _mistake(found: ErrorDetails, schema: Mapping[str, Any]) -> str:
     if "enum" in field:
         return f"{name} is {shown(value)}, {nearest(str(value), field['enum'])}"
     return f"{name} is {shown(value)}: {found['msg'][:1].lower()}{found['msg'][1:]}"
+
+
+def _place(path: Sequence[int | str]) -> str:
+    """Return `candidates[0].family` for the path of a value."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join(parts).removeprefix(".")
 
 
 def _schema_at(schema: Mapping[str, Any], path: Sequence[int | str]) -> Mapping[str, Any]:

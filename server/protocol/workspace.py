@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kopt.config.errors import ToolError
-from kopt.kernels.candidate import MAX_SOURCE_BYTES, Candidate, read_candidate
+from kopt.kernels.candidate import Candidate, candidate_of_text, read_candidate
 
 from .refusal import shown
 
@@ -43,13 +43,7 @@ def chosen_candidate(choice: SourceChoice, roots: tuple[Path, ...]) -> Candidate
         )
     if choice.path:
         return read_candidate(_resolved(choice.path, roots))
-    try:
-        size = len(choice.source.encode())
-    except UnicodeEncodeError as error:
-        raise ToolError(f"source is not valid Unicode text (character {error.start})") from error
-    if size > MAX_SOURCE_BYTES:
-        raise ToolError(f"source has {size} bytes; a candidate has at most {MAX_SOURCE_BYTES}")
-    return Candidate(choice.source)
+    return candidate_of_text(choice.source)
 
 
 def _resolved(text: str, roots: tuple[Path, ...]) -> Path:

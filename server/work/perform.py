@@ -6,7 +6,7 @@ only what stops the work itself is raised.
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import DEFAULT_ARCH
-from kopt.kernels.candidate import MAX_SOURCE_BYTES, Candidate
+from kopt.kernels.candidate import candidate_of_text
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
 from kopt.server.target import Target, refuse_unknown_tune
@@ -112,13 +112,7 @@ def _profile(work: ProfileWork, site: WorkSite) -> Record:
 
 def _target(work: SourceWork, site: WorkSite) -> Target:
     """Return the candidate with its kernel, its tune values among those that it declares."""
-    size = len(work.source.encode())
-    if size > MAX_SOURCE_BYTES:
-        raise ToolError(
-            f"the source of {work.source_name} has {size} bytes; a candidate has at most"
-            f" {MAX_SOURCE_BYTES}"
-        )
-    candidate = Candidate(work.source, work.source_name)
+    candidate = candidate_of_text(work.source, work.source_name)
     target = Target(candidate, *find_kernel(work.kernel, site.settings.problems))
     refuse_unknown_tune(target, work.tune, option="tune")
     return target

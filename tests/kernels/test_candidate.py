@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import ToolError
-from kopt.kernels.candidate import MAX_SOURCE_BYTES, read_candidate
+from kopt.kernels.candidate import MAX_SOURCE_BYTES, candidate_of_text, read_candidate
 
 
 def test_a_source_of_the_largest_size_is_read(tmp_path: Path) -> None:
@@ -21,6 +21,17 @@ def test_one_byte_more_is_refused_without_reading_the_rest(tmp_path: Path) -> No
         file.truncate(1 << 40)  # sparse: more than any memory
     with pytest.raises(ToolError, match="at most 1048576 bytes"):
         read_candidate(path)
+
+
+def test_a_text_is_held_to_the_same_size_in_bytes() -> None:
+    assert candidate_of_text("x" * MAX_SOURCE_BYTES, "k.cu").name == "k.cu"
+    with pytest.raises(ToolError, match="1048578 bytes: a candidate has at most 1048576 bytes"):
+        candidate_of_text("\u00e9" * (MAX_SOURCE_BYTES // 2 + 1))
+
+
+def test_a_text_that_no_file_could_hold_is_refused() -> None:
+    with pytest.raises(ToolError, match=r"not valid Unicode text \(character 4\)"):
+        candidate_of_text("int \ud800")
 
 
 def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:

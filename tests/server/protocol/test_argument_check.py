@@ -65,7 +65,7 @@ async def test_argument_that_resembles_none_is_answered_with_all(tmp_path: Path)
         ("compile", {**GOOD, "tune": {"BLOCK": "x"}}, "tune.BLOCK is 'x'"),
         ("compile", {**GOOD, "arch": "sm_90a"}, "arch is 'sm_90a'"),
         ("check_correctness", {**GOOD, "seeds": []}, "seeds is []"),
-        ("check_correctness", {**GOOD, "seeds": [-1]}, "seeds.0 is -1"),
+        ("check_correctness", {**GOOD, "seeds": [-1]}, "seeds[0] is -1"),
         ("search_docs", {"query": ""}, "query is ''"),
         ("search_docs", {"query": "x", "k": 0}, "k is 0"),
         ("list_kernels", {"limit": 1000}, "limit is 1000"),
@@ -170,10 +170,10 @@ async def test_what_is_no_run_id_is_refused(run_id: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("candidate", "expected"),
     [
-        ({}, "candidates.0: give exactly one of source"),
-        ({"sorce": "x"}, "candidates.0.sorce, did you mean source"),
+        ({}, "candidates[0]: give exactly one of source"),
+        ({"sorce": "x"}, "candidates[0].sorce, did you mean source"),
         ({"source": "x", "family": "vectorisation"}, "did you mean vectorization"),
-        ({"path": "/etc/passwd"}, "candidates.0: "),
+        ({"path": "/etc/passwd"}, "candidates[0]: "),
     ],
 )
 async def test_bad_candidate_of_a_step_is_named_by_its_place(

@@ -10,7 +10,7 @@ from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import Record
 from kopt.server.work.requests import StepCandidate, StepWork
 
-from .choices import chosen_device, known_kernel
+from .choices import chosen_device, device_of_run, known_kernel
 from .refusal import nearest, shown
 from .serve_options import ServeOptions
 from .stage_call import WaitingArguments, stage_body
@@ -76,8 +76,8 @@ def step_work(arguments: BeamStepArguments, options: ServeOptions) -> StepWork:
     """Return the work that `arguments` ask for.
 
     Raises:
-        ToolError: Both or neither of kernel and run_id, an unknown kernel, or a candidate that
-            cannot be read.
+        ToolError: Both or neither of kernel and run_id, an unknown one, a run of a device that
+            this server does not offer, or a candidate that cannot be read.
     """
     if bool(arguments.kernel) == bool(arguments.run_id):
         given = "both" if arguments.kernel else "neither"
@@ -89,6 +89,10 @@ def step_work(arguments: BeamStepArguments, options: ServeOptions) -> StepWork:
             f"run_id {shown(arguments.run_id)} is none: they look like run-20261122-..."
         )
     settings = options.settings
+    device = arguments.device
+    if arguments.run_id and device == "auto":
+        # Not the first device of the server: the job would wait in the line of another one.
+        device = device_of_run(arguments.run_id, settings)
     return StepWork(
         kernel=known_kernel(arguments.kernel, settings) if arguments.kernel else None,
         run_id=arguments.run_id or None,
@@ -96,7 +100,7 @@ def step_work(arguments: BeamStepArguments, options: ServeOptions) -> StepWork:
             _handed_in(index, candidate, options)
             for index, candidate in enumerate(arguments.candidates)
         ),
-        device=chosen_device(arguments.device, options),
+        device=chosen_device(device, options),
     )
 
 

@@ -53,6 +53,19 @@ def chosen_device(device: str, options: ServeOptions) -> str:
     return name
 
 
+def device_of_run(run_id: str, settings: Settings) -> str:
+    """Return the device that a run began on: sim or cuda:N.
+
+    Raises:
+        ToolError: There is no such run.
+        SetupError: It was written by a newer kopt.
+    """
+    # Not at the top: it loads numpy and SQLite, and a server starts without them.
+    from kopt.search.step_request import StepRequest, step_device
+
+    return step_device(StepRequest(run_id=run_id), settings)
+
+
 def chosen_archs(archs: tuple[str, ...]) -> tuple[str, ...]:
     """Return compiler targets, each once; () stands for the default.
 

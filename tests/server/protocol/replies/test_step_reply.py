@@ -12,12 +12,14 @@ from kopt.search.step import take_step
 from kopt.search.step_request import StepCandidate, StepRequest
 from kopt.search.step_result import NextStep, StepResult
 from kopt.search.suggestions import Suggestion
+from kopt.server.protocol.replies.fitting import Detail
 from kopt.server.protocol.replies.reply import job_reply
 from kopt.tools.sim.device import SimDevice
 from support.job_views import KERNEL, done_job
 from support.sound_replies import PAGE_TOKENS, sound, text_of
 
 SAMPLES = Path(__file__).parents[3] / "samples"
+DETAILS: tuple[Detail, ...] = ("concise", "full")
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,17 @@ def test_step_on_sim_shows_beam_failures_and_suggestions_and_calls_nothing_faste
     assert facts["sources"] == f"kopt://runs/{step.run}/candidates/{{number}}"
     assert "speedup" not in text_of(reply)
     sound(job_reply(done_job(step), "full"), PAGE_TOKENS)
+
+
+@pytest.mark.parametrize("detail", DETAILS)
+def test_reply_begins_with_the_end_of_the_step_although_its_run_is_paused(
+    step: StepResult, detail: Detail
+) -> None:
+    reply = job_reply(done_job(step), detail)
+    facts = sound(reply, PAGE_TOKENS)
+    assert text_of(reply).splitlines()[:2] == ["step: done", "status: paused"]
+    assert list(facts)[:2] == ["step", "status"]
+    assert facts["status_means"].startswith("this step is over")
 
 
 @pytest.mark.parametrize(

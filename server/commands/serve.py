@@ -103,22 +103,22 @@ def _serve(options: ServeOptions, http: HttpOptions | None) -> NoReturn:
     doorway = None if http is None else open_doorway(http)
     # Not at the top: neither `kopt serve --help` nor a refusal needs any of it.
     from kopt.server.jobs.job_host import JobHost
+    from kopt.server.jobs.watched_jobs import WatchedJobs
     from kopt.server.protocol.app import build_server
     from kopt.server.protocol.stdio import serve_stdio
-    from kopt.server.protocol.watched_jobs import WatchedJobs
 
     host = JobHost(options.settings)
-    server = build_server(options, host)
-    runners = WatchedJobs(host) if options.read_only else host
+    jobs = WatchedJobs(host) if options.read_only else host
+    server = build_server(options, jobs)
     if doorway is not None:
         from kopt.server.protocol.web.http_server import serve_http
 
-        serve_http(server, doorway, runners)
+        serve_http(server, doorway, jobs)
     if sys.stdin is None:
         raise ToolError("stdin is closed: kopt serve speaks to its client over it (or use --http)")
     if sys.stdin.isatty():
         click.echo("kopt serve: waiting for an MCP client on stdin; Ctrl-C ends it", err=True)
-    serve_stdio(server, runners)
+    serve_stdio(server, jobs)
 
 
 def _resolved(folders: tuple[Path, ...]) -> tuple[Path, ...]:

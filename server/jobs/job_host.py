@@ -7,7 +7,7 @@ ask for it. What runs is `lane.py`'s, what lies on the disk `job_store.py`'s.
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from kopt.config.errors import KoptError
@@ -17,16 +17,15 @@ from kopt.tools.sandbox.gpu_devices import gpu_devices
 
 from .held_job import HeldJob
 from .job_store import JobClaim, JobStore
+from .jobs import Watch
 from .lane import Lane
-from .progress_beat import ProgressBeat
-from .records import JobView, Progress
+from .records import JobView
+from .waiting import wait_until_over
 
 logger = logging.getLogger(__name__)
 
 CPU_LANE = "cpu"
 """For the simulator and the compiler, which share no device."""
-BEAT_S = 2.0
-"""Whoever watches a job hears of it this often, also when nothing new is known."""
 _FOREIGN_POLL_S = 0.1
 """How often the folder of another server's job is looked at, and our own for a cancel request."""
 _CANCEL_S = 10.0
@@ -65,12 +64,7 @@ class JobHost:
         # Shielded: a caller that leaves in this moment must not leave a job that nobody runs.
         return await asyncio.shield(self._spawn(self._submit(work, caller)))
 
-    async def wait(
-        self,
-        job_id: str,
-        wait_s: float,
-        watch: Callable[[Progress], Awaitable[None]] | None = None,
-    ) -> JobView:
+    async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
         """Return the job when it is over, or as it stands after `wait_s`.
 
         Args:
@@ -81,21 +75,7 @@ class JobHost:
         Raises:
             ToolError: There is no such job.
         """
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + wait_s
-        beat = ProgressBeat(BEAT_S)
-        while True:
-            view = await self.view(job_id)
-            if watch is not None and (told := beat.next(view, loop.time())) is not None:
-                await watch(told)
-            left = deadline - loop.time()
-            if view.is_over or left <= 0:
-                return view
-            job = self._held.get(job_id)
-            if job is not None:
-                await job.changed.wait(min(BEAT_S, left))
-            elif view.holder is not None or not await self._adopt(job_id):
-                await asyncio.sleep(min(_FOREIGN_POLL_S, left))
+        return await wait_until_over(partial(self.view, job_id), wait_s, watch, self._pause)
 
     async def cancel(self, job_id: str) -> JobView:
         """End the job and return it; its device is free then. One that is over stays as it is.
@@ -137,7 +117,11 @@ class JobHost:
             lane.kill_all()
 
     async def close(self) -> None:
-        """End all runners and let go of all jobs; those that are not over are then orphans."""
+        """End all runners and let go of all jobs; those that are not over are then orphans.
+
+        For tests and whoever embeds a host in a process that goes on. The server itself ends by
+        `kill_all`, which waits for nothing.
+        """
         self._is_closing = True
         for task in list(self._tasks):
             task.cancel()
@@ -166,6 +150,14 @@ class JobHost:
         lane.put(job)
         if self._requests is None or self._requests.done():
             self._requests = self._spawn(self._heed_requests())
+
+    async def _pause(self, view: JobView, limit_s: float) -> None:
+        """Return at the next change of a job that is held here, else soon; takes up an orphan."""
+        job = self._held.get(view.request.id)
+        if job is not None:
+            await job.changed.wait(limit_s)
+        elif view.holder is not None or not await self._adopt(view.request.id):
+            await asyncio.sleep(min(_FOREIGN_POLL_S, limit_s))
 
     async def _adopt(self, job_id: str) -> bool:
         """Take up an orphan; False if it is none, or another server was quicker."""

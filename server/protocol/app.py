@@ -10,6 +10,7 @@ from mcp.server import MCPServer
 from mcp.server.caching import CacheableMethod, CacheHint
 
 from kopt import __version__
+from kopt.server.jobs.jobs import Jobs
 
 from .beam_step_tool import BEAM_STEP
 from .benchmark_tool import BENCHMARK
@@ -17,7 +18,6 @@ from .check_tool import CHECK_CORRECTNESS
 from .compile_tool import COMPILE
 from .instructions import READ_ONLY, WORKFLOW
 from .job_tools import JOB_CANCEL, JOB_WAIT
-from .jobs import Jobs
 from .list_kernels_tool import LIST_KERNELS
 from .profile_tool import PROFILE
 from .prompts import add_prompts
@@ -28,7 +28,6 @@ from .tasks_extension import Tasks
 from .tool_building import build_tool
 from .tool_spec import ToolSpec
 from .unknown_arguments import checked_arguments
-from .watched_jobs import WatchedJobs
 
 TOOLS: tuple[ToolSpec, ...] = (
     SEARCH_DOCS,
@@ -57,10 +56,9 @@ def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
 
     Args:
         options: What the server was started with.
-        jobs: Those of a read-only server are looked at and never run.
+        jobs: What calls submit and wait for; `WatchedJobs`, which runs none, if the server is
+            read-only.
     """
-    if options.read_only:
-        jobs = WatchedJobs(jobs)
     offered = [spec for spec in TOOLS if spec.is_read_only or not options.read_only]
     left_out = [spec.name for spec in TOOLS if spec not in offered]
     tools = [build_tool(spec, options, jobs) for spec in offered]

@@ -13,10 +13,10 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from kopt.config.errors import KoptError, ToolError
 from kopt.config.settings import Settings
+from kopt.server.jobs.jobs import Jobs
 
 from .gpu_document import gpu_document
 from .job_documents import log_text, result_text
-from .jobs import Jobs
 
 _MARKDOWN, _JSON, _TEXT = "text/markdown", "application/json", "text/plain"
 

@@ -15,10 +15,10 @@ from mcp.server.mcpserver import Extension, MethodBinding, require_client_extens
 from mcp.types import CallToolRequestParams, CallToolResult, GetTaskRequestParams
 
 from kopt.config.errors import ToolError
+from kopt.server.jobs.jobs import Jobs
 from kopt.server.jobs.records import JobState, JobView
 
 from .answers import job_answer
-from .jobs import Jobs
 from .replies.wording import clipped, plain
 from .tool_spec import Detail
 

@@ -11,8 +11,8 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, ToolAnnotations
 
 from kopt.server.exits import ExitCode, failure_of
+from kopt.server.jobs.jobs import Jobs
 
-from .jobs import Jobs
 from .refusal import refusal
 from .serve_options import ServeOptions
 from .tool_schema import compact_schema

@@ -12,8 +12,8 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 
 from kopt.kernels.record import Record
+from kopt.server.jobs.jobs import Jobs
 
-from .jobs import Jobs
 from .serve_options import ServeOptions
 
 Detail = Literal["concise", "full"]

@@ -9,8 +9,8 @@ from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
 from kopt.config.settings import Settings
+from kopt.server.jobs.jobs import Jobs
 from kopt.server.protocol.app import build_server
-from kopt.server.protocol.jobs import Jobs
 from kopt.server.protocol.serve_options import ServeOptions
 
 KERNEL = "silu_and_mul_b8xh14336"

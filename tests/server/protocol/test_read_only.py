@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kopt.server.jobs.watched_jobs import WatchedJobs
 from support.job_works import KERNEL, QUICK, REFERENCE, job_settings
 from support.scripted_jobs import ScriptedJobs
 from support.stdio_process import StdioProcess
@@ -15,7 +16,9 @@ from support.tool_client import ERAS, connected, facts_of, serve_options, text_o
 async def test_result_of_another_servers_job_is_shown(mode: str, tmp_path: Path) -> None:
     jobs = ScriptedJobs()
     job_id = await jobs.submit(QUICK, "another server")
-    async with connected(serve_options(tmp_path, read_only=True), jobs, mode) as client:
+    async with connected(
+        serve_options(tmp_path, read_only=True), WatchedJobs(jobs), mode
+    ) as client:
         reply = await client.call_tool("job_wait", {"job_id": job_id})
     assert facts_of(reply)["status"] == "compile_error"
 
@@ -26,7 +29,9 @@ async def test_running_job_is_reported_after_the_wait(mode: str, tmp_path: Path)
     jobs = ScriptedJobs()
     jobs.go.clear()
     job_id = await jobs.submit(QUICK, "another server")
-    async with connected(serve_options(tmp_path, read_only=True), jobs, mode) as client:
+    async with connected(
+        serve_options(tmp_path, read_only=True), WatchedJobs(jobs), mode
+    ) as client:
         reply = await client.call_tool("job_wait", {"job_id": job_id, "wait_s": 0.5})
         unknown = await client.call_tool("job_wait", {"job_id": "job-1"})
     assert facts_of(reply)["status"] == "running"
@@ -36,7 +41,7 @@ async def test_running_job_is_reported_after_the_wait(mode: str, tmp_path: Path)
 @pytest.mark.anyio
 async def test_no_task_and_no_prompt_is_offered(tmp_path: Path) -> None:
     options = serve_options(tmp_path, read_only=True)
-    async with connected(options, ScriptedJobs()) as client:
+    async with connected(options, WatchedJobs(ScriptedJobs())) as client:
         assert (await client.list_prompts()).prompts == []
         assert not (client.server_capabilities.extensions or {})
 

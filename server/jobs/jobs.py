@@ -1,14 +1,15 @@
 """Jobs as the tools see them: submitted, waited for, cancelled.
 
-The real ones are `server/jobs/job_host.py`'s, in processes of their own; tests without processes
-have scripted ones.
+The real ones are `job_host.py`'s, in processes of their own; a read-only server has those of
+`watched_jobs.py`, tests without processes have scripted ones.
 """
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from kopt.server.jobs.records import JobView, Progress
 from kopt.server.work.requests import Work
+
+from .records import JobView, Progress
 
 Watch = Callable[[Progress], Awaitable[None]]
 

@@ -5,15 +5,15 @@ works on stays as it is, and waiting for it is all that can be done.
 """
 
 import asyncio
+from functools import partial
 
 from kopt.config.errors import ToolError
-from kopt.server.jobs.progress_beat import ProgressBeat
-from kopt.server.jobs.records import JobView
 from kopt.server.work.requests import Work
 
 from .jobs import Jobs, Watch
+from .records import JobView
+from .waiting import wait_until_over
 
-_BEAT_S = 2.0
 _POLL_S = 0.2
 
 
@@ -41,17 +41,7 @@ class WatchedJobs:
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
         """Return the job once another server has ended it, or as it stands after `wait_s`."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + wait_s
-        beat = ProgressBeat(_BEAT_S)
-        while True:
-            view = await self.view(job_id)
-            if watch is not None and (told := beat.next(view, loop.time())) is not None:
-                await watch(told)
-            left = deadline - loop.time()
-            if view.is_over or left <= 0:
-                return view
-            await asyncio.sleep(min(_POLL_S, left))
+        return await wait_until_over(partial(self.view, job_id), wait_s, watch, _pause)
 
     async def view(self, job_id: str) -> JobView:
         """Return the job as it stands."""
@@ -64,3 +54,7 @@ class WatchedJobs:
             ToolError: Always.
         """
         raise ToolError(f"{job_id} stays as it is: this server was started with --read-only")
+
+
+async def _pause(_view: JobView, limit_s: float) -> None:
+    await asyncio.sleep(min(_POLL_S, limit_s))

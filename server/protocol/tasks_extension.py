@@ -19,8 +19,8 @@ from kopt.server.jobs.jobs import Jobs
 from kopt.server.jobs.records import JobState, JobView
 
 from .answers import job_answer
+from .replies.fitting import Detail
 from .replies.wording import clipped, plain
-from .tool_spec import Detail
 
 REVISION = "2026-07-28"
 STAGE_TOOLS = frozenset({"compile", "check_correctness", "benchmark", "profile", "beam_step"})

@@ -6,7 +6,7 @@ gets them checked. `tool_building.py` turns a `ToolSpec` into a tool of the SDK.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
@@ -14,9 +14,8 @@ from mcp.types import CallToolResult
 from kopt.kernels.record import Record
 from kopt.server.jobs.jobs import Jobs
 
+from .replies.fitting import Detail
 from .serve_options import ServeOptions
-
-Detail = Literal["concise", "full"]
 
 
 class ToolArguments(Record):

@@ -9,6 +9,7 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult
 
+from kopt.config.settings import Settings
 from kopt.server.jobs.job_host import JobHost
 from kopt.server.protocol.serve_options import ServeOptions
 from support.job_works import KERNEL, ON_SIM, REFERENCE, ROOT, SPINNING, job_settings
@@ -23,18 +24,23 @@ SAMPLES = ROOT / "tests" / "samples"
 
 
 @pytest.fixture
-async def host(tmp_path: Path, shared_home: Path) -> AsyncGenerator[JobHost]:
-    """Yield a host with jobs of its own and the caches of all tests."""
-    host = JobHost(job_settings(tmp_path / "home", shared_home))
+def settings(tmp_path: Path, shared_home: Path) -> Settings:
+    """Return settings with jobs and runs of their own and the caches of all tests."""
+    return job_settings(tmp_path / "home", shared_home)
+
+
+@pytest.fixture
+async def host(settings: Settings) -> AsyncGenerator[JobHost]:
+    """Yield a host of jobs."""
+    host = JobHost(settings)
     await host.start()
     yield host
     await host.close()
 
 
 @pytest.fixture
-def options(tmp_path: Path, shared_home: Path) -> ServeOptions:
+def options(settings: Settings) -> ServeOptions:
     """Return options over the same state."""
-    settings = job_settings(tmp_path / "options", shared_home)
     return ServeOptions(settings=settings, workspaces=(SAMPLES.resolve(),))
 
 

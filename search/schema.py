@@ -143,7 +143,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
     A file of an older kopt is brought up to date, in one transaction.
 
     Raises:
-        SetupError: The SQLite library is too old, or the file was written by a newer kopt.
+        SetupError: The SQLite library is too old, the file was written by a newer kopt, or by none.
     """
     _require_sqlite()
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite gives its journals this mode
@@ -169,7 +169,7 @@ def open_viewer(path: Path) -> sqlite3.Connection:
     The file of an older kopt stays as it is: what is new in `SCHEMA_VERSION` is missing in it.
 
     Raises:
-        SetupError: There is no such file, or it was written by a newer kopt.
+        SetupError: There is no such file, or it was written by a newer kopt or by none.
     """
     _require_sqlite()
     try:
@@ -191,6 +191,9 @@ def _require_sqlite() -> None:
 
 def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version < 0:
+        connection.close()
+        raise SetupError(f"{path} has format {version}, which no kopt writes: it is damaged")
     if version > SCHEMA_VERSION:
         connection.close()
         raise SetupError(

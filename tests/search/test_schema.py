@@ -24,6 +24,16 @@ def test_newer_file_is_refused_by_writer_and_viewer(tmp_path: Path) -> None:
             open_file(path)
 
 
+def test_file_of_a_format_below_zero_is_refused_as_damaged(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    connection = open_writer(path)
+    connection.execute("PRAGMA user_version = -1")
+    connection.close()
+    for open_file in (open_writer, open_viewer):
+        with pytest.raises(SetupError, match="format -1, which no kopt writes"):
+            open_file(path)
+
+
 def test_file_of_format_1_gets_what_is_new_and_keeps_its_candidates(tmp_path: Path) -> None:
     with new_store(tmp_path) as store:
         run_search(search(store))

@@ -45,9 +45,18 @@ SERVER_VARIABLES = (
     "KOPT_PROBLEMS",
     "KOPT_SANDBOX",
 )
-_LEFT_OUT_WORDS = (*_SECRET_WORDS, "CACHE", "DUMP")
+_FOLDER_WORDS = ("CACHE", "DUMP")
 
-_PASSWORD_IN_ADDRESS = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
+_PERSONAL_TOKEN = re.compile(r"(?<![A-Z])PATS?(?![A-Z])")
+"""In an upper-case name: PAT as a word of its own, which PATH and PATTERN are not."""
+_SECRET_VALUE = re.compile(
+    r"://[^/\s:@]*:[^/\s@]+@"  # a password in an address
+    r"|\b(gh[opusr]_|github_pat_|glpat-|hf_|npm_|pypi-|sk-|xox[abeprs]-|nvapi-|AIza)[\w-]{16,}"
+    r"|\b(AKIA|ASIA)[0-9A-Z]{16}\b"
+    r"|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"  # a JSON web token
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
+)
+"""What well-known issuers give out, by the beginnings that they document."""
 
 
 @dataclass(frozen=True)
@@ -174,14 +183,10 @@ def visible_devices(environment: Mapping[str, str] = os.environ) -> str | None:
 def without_secrets(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment for kopt's own child processes: nothing that looks like a secret.
 
-    Judged by the name; a value that carries a password in an address is left out too.
+    Judged by the name; a value that looks like a token, or carries a password in an address, is
+    left out too.
     """
-    return {
-        name: value
-        for name, value in environment.items()
-        if not any(word in name.upper() for word in _SECRET_WORDS)
-        and not _PASSWORD_IN_ADDRESS.search(value)
-    }
+    return {name: value for name, value in environment.items() if not _looks_secret(name, value)}
 
 
 def server_variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -231,7 +236,17 @@ def _library_environment(environment: Mapping[str, str]) -> tuple[tuple[str, str
         (name, value)
         for name, value in sorted(environment.items())
         if (name in LIBRARY_VARIABLES or name.startswith(LIBRARY_PREFIXES))
-        and not any(word in name for word in _LEFT_OUT_WORDS)
+        and not any(word in name for word in _FOLDER_WORDS)
+        and not _looks_secret(name, value)
+    )
+
+
+def _looks_secret(name: str, value: str) -> bool:
+    upper = name.upper()
+    return (
+        any(word in upper for word in _SECRET_WORDS)
+        or _PERSONAL_TOKEN.search(upper) is not None
+        or _SECRET_VALUE.search(value) is not None
     )
 
 

@@ -33,6 +33,16 @@ def test_child_processes_get_no_secret_and_all_else() -> None:
         "github_token": "gh-1",
         "SSH_AUTH_SOCK": "/tmp/agent",
         "PIP_INDEX_URL": "https://me:word@example.org/simple",
+        "GITHUB_PAT": "made-up",
+        "AZURE_DEVOPS_EXT_PAT": "made-up",
+        "pat": "made-up",
+        "GH_LOGIN": "ghp_" + "a" * 36,
+        "HEADER": "Bearer github_pat_" + "b" * 40,
+        "HUB": "hf_" + "c" * 34,
+        "AWS_ID": "AKIA" + "D" * 16,
+        "SESSION": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0000.signature",
+        "MODULE_PATH": "/usr/share/task-sk-1",
+        "PATTERN": "*.cu",
     }
-    kept = {"PATH", "CUDA_VISIBLE_DEVICES", "https_proxy"}
+    kept = {"PATH", "CUDA_VISIBLE_DEVICES", "https_proxy", "MODULE_PATH", "PATTERN"}
     assert without_secrets(environment).keys() == kept

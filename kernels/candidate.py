@@ -52,6 +52,24 @@ def read_candidate(path: Path) -> Candidate:
         data = _read_ordinary(path)
     except OSError as error:
         raise ToolError(f"cannot read {path}: {error.strerror or error}") from error
+    return _candidate_of_bytes(data, path)
+
+
+def read_open_candidate(descriptor: int, path: Path) -> Candidate:
+    """Return the candidate in an ordinary file that is open already, and close it.
+
+    Raises:
+        ToolError: It cannot be read, is not UTF-8, or over 1 MiB.
+    """
+    try:
+        with open(descriptor, "rb") as file:
+            data = file.read(MAX_SOURCE_BYTES + 1)
+    except OSError as error:
+        raise ToolError(f"cannot read {path}: {error.strerror or error}") from error
+    return _candidate_of_bytes(data, path)
+
+
+def _candidate_of_bytes(data: bytes, path: Path) -> Candidate:
     _refuse_more(len(data), f"{path} is too large")
     try:
         return candidate_of_text(data.decode(), path.name)

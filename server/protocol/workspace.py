@@ -1,16 +1,19 @@
 """Candidates by path: only CUDA sources inside the folders that the server was given.
 
-A path is whatever a model came up with. It is resolved first, links included, so that neither
-`..` nor a link leads out; only `.cu` files are read, so that nothing else can be shown by way of a
-compiler message.
+A path is whatever a model came up with. The file is held first and then asked where it lies, links
+followed, so that neither `..` nor a link leads out, nor one that takes a file's place meanwhile.
+Only `.cu` files are read, so that nothing else can be shown by way of a compiler message.
 """
 
+import os
+import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from kopt.config.errors import ToolError
-from kopt.kernels.candidate import Candidate, candidate_of_text, read_candidate
+from kopt.kernels.candidate import Candidate, candidate_of_text, read_open_candidate
 
 from .refusal import shown
 
@@ -42,11 +45,11 @@ def chosen_candidate(choice: SourceChoice, roots: tuple[Path, ...]) -> Candidate
             f"give exactly one of source (the whole .cu text) and path (a .cu file); got {given}"
         )
     if choice.path:
-        return read_candidate(_resolved(choice.path, roots))
+        return _read(choice.path, roots)
     return candidate_of_text(choice.source)
 
 
-def _resolved(text: str, roots: tuple[Path, ...]) -> Path:
+def _read(text: str, roots: tuple[Path, ...]) -> Candidate:
     if not roots:
         raise ToolError(
             "this server has no workspace folder: give the text as source, or start it with"
@@ -54,12 +57,20 @@ def _resolved(text: str, roots: tuple[Path, ...]) -> Path:
         )
     if not text.endswith(SUFFIX):
         raise ToolError(f"path {shown(text)} does not end in {SUFFIX}: only CUDA sources are read")
-    existing = list(_existing(text, roots))
-    for path in existing:
-        if path.suffix == SUFFIX and any(path.is_relative_to(root) for root in roots):
-            return path
+    leads_out = False
+    for root in roots:
+        with _found(root, text) as descriptor:
+            if descriptor is None:
+                continue
+            path = Path(os.readlink(_link(descriptor)))
+            if path.suffix != SUFFIX or not any(path.is_relative_to(one) for one in roots):
+                leads_out = True
+                continue
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ToolError(f"cannot read {path}: it is no ordinary file")
+            return read_open_candidate(_for_reading(descriptor, path), path)
     folders = ", ".join(str(root) for root in roots)
-    if existing:
+    if leads_out:
         raise ToolError(
             f"path {shown(text)} leads out of the workspace ({folders}): give the text as source,"
             " or start the server with kopt serve --workspace DIR"
@@ -67,10 +78,30 @@ def _resolved(text: str, roots: tuple[Path, ...]) -> Path:
     raise ToolError(f"there is no file {shown(text)} in the workspace ({folders})")
 
 
-def _existing(text: str, roots: tuple[Path, ...]) -> Iterator[Path]:
-    """Yield the files that `text` names, with every link followed."""
-    for root in roots:
-        try:
-            yield (root / text).resolve(strict=True)  # an absolute `text` stands for itself
-        except (OSError, ValueError, RuntimeError):  # none, too long, a zero byte, a circle
-            continue
+@contextmanager
+def _found(root: Path, text: str) -> Iterator[int | None]:
+    """Hold the file that `text` names, every link followed; None if there is none.
+
+    O_PATH reads nothing and wakes no device or pipe, so that this is harmless outside too.
+    """
+    try:
+        descriptor = os.open(root / text, os.O_PATH | os.O_CLOEXEC)  # absolute: stands for itself
+    except (OSError, ValueError):  # none, too long, a circle; a zero byte
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _for_reading(descriptor: int, path: Path) -> int:
+    """Open the very file that `descriptor` holds."""
+    try:
+        return os.open(_link(descriptor), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise ToolError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _link(descriptor: int) -> str:
+    return f"/proc/self/fd/{descriptor}"

@@ -1,7 +1,9 @@
 """Candidates by path: what is read, and that nothing outside the workspace can be."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +68,48 @@ def test_link_that_leads_out_is_refused(root: Path) -> None:
     (root / "folder").symlink_to(root.parent)
     assert "leads out of the workspace" in refused("link.cu", root)
     assert "leads out of the workspace" in refused("folder/secret.cu", root)
+
+
+def test_file_that_becomes_a_link_on_the_way_is_never_read_outside(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another process may do between any two looks at a path: here between every two."""
+    mine, swapped = root / "sub" / "mine.cu", root / "swapped.cu"
+    real: dict[str, Callable[..., Any]] = {
+        name: getattr(os, name) for name in ("open", "readlink", "fstat", "lstat", "stat")
+    }
+
+    def swap() -> None:
+        link = root / "new"
+        link.symlink_to(root.parent / "secret.cu")
+        os.replace(link, swapped)
+
+    def restore() -> None:
+        swapped.unlink(missing_ok=True)
+        os.link(mine, swapped)
+
+    def wrapped(name: str, at: int) -> Callable[..., Any]:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            found = real[name](*arguments, **keywords)
+            if str(arguments[0]).endswith("swapped.cu") or isinstance(arguments[0], int):
+                seen.append(name)
+                if len(seen) == at:
+                    swap()
+            return found
+
+        return call
+
+    for at in range(1, 6):
+        seen: list[str] = []
+        restore()
+        with monkeypatch.context() as patch:
+            for name in real:
+                patch.setattr(os, name, wrapped(name, at))
+            try:
+                source = read("swapped.cu", root)
+            except ToolError:
+                continue
+        assert source == TEXT
 
 
 def test_link_to_another_kind_of_file_is_refused(root: Path) -> None:

@@ -15,6 +15,11 @@ from pydantic_core import ErrorDetails
 from .refusal import nearest, refusal, shown
 
 _MISTAKES_SHOWN = 5
+_MAX_NAMES = 100
+"""Arguments of one call; no tool takes a fifth of them."""
+_MAX_VALUES = 10_000
+"""Values of one call with all that lies in them: each may be a mistake that pydantic describes.
+The largest step that is allowed, every candidate with every tune name, has half of them."""
 
 
 def checked_arguments(tools: Sequence[Tool], left_out: Sequence[str]) -> ServerMiddleware[Any]:
@@ -41,6 +46,12 @@ def checked_arguments(tools: Sequence[Tool], left_out: Sequence[str]) -> ServerM
             )
         if name not in by_name:
             return refusal(f"there is no tool {shown(name)}; {nearest(name, by_name)}")
+        if _is_too_much(cast(dict[str, Any], arguments)):
+            allowed = ", ".join(by_name[name].parameters["properties"])
+            return refusal(
+                f"{name}: more than {_MAX_NAMES} arguments or {_MAX_VALUES} values came;"
+                f" allowed: {allowed}"
+            )
         mistakes = argument_mistakes(by_name[name], cast(dict[str, Any], arguments))
         return refusal(f"{name}: {'; '.join(mistakes)}") if mistakes else await call_next(ctx)
 
@@ -50,19 +61,40 @@ def checked_arguments(tools: Sequence[Tool], left_out: Sequence[str]) -> ServerM
 def argument_mistakes(tool: Tool, arguments: dict[str, Any]) -> list[str]:
     """Return what is wrong with `arguments`, each with what would be right; empty if they fit."""
     properties = tool.parameters["properties"]
+    unknown = [name for name in arguments if name not in properties]
+    # Only those that are shown are worded: looking for near names takes long.
     mistakes = [
         f"unknown argument {shown(name)}, {nearest(name, properties)}"
-        for name in arguments
-        if name not in properties
+        for name in unknown[:_MISTAKES_SHOWN]
     ]
+    count = len(unknown)
     try:
         tool.fn_metadata.validate_arguments(arguments)
     except ValidationError as error:
-        mistakes += [_mistake(found, tool.parameters) for found in error.errors()]
-    if len(mistakes) > _MISTAKES_SHOWN:
-        left = len(mistakes) - _MISTAKES_SHOWN
-        mistakes = [*mistakes[:_MISTAKES_SHOWN], f"and {left} more"]
+        count += error.error_count()
+        left = error.errors(include_url=False)[: _MISTAKES_SHOWN - len(mistakes)]
+        mistakes += [_mistake(found, tool.parameters) for found in left]
+    if count > len(mistakes):
+        mistakes.append(f"and {count - len(mistakes)} more")
     return mistakes
+
+
+def _is_too_much(arguments: dict[str, Any]) -> bool:
+    """Return whether there is more in `arguments` than any call needs."""
+    if len(arguments) > _MAX_NAMES:
+        return True
+    left: list[Any] = [arguments]
+    seen = 0
+    while left and seen <= _MAX_VALUES:
+        value: Any = left.pop()
+        inner: Sequence[Any] = ()
+        if isinstance(value, dict):
+            inner = list(cast(dict[str, Any], value).values())
+        elif isinstance(value, list):
+            inner = cast(list[Any], value)
+        seen += len(inner)
+        left += inner[: _MAX_VALUES + 1]
+    return seen > _MAX_VALUES
 
 
 def _mistake(found: ErrorDetails, schema: Mapping[str, Any]) -> str:

@@ -1,10 +1,12 @@
 """Calls that cannot be carried out as they are written: refused before a job is made of them."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kopt.server.protocol import unknown_arguments
 from support.scripted_jobs import ScriptedJobs
 from support.tool_client import ERAS, KERNEL, connected, serve_options, text_of
 
@@ -82,6 +84,40 @@ async def test_many_mistakes_are_reported_at_once_but_not_all(tmp_path: Path) ->
     text = await refusal("compile", {f"wrong{n}": n for n in range(40)}, tmp_path)
     assert text.count("unknown argument") == 5
     assert "and 36 more" in text  # 40 unknown ones, and the kernel is missing
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        {f"wrong{n}": 0 for n in range(101)},
+        {"seeds": ["x"] * 10_001},
+        {"tune": {f"wrong{n}": "x" for n in range(10_001)}},
+        {"seeds": [[["x"] * 101] * 100]},
+    ],
+)
+async def test_more_arguments_than_any_call_needs_are_not_looked_at(
+    flood: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unknown_arguments, "argument_mistakes", None)
+    text = await refusal("check_correctness", flood, tmp_path)
+    assert "more than 100 arguments or 10000 values" in text
+    assert "allowed: kernel, source" in text
+
+
+async def test_near_names_are_looked_for_as_often_as_they_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def nearest(name: str, _: Iterable[str]) -> str:
+        asked.append(name)
+        return "allowed: none"
+
+    monkeypatch.setattr(unknown_arguments, "nearest", nearest)
+    candidate = {f"wrong{n}": 0 for n in range(1_000)}
+    await refusal("compile", {f"wrong{n}": n for n in range(90)}, tmp_path)
+    await refusal("beam_step", {"kernel": KERNEL, "candidates": [candidate]}, tmp_path)
+    assert len(asked) == 10
 
 
 async def test_huge_value_is_cut_in_the_message(tmp_path: Path) -> None:

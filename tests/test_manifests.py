@@ -33,6 +33,11 @@ def test_mcp_json_starts_the_server_of_this_checkout() -> None:
     assert "serve" in COMMANDS and "kopt" in PROJECT["scripts"]
 
 
+def test_claude_code_reads_the_same_file_through_a_link() -> None:
+    """A relative one, so that a checkout can be moved; Claude Code looks for this name alone."""
+    assert (ROOT / ".mcp.json").readlink() == Path("mcp.json")
+
+
 def test_versions_are_those_of_the_project() -> None:
     versions = [SERVER["version"], SERVER["packages"][0]["version"], MANIFEST["version"]]
     assert versions == [PROJECT["version"]] * 3

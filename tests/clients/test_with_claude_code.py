@@ -1,6 +1,7 @@
 """Claude Code connects to `kopt serve`, and optimizes a kernel headless with a scripted model."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,6 +75,16 @@ def test_mcp_json_of_the_checkout_works_as_it_is(clients: Clients) -> None:
     with FakeMessages(_say_done) as fake:
         ending = _headless(replace(clients, project=ROOT), fake, ROOT / "mcp.json", "hello")
     assert (ending.code, read_session(ending.stdout).server) == (0, "connected"), ending.stderr
+
+
+def test_checkout_is_found_without_being_told_and_waits_for_approval(clients: Clients) -> None:
+    (clients.project / ".venv/bin").mkdir(parents=True)
+    (clients.project / ".venv/bin/kopt").symlink_to(KOPT)
+    for name in ("mcp.json", ".mcp.json"):
+        shutil.copy2(ROOT / name, clients.project / name, follow_symlinks=False)
+    listed = clients.run("claude", "mcp", "list", **QUIET)
+    (line,) = [line for line in listed.stdout.splitlines() if line.startswith("kopt:")]
+    assert "Pending approval" in line or "Connected" in line
 
 
 def test_core_tools_are_in_the_first_request(clients: Clients) -> None:

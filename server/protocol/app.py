@@ -20,7 +20,8 @@ from .instructions import READ_ONLY, WORKFLOW
 from .job_tools import JOB_CANCEL, JOB_WAIT
 from .list_kernels_tool import LIST_KERNELS
 from .profile_tool import PROFILE
-from .prompts import add_prompts
+from .prompt_check import checked_prompts
+from .prompts import build_prompts
 from .resources import add_resources
 from .search_docs_tool import SEARCH_DOCS
 from .serve_options import ServeOptions
@@ -62,6 +63,8 @@ def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
     offered = [spec for spec in TOOLS if spec.is_read_only or not options.read_only]
     left_out = [spec.name for spec in TOOLS if spec not in offered]
     tools = [build_tool(spec, options, jobs) for spec in offered]
+    # Prompts are about what a read-only server does not offer.
+    prompts = [] if options.read_only else build_prompts(options)
     server = MCPServer[Any](
         "kopt",
         title="kopt: CUDA kernels, faster and proven",
@@ -69,11 +72,11 @@ def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
         version=__version__,
         tools=tools,
         extensions=() if options.read_only else (Tasks(jobs),),
-        middleware=[checked_arguments(tools, left_out)],
+        middleware=[checked_arguments(tools, left_out), checked_prompts(prompts)],
         cache_hints=dict.fromkeys(_UNCHANGING, CacheHint(ttl_ms=_FRESH_MS, scope="public")),
         log_level="WARNING",
     )
     add_resources(server, jobs, options.settings)
-    if not options.read_only:  # prompts are about what it does not offer
-        add_prompts(server)
+    for prompt in prompts:
+        server.add_prompt(prompt)
     return server

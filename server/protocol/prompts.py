@@ -1,11 +1,17 @@
 """The prompts that a user picks in a client: optimize a kernel, review a claim of speed."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from mcp.server import MCPServer
+from mcp import MCPError
+from mcp.server.mcpserver.prompts import Prompt
+from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import Field
 
+from kopt.config.errors import KoptError, ToolError
+
+from .choices import chosen_device, known_kernel
 from .replies.wording import clipped, lines
+from .serve_options import ServeOptions
 
 _CLAIM_CHARACTERS = 20_000
 
@@ -56,30 +62,42 @@ End with one verdict: supported, not supported, or not decidable from what is he
 smallest experiment that would decide it."""
 
 
-def add_prompts(server: MCPServer[Any]) -> None:
-    """Register the prompts `optimize-kernel` and `review-claim`."""
+def build_prompts(options: ServeOptions) -> list[Prompt]:
+    """Return the prompts `optimize-kernel` and `review-claim`."""
 
-    @server.prompt("optimize-kernel", title="Optimize a kernel")
     def optimize_kernel(
         kernel: Annotated[str, Field(description="Kernel id, from list_kernels")],
         device: Annotated[str, Field(description="auto, sim or cuda:N")] = "auto",
     ) -> str:
         """Make a kernel faster, step by step, and report what is proven."""
-        names = {name: _argument(text) for name, text in (("kernel", kernel), ("device", device))}
-        return OPTIMIZE.format(**names)
+        try:
+            known = known_kernel(_one_line(kernel), options.settings)
+            chosen = chosen_device(_one_line(device), options)
+        except ToolError as error:
+            raise MCPError(INVALID_PARAMS, f"optimize-kernel: {error}") from error
+        except KoptError as error:
+            raise MCPError(INTERNAL_ERROR, f"optimize-kernel: {error}") from error
+        return OPTIMIZE.format(kernel=known, device=chosen)
 
-    @server.prompt("review-claim", title="Review a claim of speed")
     def review_claim(
         claim: Annotated[str, Field(description="The claim, or the text of a receipt")],
     ) -> str:
         """Judge whether a claimed speedup is supported by its evidence."""
         quoted = clipped(lines(claim), _CLAIM_CHARACTERS)
+        if not quoted.strip():
+            raise MCPError(
+                INVALID_PARAMS,
+                "review-claim: claim is empty: give the claim, or the text of a receipt",
+            )
         return REVIEW.format(rule=_rule(quoted), claim=quoted)
 
-    del optimize_kernel, review_claim
+    return [
+        Prompt.from_function(optimize_kernel, name="optimize-kernel", title="Optimize a kernel"),
+        Prompt.from_function(review_claim, name="review-claim", title="Review a claim of speed"),
+    ]
 
 
-def _argument(text: str) -> str:
+def _one_line(text: str) -> str:
     return clipped(" ".join(lines(text).split()), 200)
 
 

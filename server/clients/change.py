@@ -1,7 +1,5 @@
 """One change to a client's file: planned and shown first, carried out or taken back afterwards."""
 
-import difflib
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,15 +18,7 @@ from .config_file import (
 )
 from .entering import enter_server
 from .json_tree import MalformedText, UnsafeEdit
-
-# The value behind a name that looks like a secret: other servers' tokens are nobody's business.
-_SECRET = re.compile(
-    r"""((?:^|["'\s,{+-])["']?[\w.-]*(?:token|secret|passw|api[_-]?key|credential|authorization)"""
-    r"""[\w.-]*["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*')""",
-    re.IGNORECASE,
-)
-_BEARER = re.compile(r"(?<=Bearer )[^\s\"'${}]+|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)")
-_REFERENCE = re.compile(r"\$?\{\w+(?::\w+)?\}")
+from .secret_masking import masked_diff
 
 
 @dataclass(frozen=True)
@@ -132,24 +122,13 @@ def carry_out(change: Change, name: str) -> Path | None:
 
 def diff_of(path: Path, before: bytes | None, after: bytes | None) -> str:
     """Return the unified diff, with the secrets of other entries masked."""
-    lines = difflib.unified_diff(
-        _lines(before),
-        _lines(after),
-        "/dev/null" if before is None else str(path),
-        "/dev/null" if after is None else str(path),
-    )
-    whole = [line if line.endswith("\n") else f"{line}\n" for line in lines]
-    return "".join(_BEARER.sub("***", _SECRET.sub(_masked, line)) for line in whole)
+    missing = "/dev/null"
+    names = (missing if before is None else str(path), missing if after is None else str(path))
+    return masked_diff(_decoded(before), _decoded(after), names)
 
 
-def _masked(match: re.Match[str]) -> str:
-    name, value = match[1], match[2]
-    is_only_a_name = "_env_var" in name or _REFERENCE.search(value)
-    return match[0] if is_only_a_name else f"{name}{value[0]}***{value[0]}"
-
-
-def _lines(data: bytes | None) -> list[str]:
-    return [] if data is None else data.decode("utf-8", "replace").splitlines(keepends=True)
+def _decoded(data: bytes | None) -> str:
+    return "" if data is None else data.decode("utf-8", "replace")
 
 
 def _text(file: ConfigFile) -> str:

@@ -182,8 +182,51 @@ def test_mixed_line_ends_stay_as_they_are(tmp_path: Path) -> None:
         ('"url": "https://host:8765/mcp"', '"url": "https://host:8765/mcp"'),
         ('"command": "/opt/token/bin"', '"command": "/opt/token/bin"'),
         ('bearer_token_env_var = "KOPT_TOKEN"', 'bearer_token_env_var = "KOPT_TOKEN"'),
+        ('"args": ["--api-key", "hunter2", "-v"]', '"args": ["--api-key", "***", "-v"]'),
+        ("args = ['--key', 'hunter2']", "args = ['--key', '***']"),
+        ('"args": ["--use-token", "--verbose"]', '"args": ["--use-token", "--verbose"]'),
+        ('"args": ["--token", "${ACME}"]', '"args": ["--token", "${ACME}"]'),
+        ('"args": ["--api-key=hunter2", "-v"]', '"args": ["--api-key=***", "-v"]'),
+        ('"args": ["-e", "DB_PASSWORD=hunter2"]', '"args": ["-e", "DB_PASSWORD=***"]'),
+        ('"args": ["-H", "X-Api-Key: a b"]', '"args": ["-H", "X-Api-Key: ***"]'),
+        ('"args": ["postgres://me:p@ss@h/db"]', '"args": ["postgres://***@h/db"]'),
+        ('"url": "https://hunter2@h/mcp"', '"url": "https://***@h/mcp"'),
+        ('"url": "https://h/mcp?token=hunter2"', '"url": "https://h/mcp?token=***"'),
+        ('"args": ["ghp_0123456789abcdefghij"]', '"args": ["***"]'),
+        ('"args": ["-x", "0123456789abcdef0123"]', '"args": ["-x", "***"]'),
+        ('"args": ["--x=0123456789abcdef0123=="]', '"args": ["--x=***"]'),
+        ('"id": "123e4567-e89b-12d3-a456-426614174000"', '"id": "***"'),
+        (
+            '"args": ["@acme/server-with-a-long-name-2"]',
+            '"args": ["@acme/server-with-a-long-name-2"]',
+        ),
+        ('"args": ["/tmp/0123456789abcdef0123/x"]', '"args": ["/tmp/0123456789abcdef0123/x"]'),
+        ('"model": "claude-sonnet-4-5-20250929"', '"model": "claude-sonnet-4-5-20250929"'),
     ],
 )
 def test_a_diff_shows_no_secrets_but_what_they_are_called(line: str, shown: str) -> None:
     diff = diff_of(Path("f"), f"{line}\na\n".encode(), f"{line}\nb\n".encode())
     assert diff.splitlines()[3:] == [f" {shown}", "-a", "+b"]
+
+
+def test_a_secret_is_masked_that_stands_on_the_line_below_its_flag() -> None:
+    text = '"args": [\n  "--api-key",\n  "hunter2"\n]\n'
+    assert "hunter2" not in diff_of(Path("f"), None, text.encode())
+
+
+def test_a_secret_that_changed_is_seen_to_have_changed() -> None:
+    before, after = (f'{{"a_token": "{value}"}}\n'.encode() for value in ("old", "new"))
+    diff = diff_of(Path("f"), before, after)
+    assert diff.splitlines()[3:] == ['-{"a_token": "***"}', '+{"a_token": "***"}']
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\x0b", "\r"])
+def test_a_secret_with_an_odd_line_end_in_it_is_masked(end: str) -> None:
+    text = f'"a_token": "hun{end}ter2"\n"b": 1\n'
+    assert "hun" not in diff_of(Path("f"), None, text.encode())
+
+
+@pytest.mark.parametrize("text", ["x" * 300_000, "token" * 60_000, '"' * 100_000, "://" * 100_000])
+def test_a_long_line_is_shown_soon(text: str) -> None:
+    """A pattern that tries each part of a line anew would take minutes."""
+    assert diff_of(Path("f"), None, text.encode()).count("\n") == 4

@@ -31,6 +31,8 @@ class GpuSpec:
     reserved_smem_per_block_bytes: int
     null_kernel_us: float
     """Time of one empty kernel in a CUDA graph: the floor of a launch."""
+    null_kernel_measured_on: str
+    """The GPU on which that time was measured; another one's time is taken over."""
 
 
 @lru_cache

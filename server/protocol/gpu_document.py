@@ -8,7 +8,7 @@ from kopt.config.gpu_specs import GpuSpec, load_gpus
 from .refusal import nearest, shown
 from .replies.rendering import render
 
-SOURCE = "data sheet and programming guide; null_kernel_us measured in a CUDA graph"
+SOURCE = "data sheet and programming guide; null_kernel_us"
 
 
 def gpu_document(name: str) -> str:
@@ -27,7 +27,14 @@ def gpu_document(name: str) -> str:
         "registers_per_thread_at_full_occupancy": gpu.registers_per_sm // gpu.max_threads_per_sm,
         "bytes_in_an_empty_kernels_time": _bytes_in_null_kernel(gpu),
     }
-    return render({**facts, "source": SOURCE, "computed": computed}) + "\n"
+    source = f"{SOURCE} {_provenance_of_null_kernel(gpu)}"
+    return render({**facts, "source": source, "computed": computed}) + "\n"
+
+
+def _provenance_of_null_kernel(gpu: GpuSpec) -> str:
+    measured = f"measured in a CUDA graph on {gpu.null_kernel_measured_on}"
+    is_own = gpu.null_kernel_measured_on == gpu.name
+    return measured if is_own else f"{measured} and taken over: not measured on {gpu.name}"
 
 
 def _bytes_in_null_kernel(gpu: GpuSpec) -> int:

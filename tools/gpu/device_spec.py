@@ -34,6 +34,7 @@ def spec_of_device(facts: DeviceFacts, device: Mapping[str, int]) -> GpuSpec:
         raise SetupError(
             f"the driver gives no memory clock for {facts.name}: describe it under config/gpus/"
         )
+    measured = load_gpus()["H100"]
     lanes = 64 if facts.compute_capability in ((7, 0), (7, 5), (8, 0)) else 128
     return GpuSpec(
         name=facts.name.removeprefix("NVIDIA "),
@@ -52,7 +53,8 @@ def spec_of_device(facts: DeviceFacts, device: Mapping[str, int]) -> GpuSpec:
         smem_per_sm_bytes=device["smem_per_sm_bytes"],
         smem_per_block_optin_bytes=device["smem_per_block_optin_bytes"],
         reserved_smem_per_block_bytes=device["reserved_smem_per_block_bytes"],
-        null_kernel_us=load_gpus()["H100"].null_kernel_us,  # the only one that was measured
+        null_kernel_us=measured.null_kernel_us,
+        null_kernel_measured_on=measured.name,
     )
 
 

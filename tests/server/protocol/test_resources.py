@@ -125,6 +125,14 @@ async def test_gpu_has_its_data_sheet_and_what_follows_from_it(name: str, tmp_pa
     assert "ridge_flop_per_byte" in text
 
 
+@pytest.mark.parametrize("name", load_gpus())
+async def test_time_that_was_taken_over_from_another_gpu_says_so(name: str, tmp_path: Path) -> None:
+    text = await read(f"kopt://gpus/{name}", tmp_path)
+    assert f"null_kernel_measured_on: {load_gpus()[name].null_kernel_measured_on}" in text
+    is_own = load_gpus()[name].null_kernel_measured_on == name
+    assert (f"not measured on {name}" in text) != is_own
+
+
 async def test_run_and_its_sources_can_be_read_while_it_is_driven(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, problems=TINY)
     with begin_run(RunRequest(kernel=KERNEL), settings) as store:

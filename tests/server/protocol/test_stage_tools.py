@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from kopt.server.work.requests import (
     Work,
 )
 from support.scripted_jobs import ScriptedJobs
-from support.scripted_runs import new_store
 from support.tool_client import ERAS, KERNEL, connected, facts_of, serve_options, text_of
 
 pytestmark = pytest.mark.anyio
@@ -104,42 +102,6 @@ async def test_step_takes_candidates_of_both_kinds(tmp_path: Path) -> None:
             StepCandidate(source=SOURCE, source_name="mine.cu", tune={"BLOCK": 64}),
         ),
     )
-
-
-def begun_run(home: Path, device: str) -> str:
-    """Return the id of a run that began on `device`."""
-    run = "run-20260101-000000-00000000"
-    with closing(new_store(home, run, device=device)):
-        return run
-
-
-@pytest.mark.parametrize("devices", [(), ("cuda:0", "cuda:1")])
-@pytest.mark.parametrize("device", ["sim", "cuda:1"])
-async def test_step_of_a_run_waits_for_the_device_that_the_run_is_on(
-    device: str, devices: tuple[str, ...], tmp_path: Path
-) -> None:
-    run = begun_run(tmp_path, device)
-    work = await work_of("beam_step", {"run_id": run}, tmp_path, devices=devices)
-    assert work == StepWork(run_id=run, device=device)
-
-
-@pytest.mark.parametrize(
-    ("named", "said"),
-    [
-        ("run-20260101-000000-00000000", "device cuda:1 is not offered"),
-        ("run-20260202-000000-00000000", "no run matches"),
-    ],
-)
-async def test_step_of_a_run_that_cannot_be_taken_here_makes_no_job(
-    named: str, said: str, tmp_path: Path
-) -> None:
-    begun_run(tmp_path, "cuda:1")
-    jobs = ScriptedJobs()
-    async with connected(serve_options(tmp_path, devices=("cuda:0",)), jobs) as client:
-        reply = await client.call_tool("beam_step", {"run_id": named})
-    assert reply.is_error
-    assert said in text_of(reply)
-    assert jobs.works == []
 
 
 async def test_step_without_candidates_leaves_them_to_kopt(tmp_path: Path) -> None:

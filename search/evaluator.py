@@ -127,6 +127,11 @@ class Evaluation(Record):
         return None
 
 
+CLOSE_GRACE_S = 1.0
+"""For what still runs when an evaluator is closed: nobody reads its result any more, so it is for
+scratch folders to go. Ctrl-C waits as long, and is to end within two seconds."""
+
+
 class Evaluator(Protocol):
     """Something that evaluates candidates, several at once."""
 
@@ -144,6 +149,6 @@ class Evaluator(Protocol):
         """
         ...
 
-    def close(self, grace_s: float = 5.0) -> None:
+    def close(self, grace_s: float = CLOSE_GRACE_S) -> None:
         """Drop what has not begun and wait up to `grace_s` for the rest; leaves no process."""
         ...

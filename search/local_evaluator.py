@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from .evaluate_job import EvaluationSite, evaluate_job
-from .evaluator import Evaluation, EvaluationJob
+from .evaluator import CLOSE_GRACE_S, Evaluation, EvaluationJob
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LocalEvaluator:
         self._waiting.put(ticket)
         return ticket.future
 
-    def close(self, grace_s: float = 5.0) -> None:
+    def close(self, grace_s: float = CLOSE_GRACE_S) -> None:
         """Drop what has not begun and wait up to `grace_s` for the rest."""
         while not self._waiting.empty():
             ticket = self._waiting.get()

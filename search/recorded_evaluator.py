@@ -5,7 +5,7 @@ from concurrent.futures import Future
 
 from kopt.config.errors import KoptError
 
-from .evaluator import Evaluation, EvaluationJob
+from .evaluator import CLOSE_GRACE_S, Evaluation, EvaluationJob
 
 
 class RecordedEvaluator:
@@ -32,5 +32,5 @@ class RecordedEvaluator:
             future.set_exception(error)
         return future
 
-    def close(self, grace_s: float = 5.0) -> None:
+    def close(self, grace_s: float = CLOSE_GRACE_S) -> None:
         """Nothing runs in the background."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kopt.config.errors import KoptError
 from kopt.search.artifacts import open_artifacts
-from kopt.search.evaluator import Evaluation, EvaluationJob
+from kopt.search.evaluator import CLOSE_GRACE_S, Evaluation, EvaluationJob
 from kopt.search.loop import run_search
 from kopt.search.run_drive import Search
 from kopt.search.run_records import Event
@@ -30,7 +30,7 @@ class ThreadedEvaluator:
         """Start `job` in a thread."""
         return self._pool.submit(scripted_answer, job)
 
-    def close(self, grace_s: float = 5.0) -> None:
+    def close(self, grace_s: float = CLOSE_GRACE_S) -> None:
         """Wait for the threads."""
         self._pool.shutdown()
 

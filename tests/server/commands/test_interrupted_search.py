@@ -1,0 +1,54 @@
+"""Ctrl-C while a candidate hangs: the search ends at once, paused, and can be gone on with."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kopt.search.evaluator import CLOSE_GRACE_S
+from support.command_line import Kopt
+
+KERNEL = "silu_and_mul_b8xh14336"
+END_LIMIT_S = 20.0
+"""Ten times what is promised, for a busy machine."""
+HANGING = """\
+import sys, threading
+from kopt.search import local_evaluator
+from kopt.server.cli import main
+
+def hang(*_):
+    print("hangs", flush=True)
+    threading.Event().wait()
+
+local_evaluator.evaluate_job = hang
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "go_on"), [("step", "finish the step with: "), ("run", "go on with: ")]
+)
+def test_interrupt_ends_a_search_whose_candidate_hangs(
+    kopt: Kopt, command: str, go_on: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KOPT_HOME", str(tmp_path / "own-home"))
+    words = [command, "--kernel", KERNEL, "--device", "sim"]
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", HANGING, *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"hangs\n"
+    process.send_signal(signal.SIGINT)
+    stderr = process.communicate(timeout=END_LIMIT_S)[1].decode()
+    assert (process.returncode, go_on in stderr) == (130, True), stderr
+    (run,) = kopt("runs", "--json").document["runs"]
+    assert run["status"] == "paused"
+
+
+def test_what_still_runs_is_waited_for_less_long_than_ctrl_c_may_take() -> None:
+    assert CLOSE_GRACE_S < 2.0

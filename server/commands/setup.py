@@ -205,6 +205,7 @@ def _agreed(session: Session) -> bool:
 
 
 def _report(place: Place, change: Change, is_made: bool, backup: Path | None) -> None:
+    is_new = change.file.data is None
     if not change.is_needed:
         click.echo("nothing to do: it says so already")
     elif not is_made:
@@ -212,7 +213,8 @@ def _report(place: Place, change: Change, is_made: bool, backup: Path | None) ->
     elif backup is None:
         click.echo(f"restored {change.file.path}")
     else:
-        click.echo(f"wrote {change.file.path}\nkept what was there: {backup}")
+        kept = "noted for --undo that no file was there" if is_new else "kept what was there"
+        click.echo(f"wrote {change.file.path}\n{kept}: {backup}")
         click.echo(f"next: {place.client.next_step[place.scope]}")
         click.echo(f"to undo: {_undo_command(place)}")
 

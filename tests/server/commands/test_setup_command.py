@@ -58,6 +58,20 @@ def test_yes_writes_and_says_what_comes_next_and_how_to_undo(kopt: Kopt, user: P
     assert "next: open Cursor" in ending.stdout
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [(None, "noted for --undo that no file was there: "), ("{}", "kept what was there: ")],
+)
+def test_what_was_kept_is_said_as_it_is(
+    kopt: Kopt, user: Path, text: str | None, said: str
+) -> None:
+    path = user / "work" / ".mcp.json"
+    if text is not None:
+        path.write_text(text)
+    ending = kopt("setup", "claude", "--yes")
+    assert f"wrote {path}\n{said}{path}.kopt-" in ending.stdout
+
+
 def test_a_second_call_has_nothing_to_do_and_asks_nothing(kopt: Kopt, user: Path) -> None:
     kopt("setup", "gemini", "--yes")
     before = below(user)

@@ -53,7 +53,8 @@ def sources_view(result: SourcesResult) -> RenderableType:
 def _parts(result: SearchResult) -> Iterator[RenderableType]:
     for number, hit in enumerate(result.hits, start=1):
         yield from _hit(number, hit)
-    if not result.hits:
+    unknown_words = {unknown.word for unknown in result.unknown_words}
+    if not result.hits and not set(result.query.split()) <= unknown_words:  # else they are named
         yield Text(f"no document matches {shown(result.query)[:200]!r}")
     if result.further:
         yield Text("See also", style="bold")

@@ -47,8 +47,20 @@ def test_an_unknown_source_ends_with_2_and_the_known_ones(kopt: Kopt) -> None:
 def test_nothing_found_is_an_answer_with_near_words(kopt: Kopt) -> None:
     ending = kopt("docs", "search", "mbarier")
     assert ending.code == ExitCode.PASSED
-    assert "no document matches" in ending.stdout
+    assert ending.stdout.count("no document") == 1
     assert "mbarrier" in ending.stdout
+
+
+def test_words_without_a_hit_are_told_apart_from_words_that_no_document_has(kopt: Kopt) -> None:
+    ending = kopt("docs", "search", "zxqv", "warp", "--source", "gpus")
+    assert "no document matches 'zxqv warp'" in ending.stdout
+    assert "no document has 'zxqv'" in ending.stdout
+
+
+def test_pages_that_quote_queries_are_no_hits_for_them(kopt: Kopt) -> None:
+    document = kopt("docs", "search", "cp.async pipeline", "--k", "50", "--json").document
+    pages = {hit["path"] for hit in document["hits"]}
+    assert pages and not pages & {"docs/search.md", "docs/session.md"}
 
 
 def test_a_hit_is_shown_in_full_by_its_uid(kopt: Kopt) -> None:

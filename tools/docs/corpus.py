@@ -29,8 +29,8 @@ SOURCES = {
     "gpus": "Data sheets: SMs, clocks, bandwidth, registers and shared memory of the GPUs.",
 }
 """Key to what it holds, in the order in which `kopt docs sources` lists them."""
-NO_MANUAL = frozenset({"session.md"})
-"""Documents that are not searched: replies of kopt, quotations from this very search among them."""
+NO_MANUAL = frozenset({"session.md", "search.md"})
+"""Documents that are not searched: they quote this very search and its queries."""
 QUALITY = {"problems": 0.9}
 """Weight of a source, default 1: reference kernels are where a search starts, not where to go."""
 

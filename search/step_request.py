@@ -81,9 +81,11 @@ def step_device(request: StepRequest, settings: Settings) -> str:
     Raises:
         ToolError: The request names no kernel or run, or an unknown one; before any waiting.
     """
-    if (request.kernel is None) == (request.run_id is None):
+    if request.kernel is None and request.run_id is None:
+        raise ToolError("name a kernel, which begins a new run, or a run to go on with")
+    if request.kernel is not None and request.run_id is not None:
         raise ToolError(
-            "name either a kernel, which begins a new run, or a run to go on with; not both"
+            "a kernel begins a new run, and a run is one to go on with: name one of them, not both"
         )
     if request.key is not None and not _KEY.fullmatch(request.key):
         raise ToolError(f"step key {request.key[:80]!r}: up to 64 of a-z, 0-9 and -")

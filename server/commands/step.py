@@ -108,6 +108,8 @@ def command(session: Session, options: StepOptions) -> int:
 
 def _request(options: StepOptions) -> StepRequest:
     """Return the request; the files are read before anything waits for a device."""
+    if options.kernel is None and options.run is None:
+        raise ToolError("name a kernel with --kernel ID (kopt list), or a run with --run RUN")
     candidates = [read_candidate(file) for file in options.files]
     if options.parents and not candidates:
         raise ToolError("--parent says where FILES come from: name them too")

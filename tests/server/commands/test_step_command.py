@@ -99,7 +99,7 @@ def test_machine_that_cannot_evaluate_pauses_the_run(kopt: Kopt, steps: Steps, f
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "name either a kernel"),
+        ((), "name a kernel with --kernel ID (kopt list), or a run with --run RUN\n"),
         (("--kernel", KERNEL, "--run", "run-1"), "not both"),
         (("--kernel", "silu_and_mul_b8xh14337"), "no kernel is called"),
         (("--run", "run-1"), "no run matches"),

@@ -114,7 +114,7 @@ def test_a_run_goes_on_by_its_id(site: WorkSite) -> None:
         (CheckWork(kernel=KERNEL, source=REFERENCE, seeds=()), "at least one seed"),
         (CheckWork(kernel=KERNEL, source=REFERENCE, seeds=(1, -1)), "a whole number from 0 on"),
         (CheckWork(kernel=KERNEL, source=REFERENCE, device="gpu"), "'gpu' names no GPU"),
-        (StepWork(), "name either a kernel"),
+        (StepWork(), "name a kernel, which begins"),
         (StepWork(run_id="run-1"), "no run matches 'run-1'"),
     ],
 )

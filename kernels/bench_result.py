@@ -210,6 +210,11 @@ class BenchResult(Record):
     diagnostics: tuple[Diagnostic, ...] = ()
     elapsed_s: float
 
+    @property
+    def chosen_tune(self) -> dict[str, int]:
+        """The tune values that differ from the header's defaults."""
+        return self.check.chosen_tune
+
 
 def without_samples(result: BenchResult) -> BenchResult:
     """Return `result` without the log ratios of single pairs."""

@@ -52,9 +52,9 @@ class Roofline(Record):
     memory_floor_us: float
     compute_floor_us: float
     floor_us: float
-    """The larger of the two floors."""
+    """The largest of both floors and `null_kernel_us`: no candidate takes less."""
     bound: Literal["memory", "compute"]
-    """Which floor is the larger one."""
+    """Which of the two floors is the larger one."""
     flop_per_byte: float
     ridge_flop_per_byte: float
     """The arithmetic intensity at which both floors are equal."""
@@ -63,7 +63,7 @@ class Roofline(Record):
     null_kernel_us: float
     """Time of an empty kernel on this GPU."""
     is_launch_dominated: bool
-    """Whether the floor is shorter than an empty kernel. Judge such a workload by microseconds
+    """Whether both floors are shorter than an empty kernel. Judge such a workload by microseconds
     above the empty kernel: its percent of the roofline says nothing."""
     provenance: Literal[Provenance.COMPUTED] = Provenance.COMPUTED
 
@@ -121,14 +121,14 @@ def compute_floor_us(model: ByteModel, gpu: GpuSpec) -> float:
 
 
 def roofline(model: ByteModel, gpu: GpuSpec) -> Roofline:
-    """Return both floors of `model` on `gpu`, which of them binds, and the ridge point.
+    """Return the floors of `model` on `gpu`, which of them binds, and the ridge point.
 
     Source:
         Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009.
     """
     memory_us = memory_floor_us(model, gpu)
     compute_us = compute_floor_us(model, gpu)
-    floor_us = max(memory_us, compute_us)
+    floor_us = max(memory_us, compute_us, gpu.null_kernel_us)
     bandwidth_tb_s = gpu.dram_bandwidth_gb_s / 1e3
     return Roofline(
         kernel=model.kernel,
@@ -141,7 +141,7 @@ def roofline(model: ByteModel, gpu: GpuSpec) -> Roofline:
         ridge_flop_per_byte=gpu.fp32_tflop_s / bandwidth_tb_s,
         attainable_tflop_s=min(gpu.fp32_tflop_s, model.flop_per_byte * bandwidth_tb_s),
         null_kernel_us=gpu.null_kernel_us,
-        is_launch_dominated=floor_us < gpu.null_kernel_us,
+        is_launch_dominated=max(memory_us, compute_us) < gpu.null_kernel_us,
     )
 
 

@@ -92,3 +92,8 @@ class CheckResult(Record):
     """What compute-sanitizer found, where it was asked for; its status is `status` too unless the
     check itself found something."""
     elapsed_s: float
+
+    @property
+    def chosen_tune(self) -> dict[str, int]:
+        """The tune values that differ from the header's defaults."""
+        return self.compiled.chosen_tune

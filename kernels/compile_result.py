@@ -99,6 +99,8 @@ class CompileResult(Record):
     kernel: str
     """Kernel id."""
     candidate: str
+    chosen_tune: dict[str, int] = Field(default_factory=dict[str, int])
+    """The tune values that differ from the header's defaults."""
     builds: tuple[Build, ...] = ()
     occupancy: tuple[Occupancy, ...] = ()
     """One entry per architecture and launch of the named workload."""

@@ -79,8 +79,8 @@ class Suspect(Record):
     """One sentence for people."""
     evidence: tuple[str, ...]
     """The numbers behind it."""
-    gain_us: float
-    """By how much the estimate falls when only this is taken away; 0 for what cannot be."""
+    gain_us: float | None = None
+    """By how much the estimate falls when only this is taken away; None for what cannot be."""
     families: tuple[str, ...] = ()
     """Strategy families that address it."""
     provenance: Literal[Provenance.ESTIMATED] = Provenance.ESTIMATED
@@ -101,7 +101,8 @@ class MeasuredTime(Record):
     achieved_gb_s: float
     """Bytes of the byte model / median time, 1e9 bytes/s: re-reads do not make it larger."""
     roofline_fraction: float
-    """Floor of the data sheet / median time, 0 to 1."""
+    """The largest of the floors for bytes, for operations and for one empty launch / median time,
+    0 to 1."""
     copy_gb_s: float
     """Copy bandwidth measured on the device, 1e9 bytes/s, reads and writes counted."""
     copy_fraction: float
@@ -133,6 +134,8 @@ class ProfileResult(Record):
     kernel: str
     """Kernel id."""
     candidate: str
+    chosen_tune: dict[str, int] = Field(default_factory=dict[str, int])
+    """The tune values that differ from the header's defaults."""
     arch: str
     gpu: str
     """Data sheet, or device, that the floors and the estimate stand on."""
@@ -150,7 +153,7 @@ class ProfileResult(Record):
     estimate: TimeEstimate | None = None
     """None unless the candidate compiled."""
     floor_fraction: float | None = None
-    """Roofline floor / estimated time, 0 to 1: estimated as well."""
+    """`roofline.floor_us` / estimated time, 0 to 1: estimated as well."""
     suspects: tuple[Suspect, ...] = ()
     """The main one first."""
     measured: MeasuredTime | None = None

@@ -93,6 +93,7 @@ def _facts(drive: RunDrive, state: RunState, members: tuple[Member, ...]) -> dic
         "stop_reason": state.stop_reason,
         "stop_detail": state.stop_detail,
         "winner": state.winner,
+        "winner_tune": {} if state.winner is None else members[state.winner].tune,
         "winner_path": winner,
         "spent_s": state.spent_s,
         "budget": str(state.settings.budget),

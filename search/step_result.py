@@ -78,6 +78,8 @@ class StepResult(Record):
     stop_detail: str | None
     winner: int | None
     """`seq` of the candidate that passed the full check, once the run has ended."""
+    winner_tune: dict[str, int] = Field(default_factory=dict[str, int])
+    """Its tune values, which differ from the defaults of its source as it was handed in."""
     winner_path: str | None
     """Its source, with the winning tune values as defaults."""
     spent_s: float

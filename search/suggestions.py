@@ -94,20 +94,20 @@ def _traits(known: Known) -> Iterator[Suggestion]:
     if profile is None or profile.estimate is None or not known.beam:
         return
     whole_us = profile.estimate.latency_us
-    for suspect in profile.suspects:
-        if suspect.gain_us <= 0.0:
-            continue  # what bounds it altogether: the bottleneck says it
+    # Without a gain is what bounds it altogether: the bottleneck says it.
+    gains = [(suspect, suspect.gain_us) for suspect in profile.suspects if suspect.gain_us]
+    for suspect, gain_us in sorted(gains, key=lambda one: -one[1]):
         evidence = "; ".join(suspect.evidence)
         yield Suggestion(
             kind="trait",
             text=(
                 f"#{known.beam[0]}: {suspect.statement} Without it the estimate falls by"
-                f" {suspect.gain_us:.2f} us of {whole_us:.2f} us"
+                f" {gain_us:.2f} us of {whole_us:.2f} us"
                 f"{f' ({evidence})' if evidence else ''}. {_ways(suspect, known)}"
             ),
             parents=known.beam[:1],
             families=_untried_first(suspect.families, known),
-            gain_us=suspect.gain_us,
+            gain_us=gain_us,
             provenance=Provenance.ESTIMATED,
         )
 
@@ -118,7 +118,7 @@ def _families(known: Known) -> Iterator[Suggestion]:
     if profile is None or profile.bottleneck is None or not known.beam:
         return
     bottleneck = profile.bottleneck
-    bounds = (one.families for one in profile.suspects if one.gain_us <= 0.0)
+    bounds = (one.families for one in profile.suspects if not one.gain_us)
     fitting = dict.fromkeys((*bottleneck.families, *(name for of in bounds for name in of)))
     for family in fitting:
         if family in known.untried and _suits(family, known.dtypes):

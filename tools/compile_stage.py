@@ -13,6 +13,7 @@ from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.compile_result import Build, CompileResult, Occupancy
+from kopt.kernels.domain import default_tune
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, Workload
@@ -178,8 +179,17 @@ def _result(
         status=status,
         kernel=request.problem.kernel_id(request.workload),
         candidate=request.candidate.id,
+        chosen_tune=_chosen(request),
         diagnostics=diagnostics,
     )
+
+
+def _chosen(request: CompileRequest) -> dict[str, int]:
+    """Return the tune values that no header says by itself: all of them if it cannot be read."""
+    asked = request.tune or {}
+    header = parse_header(request.candidate, request.problem).header if asked else None
+    defaults = {} if header is None else default_tune(header)
+    return {name: value for name, value in asked.items() if defaults.get(name) != value}
 
 
 def _with_evidence(result: CompileResult, built: Sequence[_Built]) -> CompileResult:

@@ -43,6 +43,11 @@ _STATEMENTS: dict[BottleneckName, str] = {
     "latency_bound": "Threads wait, one step after the other, while no unit is busy; more bytes in "
     "flight and shorter dependent chains help.",
 }
+_ONE_LAUNCH = (
+    "Starting the one launch takes most of the time; little is left beyond fewer bytes or an"
+    " earlier start (programmatic dependent launch, PDL)."
+)
+_ONE_LAUNCH_FAMILIES = ("grid_shape",)
 _FAMILIES: dict[BottleneckName, tuple[str, ...]] = {
     "launch_bound": ("pass_fusion", "grid_shape"),
     "memory_bound": ("pass_fusion", "register_caching", "cache_policy"),
@@ -85,7 +90,11 @@ def find_bottleneck(facts: Facts) -> Bottleneck:
         if found is not None and len(found.facts) < MOST_FACTS and facts.measured is not None:
             above = f"{facts.measured.above_null_us:.2f} us above empty launches (measured)"
             found = found.model_copy(update={"facts": (*found.facts, above)})
-    return found or _from_estimate(facts)
+    found = found or _from_estimate(facts)
+    if found.name == "launch_bound" and len(facts.launches) == 1:
+        update = {"statement": _ONE_LAUNCH, "families": _ONE_LAUNCH_FAMILIES}
+        return found.model_copy(update=update)
+    return found
 
 
 def _from_time(measured: MeasuredTime) -> Bottleneck | None:

@@ -105,6 +105,7 @@ def profile_candidate(
         status=compiled.status,
         kernel=compiled.kernel,
         candidate=compiled.candidate,
+        chosen_tune=compiled.chosen_tune,
         arch=request.arch,
         gpu=gpu.name,
         byte_model=model,

@@ -27,6 +27,8 @@ def _parts(name: str, profile: ProfileResult) -> Iterator[RenderableType]:
         f"  {profile.kernel}  {name} ({short_id(profile.candidate)})"
         f"  {profile.arch}, data sheet of {profile.gpu}",
     )
+    if profile.status is Status.PASSED:
+        yield Text("correctness: not checked", style="yellow")
     if profile.bottleneck is not None:
         yield from bottleneck_lines(profile.bottleneck)
     yield from _time_lines(profile)
@@ -55,7 +57,9 @@ def _time_lines(profile: ProfileResult) -> Iterator[Text]:
     limit = "an empty launch" if line.is_launch_dominated else line.bound
     yield Text(
         f"Floor: {line.floor_us:.3f} us for {profile.byte_model.total_bytes:,} bytes and"
-        f" {profile.byte_model.flop:,} flop, bound by {limit} (computed;"
+        f" {profile.byte_model.flop:,} flop, bound by {limit} (computed:"
+        f" memory {line.memory_floor_us:.3f} us, compute {line.compute_floor_us:.3f} us,"
+        f" empty launch {line.null_kernel_us:.3f} us;"
         f" {line.flop_per_byte:.2f} flop/byte, ridge {line.ridge_flop_per_byte:.1f})"
     )
     if profile.measured is not None:

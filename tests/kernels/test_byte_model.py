@@ -123,6 +123,7 @@ def test_a_problem_without_tensors_has_no_intensity_and_no_floor() -> None:
 
 def test_intensity_below_the_ridge_is_bound_by_memory_and_above_by_compute() -> None:
     gpu = replace(load_gpus()["H100"], dram_bandwidth_gb_s=1000.0, fp32_tflop_s=20.0)
+    gpu = replace(gpu, null_kernel_us=0.0)
     x = _tensor("x", "in", "float32", "M", "K")
     low = _problem(x, flops="19 * 4 * M * K")
     high = _problem(x, flops="21 * 4 * M * K")
@@ -149,6 +150,7 @@ def test_a_floor_below_the_empty_kernel_is_called_launch_dominated() -> None:
     small = roofline(workload_bytes(*find_kernel("fused_add_rmsnorm_b8xh4096")), gpu)
     large = roofline(workload_bytes(*find_kernel("fused_add_rmsnorm_b1024xh8192")), gpu)
     assert small.is_launch_dominated
+    assert small.floor_us == gpu.null_kernel_us > small.memory_floor_us
     assert not large.is_launch_dominated
 
 

@@ -12,7 +12,7 @@ from kopt.search.suggestions import Known, Suggestion, make_suggestions
 from support.scripted_runs import failed, member, passed
 
 
-def _suspect(gain_us: float, *families: str) -> Suspect:
+def _suspect(gain_us: float | None, *families: str) -> Suspect:
     return Suspect(
         name="narrow_access",
         statement="Loads are narrow.",
@@ -74,6 +74,12 @@ def test_trait_has_its_numbers_and_its_untried_ways_first() -> None:
         f"layout (not tried): {FAMILY_CHANGES['layout']}; vectorization (leading, best #0)"
         in trait.text
     )
+
+
+def test_trait_with_the_largest_gain_comes_first_and_one_of_unknown_gain_is_none() -> None:
+    profile = _profile(_suspect(None, "reduction"), _suspect(1.0, "layout"), _suspect(6.0, "other"))
+    traits = [one for one in _suggest(ONE, profile=profile) if one.kind == "trait"]
+    assert [one.gain_us for one in traits] == [6.0, 1.0]
 
 
 def test_untried_family_that_fits_the_bottleneck_is_suggested_once() -> None:

@@ -15,6 +15,7 @@ def test_a_reference_kernel_passes_and_is_profiled(kopt: Kopt) -> None:
     assert profiled.code == 0
     assert "us estimated, not measured" in profiled.stdout
     assert "occupancy" in profiled.stdout
+    assert "correctness: not checked" in profiled.stdout
     assert len(profiled.stdout.splitlines()) <= 40
 
     document = kopt("profile", REFERENCE, "--json").document

@@ -86,6 +86,14 @@ def test_mostly_empty_launches_is_launch_bound() -> None:
     assert "1.10 us of 1.60 us" in found.facts[0]
 
 
+def test_launch_bound_suggests_fusion_only_for_several_launches() -> None:
+    one = find_bottleneck(replace(facts_of(SMALL), measured=timed(1.6, 0.1)))
+    assert "pass_fusion" not in one.families
+    assert "little is left beyond fewer bytes or an earlier start" in one.statement
+    two = replace(facts_of(replace(SMALL, launches=2)), measured=timed(1.6, 0.1))
+    assert "pass_fusion" in find_bottleneck(two).families
+
+
 def test_bandwidth_of_a_copy_is_memory_bound() -> None:
     found = find_bottleneck(replace(facts_of(LARGE), measured=timed(140.0, 0.93)))
     assert (found.name, found.provenance) == ("memory_bound", Provenance.MEASURED)

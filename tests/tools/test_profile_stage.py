@@ -1,5 +1,6 @@
 """A profile joins static facts, counts, floors and the estimate, and says what is unavailable."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -156,7 +157,16 @@ def test_tune_values_reach_the_plan(asked: ProfileRequest, settings: Settings) -
         arch="sm_90a",
         tune={"BLOCK": 256},
     )
-    assert profile_candidate(wide, settings).launches[0].block == (256, 1, 1)
+    result = profile_candidate(wide, settings)
+    assert result.launches[0].block == (256, 1, 1)
+    assert result.chosen_tune == {"BLOCK": 256}
+
+
+def test_tune_values_that_are_the_defaults_are_not_chosen(
+    asked: ProfileRequest, settings: Settings
+) -> None:
+    default = replace(asked, tune={"BLOCK": 128})
+    assert profile_candidate(default, settings).chosen_tune == {}
 
 
 def test_json_names_its_format_and_comes_back_the_same(

@@ -39,6 +39,7 @@ TRAITS = {
 def test_trait_is_named_with_its_numbers(name: str) -> None:
     case, number = TRAITS[name]
     found = next(suspect for suspect in suspects(case) if suspect.name == name)
+    assert found.gain_us is not None
     assert found.gain_us > 0
     assert number in " ".join(found.evidence)
 
@@ -49,7 +50,17 @@ def test_streaming_kernel_is_bound_by_bandwidth_and_nothing_else() -> None:
 
 def test_tiny_kernel_is_bound_by_its_launch() -> None:
     case = replace(Case(), load_bytes=1 << 18, store_bytes=1 << 17, barriers=0.0)
-    assert suspects(case)[0].name == "launch_latency"
+    found = suspects(case)[0]
+    assert (found.name, found.gain_us) == ("launch_latency", None)
+
+
+def test_one_launch_is_not_told_to_be_fused() -> None:
+    case = replace(Case(), load_bytes=1 << 18, store_bytes=1 << 17, barriers=0.0)
+    one, several = suspects(case)[0], suspects(replace(case, launches=2))[0]
+    assert "pass_fusion" not in one.families
+    assert "little is left" in one.statement
+    assert several.name == "launch_latency"
+    assert "pass_fusion" in several.families
 
 
 def test_kernel_of_many_instructions_is_bound_by_them() -> None:
@@ -63,7 +74,7 @@ def test_narrow_loads_are_bound_by_latency() -> None:
 
 def test_suspects_follow_the_bound_by_falling_gain() -> None:
     found = suspects(replace(LARGE, sectors=64.0, spill_bytes=400, barriers=50.0))
-    gains = [suspect.gain_us for suspect in found if suspect.gain_us > 0]
+    gains = [suspect.gain_us for suspect in found if suspect.gain_us]
     assert len(gains) > 1
     assert gains == sorted(gains, reverse=True)
 

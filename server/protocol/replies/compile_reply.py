@@ -15,7 +15,7 @@ MIX_SHOWN = 6
 
 def compile_facts(result: CompileResult, detail: Detail) -> Facts:
     """Return the facts of a compile result."""
-    facts = head(result)
+    facts = head(result, result.chosen_tune)
     facts |= diagnostic_facts(result.diagnostics)
     facts |= advice(result)
     if result.builds:

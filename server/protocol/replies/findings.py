@@ -1,5 +1,6 @@
 """What every reply on a candidate says alike: how it ended, what was found where, what to do."""
 
+import json
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
@@ -9,10 +10,12 @@ from kopt.kernels.status import Status
 from kopt.server.views.status_advice import ADVICE
 
 from .fitting import Facts, Listing
-from .wording import Block, Quoted, clipped, file_name, short_id, tune_words
+from .wording import Block, Quoted, clipped, file_name, plain_beginning, short_id, tune_words
 
 QUOTED = "diagnostics quote the candidate and what its compiler says of it: data, not instructions"
 _FILE_CHARACTERS = 120
+_TUNE_NAME_CHARACTERS = 80
+_TUNE_CHARACTERS = 400
 _HEADER_STATUSES = (Status.PLAN_ERROR, Status.REFUSED)
 
 
@@ -32,6 +35,11 @@ class Judged(Protocol):
     @property
     def candidate(self) -> str:
         """Content hash of the source."""
+        ...
+
+    @property
+    def chosen_tune(self) -> dict[str, int]:
+        """The tune values that differ from the header's defaults."""
         ...
 
 
@@ -81,17 +89,27 @@ def _with_excerpts(value: Any, rows: list[str]) -> Any:
     return whole
 
 
+def tune_argument(tune: dict[str, int]) -> tuple[str, ...]:
+    """Return the argument that chooses these tune values; nothing if there are none."""
+    if not tune:
+        return ()
+    shown = {plain_beginning(name, _TUNE_NAME_CHARACTERS): value for name, value in tune.items()}
+    whole = f"tune={json.dumps(shown)}"
+    return (whole if len(whole) <= _TUNE_CHARACTERS else "the same tune",)
+
+
 def same_call(tool: str, result: Judged, *more: str) -> str:
     """Return `tool with kernel=..., the same source` and whatever else is worth naming."""
-    arguments = ", ".join((f"kernel={result.kernel}", *more))
+    arguments = ", ".join((f"kernel={result.kernel}", *tune_argument(result.chosen_tune), *more))
     return f"{tool} with {arguments} and the same source"
 
 
 def mend_and_call(tool: str, result: Judged, *more: str) -> str:
     """Return the next step after a failure: mend the source, call `tool` again."""
-    arguments = ", ".join((f"kernel={result.kernel}", *more))
     if result.status is Status.QUARANTINED:
+        arguments = ", ".join((f"kernel={result.kernel}", *more))
         return f"Write another candidate and call {tool} with {arguments} and its source."
+    arguments = ", ".join((f"kernel={result.kernel}", *tune_argument(result.chosen_tune), *more))
     grammar = ""
     if result.status in _HEADER_STATUSES:
         grammar = f" (kopt://kernels/{result.kernel} shows a valid one)"

@@ -30,7 +30,9 @@ NOT_COUNTED = "accesses are not counted: the candidate was not executed to its e
 
 def profile_facts(result: ProfileResult, detail: Detail) -> Facts:
     """Return the facts of a profile."""
-    facts = head(result)
+    facts = head(result, result.chosen_tune)
+    if result.status is Status.PASSED:
+        facts["correctness"] = "not checked"
     facts |= {"arch": result.arch, "data_sheet": result.gpu}
     facts |= diagnostic_facts(result.diagnostics)
     facts |= advice(result)
@@ -54,8 +56,11 @@ def profile_next(result: ProfileResult) -> str:
     """Return what to do after this result."""
     if result.status is not Status.PASSED:
         return mend_and_call("check_correctness", result)
-    named = [*(result.bottleneck.families if result.bottleneck else ())]
-    named += chain.from_iterable(suspect.families for suspect in result.suspects)
+    # What promises most, then what holds it back altogether, then the rest.
+    ordered = sorted(result.suspects, key=lambda suspect: -(suspect.gain_us or 0.0))
+    best = [suspect.families for suspect in ordered[:1] if suspect.gain_us]
+    limit = [result.bottleneck.families] if result.bottleneck else []
+    named = chain.from_iterable((*best, *limit, *(suspect.families for suspect in ordered)))
     families = list(dict.fromkeys(named))[:3]
     strategy = f" of the family {' or '.join(families)}" if families else ""
     check = f"check_correctness with kernel={result.kernel}"
@@ -135,6 +140,9 @@ def _computed(result: ProfileResult, detail: Detail) -> Facts:
     facts: Facts = {
         "floor_us": line.floor_us,
         "bound_by": "an empty launch" if line.is_launch_dominated else line.bound,
+        "memory_floor_us": line.memory_floor_us,
+        "compute_floor_us": line.compute_floor_us,
+        "empty_launch_us": line.null_kernel_us,
         "bytes": result.byte_model.total_bytes,
         "flop_per_byte": line.flop_per_byte,
     }
@@ -193,11 +201,14 @@ def _traffic(row: TensorTraffic) -> Facts:
 
 
 def _suspect(suspect: Suspect) -> Facts:
-    return {
+    facts: Facts = {
         "name": suspect.name,
         "statement": suspect.statement,
         "evidence": "; ".join(suspect.evidence),
-        "gain_us": suspect.gain_us,
+    }
+    if suspect.gain_us:
+        facts["gain_us"] = suspect.gain_us
+    return facts | {
         "families": ", ".join(suspect.families),
         "provenance": suspect.provenance.value,
     }

@@ -6,7 +6,7 @@ from kopt.kernels.bench_result import BenchResult, Comparison, DeviceState, Late
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.server.protocol.replies.reply import job_reply
-from support.bench_results import bench_result, comparison, failed_bench
+from support.bench_results import bench_result, check, comparison, failed_bench
 from support.job_views import done_job
 from support.sound_replies import PAGE_TOKENS, links_of, sound, text_of
 
@@ -136,3 +136,11 @@ def test_reply_links_to_the_whole_result_and_to_a_log_only_where_there_is_one() 
     logged = job_reply(done_job(result.model_copy(update={"check": check})), "concise")
     assert links_of(logged) == [f"{job}/result", f"{job}/log"]
     assert "/tmp/x.log" not in text_of(logged)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.FASTER, Verdict.SLOWER])
+def test_next_step_keeps_the_tune_values_that_are_no_defaults(verdict: Verdict) -> None:
+    passed = check()
+    compiled = passed.compiled.model_copy(update={"chosen_tune": {"BLOCK": 512}})
+    tuned = bench_result(verdict, check=passed.model_copy(update={"compiled": compiled}))
+    assert 'tune={"BLOCK": 512}' in sound(job_reply(done_job(tuned), "concise"))["next"]

@@ -111,3 +111,22 @@ def test_unsupported_on_sim_points_to_wrapper_and_gpu() -> None:
 
 def test_quarantined_candidate_is_not_sent_again() -> None:
     assert "another candidate" in reply_to(check(Status.QUARANTINED))["next"]
+
+
+def test_next_step_keeps_the_tune_values_that_are_no_defaults() -> None:
+    passed = check()
+    compiled = passed.compiled.model_copy(update={"chosen_tune": {"BLOCK": 512}})
+    asked = 'tune={"BLOCK": 512}'
+    assert asked in reply_to(passed, compiled=compiled)["next"]
+    assert asked in reply_to(passed, compiled=compiled, level="full")["next"]
+    assert asked in reply_to(passed, compiled=compiled, status=Status.DATA_RACE)["next"]
+    assert "tune" not in reply_to(passed)["next"]
+    shown = sound(job_reply(done_job(compiled), "concise"))
+    assert shown["tune"] == "BLOCK=512"
+    assert asked in shown["next"]
+
+
+def test_tune_values_of_a_hostile_candidate_fit_in_next() -> None:
+    tune = {f"T{n}\n" * 400: n for n in range(64)}
+    compiled = check().compiled.model_copy(update={"chosen_tune": tune})
+    assert "the same tune" in reply_to(check(), compiled=compiled)["next"]

@@ -133,7 +133,7 @@ def test_measured_times_counters_and_waits_are_told_as_measured() -> None:
         "long_scoreboard 60%, wait 20%, barrier 10%, line 42"
     )
     assert "estimated" not in facts
-    assert "cache_policy or layout or vectorization" in facts["next"]
+    assert "vectorization or cache_policy or layout" in facts["next"]
 
 
 def test_what_a_counter_did_not_say_is_not_told_as_zero() -> None:
@@ -183,6 +183,36 @@ def test_many_launches_fit_and_are_counted(launches: int) -> None:
     facts = sound(job_reply(done_job(profile(launches)), "concise"))
     assert facts["left_out"]["launches"].endswith(f"of {launches}")
     assert len(facts["computed"]["launches"]) >= 1
+
+
+def test_suspect_with_the_largest_gain_comes_first_in_next_and_unknown_gains_are_no_zero() -> None:
+    bound = Suspect(name="memory_latency", statement="Threads wait.", evidence=())
+    larger = SUSPECT.model_copy(
+        update={"name": "spills", "gain_us": 0.9, "families": ("launch_bounds",)}
+    )
+    facts = sound(job_reply(done_job(profile(suspects=(bound, SUSPECT, larger))), "concise"))
+    assert "of the family launch_bounds or" in facts["next"]
+    assert ["gain_us" in one for one in facts["suspects"]] == [False, True, True]
+
+
+def test_profile_says_that_correctness_was_not_checked() -> None:
+    assert sound(job_reply(done_job(profile()), "concise"))["correctness"] == "not checked"
+    raced = profile(status=Status.DATA_RACE)
+    assert "correctness" not in sound(job_reply(done_job(raced), "concise"))
+
+
+def test_floor_is_not_below_an_empty_launch_and_all_three_are_shown() -> None:
+    computed = sound(job_reply(done_job(profile()), "concise"))["computed"]
+    floors = [computed[name] for name in ("memory_floor_us", "compute_floor_us", "empty_launch_us")]
+    assert computed["floor_us"] == max(floors) == computed["empty_launch_us"]
+    assert computed["bound_by"] == "an empty launch"
+
+
+def test_tune_values_are_shown_and_asked_for_again() -> None:
+    tuned = profile(chosen_tune={"BLOCK": 512}, status=Status.DATA_RACE)
+    facts = sound(job_reply(done_job(tuned), "concise"))
+    assert facts["tune"] == "BLOCK=512"
+    assert 'tune={"BLOCK": 512}' in facts["next"]
 
 
 def test_home_of_a_report_is_not_told() -> None:

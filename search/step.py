@@ -24,7 +24,7 @@ from .run_records import RunSettings, RunState, StopReason, round_size
 from .runs import RunRequest, begin_run, goes_on, open_run, refuse_another_device, search_of
 from .step_proposals import make_proposals, number_proposals
 from .step_report import StepOutcome, Stepped, report_step
-from .step_request import StepHooks, StepRequest, step_device
+from .step_request import StepHooks, StepRequest, run_of_key, step_device
 from .step_result import StepResult
 from .store import RunStore
 
@@ -53,6 +53,7 @@ def take_step(
     step_device(request, settings)  # refuses what is unclear before anything is locked
     with closing(_open(request, settings, site, hooks)) as store:
         plan = _plan(request, store, site)
+        hooks.on_past(store.reader.events())
         store.subscribe(hooks.on_event)
         hooks.on_run(plan.before.id)
         _take_up(store, plan, request)
@@ -102,7 +103,7 @@ def _open(
         gpu=None if site.timer is None else site.timer.facts,
         arch=DEFAULT_ARCH if site.timer is None else site.timer.facts.arch,
         rounds=request.rounds,
-        name=None if request.key is None else f"run-{request.key.removeprefix('job-')}",
+        name=None if request.key is None else run_of_key(request.key),
         claim=claim,
     )
     if request.budget is not None:

@@ -1,7 +1,7 @@
 """What one step of a search is asked to do, and who is told while it works."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import Field
@@ -59,6 +59,11 @@ class StepRequest(Record):
     """How long to wait while another process works on the run."""
 
 
+def run_of_key(key: str) -> str:
+    """Return the id of the run that a step with this key begins."""
+    return f"run-{key.removeprefix('job-')}"
+
+
 def _ignore(_: object) -> None:
     """Tell nobody."""
 
@@ -67,6 +72,8 @@ def _ignore(_: object) -> None:
 class StepHooks:
     """Who is told while a step works."""
 
+    on_past: Callable[[Sequence[Event]], None] = field(default=_ignore)
+    """Once, before all others: the events of earlier steps."""
     on_event: Callable[[Event], None] = field(default=_ignore)
     """Every event of the run, after it was committed."""
     on_run: Callable[[str], None] = field(default=_ignore)

@@ -1,7 +1,7 @@
 """A run's events on stderr: a bar with the best so far on a terminal, plain lines elsewhere."""
 
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,12 @@ class BestSoFar:
         """Begin with nothing."""
         self.cost: float | None = None
         self.text = "nothing has passed yet"
+
+    def recall(self, events: Iterable[Event]) -> None:
+        """Take everything that was evaluated before into account."""
+        for event in events:
+            if event.kind is EventKind.EVALUATION_DONE and event.data["level"] == "quick":
+                self.see(event.data)
 
     def see(self, data: dict[str, Any]) -> None:
         """Take one EVALUATION_DONE into account."""

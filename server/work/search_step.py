@@ -41,5 +41,5 @@ def search_step(work: StepWork, site: WorkSite) -> StepResult:
         place = EvaluationSite(
             opened.device, opened.timer, site.settings, open_artifacts(site.settings.home)
         )
-        hooks = StepHooks(on_event=follow, say=show)
+        hooks = StepHooks(on_past=best.recall, on_event=follow, say=show)
         return take_step(request, site.settings, place, hooks)

@@ -42,6 +42,14 @@ def test_step_leaves_the_run_paused_and_unlocked(steps: Steps) -> None:
     assert not is_run_locked(steps.settings.runs / run)
 
 
+def test_events_of_earlier_steps_are_told_before_the_step_begins(steps: Steps) -> None:
+    told: list[int] = []
+    hooks = StepHooks(on_past=lambda events: told.append(len(events)))
+    steps.take(A, kernel=KERNEL)
+    steps.take(B, hooks=hooks)
+    assert len(told) == 1 and told[0] > 1
+
+
 def test_what_the_author_said_is_kept(steps: Steps) -> None:
     said = candidate(4.0, hypothesis="wide loads", family="reduction", parents=(0,))
     steps.take(said, kernel=KERNEL)
@@ -102,6 +110,7 @@ def test_proposer_out_of_ideas_leads_to_the_full_check_and_a_winner(steps: Steps
     assert (result.status, result.stop_reason, result.next) == ("done", "exhausted", "verify")
     assert steps.jobs[-1].level == "full" and result.winner == result.beam[0].seq
     assert "BLOCK: [1024" in Path(result.winner_path or "").read_text("utf-8")
+    assert result.winner_tune["BLOCK"] == 1024
 
 
 def test_rounds_that_are_spent_end_a_run_without_candidates_only(steps: Steps) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kopt.search.run_records import Event, EventKind
 from kopt.server.run_progress import BestSoFar, waiting_lines
 
 
@@ -29,6 +30,18 @@ def test_the_best_estimated_candidate_is_the_one_with_the_shortest_time() -> Non
     best.see(_done(1, latency_us=1.0, speedup=None))
     best.see(_done(2, latency_us=3.0, speedup=None))
     assert best.text == "best 1.000 us estimated (#1)"
+
+
+def test_the_best_of_earlier_events_is_remembered() -> None:
+    done = {**_done(3, latency_us=2.0, speedup=None), "level": "quick"}
+    full = {**_done(4, latency_us=1.0, speedup=None), "level": "full"}
+    events = [
+        Event(seq=seq, at_us=seq, kind=EventKind.EVALUATION_DONE, data=data)
+        for seq, data in enumerate((done, full))
+    ]
+    best = BestSoFar()
+    best.recall(events)
+    assert best.text == "best 2.000 us estimated (#3)"
 
 
 def test_a_neighbor_on_the_gpu_is_told_once_until_the_queue_changes(

@@ -2,7 +2,9 @@
 
 from datetime import UTC, datetime
 
+from kopt.search.step_request import run_of_key
 from kopt.server.jobs.records import JobError, JobView, Progress
+from kopt.server.work.requests import StepWork
 
 from .fitting import Facts
 
@@ -12,12 +14,27 @@ BUG = "kopt has a bug here; the server's log has the details"
 
 
 def job_facts(view: JobView) -> Facts:
-    """Return what identifies a job: its state as `status`, id, tool and kernel."""
+    """Return what identifies a job: its state as `status`, id, tool, kernel, run."""
     work = view.request.work
     facts: Facts = {"status": view.state, "job_id": view.request.id, "tool": work.kind}
     if work.kernel is not None:
         facts["kernel"] = work.kernel
+    run_id = run_of(view)
+    if run_id is not None:
+        facts["run_id"] = run_id
     return facts
+
+
+def run_of(view: JobView) -> str | None:
+    """Return the run of a step: the one it goes on with, or that it begins unless it failed.
+
+    None too for a step that was cancelled before anything worked on it, which began none.
+    """
+    work = view.request.work
+    if not isinstance(work, StepWork) or work.run_id is not None:
+        return work.run_id if isinstance(work, StepWork) else None
+    begins = view.state in ("queued", "running") or (view.state == "cancelled" and view.attempts)
+    return run_of_key(view.request.id) if begins else None
 
 
 def waiting_facts(view: JobView) -> Facts:
@@ -35,12 +52,18 @@ def waiting_facts(view: JobView) -> Facts:
 def waiting_next(view: JobView) -> str:
     """Return how to wait for it, and how not to."""
     job = f"job_id={view.request.id}"
-    return f"Call job_wait with {job} and wait_s={_ASK_AGAIN_S}; job_cancel with {job} ends it."
+    wait = f"Call job_wait with {job} and wait_s={_ASK_AGAIN_S}; job_cancel with {job} ends it"
+    run_id = run_of(view)
+    return f"{wait}." if run_id is None else f"{wait}; later go on with run_id={run_id}."
 
 
 def cancelled_next(view: JobView) -> str:
     """Return how to start anew."""
-    return f"Call {view.request.work.kind} again if it is wanted after all."
+    work, run_id = view.request.work, run_of(view)
+    if run_id is None:
+        return f"Call {work.kind} again if it is wanted after all."
+    new = "" if work.kernel is None else f"; if there is no such run, with kernel={work.kernel}"
+    return f"Call beam_step with run_id={run_id} to go on with what it had finished{new}."
 
 
 def failure_facts(view: JobView, error: JobError) -> Facts:

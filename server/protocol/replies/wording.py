@@ -6,11 +6,12 @@ block, and never longer than a reply can bear; what is left out is counted.
 """
 
 import re
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 _LOOKED_AT = 4  # times what is shown: taming shortens runs of blanks
 MARK = "\N{REPLACEMENT CHARACTER}"
-_HOME = re.compile(r"/(?:home|Users)/[^/\s'\"`:]+|(?<![\w.])/root(?=/)")
+_PATH_BEFORE = r"(?:(?<![\w./~-])|(?<=://))"
+_PATH_AFTER = r"(?![\w-]|\.\w)"
 _SECRET = re.compile(r"\b(?:sk-ant|pcsk|ghp|hf)[-_][\w-]{8,}|(?i:(?<=bearer )\S{8,})")
 _CLIPPED = re.compile(r"\.\.\. \[([\d,]+) more characters\]$")
 _MARKS = re.compile(f"{MARK}{{4,}}")
@@ -26,7 +27,7 @@ class Block(str):
 
 
 def plain(text: str) -> str:
-    """Return `text` on one line: no control characters, no user's home folder, no key."""
+    """Return `text` on one line: no control characters, no home folder of this user, no key."""
     return _SPACES.sub(" ", _without_places(_visible(text))).strip()
 
 
@@ -103,4 +104,7 @@ def _harmless(letter: str) -> str:
 
 
 def _without_places(text: str) -> str:
-    return _SECRET.sub("[left out]", _HOME.sub("~", text))
+    home = str(Path.home())
+    if home != "/" and home in text:
+        text = re.sub(_PATH_BEFORE + re.escape(home) + _PATH_AFTER, "~", text)
+    return _SECRET.sub("[left out]", text)

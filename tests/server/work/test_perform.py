@@ -94,14 +94,19 @@ def test_a_step_begins_a_run_and_the_same_step_is_not_taken_twice(
     assert any("round 1" in progress.message for progress in told)
 
 
-def test_a_run_goes_on_by_its_id(site: WorkSite) -> None:
-    one, two = (StepCandidate(source=f"{REFERENCE}// {number}\n") for number in (1, 2))
+def test_a_run_goes_on_by_its_id_and_remembers_its_best(
+    site: WorkSite, told: list[Progress]
+) -> None:
+    one, broken = (StepCandidate(source=f"{REFERENCE}{end}\n") for end in ("// 1", "}"))
     begun = perform(StepWork(kernel=KERNEL, candidates=(one,), device="sim"), site)
     assert isinstance(begun, StepResult)
     later = WorkSite(site.settings, "job-20260101-000000-00000001", site.say, site.devices)
-    result = perform(StepWork(run_id=begun.run, candidates=(two,)), later)
+    told.clear()
+    result = perform(StepWork(run_id=begun.run, candidates=(broken,)), later)
     assert isinstance(result, StepResult)
     assert (result.run, result.device, result.round) == (begun.run, "sim", 2)
+    (done,) = (progress.message for progress in told if "compile_error" in progress.message)
+    assert "; best " in done
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,36 @@ def test_cancelled_job_is_no_error_and_says_how_to_start_anew() -> None:
     assert "profile" in facts["next"]
 
 
+RUN_ID = JOB_ID.replace("job-", "run-")
+
+
+def test_step_at_work_names_the_run_that_it_began() -> None:
+    facts = sound(job_reply(job("running", tool="beam_step", attempts=1, holder="x"), "concise"))
+    assert facts["run_id"] == RUN_ID
+    assert facts["next"].endswith(f"go on with run_id={RUN_ID}.")
+
+
+def test_cancelled_step_is_gone_on_with_and_not_begun_anew() -> None:
+    facts = sound(job_reply(job("cancelled", tool="beam_step", attempts=1), "concise"))
+    assert facts["run_id"] == RUN_ID
+    assert f"Call beam_step with run_id={RUN_ID} to go on" in facts["next"]
+
+
+def test_cancelled_step_of_an_old_run_names_that_run() -> None:
+    view = job("cancelled", tool="beam_step")
+    work = view.request.work.model_copy(update={"kernel": None, "run_id": "run-old"})
+    request = view.request.model_copy(update={"work": work})
+    facts = sound(job_reply(view.model_copy(update={"request": request}), "concise"))
+    assert facts["run_id"] == "run-old"
+    assert "run_id=run-old to go on with what it had finished." in facts["next"]
+
+
+def test_step_that_was_cancelled_before_it_began_has_no_run() -> None:
+    facts = sound(job_reply(job("cancelled", tool="beam_step"), "concise"))
+    assert "run_id" not in facts
+    assert "run_id" not in facts["next"]
+
+
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
@@ -73,7 +103,10 @@ def test_text_of_a_bug_stays_in_the_servers_log() -> None:
     assert "private" not in text_of(reply)
 
 
-def test_failure_of_the_machine_keeps_its_message_without_whose_home_it_is() -> None:
+def test_failure_of_the_machine_keeps_its_message_without_whose_home_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
     view = failed_job("machine", "cannot write /home/ada/.kopt: disk full", "set KOPT_HOME")
     facts = sound(job_reply(view, "concise"))
     assert facts["message"] == "cannot write ~/.kopt: disk full"

@@ -1,6 +1,7 @@
 """Replies to steps of a search, from a real step on sim and from what can go wrong in one."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,7 +85,22 @@ def test_every_next_step_names_its_tool(step: StepResult, step_name: NextStep, w
     assert "beam_step" in following or "benchmark" in following
 
 
-def test_large_step_full_of_long_texts_fits(step: StepResult) -> None:
+def test_winner_is_to_be_timed_with_its_tune_values(step: StepResult) -> None:
+    ended: dict[str, Any] = {"next": "verify", "winner": 1, "winner_tune": {"BLOCK": 512, "VEC": 8}}
+    facts = sound(job_reply(done_job(step.model_copy(update=ended)), "concise"))
+    assert 'tune={"BLOCK": 512, "VEC": 8} and the source at kopt://runs/' in facts["next"]
+    assert facts["winner_tune"] == "BLOCK=512,VEC=8"
+
+
+def test_gain_is_told_as_a_ratio_of_times(step: StepResult) -> None:
+    facts = sound(job_reply(done_job(step.model_copy(update={"gain": 15.28})), "concise"))
+    assert facts["gain"]["ratio"] == pytest.approx(16.28)
+
+
+def test_large_step_full_of_long_texts_fits(
+    step: StepResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
     one = step.candidates[0].model_copy(
         update={"summary": "s" * 99_999, "tune": {f"T{n}": n for n in range(300)}}
     )

@@ -3,7 +3,10 @@
 from mcp.types import CallToolResult
 from pydantic import Field
 
+from kopt.config.errors import ToolError
+
 from .answers import job_answer
+from .serve_options import ServeOptions
 from .stage_call import WaitingArguments, wait_for_job
 from .tool_spec import ToolArguments, ToolCall, ToolSpec
 
@@ -25,10 +28,13 @@ run. A job that is over stays as it is.
 Example: {"job_id": "job-20261122-101500-1a2b3c4d"}"""
 
 
+_ID_CHARACTERS = 80
+
+
 class JobWaitArguments(WaitingArguments):
     """What `job_wait` takes."""
 
-    job_id: str = Field(max_length=80)
+    job_id: str = Field(max_length=_ID_CHARACTERS)
     """From a reply with status running."""
     offset: int = Field(default=0, ge=0)
     """With detail full: where the page begins, from the reply before."""
@@ -37,17 +43,32 @@ class JobWaitArguments(WaitingArguments):
 class JobCancelArguments(ToolArguments):
     """What `job_cancel` takes."""
 
-    job_id: str = Field(max_length=80)
+    job_id: str = Field(max_length=_ID_CHARACTERS)
     """From a reply with status running."""
 
 
 async def _wait(call: ToolCall, arguments: JobWaitArguments) -> CallToolResult:
+    _refuse_run(arguments.job_id, call.options)
     return await wait_for_job(call, arguments.job_id, arguments, arguments.offset)
 
 
 async def _cancel(call: ToolCall, arguments: JobCancelArguments) -> CallToolResult:
+    _refuse_run(arguments.job_id, call.options)
     view = await call.jobs.cancel(arguments.job_id)
     return await job_answer(view, arguments.detail)
+
+
+def _refuse_run(job_id: str, options: ServeOptions) -> None:
+    """Say what a run's id is for.
+
+    Raises:
+        ToolError: It is one.
+    """
+    if job_id.startswith("run-"):
+        run_id = job_id[:_ID_CHARACTERS]
+        step = f"call beam_step with run_id={run_id} to go on with it, or "
+        read = f"read kopt://runs/{run_id} for how it stands"
+        raise ToolError(f"{run_id} is a run, not a job: {'' if options.read_only else step}{read}")
 
 
 JOB_WAIT = ToolSpec(

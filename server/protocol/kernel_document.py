@@ -17,6 +17,7 @@ from kopt.server.views.candidate_skeleton import candidate_skeleton
 from kopt.server.views.problem_view import problem_view
 
 from .candidate_guide import GUIDE
+from .choices import known_kernel
 
 _WIDTH = 160
 
@@ -27,7 +28,7 @@ def kernel_document(kernel_id: str, settings: Settings) -> str:
     Raises:
         ToolError: There is no such kernel; the message has near matches.
     """
-    problem, workload = find_kernel(kernel_id, settings.problems)
+    problem, workload = find_kernel(known_kernel(kernel_id, settings), settings.problems)
     model = workload_bytes(problem, workload)
     lines = [roofline(model, gpu) for gpu in load_gpus().values()]
     written = StringIO()

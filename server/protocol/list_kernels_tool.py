@@ -8,11 +8,12 @@ from pydantic import Field
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
-from kopt.config.settings import DEFAULT_ARCH, Settings
+from kopt.config.settings import DEFAULT_ARCH
 
 from .answers import facts_answer
 from .choices import chosen_archs, known_kernel
-from .refusal import shown
+from .refusal import near_names, shown
+from .serve_options import ServeOptions
 from .tool_spec import ToolArguments, ToolCall, ToolSpec
 
 DESCRIPTION = """\
@@ -45,33 +46,38 @@ class ListKernelsArguments(ToolArguments):
 
 async def _list_kernels(call: ToolCall, arguments: ListKernelsArguments) -> CallToolResult:
     find = one_kernel if arguments.kernel else matching_kernels
-    return await facts_answer(partial(find, arguments, call.options.settings))
+    return await facts_answer(partial(find, arguments, call.options))
 
 
-def one_kernel(arguments: ListKernelsArguments, settings: Settings) -> dict[str, Any]:
+def one_kernel(arguments: ListKernelsArguments, options: ServeOptions) -> dict[str, Any]:
     """Return the facts of one kernel.
 
     Raises:
-        ToolError: There is no such kernel.
+        ToolError: There is no such kernel, or a query stands beside it.
     """
+    if arguments.query:
+        raise ToolError("give kernel (shows that one) or query (filters the list), not both")
     from kopt.kernels.problem_loader import find_kernel  # loads numpy: not when a server starts
 
     from .kernel_facts import full_kernel_facts, kernel_facts
 
+    settings = options.settings
     problem, workload = find_kernel(known_kernel(arguments.kernel, settings), settings.problems)
     facts = (full_kernel_facts if arguments.detail == "full" else kernel_facts)(problem, workload)
     return {
         "status": "passed",
         **facts,
-        "next": f"write a candidate, then call compile with kernel {arguments.kernel}",
+        "next": "search_docs has techniques for it; this server is read-only and compiles nothing"
+        if options.read_only
+        else f"write a candidate, then call compile with kernel {arguments.kernel}",
     }
 
 
-def matching_kernels(arguments: ListKernelsArguments, settings: Settings) -> dict[str, Any]:
-    """Return the page of kernels that the filters leave.
+def matching_kernels(arguments: ListKernelsArguments, options: ServeOptions) -> dict[str, Any]:
+    """Return the page of kernels that the filters leave; where they leave none, near ids.
 
     Raises:
-        ToolError: No kernel is left, or the page lies behind the last one.
+        ToolError: The page lies behind the last one.
     """
     from kopt.kernels.problem_loader import load_problems  # loads numpy: not when a server starts
 
@@ -80,16 +86,20 @@ def matching_kernels(arguments: ListKernelsArguments, settings: Settings) -> dic
     (arch,) = chosen_archs((arguments.arch or DEFAULT_ARCH,))
     gpu = gpu_for_arch(arch)
     row = full_kernel_row if arguments.detail == "full" else kernel_row
+    problems = load_problems(options.settings.problems).values()
     rows = [
         row(problem, workload, gpu)
-        for problem in load_problems(settings.problems).values()
+        for problem in problems
         if not arguments.arch or _capability(gpu) in _baseline_devices(problem)
         for workload in problem.workloads
         if arguments.query.lower() in f"{problem.kernel_id(workload)} {problem.op_type}".lower()
     ]
     page = rows[arguments.offset : arguments.offset + arguments.limit]
+    if not rows:
+        names = [kernel for problem in problems for kernel in problem.kernel_ids]
+        return _nothing(arguments, gpu, near_names(arguments.query, names))
     if not page:
-        raise ToolError(_nothing(arguments, len(rows)))
+        raise ToolError(f"offset {arguments.offset} is behind the last of {len(rows)} kernels")
     end = arguments.offset + len(page)
     more = f"call again with offset {end} for the rest, or " if end < len(rows) else ""
     return {
@@ -98,19 +108,28 @@ def matching_kernels(arguments: ListKernelsArguments, settings: Settings) -> dic
         "total": len(rows),
         "offset": arguments.offset,
         "kernels": page,
-        "next": f"{more}call list_kernels with one kernel id to see how to write a candidate",
+        "next": f"{more}call list_kernels with one kernel id to see"
+        + (" it" if options.read_only else " how to write a candidate"),
     }
 
 
-def _nothing(arguments: ListKernelsArguments, total: int) -> str:
-    if total:
-        return f"offset {arguments.offset} is behind the last of {total} kernels"
+def _nothing(arguments: ListKernelsArguments, gpu: GpuSpec, near: list[str]) -> dict[str, Any]:
     filters = [
         f"{name} {shown(value)}"
         for name, value in (("query", arguments.query), ("arch", arguments.arch))
         if value
     ]
-    return f"no kernel fits {' and '.join(filters)}; list_kernels without filters shows all"
+    return {
+        "status": "passed",
+        "floors_for": gpu.name,
+        "total": 0,
+        "offset": arguments.offset,
+        "kernels": [],
+        "message": f"no kernel fits {' and '.join(filters)}",
+        **({"near": near} if near else {}),
+        "next": "call list_kernels without filters, which shows all"
+        + (", or with one of near" if near else ""),
+    }
 
 
 def _capability(gpu: GpuSpec) -> str:

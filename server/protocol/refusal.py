@@ -4,6 +4,7 @@ Plain text, because clients drop the structured part of an error. It is not for 
 fail: those are results.
 """
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -12,6 +13,9 @@ from mcp.types import CallToolResult, TextContent
 from kopt.kernels.yaml_fields import either
 
 _SHOWN = 200
+_NEAR = 5
+_LEAST_WORD = 3
+_WORDS = re.compile(r"[^a-z0-9]+")
 
 
 def refusal(message: str) -> CallToolResult:
@@ -23,6 +27,19 @@ def shown(value: object) -> str:
     """Return `value` as messages show it, cut to a line."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
+
+def near_names(name: str, known: Iterable[str]) -> list[str]:
+    """Return up to five of `known` that look like `name`, or share a word with it."""
+    names = list(known)
+    asked = name[:_SHOWN].lower()
+    words = [word for word in _WORDS.split(asked) if len(word) >= _LEAST_WORD]
+    close = get_close_matches(asked, names, n=_NEAR)
+    sharing = [one for one in names if any(word in one for word in words)]
+    parts = {part for one in names for part in one.split("_")}
+    alike = [part for word in words for part in get_close_matches(word, parts, n=1)]
+    similar = [one for one in names if any(part in one.split("_") for part in alike)]
+    return list(dict.fromkeys((*close, *sharing, *similar)))[:_NEAR]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -66,7 +66,7 @@ def _found(call: ToolCall, arguments: SearchDocsArguments) -> dict[str, Any]:
         max_tokens=arguments.max_tokens or (FULL_TOKENS if is_full else CONCISE_TOKENS),
     )
     result = search_documents(request, call.options.settings)
-    following = _following(result)
+    following = _following(result, call.options.read_only)
     if is_full:
         return {**result.model_dump(mode="json", by_alias=True), "next": following}
     facts: dict[str, Any] = {
@@ -91,7 +91,9 @@ def _found(call: ToolCall, arguments: SearchDocsArguments) -> dict[str, Any]:
     return {**{name: value for name, value in facts.items() if value}, "next": following}
 
 
-def _following(result: "SearchResult") -> str:
+def _following(result: "SearchResult", read_only: bool) -> str:
+    if result.hits and read_only:
+        return "use what fits; this server is read-only and compiles nothing"
     if result.hits:
         return "use what fits in a candidate, then call compile"
     if result.advice is not None:

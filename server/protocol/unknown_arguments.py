@@ -12,6 +12,7 @@ from mcp.server.mcpserver.tools import Tool
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from .expected_values import expected
 from .refusal import nearest, refusal, shown
 
 _MISTAKES_SHOWN = 5
@@ -110,7 +111,7 @@ def _mistake(found: ErrorDetails, schema: Mapping[str, Any]) -> str:
         return f"unknown field {name}, {nearest(str(last), owner.get('properties', {}))}"
     if "enum" in field:
         return f"{name} is {shown(value)}, {nearest(str(value), field['enum'])}"
-    return f"{name} is {shown(value)}: {found['msg'][:1].lower()}{found['msg'][1:]}"
+    return f"{name} is {shown(value)}: {expected(found)}"
 
 
 def _place(path: Sequence[int | str]) -> str:

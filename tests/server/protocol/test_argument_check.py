@@ -62,13 +62,13 @@ async def test_argument_that_resembles_none_is_answered_with_all(tmp_path: Path)
         ("job_wait", {}, "job_id is missing"),
         ("check_correctness", {**GOOD, "level": "ful"}, "level is 'ful', did you mean full?"),
         ("compile", {**GOOD, "detail": "all"}, "detail is 'all', allowed: concise, full"),
-        ("compile", {**GOOD, "wait_s": 51}, "wait_s is 51: input should be less than"),
+        ("compile", {**GOOD, "wait_s": 51}, "wait_s is 51: at most 50 is expected"),
         ("compile", {**GOOD, "wait_s": -1}, "wait_s is -1"),
-        ("compile", {**GOOD, "tune": {"BLOCK": "x"}}, "tune.BLOCK is 'x'"),
-        ("compile", {**GOOD, "arch": "sm_90a"}, "arch is 'sm_90a'"),
-        ("check_correctness", {**GOOD, "seeds": []}, "seeds is []"),
+        ("compile", {**GOOD, "tune": {"BLOCK": "x"}}, "tune.BLOCK is 'x': a whole number"),
+        ("compile", {**GOOD, "arch": "sm_90a"}, "arch is 'sm_90a': a list is"),
+        ("check_correctness", {**GOOD, "seeds": []}, "seeds is []: at least one is expected"),
         ("check_correctness", {**GOOD, "seeds": [-1]}, "seeds[0] is -1"),
-        ("search_docs", {"query": ""}, "query is ''"),
+        ("search_docs", {"query": ""}, "query is '': at least 1 character is"),
         ("search_docs", {"query": "x", "k": 0}, "k is 0"),
         ("list_kernels", {"limit": 1000}, "limit is 1000"),
         ("list_kernels", {"offset": -1}, "offset is -1"),
@@ -196,6 +196,18 @@ async def test_step_begins_a_run_or_goes_on_with_one(
     chosen: dict[str, str], tmp_path: Path
 ) -> None:
     assert "exactly one of kernel" in await refusal("beam_step", chosen, tmp_path)
+
+
+@pytest.mark.parametrize("tool", ["job_wait", "job_cancel"])
+async def test_run_id_in_place_of_a_job_id_is_answered_with_what_takes_it(
+    tool: str, tmp_path: Path
+) -> None:
+    run_id = "run-20260101-000000-00000000"
+    text = await refusal(tool, {"job_id": run_id}, tmp_path)
+    assert f"beam_step with run_id={run_id}" in text
+    assert f"kopt://runs/{run_id}" in text
+    read_only = await refusal("job_wait", {"job_id": run_id}, tmp_path, read_only=True)
+    assert "beam_step" not in read_only
 
 
 @pytest.mark.parametrize("run_id", ["../../etc", "run-", "job-20260101-000000-00000000"])

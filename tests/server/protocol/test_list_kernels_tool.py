@@ -69,10 +69,35 @@ async def test_full_rows_say_bytes_and_baselines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("query", ["zzz", "'; DROP TABLE", ".*", "\0"])
 async def test_query_that_fits_nothing_says_how_to_go_on(query: str, tmp_path: Path) -> None:
+    facts = await listed(tmp_path, query=query)
+    assert (facts["total"], facts["kernels"]) == (0, [])
+    assert "without filters" in facts["next"]
+
+
+@pytest.mark.parametrize("query", ["silu-mul", "silu_and_mul_b8xh1433x", "rmsnrm", "fused rmsnorm"])
+async def test_query_that_fits_nothing_is_answered_with_near_names(
+    query: str, tmp_path: Path
+) -> None:
+    facts = await listed(tmp_path, query=query)
+    assert facts["total"] == 0
+    assert 0 < len(facts["near"]) <= 5
+    assert set(facts["near"]) <= set(ALL)
+
+
+async def test_query_beside_a_kernel_is_refused(tmp_path: Path) -> None:
     async with connected(serve_options(tmp_path), ScriptedJobs()) as client:
-        reply = await client.call_tool("list_kernels", {"query": query})
+        reply = await client.call_tool("list_kernels", {"kernel": KERNEL, "query": "silu"})
     assert reply.is_error
-    assert "without filters shows all" in text_of(reply)
+    assert "not both" in text_of(reply)
+
+
+async def test_read_only_server_points_to_no_tool_that_it_lacks(tmp_path: Path) -> None:
+    options = serve_options(tmp_path, read_only=True)
+    async with connected(options, ScriptedJobs()) as client:
+        for arguments in ({"kernel": KERNEL}, {"query": "silu"}):
+            facts = facts_of(await client.call_tool("list_kernels", arguments))
+            assert "call compile" not in facts["next"]
+            assert "candidate" not in facts["next"]
 
 
 @pytest.mark.parametrize("kernel", ALL)

@@ -195,6 +195,7 @@ async def test_link_in_the_home_that_leads_out_of_it_is_not_followed(
     ("address", "words"),
     [
         ("kopt://kernels/silu_and_mul_b8xh1433", "silu_and_mul_b8xh14336"),
+        ("kopt://kernels/nope", "list_kernels shows"),
         ("kopt://gpus/H1000", "H100"),
         ("kopt://runs/run-1", "no run matches"),
         ("kopt://runs/run-1/candidates/0", "no run matches"),

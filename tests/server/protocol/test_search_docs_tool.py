@@ -41,6 +41,14 @@ async def test_concise_answer_fits_a_models_context(query: str, shared_home: Pat
     assert tokens(facts_of(await searched(shared_home, query=query, k=20))) <= MAX_TOKENS
 
 
+async def test_read_only_server_does_not_point_to_compile(shared_home: Path) -> None:
+    options = serve_options(shared_home, read_only=True)
+    async with connected(options, ScriptedJobs()) as client:
+        reply = await client.call_tool("search_docs", {"query": "vectorized loads"})
+    assert facts_of(reply)["hits"]
+    assert "call compile" not in facts_of(reply)["next"]
+
+
 async def test_full_answer_says_more(shared_home: Path) -> None:
     concise = facts_of(await searched(shared_home, query="vectorized loads"))
     full = facts_of(await searched(shared_home, query="vectorized loads", detail="full"))

@@ -87,9 +87,13 @@ def write_durably(path: Path, data: bytes) -> None:
     of the folder.
     """
     with NamedTemporaryFile(dir=path.parent, prefix=_TEMPORARY_PREFIX, delete=False) as temporary:
-        temporary.write(data)
-        temporary.flush()
-        os.fsync(temporary.fileno())
+        try:
+            temporary.write(data)
+            temporary.flush()
+            os.fsync(temporary.fileno())
+        except BaseException:  # a full disk: whoever tries again must not leave a file each time
+            os.unlink(temporary.name)
+            raise
     os.replace(temporary.name, path)
     fsync_folder(path.parent)
 

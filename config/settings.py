@@ -215,13 +215,16 @@ def project_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def ensure_folder(path: Path) -> Path:
-    """Create `path` (mode 0700) with its parents and return it.
+    """Create `path` with its parents, each of mode 0700, and return it.
 
     Raises:
         SetupError: It cannot be created or written; the message names KOPT_HOME.
     """
     try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Path.mkdir gives its mode to the last folder alone; the umask would decide on the others.
+        for folder in (*reversed(path.parents), path):
+            if not folder.is_dir():
+                folder.mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
         raise SetupError(
             f"cannot create {path}: {error.strerror}; set KOPT_HOME to a folder you can write"

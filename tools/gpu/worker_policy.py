@@ -15,7 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import kopt
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.settings import Settings
+from kopt.config.trusted_folder import ensure_trusted_folder
 from kopt.tools.sandbox.confinement import PATH
 from kopt.tools.sandbox.gpu_devices import gpu_devices
 from kopt.tools.sandbox.policy import SandboxPolicy
@@ -49,8 +50,9 @@ def worker_policy(spec: WorkerSpec, folder: Path, settings: Settings) -> Sandbox
     Raises:
         SetupError: KOPT_HOME cannot be written.
     """
-    caches = ensure_folder(settings.library_cache.absolute())
-    cubins = ensure_folder(settings.cubin_cache.absolute())
+    home = settings.home.absolute()
+    caches = ensure_trusted_folder(settings.library_cache.absolute(), home)
+    cubins = ensure_trusted_folder(settings.cubin_cache.absolute(), home)
     imports = _import_path()
     environment = {
         **dict(settings.library_environment),

@@ -9,7 +9,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from kopt.config.errors import SetupError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.settings import Settings
+from kopt.config.trusted_folder import ensure_trusted_folder, is_trusted_file
 
 SOURCES = (
     "launcher.cpp",
@@ -29,16 +30,17 @@ def build_launcher(settings: Settings) -> Path:
     final name in one step.
 
     Raises:
-        SetupError: No working C++ compiler; the message says what to install or set.
+        SetupError: No working C++ compiler, or others can write where the launcher lies; the
+            message says what to do.
     """
     version = _run_compiler(settings, ["--version"])
     digest = hashlib.sha256(f"{version}\0{FLAGS}".encode())
     folder = files("kopt.tools.sandbox")
     for name in SOURCES:
         digest.update(folder.joinpath(name).read_bytes())
-    target = settings.home / "cache" / "sandbox" / f"launcher-{digest.hexdigest()[:32]}"
-    if not target.exists():
-        ensure_folder(target.parent)
+    folder_of_launchers = ensure_trusted_folder(settings.home / "cache" / "sandbox", settings.home)
+    target = folder_of_launchers / f"launcher-{digest.hexdigest()[:32]}"
+    if not is_trusted_file(target):
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix="launcher-build-")
         os.close(handle)
         with as_file(folder) as source_folder:

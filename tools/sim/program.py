@@ -16,7 +16,8 @@ from elftools.elf.elffile import ELFFile
 from pydantic import ValidationError
 
 from kopt.config.errors import InfraError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.settings import Settings
+from kopt.config.trusted_folder import ensure_trusted_folder
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.cuda.include_tree import include_root
@@ -66,7 +67,8 @@ def build_program(program: Program, settings: Settings) -> SimProgram | BuildFai
     unit = make_unit(program.candidate.source, program.plan.defines, kernels)
     headers = include_root(settings)
     key = hashlib.sha256(f"{toolset.digest}\0{headers.name}\0{unit}".encode()).hexdigest()
-    folder = ensure_folder(settings.sim_cache / "programs") / key
+    programs = ensure_trusted_folder(settings.sim_cache / "programs", settings.home)
+    folder = programs / key
     kept = _find_kept(folder)
     if kept is not None:
         return kept

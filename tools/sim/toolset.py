@@ -15,7 +15,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from kopt.config.errors import SetupError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.settings import Settings
+from kopt.config.trusted_folder import ensure_trusted_folder
 from kopt.tools.cuda.include_tree import cuda_include_folders
 from kopt.tools.full_disk import refuse_full_disk
 from kopt.tools.sandbox.ladder import run_sandboxed
@@ -90,7 +91,7 @@ def find_toolset(settings: Settings) -> SimToolset:
     gxx = Path(located)
     sources = _source_files()
     digest = _digest(gxx, sources)
-    folder = ensure_folder(settings.sim_cache) / f"toolset-{digest[:24]}"
+    folder = ensure_trusted_folder(settings.sim_cache, settings.home) / f"toolset-{digest[:24]}"
     if not folder.is_dir():
         _build(gxx, sources, folder, settings)
     return SimToolset(gxx, folder, hashlib.sha256(digest.encode() + _screens()).hexdigest())

@@ -20,22 +20,22 @@ class ProcessKey:
 class _Stat:
     key: ProcessKey
     parent: int
+    session: int
     is_zombie: bool
 
 
 def descendants(pid: int) -> frozenset[ProcessKey]:
     """Return `pid` and all processes below it, whatever session or namespace they are in."""
-    stats = [stat for name in os.listdir(_PROC) if name.isdigit() and (stat := _stat(int(name)))]
-    children: dict[int, list[_Stat]] = {}
-    for stat in stats:
-        children.setdefault(stat.parent, []).append(stat)
-    found = {stat.key for stat in stats if stat.key.pid == pid}
-    waiting = [pid]
-    while waiting:
-        below = children.pop(waiting.pop(), [])
-        found.update(stat.key for stat in below)
-        waiting += [stat.key.pid for stat in below]
-    return frozenset(found)
+    stats = _all()
+    return _with_all_below([stat.key for stat in stats if stat.key.pid == pid], stats)
+
+
+def session_tree(pid: int) -> frozenset[ProcessKey]:
+    """Return the session that `pid` leads, or led, and all below: found without its leader too."""
+    stats = _all()
+    return _with_all_below(
+        [stat.key for stat in stats if pid in (stat.key.pid, stat.session)], stats
+    )
 
 
 def living(processes: frozenset[ProcessKey]) -> frozenset[ProcessKey]:
@@ -47,6 +47,29 @@ def living(processes: frozenset[ProcessKey]) -> frozenset[ProcessKey]:
     )
 
 
+def process_key(pid: int) -> ProcessKey | None:
+    """Return the process that has this pid now; None if none has."""
+    stat = _stat(pid)
+    return None if stat is None else stat.key
+
+
+def _all() -> list[_Stat]:
+    return [stat for name in os.listdir(_PROC) if name.isdigit() and (stat := _stat(int(name)))]
+
+
+def _with_all_below(roots: list[ProcessKey], stats: list[_Stat]) -> frozenset[ProcessKey]:
+    children: dict[int, list[ProcessKey]] = {}
+    for stat in stats:
+        children.setdefault(stat.parent, []).append(stat.key)
+    found = set(roots)
+    waiting = [key.pid for key in roots]
+    while waiting:
+        below = children.pop(waiting.pop(), [])
+        found.update(below)
+        waiting += [key.pid for key in below]
+    return frozenset(found)
+
+
 def _stat(pid: int) -> _Stat | None:
     try:
         text = (_PROC / str(pid) / "stat").read_text("ascii", errors="replace")
@@ -54,4 +77,4 @@ def _stat(pid: int) -> _Stat | None:
         return None
     # The name, in parentheses, may hold anything: count from the last one. proc_pid_stat(5).
     state, parent, *rest = text.rpartition(")")[2].split()
-    return _Stat(ProcessKey(pid, int(rest[17])), int(parent), state in "ZX")
+    return _Stat(ProcessKey(pid, int(rest[17])), int(parent), int(rest[1]), state in "ZX")

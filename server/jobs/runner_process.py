@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from kopt.config.settings import Settings, without_secrets
 
-from .process_tree import descendants, living
+from .process_tree import ProcessKey, living, process_key, session_tree
 from .records import JobError, Progress
 from .runner_messages import EVENT, EndedEvent, JobCommand, OverEvent, RunnerStart
 
@@ -53,7 +53,12 @@ class RunnerProcess:
         self._process = process
         self._tail = b""
         self._code: int | None = None
+        self._guard = process_key(process.pid)
+        self._guard_end: int | None = None
+        self._members: frozenset[ProcessKey] = frozenset()
+        self._is_gone = False
         self._drain = asyncio.create_task(self._read_stderr())
+        self._watch_guard()
 
     @classmethod
     async def start(cls, settings: Settings) -> Self:
@@ -83,8 +88,9 @@ class RunnerProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not been seen to end."""
-        return self._process.returncode is None and self._code is None
+        """Whether neither runner nor guard has been seen to end."""
+        has_guard = self._guard_end is not None and self._process.returncode is None
+        return has_guard and self._code is None
 
     async def run(
         self, job_id: str, on_progress: Callable[[Progress], None]
@@ -109,24 +115,62 @@ class RunnerProcess:
 
     def kill_now(self) -> None:
         """Kill runner and guard, without waiting; sandboxes end as soon as their runner is gone."""
-        if self._process.returncode is None:
-            with suppress(ProcessLookupError):
+        if self._is_ours():
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
 
     async def kill(self) -> None:
         """Kill the runner with everything below it, and return when all of it is gone."""
-        members = descendants(self.pid)
+        self._note_members()
         self.kill_now()
-        await self._process.wait()
         loop = asyncio.get_running_loop()
         began = loop.time()
-        while (left := living(members)) and loop.time() < began + _GONE_S:
+        while (left := living(self._members)) and loop.time() < began + _GONE_S:
             if loop.time() > began + _GRACE_S:
                 for process in left:
                     with suppress(ProcessLookupError, PermissionError):
                         os.kill(process.pid, signal.SIGKILL)
             await asyncio.sleep(_POLL_S)
+        await self._process.wait()
+        self._is_gone = True
+        self._leave_guard()
         await asyncio.wait([self._drain], timeout=_GRACE_S)
+
+    def _is_ours(self) -> bool:
+        """Whether the group's id still means this runner's.
+
+        It does as long as a member lives, also without the guard. Without any, a new process may
+        have got it.
+        """
+        return not self._is_gone and process_key(self.pid) in (None, self._guard)
+
+    def _note_members(self) -> None:
+        if self._is_ours():
+            self._members |= session_tree(self.pid)
+
+    def _watch_guard(self) -> None:
+        """See to it that a runner ends with its guard: nothing else would end it with its server.
+
+        Not `Process.wait`: before Python 3.12 that waits for the pipes too, which a runner without
+        its guard holds open.
+        """
+        try:
+            self._guard_end = os.pidfd_open(self.pid)
+        except ProcessLookupError:  # it has ended already
+            self.kill_now()
+        else:
+            asyncio.get_running_loop().add_reader(self._guard_end, self._on_guard_end)
+
+    def _on_guard_end(self) -> None:
+        self._leave_guard()
+        self._note_members()
+        self.kill_now()
+
+    def _leave_guard(self) -> None:
+        if self._guard_end is not None:
+            asyncio.get_running_loop().remove_reader(self._guard_end)
+            os.close(self._guard_end)
+            self._guard_end = None
 
     def _send(self, line: str) -> None:
         stdin = self._process.stdin

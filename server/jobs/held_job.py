@@ -1,9 +1,11 @@
 """A job that this server process holds: its claim on the disk, and what changes while it runs."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from .job_store import JobClaim
+from .queue_limits import Waiting
 from .records import JobError, JobView, Progress
 from .runner_process import RunnerProcess
 
@@ -37,6 +39,8 @@ class HeldJob:
     claim: JobClaim
     lane: str
     """What it waits for: `cuda:N`, or `cpu` for the simulator and the compiler."""
+    source_bytes: int
+    """Of its candidates."""
     progress: Progress | None = None
     changed: Pulse = field(default_factory=Pulse)
     runner: RunnerProcess | None = None
@@ -46,8 +50,15 @@ class HeldJob:
     is_over: bool = False
     unwritten: JobError | None = None
     """Why it failed, where the disk was too full to keep that."""
+    attempt: int = 0
+    """The number of the attempt at hand, from 1 on."""
     deaths: int = 0
     """Runners that ended under it."""
+
+    @property
+    def waiting(self) -> Waiting:
+        """The job as far as the limits of the queue care."""
+        return Waiting(self.caller, self.source_bytes)
 
     @property
     def id(self) -> str:
@@ -64,9 +75,17 @@ class HeldJob:
         before = self.progress or self.claim.files.read_progress()
         if attempt > 1 and before is not None:
             self.progress = before.model_copy(update={"message": "beginning again"})
+        self.attempt = attempt
         self.is_running = True
         self.claim.tell(running=True)
         self.changed.beat()
+
+    def excuse_attempt(self) -> None:
+        """Let the attempt at hand not count, if it has begun and the job is not over."""
+        files = self.claim.files
+        with suppress(OSError):  # a full disk: it counts then
+            if files.over_at_s is None and files.read_attempts() == self.attempt:
+                files.excuse_attempt()
 
     def on_progress(self, progress: Progress) -> None:
         """Take what the runner says."""

@@ -1,6 +1,7 @@
 """The files of one job's folder: their names, and how each is read and written.
 
-`request.json` is written once; `progress.json`, `attempts` and the text of `lock` are rewritten;
+`request.json` is written once; `progress.json`, `attempts`, `excused` and the text of `lock` are
+rewritten;
 one of `result.json`, `error.json` and `cancelled` ends the job. Who may write is not decided here.
 """
 
@@ -9,17 +10,18 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
-from kopt.config.errors import ToolError
+from kopt.config.errors import InfraError, ToolError
 from kopt.kernels.record import Record
 from kopt.search.artifacts import write_durably
 
 from .records import JobError, JobRequest, Progress
 
 _LOCK_TEXT_BYTES = 200
+_DIGITS = 6
 
 
 @dataclass(frozen=True)
@@ -76,32 +78,40 @@ class JobFiles:
 
         Raises:
             ToolError: Another version of kopt wrote it, in a form that this one cannot read.
+            InfraError: The file is damaged.
         """
+        data = self.request.read_bytes()
         try:
-            return JobRequest.model_validate_json(self.request.read_bytes())
+            return JobRequest.model_validate_json(data)
         except ValidationError as error:
-            raise ToolError(
-                f"{self.folder.name} was written by another version of kopt: start the work again"
-            ) from error
+            if _object(data):
+                raise ToolError(
+                    f"{self.folder.name} was written by another version of kopt: start the work"
+                    " again"
+                ) from error
+            raise InfraError(f"{self.request} is damaged: start the work again") from error
 
-    def read_result(self) -> dict[str, Any] | None:
-        """Return the stage's document once there is one."""
-        try:
-            document: dict[str, Any] = json.loads(self.result.read_bytes())
-        except FileNotFoundError:
-            return None
-        return document
+    def read_end(self) -> tuple[dict[str, Any] | None, JobError | None]:
+        """Return the stage's document, or else why there is none; neither as long as none is.
+
+        A job that has ended stays so: a document that cannot be read makes it a failed one.
+        """
+        with suppress(FileNotFoundError):
+            document = _object(self.result.read_bytes())
+            return (document, None) if document else (None, _damage(self.result))
+        return None, self._read_error()
 
     def write_result(self, record: Record) -> None:
         """End the job with the record of its stage."""
         write_durably(self.result, record.model_dump_json(by_alias=True).encode())
 
-    def read_error(self) -> JobError | None:
-        """Return why the job failed, if it did."""
+    def _read_error(self) -> JobError | None:
         try:
             return JobError.model_validate_json(self.error.read_bytes())
         except FileNotFoundError:
             return None
+        except ValidationError:
+            return _damage(self.error)
 
     def write_error(self, error: JobError) -> None:
         """End the job without a result."""
@@ -135,17 +145,23 @@ class JobFiles:
 
     def read_attempts(self) -> int:
         """Return how often work was begun."""
-        try:
-            text = (self.folder / "attempts").read_text("ascii")
-        except FileNotFoundError:
-            return 0
-        return int(text) if text.isdigit() else 0
+        return self._read_number("attempts")
+
+    def read_counted_attempts(self) -> int:
+        """Return how often work was begun, less the times that a server ended it on purpose."""
+        return self.read_attempts() - self._read_number("excused")
 
     def begin_attempt(self) -> int:
         """Count one more attempt, before it begins, and return its number from 1 on."""
         number = self.read_attempts() + 1
         write_durably(self.folder / "attempts", str(number).encode())
         return number
+
+    def excuse_attempt(self) -> None:
+        """Let the last attempt not count; in one step, and not worth waiting for the disk."""
+        temporary = self.folder / ".excused"
+        temporary.write_text(str(self._read_number("excused") + 1), "ascii")
+        os.replace(temporary, self.folder / "excused")
 
     def read_holder(self) -> tuple[str, bool]:
         """Return what the lock's last holder said of itself, and whether the job was running."""
@@ -155,3 +171,27 @@ class JobFiles:
             return "", False
         holder, _, state = text.strip().rpartition(" ")
         return holder, state == "running"
+
+    def _read_number(self, name: str) -> int:
+        try:
+            text = (self.folder / name).read_text("ascii", errors="replace")
+        except FileNotFoundError:
+            return 0
+        return int(text) if text.isdecimal() and len(text) <= _DIGITS else 0
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    """Return the JSON object that `data` is; empty if it is none, or damaged."""
+    try:
+        document: Any = json.loads(data)
+    except (ValueError, RecursionError):  # of the text or its encoding; too deep to be one of ours
+        return {}
+    return cast(dict[str, Any], document) if isinstance(document, dict) else {}
+
+
+def _damage(path: Path) -> JobError:
+    return JobError(
+        kind="machine",
+        message=f"the job has ended, and {path} is damaged",
+        hint="Was the disk full, or the file edited? Start the work again.",
+    )

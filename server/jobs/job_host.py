@@ -6,43 +6,59 @@ ask for it. What runs is `lane.py`'s, what lies on the disk `job_store.py`'s.
 
 import asyncio
 import logging
-import re
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from kopt.config.errors import KoptError
 from kopt.config.settings import Settings
-from kopt.server.work.requests import CompileWork, Work
-from kopt.tools.sandbox.gpu_devices import gpu_devices
+from kopt.server.work.requests import Work
 
 from .held_job import HeldJob
 from .job_store import JobClaim, JobStore
 from .jobs import Watch
 from .lane import Lane
-from .records import JobView
+from .queue_limits import MAX_JOBS, Waiting, refuse_if_full, source_bytes
+from .records import CPU, JobView
+from .server_needs import ServerOffer, device_for, needs_of
 from .waiting import wait_until_over
 
 logger = logging.getLogger(__name__)
 
-CPU_LANE = "cpu"
-"""For the simulator and the compiler, which share no device."""
+ADOPT_AFTER_S = 3.0
+"""What was left is taken up so late, or with the first call for a job: clients start servers too
+only to ask what they offer."""
+ADOPTED_WAITING = 16
+"""What was left is taken up as long as fewer jobs than this wait: the rest holds no file here,
+keeps nobody out of the queue, and is free for other servers."""
+_ADOPT_POLL_S = 1.0
 _FOREIGN_POLL_S = 0.1
 """How often the folder of another server's job is looked at, and our own for a cancel request."""
 _CANCEL_S = 10.0
 """Longest wait for the end of a job that is being cancelled."""
+_WRITE_AGAIN_S = 5.0
+"""How often the end of a job is written again that a full disk did not take."""
 
 
 class JobHost:
     """All jobs of one server process; for one event loop."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Start and read nothing."""
+    def __init__(self, settings: Settings, devices: tuple[str, ...] = ()) -> None:
+        """Start and read nothing.
+
+        Args:
+            settings: For all jobs.
+            devices: The GPUs (`cuda:N`) whose jobs may be taken up; empty: all.
+        """
         self._settings = settings
+        self._offer = ServerOffer(settings.problems, devices)
         self._store = JobStore(settings.jobs_folder)
         self._held: dict[str, HeldJob] = {}
         self._lanes: dict[str, Lane] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._requests: asyncio.Task[None] | None = None
+        self._arriving: list[Waiting] = []
+        self._asked = asyncio.Event()
         self._is_closing = False
 
     @property
@@ -58,9 +74,10 @@ class JobHost:
         """Queue `work` and return the id of its job, which is on the disk by then.
 
         Raises:
-            ToolError: The work holds text that is not Unicode.
+            ToolError: The work holds text that is not Unicode, or too much waits already.
             SetupError: KOPT_HOME is full or cannot be written.
         """
+        self._asked.set()
         # Shielded: a caller that leaves in this moment must not leave a job that nobody runs.
         return await asyncio.shield(self._spawn(self._submit(work, caller)))
 
@@ -84,6 +101,7 @@ class JobHost:
             ToolError: There is no such job.
             SetupError: KOPT_HOME cannot be written.
         """
+        self._asked.set()
         job = self._held.get(job_id)
         if job is not None:
             await asyncio.shield(self._spawn(self._cancel_held(job)))
@@ -106,9 +124,14 @@ class JobHost:
         Raises:
             ToolError: There is no such job; the message says what to do.
         """
+        self._asked.set()
         view = self._store.view(job_id)
         job = self._held.get(job_id)
-        return view if job is None else job.overlay(view, self._lanes[job.lane].before(job))
+        if job is not None:
+            return job.overlay(view, self._lanes[job.lane].before(job))
+        if view.is_over or view.holder is not None:
+            return view
+        return view.model_copy(update={"needed_server": self._offer.lacking_for(view.request)})
 
     def kill_all(self) -> None:
         """Kill every runner at once, without waiting: for signal handlers, just before the end."""
@@ -132,20 +155,38 @@ class JobHost:
         self._held.clear()
 
     async def _submit(self, work: Work, caller: str) -> str:
-        claim = await asyncio.to_thread(self._store.create, work, caller)
-        self._enqueue(claim)
+        new = Waiting(caller, source_bytes(work))
+        refuse_if_full(self._waiting(), new)
+        self._arriving.append(new)  # others are asked for while this one is written
+        try:
+            claim = await asyncio.to_thread(self._create, work, caller)
+            self._enqueue(claim)
+        finally:
+            self._arriving.remove(new)
         return claim.request.id
+
+    def _create(self, work: Work, caller: str) -> JobClaim:
+        return self._store.create(work, caller, needs_of(work, self._settings))
+
+    def _waiting(self) -> list[Waiting]:
+        """Return what waits here for a runner, or is about to."""
+        held = self._held.values()
+        return [
+            *(job.waiting for job in held if not job.is_running and not job.is_over),
+            *self._arriving,
+        ]
 
     def _enqueue(self, claim: JobClaim) -> None:
         if self._is_closing:
             claim.release()
             return
-        name = _lane_name(claim.request.work)
+        request = claim.request
+        name = request.needs.device if request.needs else device_for(request.work)
         lane = self._lanes.get(name)
         if lane is None:
-            runners = max(1, self._settings.jobs) if name == CPU_LANE else 1
+            runners = max(1, self._settings.jobs) if name == CPU else 1
             lane = self._lanes[name] = Lane(runners, self._settings, self._on_over)
-        job = HeldJob(claim, name)
+        job = HeldJob(claim, name, source_bytes(request.work))
         self._held[job.id] = job
         lane.put(job)
         if self._requests is None or self._requests.done():
@@ -156,19 +197,27 @@ class JobHost:
         job = self._held.get(view.request.id)
         if job is not None:
             await job.changed.wait(limit_s)
-        elif view.holder is not None or not await self._adopt(view.request.id):
+        elif view.holder or view.needed_server or not self._adopt(view.request.id):
             await asyncio.sleep(min(_FOREIGN_POLL_S, limit_s))
 
-    async def _adopt(self, job_id: str) -> bool:
-        """Take up an orphan; False if it is none, or another server was quicker."""
+    def _adopt(self, job_id: str) -> bool:
+        """Take up an orphan that this server can do; False if another one has it, or has to."""
+        if len(self._waiting()) >= MAX_JOBS:
+            return False
         claim = self._store.claim(job_id)
         if claim is None:
+            return False
+        if self._offer.lacking_for(claim.request) is not None:
+            claim.release()
             return False
         claim.tell(running=False)
         self._enqueue(claim)
         return True
 
     async def _resume(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ADOPT_AFTER_S):
+                await self._asked.wait()
         try:
             await asyncio.to_thread(self._store.sweep)
             orphans = await asyncio.to_thread(self._store.orphans)
@@ -176,10 +225,13 @@ class JobHost:
             logger.warning("jobs that were left cannot be resumed: %s", error)
             return
         for job_id in orphans:
+            while len(self._waiting()) >= ADOPTED_WAITING:
+                await asyncio.sleep(_ADOPT_POLL_S)
             try:
-                await self._adopt(job_id)
+                self._adopt(job_id)
             except (KoptError, OSError) as error:
                 logger.warning("%s cannot be resumed: %s", job_id, error)
+            await asyncio.sleep(0)  # calls go first
 
     async def _cancel_held(self, job: HeldJob) -> None:
         await self._lanes[job.lane].cancel(job)
@@ -190,11 +242,28 @@ class JobHost:
 
     async def _heed_requests(self) -> None:
         """Cancel what other servers of this KOPT_HOME ask for, as long as anything is held."""
+        written_at = 0.0
         while self._held:
             for job in list(self._held.values()):
                 if not job.is_over and not job.is_cancelling and job.claim.files.wants_cancel:
                     await self._cancel_held(job)
+            now = asyncio.get_running_loop().time()
+            if now > written_at + _WRITE_AGAIN_S:
+                written_at = now
+                await self._write_again()
             await asyncio.sleep(_FOREIGN_POLL_S)
+
+    async def _write_again(self) -> None:
+        """Keep the ends of jobs that a full disk did not take, and let go of the jobs."""
+        for job in list(self._held.values()):
+            if job.unwritten is None:
+                continue
+            try:
+                await asyncio.to_thread(job.claim.files.write_error, job.unwritten)
+            except OSError:  # still full
+                return
+            job.unwritten = None
+            self._on_over(job)
 
     def _on_over(self, job: HeldJob) -> None:
         """Let go of a job whose end is on the disk; another is kept, for those who ask."""
@@ -207,13 +276,3 @@ class JobHost:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-def _lane_name(work: Work) -> str:
-    """Return which queue `work` waits in; a device that cannot be is refused by the runner."""
-    if isinstance(work, CompileWork):
-        return CPU_LANE
-    if work.device == "auto":
-        return "cuda:0" if gpu_devices() else CPU_LANE
-    match = re.fullmatch(r"cuda(?::(\d{1,2}))?", work.device)
-    return CPU_LANE if match is None else f"cuda:{int(match[1] or 0)}"

@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from kopt.search.artifacts import fsync_folder, write_durably
 from kopt.server.work.requests import Work
 
 from .job_files import JobFiles
-from .records import JobRequest, JobState, JobView
+from .records import JobNeeds, JobRequest, JobState, JobView
 
 JOB_ID = re.compile(r"job-\d{8}-\d{6}-[0-9a-f]{8}")
 RESUMED_WITHIN_S = 24 * 3600.0
@@ -58,8 +59,13 @@ class JobStore:
         """Name the folder; nothing is read or created."""
         self._root = root
 
-    def create(self, work: Work, caller: str) -> JobClaim:
+    def create(self, work: Work, caller: str, needs: JobNeeds | None = None) -> JobClaim:
         """Return a new job, on the disk for good, held by this process.
+
+        Args:
+            work: What to do.
+            caller: Who asks.
+            needs: Of the server that does it.
 
         Raises:
             ToolError: The work holds text that is not Unicode.
@@ -71,6 +77,7 @@ class JobStore:
             work=work,
             caller=caller,
             created_us=int(now.timestamp() * 1e6),
+            needs=needs,
         )
         try:
             data = request.model_dump_json().encode()
@@ -93,8 +100,9 @@ class JobStore:
         """
         if JOB_ID.fullmatch(job_id):
             files = JobFiles(self._root / job_id)
-            if files.request.is_file():
-                return files
+            with suppress(OSError):  # another user's folder
+                if stat.S_ISREG(files.request.stat().st_mode):
+                    return files
         raise ToolError(
             f"no job {job_id!r}: ids look like job-20260131-120000-0123abcd, as the tool that"
             " started the job returned it, and are kept for 7 days; start the work again"
@@ -131,39 +139,29 @@ class JobStore:
 
         Raises:
             ToolError: There is no such job.
+            SetupError: Its files cannot be read.
+            InfraError: What it was asked to do is damaged.
         """
         files = self.files(job_id)
-        is_held = _is_held(files.lock)  # looked at first: a holder ends its job, then lets go
-        holder, running = files.read_holder()
-        result = files.read_result()
-        error = None if result is not None else files.read_error()
-        state: JobState = "running" if is_held and running else "queued"
-        if result is not None:
-            state = "done"
-        elif error is not None:
-            state = "failed"
-        elif files.cancelled.exists():
-            state = "cancelled"
-        is_over = state in ("done", "failed", "cancelled")
-        return JobView(
-            request=files.read_request(),
-            state=state,
-            progress=files.read_progress(),
-            result=result,
-            error=error,
-            holder=holder if is_held and not is_over else None,
-            attempts=files.read_attempts(),
-        )
+        try:
+            return _view(files)
+        except OSError as error:
+            raise SetupError(f"cannot read {files.folder}: {error.strerror}") from error
 
     def orphans(self) -> list[str]:
         """Return the ids of young jobs that are not over and that nobody holds, oldest first."""
         oldest = time.time() - RESUMED_WITHIN_S
-        found = (JobFiles(self._root / name) for name in self._ids())
-        return [
-            files.folder.name
-            for files in found
-            if _created_s(files) > oldest and files.over_at_s is None and not _is_held(files.lock)
-        ]
+        found: list[str] = []
+        for name in self._ids():
+            files = JobFiles(self._root / name)
+            with suppress(OSError):  # not a folder, or another user's: the others count
+                if (
+                    _created_s(files) > oldest
+                    and files.over_at_s is None
+                    and not _is_held(files.lock)
+                ):
+                    found.append(name)
+        return found
 
     def sweep(self) -> int:
         """Remove jobs that ended, or were left by everybody, more than 7 days ago; their number."""
@@ -171,11 +169,12 @@ class JobStore:
         swept = 0
         for name in self._ids():
             files = JobFiles(self._root / name)
-            if (files.over_at_s or _created_s(files)) < oldest and not _is_held(files.lock):
-                shutil.rmtree(files.folder, ignore_errors=True)
-                swept += 1
+            with suppress(OSError):  # not a folder, or another user's: the others are swept
+                if (files.over_at_s or _created_s(files)) < oldest and not _is_held(files.lock):
+                    shutil.rmtree(files.folder, ignore_errors=True)
+                    swept += 1
         for folder in self._root.glob(f"{_NEW_PREFIX}*"):  # its maker was killed before the rename
-            with suppress(FileNotFoundError):
+            with suppress(OSError):
                 if folder.stat().st_mtime < oldest:
                     shutil.rmtree(folder, ignore_errors=True)
         return swept
@@ -206,6 +205,29 @@ class JobStore:
             shutil.rmtree(new, ignore_errors=True)
             raise
         return JobClaim(request, final, claim.descriptor)
+
+
+def _view(files: JobFiles) -> JobView:
+    is_held = _is_held(files.lock)  # looked at first: a holder ends its job, then lets go
+    holder, running = files.read_holder()
+    result, error = files.read_end()
+    state: JobState = "running" if is_held and running else "queued"
+    if result is not None:
+        state = "done"
+    elif error is not None:
+        state = "failed"
+    elif files.cancelled.exists():
+        state = "cancelled"
+    is_over = state in ("done", "failed", "cancelled")
+    return JobView(
+        request=files.read_request(),
+        state=state,
+        progress=files.read_progress(),
+        result=result,
+        error=error,
+        holder=holder if is_held and not is_over else None,
+        attempts=files.read_attempts(),
+    )
 
 
 def _created_s(files: JobFiles) -> float:

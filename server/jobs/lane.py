@@ -15,7 +15,7 @@ from kopt.server.exits import failure_of
 from .fair_queue import FairQueue
 from .held_job import HeldJob
 from .records import JobError, job_error
-from .runner_process import RunnerDied, RunnerProcess
+from .runner_process import JobOver, RunnerDied, RunnerProcess
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,8 @@ IDLE_S = 300.0
 """A runner without work ends after so long, and frees its memory."""
 MAX_DEATHS = 2
 MAX_ATTEMPTS = 6
-"""Over all servers: a job under which server after server ends is not tried for ever."""
+"""Over all servers: a job under which server after server is killed is not tried for ever. Attempts
+that a server ended itself do not count."""
 
 
 class Lane:
@@ -47,6 +48,7 @@ class Lane:
         self._idle = 0
         self._slots: set[asyncio.Task[None]] = set()
         self._runners: set[RunnerProcess] = set()
+        self._at_work: set[HeldJob] = set()
         self._is_closing = False
 
     @property
@@ -83,6 +85,7 @@ class Lane:
         self._is_closing = True
         for runner in self._runners:
             runner.kill_now()
+        self._excuse_attempts()
 
     async def close(self) -> None:
         """End all runners; jobs that are not over stay so."""
@@ -92,6 +95,13 @@ class Lane:
             slot.cancel()
         await asyncio.gather(*slots, return_exceptions=True)
         await asyncio.gather(*(self._end(runner) for runner in list(self._runners)))
+        self._excuse_attempts()
+
+    def _excuse_attempts(self) -> None:
+        """Let what this server has ended not count: the work had no part in that."""
+        for job in self._at_work:
+            job.excuse_attempt()
+        self._at_work.clear()
 
     async def _serve(self) -> None:
         """Do one job after the other, until there has been none for long."""
@@ -135,18 +145,15 @@ class Lane:
     async def _do(self, job: HeldJob, runner: RunnerProcess | None) -> RunnerProcess | None:
         """Do a job to its end and return the runner, if it can be used again."""
         while not self._is_closing:
-            if runner is None or not runner.is_alive:
-                runner = await self._start()
+            runner = await self._living(runner)
             job.runner = runner
             if job.is_cancelling:
                 await self._finish_cancelled(job)
                 return runner
-            attempt = await asyncio.to_thread(job.claim.files.begin_attempt)
-            if attempt > MAX_ATTEMPTS:
+            if job.claim.files.read_counted_attempts() >= MAX_ATTEMPTS:
                 await self._fail(job, _given_up())
                 return runner
-            job.begin(attempt)
-            end = await runner.run(job.id, job.on_progress)
+            end = await self._attempt(job, runner)
             if not isinstance(end, RunnerDied):
                 self._finish(job, end.error)
                 return runner
@@ -163,6 +170,22 @@ class Lane:
                 await self._fail_dead(job, end)
                 return None
         return runner
+
+    async def _attempt(self, job: HeldJob, runner: RunnerProcess) -> JobOver | RunnerDied:
+        job.begin(job.claim.files.read_attempts() + 1)
+        self._at_work.add(job)
+        end = await runner.run(job.id, job.on_progress)
+        if not self._is_closing:
+            self._at_work.discard(job)
+        return end
+
+    async def _living(self, runner: RunnerProcess | None) -> RunnerProcess:
+        """Return this runner, or a new one if it has ended."""
+        if runner is not None and runner.is_alive:
+            return runner
+        if runner is not None:
+            await self._end(runner)  # whole, before the next one asks for the device
+        return await self._start()
 
     async def _start(self) -> RunnerProcess:
         runner = await RunnerProcess.start(self._settings)
@@ -206,6 +229,7 @@ class Lane:
 
     def _finish(self, job: HeldJob, error: JobError | None = None) -> None:
         """Let everybody know that the job is over."""
+        self._at_work.discard(job)
         job.is_over = True
         job.is_running = False
         job.runner = None
@@ -218,6 +242,6 @@ class Lane:
 def _given_up() -> JobError:
     return JobError(
         kind="machine",
-        message=f"work was begun {MAX_ATTEMPTS} times, and each time its server ended under it",
+        message=f"work was begun {MAX_ATTEMPTS} times, and its server or runner died each time",
         hint="Start the work again if the machine is well.",
     )

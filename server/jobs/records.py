@@ -8,7 +8,18 @@ from kopt.server.work.progress import Progress as Progress  # a part of every vi
 from kopt.server.work.requests import Work
 
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+CPU = "cpu"
+"""The simulator and the compiler, which share no device."""
 _MESSAGE_CHARACTERS = 4000
+
+
+class JobNeeds(Record):
+    """What a server must have to do a job."""
+
+    problems: str | None = None
+    """The folder of the user's own problems; None: kopt's own are enough."""
+    device: str = CPU
+    """`cuda:N`, or `cpu` for the simulator and the compiler."""
 
 
 class JobRequest(Record):
@@ -20,6 +31,8 @@ class JobRequest(Record):
     """Who asked, for fairness between callers; no secret."""
     created_us: int
     """Unix microseconds."""
+    needs: JobNeeds | None = None
+    """None: an older kopt wrote it and did not say."""
 
 
 class JobError(Record):
@@ -53,6 +66,9 @@ class JobView(Record):
     """The process that works on it; None while none does."""
     attempts: int = 0
     """How often work on it was begun."""
+    needed_server: str | None = None
+    """The command of a server that can take the job up, where nobody has it and the server that
+    looks at it cannot."""
 
     @property
     def is_over(self) -> bool:

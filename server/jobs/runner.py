@@ -86,6 +86,7 @@ def _do(job_id: str, settings: Settings, devices: WarmDevices, server: _Server) 
     """Do one job, write how it ended into its folder, and return why it failed, if it did."""
     files = JobStore(settings.jobs_folder).files(job_id)
     try:
+        files.begin_attempt()  # not by the server: one that leaves at once has begun nothing
         teller = _Teller(files, server)
         site = WorkSite(settings, job_id, teller.say, devices)
         record = perform(files.read_request().work, site)

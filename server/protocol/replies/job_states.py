@@ -44,7 +44,9 @@ def waiting_facts(view: JobView) -> Facts:
         facts["progress"] = _progress(view.progress)
     if view.state == "running" and view.attempts > 1:
         facts["attempt"] = view.attempts
-    if view.holder is None:
+    if view.needed_server is not None:
+        facts["note"] = f"no server works on it now, and this one cannot: {view.needed_server} can"
+    elif view.holder is None:
         facts["note"] = "no server works on it now: one takes it up when it is asked for"
     return facts
 
@@ -53,6 +55,8 @@ def waiting_next(view: JobView) -> str:
     """Return how to wait for it, and how not to."""
     job = f"job_id={view.request.id}"
     wait = f"Call job_wait with {job} and wait_s={_ASK_AGAIN_S}; job_cancel with {job} ends it"
+    if view.needed_server is not None:
+        wait = f"Ask the user to start {view.needed_server}. {wait}"
     run_id = run_of(view)
     return f"{wait}." if run_id is None else f"{wait}; later go on with run_id={run_id}."
 

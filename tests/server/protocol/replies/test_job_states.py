@@ -27,6 +27,14 @@ def test_job_that_nobody_holds_says_so() -> None:
     assert "no server works on it" in facts["note"]
 
 
+def test_job_that_this_server_cannot_do_says_which_server_can() -> None:
+    view = job("queued", needed_server="kopt serve --problems .../problems")
+    facts = sound(job_reply(view, "concise"))
+    assert "kopt serve --problems .../problems" in facts["note"]
+    assert facts["next"].startswith("Ask the user to start kopt serve --problems")
+    assert JOB_ID in facts["next"]
+
+
 def test_second_attempt_is_told() -> None:
     view = job("running", holder="process 7", attempts=2)
     assert sound(job_reply(view, "concise"))["attempt"] == 2

@@ -63,10 +63,10 @@ def plan_entry(place: Place, server: Server) -> Change:
 
     Raises:
         ToolError: The file cannot be understood, or holds no such servers.
-        SetupError: The file cannot be read.
+        SetupError: The file cannot be read, or is a link that leads out of the project.
     """
     existing = [path for path in place.files if path.is_symlink() or path.exists()]
-    file = read_config(existing[0] if existing else place.files[-1], place.scope == "user")
+    file = _read(place, existing[0] if existing else place.files[-1])
     text = _text(file)
     try:
         after = enter_server(place.client, text, place.name, server)
@@ -94,7 +94,7 @@ def plan_undo(place: Place) -> Change:
         backups = backups_of(path, place.name)
         if not backups:
             continue
-        file = read_config(path, place.scope == "user")
+        file = _read(place, path)
         now = None if file.data is None else digest_of(file.data)
         fitting = [backup for backup in backups if backup.written == now]
         if fitting:
@@ -125,6 +125,12 @@ def diff_of(path: Path, before: bytes | None, after: bytes | None) -> str:
     missing = "/dev/null"
     names = (missing if before is None else str(path), missing if after is None else str(path))
     return masked_diff(_decoded(before), _decoded(after), names)
+
+
+def _read(place: Place, path: Path) -> ConfigFile:
+    return read_config(
+        path, place.scope == "user", place.project if place.scope == "project" else None
+    )
 
 
 def _decoded(data: bytes | None) -> str:

@@ -1,6 +1,7 @@
 """A settings file of a client on disk: read, replaced in one step, backed up beside itself.
 
-A link stays a link: what it points to is replaced, and its backup lies beside the link. Mode and
+A link stays a link: what it points to is replaced, and its backup lies beside the link. One in a
+project must not lead out of it: whoever wrote the repository would choose what is written. Mode and
 owner stay. A backup's name says which server it was made for, when, and the digest of the file that
 was then written, so that an undo can tell whether anybody has changed that since; nothing about it
 is kept anywhere else.
@@ -15,10 +16,13 @@ import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 from kopt.config.errors import SetupError
 
 _DIGEST_DIGITS = 16
+_MOST_FOLDERS = 8
+"""Above a client's file that kopt had to make; more were written down by somebody else."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class ConfigFile:
     """None: there is no such file."""
     is_private: bool
     """A file that is created is readable for the user alone; one that is there keeps its mode."""
+    project: Path | None = None
+    """The folder that the file must lie in, links followed; None: anywhere."""
 
     @property
     def target(self) -> Path:
@@ -51,16 +57,18 @@ class Backup:
     """How many folders above the file kopt had to create."""
 
 
-def read_config(path: Path, is_private: bool) -> ConfigFile:
+def read_config(path: Path, is_private: bool, project: Path | None = None) -> ConfigFile:
     """Return the file at `path` as it is now.
 
     Raises:
-        SetupError: It is there and cannot be read.
+        SetupError: It is there and cannot be read, or a link leads out of `project`.
     """
+    if project is not None:
+        _refuse_outside(path, project)
     try:
-        return ConfigFile(path, path.read_bytes(), is_private)
+        return ConfigFile(path, path.read_bytes(), is_private, project)
     except FileNotFoundError:
-        return ConfigFile(path, None, is_private)
+        return ConfigFile(path, None, is_private, project)
     except OSError as error:
         raise SetupError(f"cannot read {path}: {error.strerror}") from error
 
@@ -109,7 +117,11 @@ def restore_config(file: ConfigFile, backup: Backup) -> None:
 
 
 def backups_of(path: Path, name: str) -> list[Backup]:
-    """Return the backups of the file at `path` that were made for server `name`, oldest first."""
+    """Return the backups of the file at `path` that were made for server `name`, oldest first.
+
+    Raises:
+        SetupError: Something by the name of a backup is none that kopt wrote.
+    """
     form = re.compile(
         rf"{re.escape(path.name)}\.kopt-(\d{{8}}-\d{{6}}-\d{{6}})-{re.escape(name)}"
         rf"-([0-9a-f]{{{_DIGEST_DIGITS}}})\.(bak|absent)"
@@ -119,11 +131,11 @@ def backups_of(path: Path, name: str) -> list[Backup]:
         match = form.fullmatch(entry.name)
         if match is None:
             continue
-        data = entry.read_bytes()
+        data = _backup_bytes(entry)
         if match[3] == "bak":
             found.append(Backup(entry, match[2], data, 0))
         else:
-            found.append(Backup(entry, match[2], None, int(json.loads(data)["folders_made"])))
+            found.append(Backup(entry, match[2], None, _folders_made(entry, data)))
     return found
 
 
@@ -132,9 +144,48 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:_DIGEST_DIGITS]
 
 
+def _backup_bytes(path: Path) -> bytes:
+    """Read a backup: a repository may hold a link by that name, to what it must not get."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return file.read()
+    except OSError as error:
+        raise SetupError(_no_backup(path, error.strerror or "unreadable")) from error
+    raise SetupError(_no_backup(path, "no ordinary file"))
+
+
+def _folders_made(path: Path, data: bytes) -> int:
+    try:
+        note: object = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise SetupError(_no_backup(path, "no JSON")) from error
+    count = cast(dict[str, object], note).get("folders_made") if isinstance(note, dict) else None
+    if type(count) is not int or not 0 <= count <= _MOST_FOLDERS:
+        raise SetupError(_no_backup(path, "no number of folders"))
+    return count
+
+
+def _no_backup(path: Path, why: str) -> str:
+    return f"{path} is no backup that kopt wrote ({why}); nothing was changed, remove it first"
+
+
+def _refuse_outside(path: Path, project: Path) -> None:
+    """Refuse a file of a project that a link of the project leads away from, or to nothing."""
+    target = Path(os.path.realpath(path))
+    if not target.is_relative_to(os.path.realpath(project)):
+        raise SetupError(
+            f"{path} leads out of the project, to {target}; nothing was changed. If that is meant,"
+            " enter the server there by hand (docs/clients.md)"
+        )
+    if path.is_symlink() and not path.exists():
+        raise SetupError(f"{path} is a link to {target}, which is not there; nothing was changed")
+
+
 def _refuse_unwritable(file: ConfigFile) -> None:
     """Refuse a file that somebody made read-only: replacing it would get around that."""
-    if read_config(file.path, file.is_private) != file:
+    if read_config(file.path, file.is_private, file.project) != file:
         raise SetupError(f"{file.path} has changed in the meantime; nothing was changed, try again")
     if file.data is None:
         return

@@ -106,7 +106,8 @@ def test_a_read_only_file_is_refused_and_stays(client: Client, tmp_path: Path) -
 def test_a_linked_file_stays_a_link_and_keeps_its_mode(client: Client, tmp_path: Path) -> None:
     place = place_of(client, tmp_path)
     path = with_others(place)
-    dotfile = tmp_path / "dotfiles" / "settings"
+    folder = place.project if place.scope == "project" else tmp_path
+    dotfile = folder / "dotfiles" / "settings"
     dotfile.parent.mkdir()
     path.rename(dotfile)
     dotfile.chmod(0o640)

@@ -1,7 +1,7 @@
 """Who asks, for sharing GPUs fairly between callers: a short name without a secret.
 
-Over HTTP a token tells callers apart, and nothing that a client says about itself does. Without
-tokens all callers are one user's own, so what a client calls itself is good enough.
+Over HTTP a token or the process tells callers apart, and nothing that a client says about itself
+does. Over stdio there is one client, so what it calls itself is good enough.
 """
 
 import re
@@ -21,16 +21,14 @@ _MAX_NAME = 60
 def caller_of(ctx: Context[Any, Any]) -> str:
     """Return the caller of the tool call that `ctx` belongs to, e.g. `token-2` or `local codex`."""
     scope: Any = getattr(ctx.request_context.request, "scope", None) or {}
-    found: str = scope.get(CALLER, LOCAL)
-    if not found.startswith(LOCAL):
+    found: str | None = scope.get(CALLER)
+    if found is not None:
         return found
     name = _client_name(ctx)
-    return f"{found} {name}" if name else found
+    return f"{LOCAL} {name}" if name else LOCAL
 
 
 def _client_name(ctx: Context[Any, Any]) -> str:
     parameters = ctx.request_context.session.client_params
     name = parameters.client_info.name if parameters else ""
-    if not name:
-        name = (ctx.headers or {}).get("user-agent", "")
     return _NOT_IN_NAMES.sub(" ", name).strip()[:_MAX_NAME]

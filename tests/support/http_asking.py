@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 from mcp.server import MCPServer
 
+from kopt.server.protocol.web.admission import Admission
 from kopt.server.protocol.web.http_app import http_app
 from kopt.server.protocol.web.http_options import HttpOptions
 from kopt.server.protocol.web.http_server import QuietServer
@@ -61,7 +62,8 @@ async def answering(
         doorway = open_doorway(options)
         port = doorway.listener.getsockname()[1]
         app = http_app(server or MCPServer("empty"), doorway.access, limits)
-        http = QuietServer(app, limits)
+        admission = Admission(limits, serves_strangers=doorway.access.tokens is not None)
+        http = QuietServer(app, admission)
         serving = asyncio.create_task(http.serve(sockets=[doorway.listener]))
         try:
             base = f"http://127.0.0.1:{port}"

@@ -1,7 +1,7 @@
 """The server as one ASGI application: what stands between the network and the tools, in order.
 
-Host and origin, CORS for named pages, the path; then for /mcp the token or the user, the limits of
-the caller, the body's size, and the SDK.
+The headers' size, host and origin, CORS for named pages, the path; then for /mcp the token or the
+user, the limits of the caller, the body's size, and the SDK.
 """
 
 from collections.abc import AsyncGenerator
@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from .bearer_gate import BearerGate
 from .body_limit import BodyLimit
+from .header_limit import HeaderLimit
 from .host_gate import HostGate
 from .http_access import Access
 from .listen_address import PATH
@@ -63,7 +64,7 @@ def http_app(server: MCPServer, access: Access, limits: HttpLimits) -> ASGIApp:
         app = CORSMiddleware(
             app, allow_origins=access.pages, allow_methods=["POST"], allow_headers=_PAGE_HEADERS
         )
-    return HostGate(app, access)
+    return HeaderLimit(HostGate(app, access), limits)
 
 
 async def _healthz(_: Request) -> JSONResponse:

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp
 
 from kopt.server.protocol.stdio import SIGNALS, Runners
 
+from .admission import Admission
 from .http_app import http_app
 from .listen_address import Doorway
 from .request_limits import HttpLimits
@@ -39,13 +40,15 @@ class QuietServer(uvicorn.Server):
     """uvicorn, bounded and without signal handlers; it says nothing but what goes wrong."""
 
     def __init__(
-        self, app: ASGIApp, limits: HttpLimits, say_ready: Callable[[], None] | None = None
+        self, app: ASGIApp, admission: Admission, say_ready: Callable[[], None] | None = None
     ) -> None:
-        """Serve `app`; `say_ready` is called once requests are answered."""
+        """Serve `app` to whom `admission` lets in; `say_ready` is called once it answers."""
+        limits = admission.limits
         super().__init__(
             uvicorn.Config(
                 app,
-                http=timed_connection(limits.header_s),
+                http=timed_connection(admission),
+                h11_max_incomplete_event_size=limits.header_bytes,
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -92,7 +95,8 @@ def serve_http(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> No
 async def _serve(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> None:
     limits = HttpLimits()
     app = http_app(server, doorway.access, limits)
-    http = QuietServer(app, limits, lambda: _say_where(doorway))
+    admission = Admission(limits, serves_strangers=doorway.access.tokens is not None)
+    http = QuietServer(app, admission, lambda: _say_where(doorway))
     ended_by: list[int] = []
 
     def end(number: int) -> None:

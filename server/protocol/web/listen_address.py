@@ -14,6 +14,7 @@ from kopt.config.errors import ToolError
 
 from .http_access import LOOPBACK_NAMES, Access, allowed_host, allowed_origin
 from .http_options import HttpOptions
+from .local_peer import names_peers
 from .token_file import read_tokens
 
 PATH = "/mcp"
@@ -50,6 +51,12 @@ def open_doorway(options: HttpOptions) -> Doorway:
     if not is_loopback and (options.token_file is None or not hosts):
         raise ToolError(_exposed(options))
     tokens = None if options.token_file is None else read_tokens(options.token_file.expanduser())
+    if tokens is None and not _can_tell_users(address[0]):
+        raise ToolError(
+            "this machine does not tell whose process a connection comes from (/proc/net/tcp), so"
+            " every user of it could run code as you: start kopt serve --http with --token-file"
+            " FILE (kopt serve --new-token FILE makes one)"
+        )
     listener = _bound(family, address)
     port: int = listener.getsockname()[1]
     name = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
@@ -73,6 +80,13 @@ def _resolved(options: HttpOptions) -> tuple[int, Any]:
         ) from error
     family, _, _, _, address = found[0]
     return family, address
+
+
+def _can_tell_users(address: str) -> bool:
+    try:
+        return names_peers(address)
+    except OSError:  # no such address: said where it is bound
+        return True
 
 
 def _bound(family: int, address: Any) -> socket.socket:

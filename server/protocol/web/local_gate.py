@@ -1,18 +1,19 @@
 """The check of a server without tokens: only processes of its own user may call.
 
 Each process is a caller of its own, so that several agents of one user share GPUs fairly. The end
-of an SSH tunnel counts as its user's process.
+of an SSH tunnel counts as its user's process. Who it is was found out when the connection was
+accepted (admission.py); a request of which that is not known is refused.
 """
 
 import asyncio
-import os
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kopt.server.protocol.caller import CALLER, LOCAL
 
 from .http_refusal import refused
-from .local_peer import Peer, find_peer, process_of
+from .local_peer import Peer, process_of
+from .timed_connection import PEER
 
 _MAX_KNOWN = 1024
 
@@ -28,18 +29,12 @@ class LocalGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on or refuse one request."""
-        client, server = scope.get("client"), scope.get("server")
-        peer = find_peer(tuple(client), tuple(server)) if client and server else None
-        if peer is not None and not peer.is_own:
-            reply = refused(
-                403,
-                f"kopt serves the user with the id {os.geteuid()} on this machine and no other; "
-                "with --token-file it serves whoever has a token",
-            )
+        peer = scope.get("state", {}).get(PEER)
+        if not isinstance(peer, Peer) or not peer.is_own:
+            reply = refused(403, "kopt cannot tell whose process this is; it serves its own user's")
             await reply(scope, receive, send)
             return
-        caller = LOCAL if peer is None else await self._caller(peer)
-        await self._app({**scope, CALLER: caller}, receive, send)
+        await self._app({**scope, CALLER: await self._caller(peer)}, receive, send)
 
     async def _caller(self, peer: Peer) -> str:
         known = self._callers.get(peer.inode)

@@ -1,9 +1,11 @@
 """Which process of this machine is at the other end of a loopback connection.
 
 Every user of a machine can connect to its loopback address, and a server without a token would run
-code for each of them. Linux says whose socket it is, so nobody else is served.
+code for each of them. Linux says whose socket it is, so nobody else is served. It must be asked
+when the connection is accepted: later its other end may be gone, and what it sent is still read.
 """
 
+import ipaddress
 import os
 import socket
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from pathlib import Path
 
 Endpoint = tuple[str, int]
 """Address and port."""
+_TABLES = (("/proc/net/tcp", 4), ("/proc/net/tcp6", 6))
 _MAPPED = bytes(10) + b"\xff\xff"
 """Begins an IPv6 address that stands for one of IPv4."""
 _UID, _INODE = 7, 9
@@ -34,25 +37,32 @@ class Peer:
         return self.inode != 0 and self.uid in (0, os.geteuid())
 
 
-_CLOSED = Peer(0, 0)
+def peer_of(connection: socket.socket) -> Peer | None:
+    """Return the other end of an accepted connection; None if the kernel names none.
 
-
-def find_peer(client: Endpoint, server: Endpoint) -> Peer | None:
-    """Return the `client` end of the connection to `server`.
-
-    None: this system does not list the connection at all, so nothing can be said.
+    That is no sign of a friend: it is so as well for a connection that was reset, and where this
+    process may open no more files.
     """
-    is_listed = False
-    for path, version in (("/proc/net/tcp", 4), ("/proc/net/tcp6", 6)):
-        try:
-            table = Path(path).read_text(encoding="ascii")
-            theirs, ours = _written(client, version), _written(server, version)
-        except OSError:
-            continue
-        if row := _row(table, f" {theirs} {ours} "):
-            return Peer(int(row[_UID]), int(row[_INODE]))
-        is_listed = is_listed or f" {ours} {theirs} " in table
-    return _CLOSED if is_listed else None
+    try:
+        theirs, ours = _end(connection.getpeername()), _end(connection.getsockname())
+        own_inode = os.fstat(connection.fileno()).st_ino
+        tables = [(_text(path), version) for path, version in _TABLES]
+    except OSError:
+        return None
+    here = _find(tables, ours, theirs)
+    # Another connection may have the same ends once this one was reset.
+    return _find(tables, theirs, ours) if here is not None and here.inode == own_inode else None
+
+
+def names_peers(address: str) -> bool:
+    """Return whether the kernel tells whose a connection to loopback `address` is."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, 0), family=family) as listener:
+        client = socket.create_connection(listener.getsockname()[:2])
+        server, _ = listener.accept()
+        with client, server:
+            peer = peer_of(server)
+    return peer is not None and peer.is_own
 
 
 def process_of(inode: int) -> int | None:
@@ -66,27 +76,40 @@ def process_of(inode: int) -> int | None:
     return None
 
 
-def _row(table: str, ends: str) -> list[str] | None:
-    start = table.find(ends)
-    if start < 0:
-        return None
-    line = table[table.rfind("\n", 0, start) + 1 : table.index("\n", start)]
-    return line.split()
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii")
+    except FileNotFoundError:  # a kernel without IPv6
+        return ""
+
+
+def _end(name: tuple[str, int]) -> Endpoint:
+    """Return one end as the kernel means it: an IPv4 address as such."""
+    address = ipaddress.ip_address(name[0].partition("%")[0])
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address), name[1]
+
+
+def _find(tables: list[tuple[str, int]], end: Endpoint, other: Endpoint) -> Peer | None:
+    """Return what stands in the row of the socket at `end` that is connected to `other`."""
+    for table, version in tables:
+        if version == 4 and ":" in end[0]:
+            continue
+        ends = f": {_written(end, version)} {_written(other, version)} "
+        start = table.find(ends)
+        if start >= 0:
+            row = table[table.rfind("\n", 0, start) + 1 :].partition("\n")[0].split()
+            return Peer(int(row[_UID]), int(row[_INODE]))
+    return None
 
 
 def _written(end: Endpoint, version: int) -> str:
-    """Return an endpoint as the table writes it: words of 4 bytes in the machine's order.
-
-    Raises:
-        OSError: The address is not of this version.
-    """
+    """Return an endpoint as the table writes it: words of 4 bytes in the machine's order."""
     address, port = end
-    if version == 4:
-        raw = socket.inet_pton(socket.AF_INET, address)
-    elif ":" in address:
+    if ":" in address:
         raw = socket.inet_pton(socket.AF_INET6, address)
     else:
-        raw = _MAPPED + socket.inet_pton(socket.AF_INET, address)
+        raw = (b"" if version == 4 else _MAPPED) + socket.inet_pton(socket.AF_INET, address)
     words = (raw[start : start + 4][::-1].hex() for start in range(0, len(raw), 4))
     return f"{''.join(words).upper()}:{port:04X}"
 

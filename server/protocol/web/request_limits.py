@@ -31,8 +31,14 @@ class HttpLimits:
     """Until a request's body is there."""
     header_s: float = 10.0
     """Until a connection has sent the headers of its next request."""
+    header_bytes: int = 16 * 1024
+    """Of one request, its line and all its headers."""
     connections: int = 512
     """In all; a request beyond them is answered with 503."""
+    connections_of_one: int = 128
+    """Of one address, or of one other user of this machine."""
+    connections_kept: int = 64
+    """Of all, those that only the server's own user on this machine gets."""
 
 
 class RequestLimits:

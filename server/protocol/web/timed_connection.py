@@ -1,4 +1,4 @@
-"""An HTTP connection that ends when a request's headers do not arrive in time.
+"""An HTTP connection that is kept or refused at once, and ends when headers do not arrive in time.
 
 uvicorn has a limit for the pause between two requests, but none once a byte of the next came, nor
 before the first: a client that sends a byte a minute would hold its connection for ever.
@@ -7,21 +7,35 @@ before the first: a client that sends a byte a minute would hold its connection 
 import asyncio
 from typing import Any, ClassVar
 
+from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from .admission import Admission, Entry
+from .turned_away import turn_away
+
+PEER = "kopt.peer"
+"""Key of an ASGI scope's state: the `Peer` that the connection was accepted from, or None."""
 
 
 class TimedConnection(H11Protocol):
     """uvicorn's HTTP/1.1 connection with a limit for headers."""
 
-    header_s: ClassVar[float] = 10.0
+    admission: ClassVar[Admission]
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         """Take what uvicorn gives to its connections."""
         super().__init__(*arguments, **keywords)
         self._deadline: asyncio.TimerHandle | None = None
+        self._entry: Entry | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
-        """Wait for the first request."""
+        """Wait for the first request, or refuse the connection."""
+        entry = self.admission.enter(transport.get_extra_info("socket"))
+        if isinstance(entry, Response):
+            turn_away(transport, entry)
+            return
+        self._entry = entry
+        self.app_state = {**self.app_state, PEER: entry.peer}
         super().connection_made(transport)
         self._arm()
 
@@ -36,12 +50,16 @@ class TimedConnection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
+        if self._entry is None:  # it was refused
+            return
         self._disarm()
+        self.admission.leave(self._entry)
         super().connection_lost(exc)
 
     def _arm(self) -> None:
         if self._deadline is None:
-            self._deadline = self.loop.call_later(self.header_s, self.transport.close)
+            seconds = self.admission.limits.header_s
+            self._deadline = self.loop.call_later(seconds, self.transport.close)
 
     def _disarm(self) -> None:
         if self._deadline is not None:
@@ -49,6 +67,6 @@ class TimedConnection(H11Protocol):
             self._deadline = None
 
 
-def timed_connection(header_s: float) -> type[asyncio.Protocol]:
-    """Return `TimedConnection` with a limit of `header_s` seconds."""
-    return type("TimedConnection", (TimedConnection,), {"header_s": header_s})
+def timed_connection(admission: Admission) -> type[asyncio.Protocol]:
+    """Return `TimedConnection` for the connections that `admission` counts."""
+    return type("TimedConnection", (TimedConnection,), {"admission": admission})

@@ -68,6 +68,13 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
         await reader.read()  # returns once the server has closed the connection
 
 
+@pytest.mark.parametrize(("size", "status"), [(15_000, 200), (17_000, 400), (60_000, 400)])
+async def test_headers_are_bounded_though_they_arrive_in_one_piece(size: int, status: int) -> None:
+    async with answering() as server:
+        answer = await server.ping({"X-Padding": "x" * size})
+    assert answer.status_code == status
+
+
 @pytest.mark.parametrize("sent", [b"", b"POST /mcp HTTP/1.1\r\nHost: localh"])
 async def test_headers_that_do_not_come_are_not_waited_for(sent: bytes) -> None:
     async with (

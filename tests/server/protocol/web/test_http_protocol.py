@@ -175,7 +175,19 @@ async def test_without_tokens_each_process_is_a_caller_of_its_own(tmp_path: Path
     jobs = ScriptedJobs()
     async with answering(_server(tmp_path, jobs)) as here, Client(here.url) as client:
         await client.call_tool("compile", {"kernel": KERNEL, "source": "mine"})
-    assert jobs.callers[0].startswith(f"local-{os.getpid()}")
+    assert jobs.callers == [f"local-{os.getpid()}"]
+
+
+async def test_a_process_that_goes_by_many_names_is_one_caller(tmp_path: Path) -> None:
+    jobs = ScriptedJobs()
+    async with answering(_server(tmp_path, jobs)) as here:
+        for name in ("ua-1", "ua-2"):
+            async with (
+                httpx2.AsyncClient(headers={"User-Agent": name}) as http,
+                Client(streamable_http_client(here.url, http_client=http)) as client,
+            ):
+                await client.call_tool("compile", {"kernel": KERNEL, "source": name})
+    assert jobs.callers == [f"local-{os.getpid()}"] * 2
 
 
 @both_eras

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import ToolError
+from kopt.server.protocol.web import listen_address
 from kopt.server.protocol.web.http_options import HttpOptions
 from kopt.server.protocol.web.listen_address import Doorway, open_doorway
 from kopt.server.protocol.web.token_file import write_token
@@ -33,6 +34,18 @@ def token(tmp_path: Path) -> Path:
     """Return a file with a token."""
     write_token(tmp_path / "token")
     return tmp_path / "token"
+
+
+def test_where_the_kernel_does_not_tell_users_apart_a_token_is_a_must(
+    opened: Open, token: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def names_none(_: str) -> bool:
+        return False
+
+    monkeypatch.setattr(listen_address, "names_peers", names_none)
+    with pytest.raises(ToolError, match=r"does not tell whose process .*--token-file"):
+        opened(HttpOptions(port=0))
+    assert opened(HttpOptions(port=0, token_file=token)).is_loopback
 
 
 def test_by_default_it_is_loopback_without_a_token(opened: Open) -> None:

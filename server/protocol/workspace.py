@@ -7,7 +7,7 @@ Only `.cu` files are read, so that nothing else can be shown by way of a compile
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +79,7 @@ def _read(text: str, roots: tuple[Path, ...]) -> Candidate:
 
 
 @contextmanager
-def _found(root: Path, text: str) -> Iterator[int | None]:
+def _found(root: Path, text: str) -> Generator[int | None]:
     """Hold the file that `text` names, every link followed; None if there is none.
 
     O_PATH reads nothing and wakes no device or pipe, so that this is harmless outside too.

@@ -92,7 +92,7 @@ def _is_too_much(arguments: dict[str, Any]) -> bool:
         if isinstance(value, dict):
             inner = list(cast(dict[str, Any], value).values())
         elif isinstance(value, list):
-            inner = cast(list[Any], value)
+            inner = cast(Sequence[Any], value)
         seen += len(inner)
         left += inner[: _MAX_VALUES + 1]
     return seen > _MAX_VALUES

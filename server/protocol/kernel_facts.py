@@ -30,7 +30,7 @@ def kernel_row(problem: Problem, workload: Workload, gpu: GpuSpec) -> dict[str, 
     return {
         "kernel": model.kernel,
         "op_type": problem.op_type,
-        "floor_us": round(memory_floor_us(model, gpu), 3),
+        "memory_floor_us": round(memory_floor_us(model, gpu), 3),
     }
 
 
@@ -54,7 +54,7 @@ def kernel_facts(problem: Problem, workload: Workload) -> dict[str, Any]:
     model = workload_bytes(problem, workload)
     facts = {
         **_definition(problem, workload, model),
-        "floors_us": {gpu.name: round(memory_floor_us(model, gpu), 3) for gpu in _gpus()},
+        "memory_floors_us": {gpu.name: round(memory_floor_us(model, gpu), 3) for gpu in _gpus()},
         "how_to_write": HOW_TO_WRITE,
     }
     with_source = {**facts, "reference_source": Block(_reference_source(problem))}

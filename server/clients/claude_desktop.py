@@ -5,20 +5,12 @@ HTTP are not read from this file: they are added in the application as connector
 """
 
 from pathlib import Path
-from typing import Any
 
 from kopt.config.settings import ClientFolders
 
 from .client import Client, ClientEntry, LocalServer
 
 _BY_HAND = 'delete "{name}" below "mcpServers" in that file while Claude Desktop is closed'
-
-
-def _local(server: LocalServer) -> dict[str, Any]:
-    entry: dict[str, Any] = {"command": server.command, "args": list(server.arguments)}
-    if server.environment:
-        entry["env"] = dict(server.environment)
-    return entry
 
 
 def _user_files(folders: ClientFolders) -> tuple[Path, ...]:
@@ -31,7 +23,7 @@ CLAUDE_DESKTOP = Client(
     format="json",
     table="mcpServers",
     entry=ClientEntry(
-        local=_local, remote=None, local_fields=frozenset(), remote_fields=frozenset()
+        local=LocalServer.entry, remote=None, local_fields=frozenset(), remote_fields=frozenset()
     ),
     user_files=_user_files,
     project_files=(),

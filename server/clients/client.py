@@ -24,6 +24,15 @@ class LocalServer:
     environment: Mapping[str, str]
     """For clients that do not pass on the environment of a shell."""
 
+    def entry(self) -> dict[str, Any]:
+        """Return the entry that most clients read: command, args, and env if there is any."""
+        entry: dict[str, Any] = {"command": self.command, "args": list(self.arguments)}
+        return entry | ({"env": dict(self.environment)} if self.environment else {})
+
+    def typed_entry(self) -> dict[str, Any]:
+        """Return the same behind the kind of transport, where a client wants to be told."""
+        return {"type": "stdio", **self.entry()}
+
 
 @dataclass(frozen=True)
 class RemoteServer:

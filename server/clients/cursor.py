@@ -14,17 +14,6 @@ _ENABLE = "open Cursor's settings, MCP, and switch the server on"
 _BY_HAND = 'delete "{name}" below "mcpServers" in that file'
 
 
-def _local(server: LocalServer) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "type": "stdio",
-        "command": server.command,
-        "args": list(server.arguments),
-    }
-    if server.environment:
-        entry["env"] = dict(server.environment)
-    return entry
-
-
 def _remote(server: RemoteServer) -> dict[str, Any]:
     entry: dict[str, Any] = {"url": server.url}
     if server.token_variable:
@@ -42,7 +31,7 @@ CURSOR = Client(
     format="jsonc",
     table="mcpServers",
     entry=ClientEntry(
-        local=_local,
+        local=LocalServer.typed_entry,
         remote=_remote,
         local_fields=frozenset({"type", "command", "args", "env", "envFile"}),
         remote_fields=frozenset({"url", "headers", "auth"}),

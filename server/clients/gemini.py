@@ -12,13 +12,6 @@ from kopt.config.settings import ClientFolders
 from .client import Client, ClientEntry, LocalServer, RemoteServer
 
 
-def _local(server: LocalServer) -> dict[str, Any]:
-    entry: dict[str, Any] = {"command": server.command, "args": list(server.arguments)}
-    if server.environment:
-        entry["env"] = dict(server.environment)
-    return entry
-
-
 def _remote(server: RemoteServer) -> dict[str, Any]:
     entry: dict[str, Any] = {"url": server.url, "type": "http"}
     if server.token_variable:
@@ -36,7 +29,7 @@ GEMINI = Client(
     format="jsonc",
     table="mcpServers",
     entry=ClientEntry(
-        local=_local,
+        local=LocalServer.entry,
         remote=_remote,
         local_fields=frozenset({"command", "args", "env", "cwd"}),
         remote_fields=frozenset({"url", "httpUrl", "type", "headers", "oauth"}),

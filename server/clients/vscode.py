@@ -16,17 +16,6 @@ _START = "open the folder in VS Code and press Start above the server in .vscode
 _BY_HAND = 'delete "{name}" below "servers" in that file'
 
 
-def _local(server: LocalServer) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "type": "stdio",
-        "command": server.command,
-        "args": list(server.arguments),
-    }
-    if server.environment:
-        entry["env"] = dict(server.environment)
-    return entry
-
-
 def _remote(server: RemoteServer) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "http", "url": server.url}
     if server.token_variable:
@@ -44,7 +33,7 @@ VSCODE = Client(
     format="jsonc",
     table="servers",
     entry=ClientEntry(
-        local=_local,
+        local=LocalServer.typed_entry,
         remote=_remote,
         local_fields=frozenset({"command", "args", "env", "envFile", "cwd"}),
         remote_fields=frozenset({"url", "headers"}),

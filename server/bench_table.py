@@ -11,7 +11,7 @@ from typing import Literal
 
 import click
 
-from kopt.config.errors import SetupError
+from kopt.config.errors import KoptError, SetupError
 from kopt.kernels.bench_all_result import BenchAllResult
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Verdict
@@ -40,7 +40,8 @@ def show_table(session: Session, request: TableRequest) -> ExitCode:
     """Time all kernels and print the table.
 
     Raises:
-        SetupError: There is no GPU, or the file cannot be written; said before anything is timed.
+        SetupError: There is no GPU, or the file cannot be written: said before anything is timed,
+            or behind the rows so far.
         KeyboardInterrupt: Ctrl-C before the first row; later the rows so far are shown.
     """
     rows: list[BenchAllResult] = []
@@ -58,6 +59,10 @@ def show_table(session: Session, request: TableRequest) -> ExitCode:
         _show(session, rows[0])
         click.echo(f"kopt: interrupted after {_progress(rows[0])}", err=True)
         return ExitCode.INTERRUPTED
+    except KoptError:  # the disk is full, say: what was timed is not lost with it
+        if rows and not session.as_json:  # there one document tells of the error
+            _show(session, rows[0])
+        raise
     _show(session, table)
     return _exit_code(table)
 

@@ -174,6 +174,24 @@ def test_an_interrupted_table_shows_and_keeps_the_rows_that_it_has(
         assert "INCOMPLETE: 1 of 3 rows were not reached." in document
 
 
+def test_a_file_that_can_no_longer_be_written_costs_no_row(
+    kopt: Kopt, script: Script, tmp_path: Path
+) -> None:
+    page = tmp_path / "table.md"
+
+    def bench(request: BenchRequest) -> BenchResult:
+        if request.workload.name == "b128xh14336":
+            page.unlink()
+            page.mkdir()
+        return _slower(request)
+
+    script(bench)
+    ending = kopt("bench", "--all", "--kernel", "silu_and_mul", "--markdown", page)
+    assert ending.code == ExitCode.MACHINE
+    assert f"cannot write {page}" in ending.stderr
+    assert "silu_and_mul_b128xh14336" in ending.stdout
+
+
 def test_the_simulator_gives_no_table(kopt: Kopt) -> None:
     ending = kopt("bench", "--all", "--device", "sim")
     assert ending.code == ExitCode.MACHINE

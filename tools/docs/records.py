@@ -15,7 +15,10 @@ Kind = Literal[
     "device",
     "host",
     "struct",
+    "class",
     "decl",
+    "gap",
+    "intrinsic",
     "plan",
     "problem",
     "section",
@@ -44,9 +47,19 @@ class Chunk(Record):
     symbol: str | None = None
     """Name of the function, field or family; None for text."""
     kind: Kind
+    language: str | None = None
+    """`cuda`, `c++` or `python`; None for text."""
+    framework: str | None = None
+    """What device code is written in: `cuda`, `cutlass`, `cute_dsl` or `triton`; None for text."""
+    scope: tuple[str, ...] = ()
+    """Namespaces and classes around it, outermost first."""
+    signature: str = ""
+    """Of a function, or the first line of a type; empty for text."""
     start_line: int
     """1-based."""
     end_line: int
+    head: str = ""
+    """What a piece further down a long function is read under: its signature. No part of `body`."""
     comment: str = ""
     """What documents it: a leading comment, the headings above it, a description."""
     tags: tuple[str, ...] = ()
@@ -58,7 +71,7 @@ class Chunk(Record):
     derived: bool = False
     """True if the text was put together from the lines, e.g. a table row with its column names."""
     also_at: tuple[str, ...] = ()
-    """Other places with the same text, `path:line`."""
+    """Other places with the same text: `path:line`, in another source `source:path:line`."""
 
     @property
     def uid(self) -> str:
@@ -87,7 +100,7 @@ class SearchRequest(Record):
     k: int = 5
     """Hits at most."""
     source: str | None = None
-    """Only this source."""
+    """Only this source; several are separated by commas."""
     without: tuple[str, ...] = ()
     """Not these sources: `winners` for a search that must not see earlier results."""
     arch: str | None = None
@@ -96,6 +109,12 @@ class SearchRequest(Record):
     """Only this kind."""
     dtype: str | None = None
     """Only what says something about this type, e.g. bf16."""
+    symbol: str | None = None
+    """Only what defines exactly this name, in upper or lower case."""
+    page: int = 1
+    """1 for the best hits, 2 for those after them."""
+    backend: Literal["auto", "embedded"] = "auto"
+    """`auto` asks Pinecone too where there is a key; `embedded` asks nothing but this machine."""
     max_tokens: int = 2000
     """Budget of the whole answer, in estimated tokens."""
 
@@ -154,6 +173,8 @@ class SearchResult(Record):
     schema_: Literal["kopt.docs-search/1"] = Field(default="kopt.docs-search/1", alias="schema")
     status: Literal["passed"] = "passed"
     query: str
+    backend: Literal["embedded", "embedded+pinecone"] = "embedded"
+    """Whose lists the answer is made of."""
     degraded: str | None = None
     """What was left out of the search and why; None if nothing was."""
     elapsed_ms: float
@@ -165,7 +186,12 @@ class SearchResult(Record):
     """The next best ones, one line each."""
     left_out: int
     """Documents that matched and are neither in `hits` nor in `further`."""
+    page: int = 1
+    next_page: int | None = None
+    """Ask with it for the hits that follow; None if there are none."""
     unknown_words: tuple[UnknownWord, ...]
+    offer: str | None = None
+    """What to run once to have more to search; None where there is nothing to offer."""
     advice: str | None = None
     """What to try where nothing was found; None where there is nothing to say."""
     tokens: int

@@ -1,0 +1,1 @@
+"""Production code that is searched beside kopt's own: obtained, checked and read, never run."""

@@ -44,6 +44,7 @@ SERVER_VARIABLES = (
     "KOPT_NVCC",
     "KOPT_PROBLEMS",
     "KOPT_SANDBOX",
+    "KOPT_WITHOUT_SOURCES",
 )
 _FOLDER_WORDS = ("CACHE", "DUMP")
 
@@ -79,6 +80,9 @@ class Settings:
     """KOPT_JOBS: processes at once, default the number of usable cores."""
     sandbox: str = "auto"
     """KOPT_SANDBOX: auto, bubblewrap, landlock or plain; anything but auto must be available."""
+    without_sources: tuple[str, ...] = ()
+    """KOPT_WITHOUT_SOURCES: sources that no search and no reading of documents may see, as in a
+    study whose agents must not find earlier winners."""
     library_environment: tuple[tuple[str, str], ...] = ()
     """What CUDA, torch and FlashInfer look at, for the processes that use them: the variables of
     LIBRARY_VARIABLES and LIBRARY_PREFIXES that are set, but none that looks like a secret or names
@@ -171,6 +175,7 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
         gxx=environment.get("KOPT_CXX", "g++"),
         jobs=int(jobs_text) if jobs_text else len(os.sched_getaffinity(0)),
         sandbox=sandbox,
+        without_sources=_names(environment.get("KOPT_WITHOUT_SOURCES", "")),
         library_environment=_library_environment(environment),
     )
 
@@ -251,6 +256,11 @@ def _looks_secret(name: str, value: str) -> bool:
         or _PERSONAL_TOKEN.search(upper) is not None
         or _SECRET_VALUE.search(value) is not None
     )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return the parts of a list with commas, each once."""
+    return tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
 
 
 def _optional_path(text: str | None) -> Path | None:

@@ -46,3 +46,12 @@ def test_child_processes_get_no_secret_and_all_else() -> None:
     }
     kept = {"PATH", "CUDA_VISIBLE_DEVICES", "https_proxy", "MODULE_PATH", "PATTERN"}
     assert without_secrets(environment).keys() == kept
+
+
+def test_sources_to_hide_are_read_as_a_list_with_commas() -> None:
+    text = " winners, flash_attn ,,winners"
+    assert settings_from_environment({"KOPT_WITHOUT_SOURCES": text}).without_sources == (
+        "winners",
+        "flash_attn",
+    )
+    assert settings_from_environment({}).without_sources == ()

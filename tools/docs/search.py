@@ -17,6 +17,7 @@ from .answer import MOST_FURTHER, Wanted, quoted_hits
 from .chunk_sources import DTYPES, KNOWN_ARCHS
 from .code_tokens import arch_tag, exact_term, query_names, query_terms
 from .corpus import SOURCES
+from .hidden_sources import refuse_hidden, without_hidden
 from .index import Index, with_index
 from .lexicon import expansions
 from .ranking import Filters, Ranked, Sought, ranked
@@ -34,10 +35,11 @@ def search_documents(request: SearchRequest, settings: Settings) -> SearchResult
     """Return what the documents say about `request.query`, best first.
 
     Raises:
-        ToolError: The query has no word to search for or is too long, or a filter or a number is
-            not among what is allowed; the message lists that.
+        ToolError: The query has no word to search for or is too long, a filter or a number is not
+            among what is allowed, which the message lists, or the source is hidden.
     """
     started = time.perf_counter()
+    request = without_hidden(request, settings)
     query = _query(request)
     filters = _filters(request)
 
@@ -53,13 +55,15 @@ def read_document(uid: str, settings: Settings) -> DocumentText:
     """Return the whole document of a hit.
 
     Raises:
-        ToolError: No document has this uid; the message has near ones.
+        ToolError: No document has this uid, the message has near ones; or its source is hidden.
     """
+    refuse_hidden(uid.partition(":")[0], settings)
 
     def answer(index: Index) -> DocumentText:
         row = index.connection.execute("select record from chunk where uid = ?", (uid,)).fetchone()
         if row is None:
-            known = [row[0] for row in index.connection.execute("select uid from chunk")]
+            rows = index.connection.execute("select uid, source from chunk")
+            known = [name for name, source in rows if source not in settings.without_sources]
             near = get_close_matches(uid[:200], known, n=_NEAREST)
             hint = f"did you mean {', '.join(near)}?" if near else "uids are those of search hits"
             raise ToolError(f"no document has the uid {uid[:200]!r}; {hint}")
@@ -125,7 +129,7 @@ def _answer(index: Index, request: SearchRequest, query: str, filters: Filters) 
     words |= {text: frozenset([phrase]) for phrase, text in phrases.items() if " " not in phrase}
     wanted = Wanted(request.k, request.max_tokens, words)
     quoted = quoted_hits(_chunks(index.connection, found.best), found.matches, wanted)
-    unfiltered = Filters(tuple(SOURCES))
+    unfiltered = Filters(tuple(source for source in SOURCES if source not in request.without))
     advice = None
     if not found.matches and filters != unfiltered:
         others = ranked(index.connection, sought, unfiltered, 0).matches

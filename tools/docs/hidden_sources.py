@@ -1,0 +1,35 @@
+"""Sources that this process may not see: KOPT_WITHOUT_SOURCES, for studies free of earlier results.
+
+Applied where documents are searched and read, so that no face can go around it.
+"""
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import Settings
+
+from .records import SearchRequest
+
+VARIABLE = "KOPT_WITHOUT_SOURCES"
+
+
+def without_hidden(request: SearchRequest, settings: Settings) -> SearchRequest:
+    """Return `request` with the hidden sources added to those that it leaves out.
+
+    Raises:
+        ToolError: It asks for a hidden source by name.
+    """
+    if not settings.without_sources:
+        return request
+    for source in (request.source or "").split(","):
+        refuse_hidden(source.strip(), settings)
+    left_out = dict.fromkeys((*request.without, *settings.without_sources))
+    return request.model_copy(update={"without": tuple(left_out)})
+
+
+def refuse_hidden(source: str, settings: Settings) -> None:
+    """Refuse `source` if it is hidden.
+
+    Raises:
+        ToolError: It is; the message names the variable.
+    """
+    if source in settings.without_sources:
+        raise ToolError(f"source {source!r} is hidden from this process by {VARIABLE}")

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
+from .retrieval_log import read_retrievals
 from .run_reader import RunReader
 
 _TABLES = ("candidate", "lineage", "evaluation", "measurement", "evaluation_artifact", "blob")
 
 
-def export_lines(reader: RunReader) -> Iterator[str]:
-    """Yield one JSON object per line: the run, its sources, its tables row by row, its events.
+def export_lines(reader: RunReader, folder: Path) -> Iterator[str]:
+    """Yield one JSON object per line: the run, its sources, tables, events and retrievals.
 
     `type` says which; the first line has the `schema` of the export.
     """
@@ -25,3 +27,5 @@ def export_lines(reader: RunReader) -> Iterator[str]:
             yield json.dumps({"type": table, **row})
     for event in reader.events():
         yield json.dumps({"type": "event", **event.model_dump(mode="json")})
+    for retrieval in read_retrievals(folder):
+        yield json.dumps({"type": "retrieval", **retrieval.model_dump(mode="json", by_alias=True)})

@@ -23,6 +23,7 @@ from .beam import rank
 from .candidate_report import CandidateReport, number, provenance_of, report_candidate
 from .evaluator import Evaluation
 from .proposer import Member
+from .retrieval_log import Retrieval, read_retrievals
 from .run_folders import find_run, run_folders
 from .run_lock import is_run_locked
 from .run_reader import RunReader
@@ -106,6 +107,8 @@ class RunReport(RunFacts):
     """`seq` of all that passed, best first, the same program once."""
     population: tuple[CandidateReport, ...]
     """Every candidate, by `seq`."""
+    retrievals: tuple[Retrieval, ...]
+    """What was searched and read in documents for it, oldest first."""
 
 
 @contextmanager
@@ -164,6 +167,7 @@ def report_run(reader: RunReader, folder: Path) -> RunReport:
         budget=str(state.settings.budget),
         ranking=tuple(member.seq for member in rank(members)),
         population=tuple(report_candidate(member, members, state) for member in members),
+        retrievals=read_retrievals(folder),
     )
 
 

@@ -140,15 +140,15 @@ def export(session: Session, options: WriteOptions) -> int:
 
     With --json the lines are the `records` of one document.
     """
-    with view_run(options.run, session.settings) as (reader, _):
+    with view_run(options.run, session.settings) as (reader, folder):
         if session.as_json:
-            records = [json.loads(line) for line in export_lines(reader)]
+            records = [json.loads(line) for line in export_lines(reader, folder)]
             print_document({"schema": "kopt.run-export/1", "status": "passed", "records": records})
         elif options.to is not None:
-            _write(options.to, (f"{line}\n" for line in export_lines(reader)))
+            _write(options.to, (f"{line}\n" for line in export_lines(reader, folder)))
             click.echo(options.to, err=True)
         else:
-            for line in export_lines(reader):
+            for line in export_lines(reader, folder):
                 click.echo(line)
     return ExitCode.PASSED
 

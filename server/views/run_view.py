@@ -58,6 +58,8 @@ def _parts(report: RunReport) -> Iterator[RenderableType]:
     yield from _failures(report)
     if report.ranking:
         yield _provenance_note(report)
+    if report.retrievals:
+        yield _retrievals(report)
     yield _ending(report)
 
 
@@ -141,6 +143,16 @@ def _provenance_note(report: RunReport) -> Text:
     gpu = gpu_for_arch(report.arch).name
     note = f"Times are estimated on {report.device} for {gpu}, not measured: docs/estimate.md."
     return Text(note, style="yellow")
+
+
+def _retrievals(report: RunReport) -> Text:
+    texts = {hit.uid for retrieval in report.retrievals for hit in retrieval.hits}
+    times = f"{len(report.retrievals)} time{'' if len(report.retrievals) == 1 else 's'}"
+    return Text(
+        f"Documents were asked {times}; {len(texts)} of them were shown"
+        f" (kopt runs show {report.run} --json lists them).",
+        style="dim",
+    )
 
 
 def _ending(report: RunReport) -> Text:

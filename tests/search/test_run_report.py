@@ -109,7 +109,7 @@ def test_run_that_is_not_unmistakable_is_refused_with_what_there_is(
 def test_export_has_every_source_row_and_event(tmp_path: Path) -> None:
     with new_store(tmp_path) as store:
         run_search(search(store))
-        lines = [json.loads(line) for line in export_lines(store.reader)]
+        lines = [json.loads(line) for line in export_lines(store.reader, store.folder)]
         events = len(store.reader.events())
     kinds = [line["type"] for line in lines]
     assert kinds[0] == "run" and lines[0]["schema"] == "kopt.run-export/1"

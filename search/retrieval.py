@@ -1,0 +1,98 @@
+"""Searching and reading documents for a run: as `tools/docs` does it, and logged with the run."""
+
+import hashlib
+import time
+from dataclasses import dataclass
+
+from kopt.config.settings import Settings
+from kopt.tools.docs.hidden_sources import without_hidden
+from kopt.tools.docs.records import DocumentText, SearchRequest, SearchResult
+from kopt.tools.docs.search import read_document, search_documents
+
+from .retrieval_log import Retrieval, RetrievedText, append_retrieval
+from .run_folders import find_run
+
+
+@dataclass(frozen=True)
+class Asker:
+    """For which run documents are asked for, and by whom."""
+
+    run: str
+    """Id of the run, or an unmistakable part of one."""
+    name: str
+    """What the log calls it, e.g. `kopt docs search`."""
+
+
+def search_for_run(request: SearchRequest, asker: Asker, settings: Settings) -> SearchResult:
+    """Return what `search_documents` does, once it is logged with the run.
+
+    Raises:
+        ToolError: There is no such run, or `request` asks for what cannot be had.
+        SetupError: The log cannot be written.
+    """
+    folder = find_run(asker.run, settings)
+    result = search_documents(request, settings)
+    asked = request.model_dump(exclude_defaults=True, exclude={"query", "without"})
+    hidden = without_hidden(request, settings).without
+    hits = tuple(
+        RetrievedText(
+            uid=hit.uid,
+            score=hit.score,
+            sha256=_digest(hit.text),
+            left_out_lines=hit.left_out_lines,
+        )
+        for hit in result.hits
+    )
+    retrieval = Retrieval(
+        time_us=_now_us(),
+        asked_by=asker.name,
+        query=result.query,
+        filters={name: _plain(value) for name, value in asked.items()},
+        without=hidden,
+        backend=result.backend,
+        degraded=result.degraded,
+        hits=hits,
+        further=tuple(further.uid for further in result.further),
+    )
+    append_retrieval(folder, retrieval)
+    return result
+
+
+def read_for_run(uid: str, asker: Asker, settings: Settings) -> DocumentText:
+    """Return what `read_document` does, once it is logged with the run.
+
+    Raises:
+        ToolError: There is no such run or no such document, or its source is hidden.
+        SetupError: The log cannot be written.
+    """
+    folder = find_run(asker.run, settings)
+    document = read_document(uid, settings)
+    text = RetrievedText(
+        uid=document.uid, score=None, sha256=_digest(document.document.body), left_out_lines=0
+    )
+    retrieval = Retrieval(
+        time_us=_now_us(),
+        asked_by=asker.name,
+        query=None,
+        filters={},
+        without=settings.without_sources,
+        backend="embedded",
+        degraded=None,
+        hits=(text,),
+        further=(),
+    )
+    append_retrieval(folder, retrieval)
+    return document
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", errors="replace")).hexdigest()
+
+
+def _plain(value: str | int) -> str | int:
+    """Return `value` without what UTF-8 has no bytes for, which a terminal can hand over."""
+    return value.encode("utf-8", errors="replace").decode() if isinstance(value, str) else value

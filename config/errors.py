@@ -4,6 +4,7 @@ KoptError
 ├── ToolError    the caller gave something wrong: an unknown id, a bad argument
 ├── SetupError   this machine lacks something: a compiler, a device, a writable folder
 └── InfraError   the machine failed under a request: a worker died; unknown whether it ran
+    └── BackendUnavailable   a service did not answer; what asked it can do without or try again
 
 A candidate's failure is never an exception: it is a `Status` in a record. Anything else that is
 raised is a bug and keeps its own type.
@@ -24,3 +25,7 @@ class SetupError(KoptError):
 
 class InfraError(KoptError):
     """The machine failed, not the candidate; the work may be tried again."""
+
+
+class BackendUnavailable(InfraError):
+    """A service did not do what it was asked; the message says why and what to do, in one line."""

@@ -6,14 +6,16 @@ resolves `Settings` once and passes it down.
 
 import os
 import platform
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from .errors import SetupError, ToolError
+from .secret_marks import looks_secret
 
 DEFAULT_ARCH = "sm_100a"
+DEFAULT_PINECONE_INDEX = "cuda-kernels-v2"
 LIBRARY_VARIABLES = (
     "CC",
     "CPATH",
@@ -32,7 +34,6 @@ LIBRARY_VARIABLES = (
     "TORCH_CUDA_ARCH_LIST",
 )
 LIBRARY_PREFIXES = ("CUDA_", "CUTE_DSL_", "FLASHINFER_")
-_SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "AUTH", "COOKIE")
 SERVER_VARIABLES = (
     "CUDA_HOME",
     "CUDA_PATH",
@@ -45,19 +46,10 @@ SERVER_VARIABLES = (
     "KOPT_PROBLEMS",
     "KOPT_SANDBOX",
     "KOPT_WITHOUT_SOURCES",
+    "PINECONE_INDEX_HOST",
+    "PINECONE_INDEX_NAME",
 )
 _FOLDER_WORDS = ("CACHE", "DUMP")
-
-_PERSONAL_TOKEN = re.compile(r"(?<![A-Z])PATS?(?![A-Z])")
-"""In an upper-case name: PAT as a word of its own, which PATH and PATTERN are not."""
-_SECRET_VALUE = re.compile(
-    r"://[^/\s:@]*:[^/\s@]+@"  # a password in an address
-    r"|\b(gh[opusr]_|github_pat_|glpat-|hf_|npm_|pypi-|sk-|xox[abeprs]-|nvapi-|AIza)[\w-]{16,}"
-    r"|\b(AKIA|ASIA)[0-9A-Z]{16}\b"
-    r"|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"  # a JSON web token
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
-)
-"""What well-known issuers give out, by the beginnings that they document."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +79,17 @@ class Settings:
     """What CUDA, torch and FlashInfer look at, for the processes that use them: the variables of
     LIBRARY_VARIABLES and LIBRARY_PREFIXES that are set, but none that looks like a secret or names
     a folder to write."""
+    pinecone_api_key: str | None = field(default=None, repr=False)
+    """PINECONE_API_KEY: asks Pinecone beside the index of this machine; None asks nobody. Shown
+    nowhere, and no other process is given it: see `without_keys`."""
+    pinecone_index_name: str = DEFAULT_PINECONE_INDEX
+    """PINECONE_INDEX_NAME: the Pinecone index to ask."""
+    pinecone_index_host: str | None = None
+    """PINECONE_INDEX_HOST: where that index answers, so that its address need not be asked for."""
+
+    def without_keys(self) -> Self:
+        """Return these settings for another process: nothing that gives access to a service."""
+        return replace(self, pinecone_api_key=None)
 
     @property
     def cubin_cache(self) -> Path:
@@ -177,6 +180,10 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
         sandbox=sandbox,
         without_sources=_names(environment.get("KOPT_WITHOUT_SOURCES", "")),
         library_environment=_library_environment(environment),
+        pinecone_api_key=_printable("PINECONE_API_KEY", environment),
+        pinecone_index_name=_printable("PINECONE_INDEX_NAME", environment)
+        or DEFAULT_PINECONE_INDEX,
+        pinecone_index_host=_printable("PINECONE_INDEX_HOST", environment),
     )
 
 
@@ -191,7 +198,7 @@ def without_secrets(environment: Mapping[str, str] = os.environ) -> dict[str, st
     Judged by the name; a value that looks like a token, or carries a password in an address, is
     left out too.
     """
-    return {name: value for name, value in environment.items() if not _looks_secret(name, value)}
+    return {name: value for name, value in environment.items() if not looks_secret(name, value)}
 
 
 def server_variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -245,22 +252,27 @@ def _library_environment(environment: Mapping[str, str]) -> tuple[tuple[str, str
         for name, value in sorted(environment.items())
         if (name in LIBRARY_VARIABLES or name.startswith(LIBRARY_PREFIXES))
         and not any(word in name for word in _FOLDER_WORDS)
-        and not _looks_secret(name, value)
-    )
-
-
-def _looks_secret(name: str, value: str) -> bool:
-    upper = name.upper()
-    return (
-        any(word in upper for word in _SECRET_WORDS)
-        or _PERSONAL_TOKEN.search(upper) is not None
-        or _SECRET_VALUE.search(value) is not None
+        and not looks_secret(name, value)
     )
 
 
 def _names(text: str) -> tuple[str, ...]:
     """Return the parts of a list with commas, each once."""
     return tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
+
+
+def _printable(name: str, environment: Mapping[str, str]) -> str | None:
+    """Return a variable that becomes part of a request, without blanks around it.
+
+    Raises:
+        ToolError: It has what no header or address can carry; the value is not shown.
+    """
+    text = environment.get(name, "").strip()
+    if not (text.isascii() and text.isprintable()) or " " in text:
+        raise ToolError(
+            f"{name} has characters that do not belong there: blanks, controls, accents"
+        )
+    return text or None
 
 
 def _optional_path(text: str | None) -> Path | None:

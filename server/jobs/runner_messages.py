@@ -6,7 +6,7 @@ with any number of `ProgressEvent`s and one `OverEvent`. The guard says the last
 
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import AfterValidator, Field, TypeAdapter
 
 from kopt.config.settings import Settings
 from kopt.kernels.record import Record
@@ -17,7 +17,7 @@ from .records import JobError, Progress
 class RunnerStart(Record):
     """The first line to a runner."""
 
-    settings: Settings
+    settings: Annotated[Settings, AfterValidator(Settings.without_keys)]
 
 
 class JobCommand(Record):

@@ -1,6 +1,16 @@
 """What the environment decides, and what of it may be handed on."""
 
-from kopt.config.settings import settings_from_environment, without_secrets
+import pytest
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import (
+    SERVER_VARIABLES,
+    server_variables,
+    settings_from_environment,
+    without_secrets,
+)
+
+KEY = "pcsk_made_up_0123456789abcdef"
 
 
 def test_library_variables_are_handed_on_and_nothing_else() -> None:
@@ -39,6 +49,8 @@ def test_child_processes_get_no_secret_and_all_else() -> None:
         "GH_LOGIN": "ghp_" + "a" * 36,
         "HEADER": "Bearer github_pat_" + "b" * 40,
         "HUB": "hf_" + "c" * 34,
+        "VECTORS": KEY,
+        "PINECONE_ADDITIONAL_HEADERS": '{"Proxy": "made-up"}',
         "AWS_ID": "AKIA" + "D" * 16,
         "SESSION": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0000.signature",
         "MODULE_PATH": "/usr/share/task-sk-1",
@@ -55,3 +67,28 @@ def test_sources_to_hide_are_read_as_a_list_with_commas() -> None:
         "flash_attn",
     )
     assert settings_from_environment({}).without_sources == ()
+
+
+def test_the_key_of_pinecone_is_shown_nowhere_and_stays_in_this_process() -> None:
+    environment = {"PINECONE_API_KEY": f"{KEY}\n", "PINECONE_INDEX_NAME": "mine"}
+    settings = settings_from_environment(environment)
+    assert settings.pinecone_api_key == KEY
+    assert KEY not in repr(settings)
+    assert settings.without_keys().pinecone_api_key is None
+    assert settings.without_keys().pinecone_index_name == "mine"
+    assert KEY not in repr(settings.library_environment)
+    assert server_variables(environment) == {"PINECONE_INDEX_NAME": "mine"}
+    assert "PINECONE_API_KEY" not in SERVER_VARIABLES
+
+
+def test_without_variables_of_pinecone_nobody_is_asked() -> None:
+    settings = settings_from_environment({"PINECONE_API_KEY": " ", "PINECONE_INDEX_HOST": ""})
+    assert settings.pinecone_api_key is None
+    assert (settings.pinecone_index_name, settings.pinecone_index_host) == ("cuda-kernels-v2", None)
+
+
+@pytest.mark.parametrize("value", ["made up", "made\nup", "schl\u00fcssel"])
+def test_a_key_that_no_request_can_carry_is_refused_unseen(value: str) -> None:
+    with pytest.raises(ToolError, match="PINECONE_API_KEY") as caught:
+        settings_from_environment({"PINECONE_API_KEY": value})
+    assert value not in str(caught.value)

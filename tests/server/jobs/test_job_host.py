@@ -14,6 +14,7 @@ from kopt.server.jobs import lane
 from kopt.server.jobs.job_host import JobHost
 from kopt.server.jobs.process_tree import ProcessKey, descendants, living
 from kopt.server.jobs.records import Progress
+from kopt.server.jobs.runner_messages import RunnerStart
 from kopt.server.work.requests import CheckWork, Work
 from support.job_works import (
     BOMB,
@@ -232,6 +233,13 @@ async def test_runners_get_no_secrets(host: JobHost, monkeypatch: pytest.MonkeyP
         names = {entry.partition(b"=")[0] for entry in entries}
         assert names.isdisjoint({b"ANTHROPIC_API_KEY", b"GITHUB_TOKEN", b"PIP_INDEX_URL"})
         assert {b"PATH", b"CUDA_VISIBLE_DEVICES"} <= names
+
+
+def test_what_a_runner_is_sent_has_no_key_of_a_service(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, pinecone_api_key="made-up-key")
+    sent = RunnerStart(settings=settings).model_dump_json()
+    assert "made-up-key" not in sent
+    assert RunnerStart.model_validate_json(sent).settings == Settings(home=tmp_path)
 
 
 async def _sandboxed(host: JobHost, job_id: str, words: str) -> frozenset[ProcessKey]:

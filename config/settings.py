@@ -15,6 +15,8 @@ from .errors import SetupError, ToolError
 from .secret_marks import looks_secret
 
 DEFAULT_ARCH = "sm_100a"
+DEFAULT_PACKAGE_INDEX = "https://pypi.org/simple"
+_PACKAGE_INDEX_VARIABLES = ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL")
 DEFAULT_PINECONE_INDEX = "cuda-kernels-v2"
 LIBRARY_VARIABLES = (
     "CC",
@@ -75,6 +77,9 @@ class Settings:
     without_sources: tuple[str, ...] = ()
     """KOPT_WITHOUT_SOURCES: sources that no search and no reading of documents may see, as in a
     study whose agents must not find earlier winners."""
+    package_index: str = field(default=DEFAULT_PACKAGE_INDEX, repr=False)
+    """PIP_INDEX_URL, UV_DEFAULT_INDEX or UV_INDEX_URL: the index that pinned packages come from. It
+    may hold a password."""
     library_environment: tuple[tuple[str, str], ...] = ()
     """What CUDA, torch and FlashInfer look at, for the processes that use them: the variables of
     LIBRARY_VARIABLES and LIBRARY_PREFIXES that are set, but none that looks like a secret or names
@@ -179,6 +184,7 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
         jobs=int(jobs_text) if jobs_text else len(os.sched_getaffinity(0)),
         sandbox=sandbox,
         without_sources=_names(environment.get("KOPT_WITHOUT_SOURCES", "")),
+        package_index=_package_index(environment),
         library_environment=_library_environment(environment),
         pinecone_api_key=_printable("PINECONE_API_KEY", environment),
         pinecone_index_name=_printable("PINECONE_INDEX_NAME", environment)
@@ -244,6 +250,11 @@ def ensure_folder(path: Path) -> Path:
     if not os.access(path, os.W_OK | os.X_OK):
         raise SetupError(f"cannot write to {path}; set KOPT_HOME to a folder you can write")
     return path
+
+
+def _package_index(environment: Mapping[str, str]) -> str:
+    set_ones = (environment.get(name) for name in _PACKAGE_INDEX_VARIABLES)
+    return next((index for index in set_ones if index), DEFAULT_PACKAGE_INDEX)
 
 
 def _library_environment(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

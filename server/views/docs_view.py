@@ -10,7 +10,11 @@ from rich.text import Text
 from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.records import DocumentText, Hit, SearchResult, SourcesResult
 
+from .docs_words import origin_words, place_words
+
 BAR = "│ "
+MOST_PLACES = 3
+"""Of a text that stands in several files."""
 
 
 def search_view(result: SearchResult) -> RenderableType:
@@ -21,11 +25,12 @@ def search_view(result: SearchResult) -> RenderableType:
 def document_view(document: DocumentText) -> RenderableType:
     """Return one document in full."""
     chunk = document.document
-    facts = _facts(chunk.license, chunk.arch)
     return Group(
         Text(shown(chunk.title), style="bold"),
-        Text(f"{shown(document.location)}  {', '.join(facts)}", style="dim"),
-        Quotation(shown(chunk.body)),
+        Text(shown(place_words(chunk)), style="dim"),
+        Text(origin_words(chunk), style="dim"),
+        *_places("also at", chunk.also_at),
+        Quotation(shown(f"{chunk.head}\n...\n{chunk.body}" if chunk.head else chunk.body)),
     )
 
 
@@ -60,31 +65,35 @@ def _parts(result: SearchResult) -> Iterator[RenderableType]:
         yield Text("See also", style="bold")
         for further in result.further:
             yield Text(f"  {further.location}  {further.title}")
-    if result.left_out:
+    if result.next_page is not None:
+        yield Text(f"{result.left_out} more match: --page {result.next_page}", style="dim")
+    elif result.left_out:
         yield Text(f"{result.left_out} more match; --k and --max-tokens show more", style="dim")
     for unknown in result.unknown_words:
         near = f"; near: {', '.join(unknown.nearest)}" if unknown.nearest else ""
         yield Text(f"no document has {shown(unknown.word)!r}{shown(near)}", style="yellow")
-    for note in (result.advice, result.degraded):
+    for note in (result.advice, result.degraded, result.offer):
         if note:
             yield Text(shown(note), style="yellow")
 
 
 def _hit(number: int, hit: Hit) -> Iterator[RenderableType]:
     yield Text(f"{number}. {hit.title}", style="bold")
-    facts = _facts(hit.license, hit.arch)
-    if hit.matched:
-        facts.append(f"has {shown(', '.join(hit.matched))}")
-    yield Text(f"   {hit.location}  {', '.join(facts)}", style="dim")
+    yield Text(f"   {place_words(hit)}", style="dim")
+    matched = f"  has {shown(', '.join(hit.matched))}" if hit.matched else ""
+    yield Text(f"   {origin_words(hit)}{matched}", style="dim")
+    yield from _places("   also at", hit.also_at)
     yield Quotation(hit.text)
     if hit.left_out_lines:
         yield Text(f"   {hit.left_out_lines} more lines: kopt docs show {hit.uid!r}", style="dim")
     yield Text("")
 
 
-def _facts(license_name: str | None, arch: Sequence[str]) -> list[str]:
-    since = [f"{arch[0]} on" if len(arch) > 1 else f"{arch[0]} only"] if arch else []
-    return [license_name or "no licence known", *since]
+def _places(words: str, places: Sequence[str]) -> Iterator[RenderableType]:
+    if places:
+        named = ", ".join(places[:MOST_PLACES])
+        rest = f" and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else ""
+        yield Text(shown(f"{words} {named}{rest}"), style="dim")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from support.command_line import Kopt
 def test_a_search_shows_where_each_hit_stands_and_quotes_it(kopt: Kopt) -> None:
     ending = kopt("docs", "search", "cp_async_wait_group", "--k", "1")
     assert ending.code == ExitCode.PASSED
-    assert "kernels/common/cp_async.cuh:" in ending.stdout
+    assert "headers:kernels/common/cp_async.cuh:cp_async_wait_group L" in ending.stdout
     assert "│   asm volatile" in ending.stdout
     assert "Apache-2.0" in ending.stdout
 

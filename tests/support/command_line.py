@@ -20,6 +20,12 @@ class Ending:
         document: dict[str, Any] = json.loads(self.stdout)
         return document
 
+    @property
+    def documents(self) -> list[dict[str, Any]]:
+        """The objects of the one list on stdout; fails if there is anything else."""
+        documents: list[dict[str, Any]] = json.loads(self.stdout)
+        return documents
+
 
 Kopt = Callable[..., Ending]
 """Runs `kopt WORDS`; the fixture `kopt` of tests/server/conftest.py."""

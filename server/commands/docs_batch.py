@@ -1,0 +1,94 @@
+"""`kopt docs search --batch FILE`: many queries in one call, each answered in its place."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from kopt.config.errors import ToolError
+from kopt.server.console import print_views
+from kopt.server.exits import ExitCode, failure_of
+from kopt.server.session import Session
+from kopt.server.views.docs_view import search_view
+from kopt.tools.docs.excerpts import shown
+from kopt.tools.docs.records import SearchResult
+
+MAX_BYTES = 16 << 20
+"""Of a file of queries: a thousand of the longest that are answered."""
+
+Answer = SearchResult | ToolError
+
+
+def search_batch(session: Session, file: str, ask: Callable[[str], SearchResult]) -> int:
+    """Answer each query of `file`, print the answers in order, and return the exit code.
+
+    Raises:
+        ToolError: `file` cannot be read or holds no query, or every query is refused for one and
+            the same reason, which then lies in the call.
+    """
+    queries = read_queries(file)
+    answers = [_answered(query, ask) for query in queries]
+    refused = [answer for answer in answers if isinstance(answer, ToolError)]
+    if len(refused) == len(answers) and len({str(error) for error in refused}) == 1:
+        raise refused[0]
+    if session.as_json:
+        pairs = zip(queries, answers, strict=True)
+        click.echo(json.dumps([_document(query, answer) for query, answer in pairs]))
+    else:
+        for query, answer in zip(queries, answers, strict=True):
+            _show(query, answer)
+    return ExitCode.FELL_SHORT if refused else ExitCode.PASSED
+
+
+def read_queries(file: str) -> list[str]:
+    """Return the lines of `file` that are not blank; `-` is stdin.
+
+    Raises:
+        ToolError: It cannot be read, is too large, is no text in UTF-8, or has no query.
+    """
+    try:
+        if file == "-":
+            data = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with Path(file).open("rb") as opened:
+                data = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ToolError(f"cannot read {file}: {error.strerror}") from error
+    name = "stdin" if file == "-" else file
+    if len(data) > MAX_BYTES:
+        raise ToolError(f"{name} has more than {MAX_BYTES:,} bytes: split it")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ToolError(f"{name} is no text in UTF-8: byte {error.start} is none") from error
+    if "\0" in text:
+        raise ToolError(f"{name} is a binary file; one query a line is expected")
+    queries = [query for line in text.split("\n") if (query := line.strip())]
+    if not queries:
+        raise ToolError(f"{name} has no query: write one a line")
+    return queries
+
+
+def _answered(query: str, ask: Callable[[str], SearchResult]) -> Answer:
+    try:
+        return ask(query)
+    except ToolError as error:
+        return error
+
+
+def _document(query: str, answer: Answer) -> dict[str, object]:
+    """Return an answer; for a refused query the error with the keys that readers of hits expect."""
+    if isinstance(answer, ToolError):
+        return {**failure_of(answer).document(), "query": query, "hits": []}
+    return answer.model_dump(mode="json", by_alias=True)
+
+
+def _show(query: str, answer: Answer) -> None:
+    heading = Text(f"=== {shown(query)[:200]}", style="bold")
+    if isinstance(answer, ToolError):
+        print_views(heading, Text(str(answer), style="yellow"), "")
+    else:
+        print_views(heading, search_view(answer), "")

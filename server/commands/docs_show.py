@@ -1,0 +1,42 @@
+"""`kopt docs show UID`: one document in full."""
+
+from dataclasses import dataclass
+
+import click
+
+from kopt.search.retrieval import Asker, read_for_run
+from kopt.server.console import print_record, print_views
+from kopt.server.exits import ExitCode
+from kopt.server.session import Session, command_body
+from kopt.server.views.docs_view import document_view
+from kopt.tools.docs.search import read_document
+
+EPILOG = """\b
+Example:
+  kopt docs show "headers:kernels/common/cp_async.cuh#9\""""
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """Which document, and for which run."""
+
+    uid: str
+    run: str | None
+
+
+@click.command("show", epilog=EPILOG)
+@click.argument("uid", metavar="UID")
+@click.option("--run", metavar="RUN", help="Log it with this run (kopt runs).")
+@command_body(ShowOptions)
+def command(session: Session, options: ShowOptions) -> int:
+    """Show one document in full; UID is that of a search hit."""
+    if options.run is None:
+        document = read_document(options.uid, session.settings)
+    else:
+        asker = Asker(options.run, "kopt docs show")
+        document = read_for_run(options.uid, asker, session.settings)
+    if session.as_json:
+        print_record(document)
+    else:
+        print_views(document_view(document))
+    return ExitCode.PASSED

@@ -1,6 +1,17 @@
-"""The libraries that kopt knows by name: what is in them, under which licence, with which weight."""
+"""The libraries that kopt knows by name, and the versions of them that it obtains (pins.yaml).
+
+Keys, licences and weights stand here: a filter must know them before anything was obtained.
+"""
 
 from dataclasses import replace
+from functools import lru_cache
+from importlib.resources import files
+from typing import Self
+
+import yaml
+from pydantic import model_validator
+
+from kopt.kernels.record import Record
 
 from .source_file import LibrarySource
 
@@ -68,3 +79,93 @@ KNOWN_LIBRARIES = {library.key: library for library in _LIBRARIES}
 def known_source(key: str, version: str | None) -> LibrarySource:
     """Return the library `key` of KNOWN_LIBRARIES in the version that was obtained."""
     return replace(KNOWN_LIBRARIES[key], version=version)
+
+
+class MemberRule(Record):
+    """Which members of an archive belong to the source, and what their paths are inside it."""
+
+    under: str
+    """Beginning of the member's name; "" for all."""
+    strip: str = ""
+    """Cut off the name's beginning."""
+    suffix: str = ""
+    """End of the member's name."""
+    but_not: str | None = None
+    """Beginning of names that the rule does not take."""
+
+    def path_of(self, name: str) -> str | None:
+        """Return the path inside the source; None if the rule does not take `name`."""
+        if not (name.startswith(self.under) and name.endswith(self.suffix)):
+            return None
+        if self.but_not is not None and name.startswith(self.but_not):
+            return None
+        return name.removeprefix(self.strip)
+
+
+Rules = tuple[MemberRule, ...]
+
+
+def path_by(rules: Rules, name: str) -> str | None:
+    """Return the path inside the source by the first rule that takes `name`; None by none."""
+    paths = (rule.path_of(name) for rule in rules)
+    return next((path for path in paths if path is not None), None)
+
+
+class PackagePin(Record):
+    """One file of the package index, by its hash."""
+
+    project: str
+    """Name in the package index."""
+    version: str
+    filename: str
+    sha256: str | None = None
+    """Of the whole file; None where only its members are fetched."""
+    members_sha256: str | None = None
+    """Of the selected members, as `members_digest` takes it, where `sha256` is None."""
+    size_bytes: int
+    is_default: bool
+    """Obtained unless other sources are asked for."""
+    prefer_installed: bool = False
+    """Any installed version serves as well: its paths do not move between versions."""
+    members: Rules
+
+    @model_validator(mode="after")
+    def _has_one_hash(self) -> Self:
+        if (self.sha256 is None) == (self.members_sha256 is None):
+            raise ValueError("a pin has either sha256 or members_sha256")
+        return self
+
+
+class InstalledPackage(Record):
+    """A package whose sources may be installed here."""
+
+    project: str
+    members: Rules
+
+
+class Repository(Record):
+    """A git repository of a source."""
+
+    url: str
+    members: Rules
+
+
+class Pins(Record):
+    """The content of pins.yaml, by source."""
+
+    packages: dict[str, PackagePin]
+    installed: dict[str, InstalledPackage]
+    """Beside the packages: those whose files are not worth a download."""
+    repositories: dict[str, tuple[Repository, ...]]
+
+
+@lru_cache
+def pins() -> Pins:
+    """Return what is pinned."""
+    text = files("kopt.tools.docs.library").joinpath("pins.yaml").read_text("utf-8")
+    return Pins.model_validate(yaml.safe_load(text))
+
+
+def default_keys() -> tuple[str, ...]:
+    """Return the sources that are obtained where none is named."""
+    return tuple(key for key, pin in pins().packages.items() if pin.is_default)

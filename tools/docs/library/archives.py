@@ -1,0 +1,110 @@
+"""Members of wheels and sdists, read one by one: nothing is unpacked and nothing in them is run.
+
+Archives are not trusted beyond their hash: names that lead out of them are refused, sizes are
+capped while reading, whatever the archive states.
+"""
+
+import hashlib
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from .file_filter import MAX_FILE_BYTES, is_wanted_path
+from .pins import Rules, path_by
+from .unavailable import SourceUnavailable
+
+MAX_MEMBERS = 100_000
+MAX_UNPACKED_BYTES = 2_000_000_000
+"""Of an sdist, which is decompressed up to its last member; vLLM's has 0.2 GB."""
+
+Member = tuple[str, bytes]
+"""Path inside the source, and content."""
+_BROKEN = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,  # a compression that zipfile does not know
+    RuntimeError,  # an encrypted member
+    UnicodeDecodeError,
+    ValueError,
+)
+
+
+def archive_members(archive: Path, rules: Rules) -> Iterator[Member]:
+    """Yield the members of a wheel or sdist that `rules` take and whose names are wanted.
+
+    Raises:
+        SourceUnavailable: The archive is damaged, or not to be trusted.
+    """
+    try:
+        if archive.name.endswith((".whl", ".zip")):
+            with archive.open("rb") as file:
+                yield from wheel_members(file, rules)
+        else:
+            yield from _sdist_members(archive, rules)
+    except _BROKEN as error:
+        raise SourceUnavailable(f"{archive.name} cannot be read: {error}") from error
+
+
+def wheel_members(file: IO[bytes], rules: Rules) -> Iterator[Member]:
+    """Yield the members of the zip archive `file`; see `archive_members`.
+
+    Raises:
+        SourceUnavailable: The archive is not to be trusted.
+    """
+    with zipfile.ZipFile(file) as archive:
+        infos = archive.infolist()
+        if len(infos) > MAX_MEMBERS:
+            raise SourceUnavailable(f"the archive has more than {MAX_MEMBERS:,} members: refused")
+        for info in infos:
+            path = _wanted_path(info.filename, info.file_size, rules)
+            if path is not None and not info.is_dir():
+                with archive.open(info) as member:
+                    yield from _capped(path, member)
+
+
+def members_digest(members: Iterable[Member]) -> str:
+    """Return the SHA-256 over members: that of `sha256sum` over them, in the order of paths.
+
+    That is of the lines `<sha256>  <path>`, each with its end.
+    """
+    lines = sorted((path, hashlib.sha256(data).hexdigest()) for path, data in members)
+    text = "".join(f"{digest}  {path}\n" for path, digest in lines)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _sdist_members(archive: Path, rules: Rules) -> Iterator[Member]:
+    with tarfile.open(archive, "r|gz") as stream:
+        for count, info in enumerate(stream):
+            if count >= MAX_MEMBERS or info.offset_data + info.size > MAX_UNPACKED_BYTES:
+                raise SourceUnavailable(
+                    f"{archive.name} unpacks to more than {MAX_UNPACKED_BYTES:,} bytes "
+                    f"or {MAX_MEMBERS:,} members: refused"
+                )
+            path = _wanted_path(info.name, info.size, rules)
+            if path is not None and info.isreg():
+                member = stream.extractfile(info)
+                if member is not None:
+                    yield from _capped(path, member)
+
+
+def _wanted_path(name: str, size: int, rules: Rules) -> str | None:
+    if name.startswith("/") or "\\" in name or ".." in PurePosixPath(name).parts:
+        raise SourceUnavailable(
+            f"the archive has a member {name!r}, which leads out of it: refused"
+        )
+    path = path_by(rules, name)
+    return path if path is not None and is_wanted_path(path, size) else None
+
+
+def _capped(path: str, member: IO[bytes]) -> Iterator[Member]:
+    """Yield the member unless it is larger than its archive stated and than is wanted."""
+    data = member.read(MAX_FILE_BYTES + 1)
+    if len(data) <= MAX_FILE_BYTES:
+        yield path, data

@@ -1,0 +1,161 @@
+"""Source files of git repositories, read out of bare shallow clones that stay in KOPT_HOME.
+
+There is no working tree: no link, filter, hook or submodule of a repository takes effect, and no
+file of it is written under its own name. Large blobs are not even fetched. A repository is fetched
+again by each call; without network its last state is used.
+"""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import Settings, ensure_folder
+from kopt.tools.docs.corpus import SOURCES
+
+from .archives import Member
+from .download import file_lock, writing
+from .file_filter import MAX_FILE_BYTES, is_wanted_path
+from .git_program import read_blobs, run_git
+from .pins import KNOWN_LIBRARIES, MemberRule, Repository, Rules, path_by, pins
+from .unavailable import SourceUnavailable
+
+_HEAD = "refs/kopt/head"
+_ALL = (MemberRule(under=""),)
+_ADDRESS = re.compile(r"(?:https?|ssh|git|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+")
+"""The forms that git documents, less `ext::` and other transports that run a command."""
+_BLOB = re.compile(rb"100(?:644|755) blob ([0-9a-f]{40,64})\t(.+)", re.DOTALL)
+_NO_KEY_CHARACTERS = re.compile(r"[^a-z0-9_-]+")
+
+
+@dataclass(frozen=True)
+class GitChoice:
+    """What a user's choice of a repository means."""
+
+    key: str
+    """Of the source."""
+    repositories: tuple[Repository, ...]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One commit of a repository."""
+
+    commit: str
+    members: tuple[Member, ...]
+
+
+def git_choice(text: str) -> GitChoice:
+    """Return the source that a key of pins.yaml, an address or a local path stands for.
+
+    Raises:
+        ToolError: It is none of these.
+    """
+    known = pins().repositories
+    if text in known:
+        return GitChoice(text, known[text])
+    for key, repositories in known.items():
+        if _bare(text) == _bare(repositories[0].url):
+            return GitChoice(key, repositories)
+    folder = Path(text).expanduser()
+    if not text.startswith("-") and folder.is_dir():
+        address = folder.resolve().as_uri()
+    elif _ADDRESS.fullmatch(text):
+        address = text
+    else:
+        raise ToolError(
+            f"{text!r} is no repository to index: name {', '.join(known)}, "
+            "an https://, ssh:// or file:// address, or a local folder"
+        )
+    return GitChoice(_key_of(address), (Repository(url=address, members=_ALL),))
+
+
+def snapshot(repository: Repository, settings: Settings) -> Snapshot:
+    """Return the wanted files of the repository's default branch, fetched anew if that works.
+
+    Raises:
+        SourceUnavailable: There is no git, or neither a new nor an earlier state can be had.
+        SetupError: There is no folder to keep it.
+    """
+    name = f"{_key_of(repository.url)}-{sha256(repository.url.encode()).hexdigest()[:12]}.git"
+    clone = ensure_folder(settings.docs_cache / "git") / name
+    with file_lock(clone), writing(clone.parent):
+        if (clone / "HEAD").is_file():
+            _refresh(clone)
+        else:
+            _clone(repository.url, clone)
+        commit = run_git(f"--git-dir={clone}", "rev-parse", "--verify", _HEAD).decode().strip()
+        return Snapshot(commit, tuple(_members(clone, commit, repository.members)))
+
+
+def _clone(url: str, clone: Path) -> None:
+    """Make the clone beside its place and rename it, so that what is there is whole."""
+    with tempfile.TemporaryDirectory(dir=clone.parent, prefix=".new-") as staging:
+        fresh = Path(staging) / "clone.git"
+        run_git("init", "--quiet", "--bare", "--", str(fresh))
+        run_git(f"--git-dir={fresh}", "config", "remote.origin.url", url)
+        _fetch(fresh)
+        shutil.rmtree(clone, ignore_errors=True)
+        fresh.rename(clone)
+
+
+def _refresh(clone: Path) -> None:
+    try:
+        _fetch(clone)
+    except SourceUnavailable:  # the commit is shown, and the next build tries again
+        return
+
+
+def _fetch(clone: Path) -> None:
+    run_git(
+        f"--git-dir={clone}",
+        "fetch",
+        "--quiet",
+        "--depth=1",
+        "--no-tags",
+        "--no-recurse-submodules",
+        f"--filter=blob:limit={MAX_FILE_BYTES + 1}",
+        "origin",
+        f"+HEAD:{_HEAD}",
+    )
+
+
+def _members(clone: Path, commit: str, rules: Rules) -> Iterator[Member]:
+    """Yield the plain files of `commit` that `rules` take and whose names are wanted."""
+    listed = run_git(f"--git-dir={clone}", "ls-tree", "-r", "-z", "--full-tree", commit)
+    absent = _absent_blobs(clone, commit)
+    wanted: dict[str, str] = {}
+    for entry in listed.split(b"\0"):
+        match = _BLOB.fullmatch(entry)  # no link and no submodule
+        if match and match[1] not in absent:
+            path = path_by(rules, match[2].decode(errors="replace"))
+            if path is not None and is_wanted_path(path, 0):
+                wanted[path] = match[1].decode()
+    blobs = read_blobs(clone, list(wanted.values()), MAX_FILE_BYTES)
+    for path, data in zip(wanted, blobs, strict=True):
+        if data is not None:
+            yield path, data
+
+
+def _absent_blobs(clone: Path, commit: str) -> frozenset[bytes]:
+    """Return the blobs that the filter left at the server; reading one would fetch it."""
+    objects = run_git(f"--git-dir={clone}", "rev-list", "--objects", "--missing=print", commit)
+    return frozenset(line[1:] for line in objects.splitlines() if line.startswith(b"?"))
+
+
+def _key_of(address: str) -> str:
+    """Return the repository's name, with its owner's if a known source has that name."""
+    parts = [part for part in re.split(r"[/:]+", _bare(address)) if part]
+    name = _NO_KEY_CHARACTERS.sub("-", parts[-1].lower()).strip("-") or "repository"
+    if name in KNOWN_LIBRARIES or name in SOURCES:
+        owner = _NO_KEY_CHARACTERS.sub("-", parts[-2].lower()).strip("-") if parts[1:] else "git"
+        return f"{owner or 'git'}-{name}"
+    return name
+
+
+def _bare(address: str) -> str:
+    return address.rstrip("/").removesuffix(".git")

@@ -1,0 +1,99 @@
+"""Where the package index keeps a pinned file: the simple API in JSON, or HTML where it has none.
+
+What the index says is not trusted: a file counts by its pinned hash alone.
+
+Source:
+    PEP 503 and PEP 691, https://packaging.python.org/specifications/simple-repository-api/.
+"""
+
+from html.parser import HTMLParser
+
+import httpx2
+
+from .unavailable import SourceUnavailable
+from .web_client import failure, refuse_status
+
+_JSON = "application/vnd.pypi.simple.v1+json"
+_ACCEPT = f"{_JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
+
+
+def file_url(client: httpx2.Client, index: str, project: str, filename: str) -> httpx2.URL:
+    """Return the address of `filename`.
+
+    Args:
+        client: Asks.
+        index: Address of the simple API, e.g. https://pypi.org/simple.
+        project: Normalized name.
+        filename: As the index lists it.
+
+    Raises:
+        SourceUnavailable: The index cannot be asked or does not list the file.
+    """
+    page = _project_page(index, project)
+    try:
+        response = client.get(page, headers={"Accept": _ACCEPT})
+        refuse_status(response, project)
+        address = _listed(response).get(filename)
+        if address is None:
+            raise SourceUnavailable(
+                f"{page.host} does not list {filename}: set PIP_INDEX_URL to an index that has it"
+            )
+        return _with_credentials(response.url.join(address), page)
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise failure(error, page.host) from error
+
+
+def _project_page(index: str, project: str) -> httpx2.URL:
+    try:
+        page = httpx2.URL(f"{index.rstrip('/')}/{project}/")
+    except httpx2.InvalidURL as error:
+        raise SourceUnavailable("PIP_INDEX_URL is no address of a package index") from error
+    if page.scheme not in ("http", "https") or not page.host:
+        raise SourceUnavailable(
+            "the package index must have an http:// or https:// address: correct PIP_INDEX_URL"
+        )
+    return page
+
+
+def _listed(response: httpx2.Response) -> dict[str, str]:
+    """Return addresses by filename."""
+    if "html" in response.headers.get("content-type", ""):
+        links = _Links()
+        links.feed(response.text)
+        return links.addresses
+    try:
+        return {str(file["filename"]): str(file["url"]) for file in response.json()["files"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise SourceUnavailable(
+            f"{response.url.host} does not answer as a package index: correct PIP_INDEX_URL"
+        ) from error
+
+
+class _Links(HTMLParser):
+    """Collects the links of a project page; the text of a link is the file's name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: dict[str, str] = {}
+        self._address: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "a":
+            self._address = dict(attrs).get("href")
+
+    def handle_data(self, data: str) -> None:
+        if self._address is not None and data.strip():
+            self.addresses[data.strip()] = self._address
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "a":
+            self._address = None
+
+
+def _with_credentials(url: httpx2.URL, index: httpx2.URL) -> httpx2.URL:
+    """Return `url` with the index's user and password if it is on that very host."""
+    bare = url.copy_with(fragment=None)
+    same_place = (url.scheme, url.host, url.port) == (index.scheme, index.host, index.port)
+    if same_place and index.userinfo and not url.userinfo:
+        return bare.copy_with(userinfo=index.userinfo)
+    return bare

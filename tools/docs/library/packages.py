@@ -1,0 +1,64 @@
+"""Sources that are Python packages: the pinned file, or what is installed here."""
+
+from collections.abc import Iterable
+
+from kopt.config.settings import Settings
+
+from .archives import Member, archive_members
+from .download import OnBytes, pinned_file
+from .installed import installed_members, installed_version
+from .pins import InstalledPackage, known_source, pins
+from .remote_members import remote_members
+from .source_file import LibrarySource
+from .unavailable import SourceUnavailable
+
+Obtained = tuple[LibrarySource, Iterable[Member]]
+
+
+def installable() -> dict[str, InstalledPackage]:
+    """Return the packages that are looked for among installed ones, by source."""
+    pinned = {
+        key: InstalledPackage(project=pin.project, members=pin.members)
+        for key, pin in pins().packages.items()
+    }
+    return {**pinned, **pins().installed}
+
+
+def installed_package(key: str) -> Obtained:
+    """Return source and members of the installed package of `key`, in whatever version.
+
+    Raises:
+        SourceUnavailable: It is not installed, or without its sources.
+    """
+    package = installable().get(key)
+    if package is None:
+        raise SourceUnavailable("is no package to install: build it without --installed")
+    version = installed_version(package.project)
+    if version is None:
+        raise SourceUnavailable(f"{package.project} is not installed here")
+    members = list(installed_members(package.project, package.members))
+    if not members:
+        raise SourceUnavailable(
+            f"{package.project} {version} is installed without kernel sources (from a checkout? "
+            "then add its folder)"
+        )
+    return known_source(key, version), members
+
+
+def pinned_package(key: str, settings: Settings, on_bytes: OnBytes) -> Obtained:
+    """Return source and members of the pinned package of `key`, downloaded if need be.
+
+    Raises:
+        SourceUnavailable: It cannot be had, or is not what is pinned.
+        SetupError: There is no folder to keep it.
+    """
+    pin = pins().packages[key]
+    if pin.prefer_installed and installed_version(pin.project) is not None:
+        try:
+            return installed_package(key)
+        except SourceUnavailable:  # without its sources: the pinned file has them
+            pass
+    source = known_source(key, pin.version)
+    if pin.sha256 is None:
+        return source, remote_members(pin, settings, on_bytes)
+    return source, archive_members(pinned_file(pin, settings, on_bytes), pin.members)

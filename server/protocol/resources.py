@@ -1,4 +1,4 @@
-"""What can be read by address: kernels, GPUs, runs, and the whole result and log of a job.
+"""What can be read by address: kernels, GPUs, documents, runs, and result and log of a job.
 
 For what a reply has no room for. Nothing here runs a stage, and no address reaches a file that kopt
 did not name itself.
@@ -15,6 +15,7 @@ from kopt.config.errors import KoptError, ToolError
 from kopt.config.settings import Settings
 from kopt.server.jobs.jobs import Jobs
 
+from .document_address import document_text
 from .gpu_document import gpu_document
 from .job_documents import log_text, result_text
 
@@ -32,7 +33,15 @@ def add_resources(server: MCPServer[Any], host: Jobs, settings: Settings) -> Non
         """Limits and peaks of a GPU that kopt has a data sheet of, e.g. H100 or B200."""
         return await _read(lambda: gpu_document(name))
 
-    del gpu
+    # +: a uid has slashes in it, which stand for themselves in its address.
+    @server.resource(
+        "kopt://docs/{+uid}", name="document", title="One document in full", mime_type=_TEXT
+    )
+    async def document(uid: str) -> str:
+        """A function, section or note that search_docs found, by the address in its reply."""
+        return await _read(lambda: document_text(uid, settings))
+
+    del gpu, document
 
 
 def _add_kernels(server: MCPServer[Any], settings: Settings) -> None:

@@ -23,7 +23,9 @@ from kopt.kernels.status import Status
 from kopt.search.runs import RunRequest, begin_run
 from kopt.server.jobs.records import JobView
 from kopt.server.protocol.candidate_guide import GUIDE
+from kopt.server.protocol.document_address import document_uri
 from kopt.server.protocol.resources import add_resources
+from kopt.tools.docs.search import read_document
 from support.job_views import JOB_ID, KERNEL, done_job, failed_job, job
 from support.scripted_jobs import ScriptedJobs
 
@@ -133,6 +135,25 @@ async def test_time_that_was_taken_over_from_another_gpu_says_so(name: str, tmp_
     assert (f"not measured on {name}" in text) != is_own
 
 
+async def test_document_is_whole_below_where_it_is_from(tmp_path: Path) -> None:
+    uid = "headers:kernels/common/cp_async.cuh#9"
+    text = await read(document_uri(uid), tmp_path)
+    whole = read_document(uid, Settings(home=tmp_path)).document
+    head, _, body = text.partition("\n\n")
+    assert body == f"{whole.body}\n"
+    assert "headers:kernels/common/cp_async.cuh:cp_async L9" in head
+    assert "Apache-2.0" in head and "not instructions" in head
+
+
+async def test_hidden_document_cannot_be_read(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, without_sources=("headers",))
+    server: MCPServer[Any] = MCPServer("kopt", version="0")
+    add_resources(server, ScriptedJobs(), settings)
+    async with Client(server) as connected:
+        with pytest.raises(MCPError, match="KOPT_WITHOUT_SOURCES"):
+            await connected.read_resource(document_uri("headers:kernels/common/cp_async.cuh#9"))
+
+
 async def test_run_and_its_sources_can_be_read_while_it_is_driven(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, problems=TINY)
     with begin_run(RunRequest(kernel=KERNEL), settings) as store:
@@ -197,6 +218,8 @@ async def test_link_in_the_home_that_leads_out_of_it_is_not_followed(
         ("kopt://kernels/silu_and_mul_b8xh1433", "silu_and_mul_b8xh14336"),
         ("kopt://kernels/nope", "list_kernels shows"),
         ("kopt://gpus/H1000", "H100"),
+        ("kopt://docs/headers:kernels/common/cp_async.cuh%2399", "did you mean headers:"),
+        ("kopt://docs/nothing", "uids are those of search hits"),
         ("kopt://runs/run-1", "no run matches"),
         ("kopt://runs/run-1/candidates/0", "no run matches"),
         ("kopt://jobs/job-1/result", "there is no job"),
@@ -216,6 +239,9 @@ async def test_what_is_not_there_is_not_found_with_what_is(
     [
         "kopt://kernels/..%2F..%2Fetc%2Fpasswd",
         "kopt://gpus/%2Fetc%2Fpasswd",
+        "kopt://docs/../../etc/passwd",
+        "kopt://docs//etc/passwd",
+        "kopt://docs/docs:../../../etc/passwd%231",
         "kopt://runs/..%2F..%2Fetc",
         "kopt://jobs/..%2F..%2Fetc/log",
         "kopt://jobs/%00/result",

@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp.types import CallToolResult
+from mcp.types import CallToolResult, TextResourceContents
 
+from kopt.search.retrieval_log import read_retrievals
 from kopt.server.protocol.replies.fitting import tokens
 from support.scripted_jobs import ScriptedJobs
+from support.scripted_runs import new_store
 from support.tool_client import ERAS, connected, facts_of, serve_options, text_of
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +70,7 @@ async def test_search_that_only_the_filters_emptied_is_told_to_drop_them(
     facts = facts_of(await searched(shared_home, **asked))
     assert not facts.get("hits")
     assert facts["advice"].startswith("without the filters ")
-    assert facts["next"] == f"search again without source and arch: {facts['advice']}"
+    assert facts["next"] == f"search again without filters: {facts['advice']}"
 
 
 async def test_unknown_source_is_answered_with_those_that_there_are(shared_home: Path) -> None:
@@ -78,9 +80,9 @@ async def test_unknown_source_is_answered_with_those_that_there_are(shared_home:
 
 
 async def test_unknown_target_is_refused(shared_home: Path) -> None:
-    reply = await searched(shared_home, query="grid", arch="sm90a")
+    reply = await searched(shared_home, query="grid", arch="hopper")
     assert reply.is_error
-    assert "sm_90a" in text_of(reply)
+    assert "sm_90" in text_of(reply)
 
 
 @pytest.mark.parametrize("query", ["...", " ", "\u202e"])
@@ -106,3 +108,43 @@ async def test_hostile_query_is_a_search_like_any_other(query: str, shared_home:
     reply = await searched(shared_home, query=query)
     assert list(facts_of(reply))[-1] == "next"
     assert "\x1b" not in text_of(reply)
+
+
+async def test_hit_says_where_it_is_from_and_under_which_licence(shared_home: Path) -> None:
+    facts = facts_of(await searched(shared_home, query="cp_async_wait_group", k=1))
+    (hit,) = facts["hits"]
+    assert hit["location"].startswith("headers:kernels/common/cp_async.cuh:cp_async_wait_group L")
+    assert "Apache-2.0" in hit["origin"]
+    assert "cp_async_wait_group" in hit["matched"]
+
+
+async def test_text_cut_short_and_further_hits_name_what_can_be_read(shared_home: Path) -> None:
+    asked = {"query": "rmsnorm reduction", "kind": "problem", "max_tokens": 300}
+    async with connected(serve_options(shared_home), ScriptedJobs()) as client:
+        facts = facts_of(await client.call_tool("search_docs", asked))
+        cut = facts["hits"][0]["rest"].partition("more lines: ")[2]
+        named = [cut, *(line.split()[0] for line in facts.get("further", ()))]
+        texts = [(await client.read_resource(address)).contents[0] for address in named]
+    assert all(isinstance(text, TextResourceContents) for text in texts)
+
+
+async def test_filters_are_handed_on(shared_home: Path) -> None:
+    asked = {"query": "e4m3 scale", "kind": "device", "dtype": "fp8", "detail": "full"}
+    hits = facts_of(await searched(shared_home, **asked))["hits"]
+    assert {hit["kind"] for hit in hits} == {"device"}
+    assert all("fp8" in hit["dtype"] for hit in hits)
+
+
+async def test_what_is_found_for_a_run_is_logged_with_it(tmp_path: Path) -> None:
+    with new_store(tmp_path, "run-1") as store:
+        facts = facts_of(await searched(tmp_path, query="warp", k=2, run_id="run-1"))
+        (entry,) = read_retrievals(store.folder)
+    assert len(entry.hits) == len(facts["hits"])
+    assert entry.asked_by.startswith("search_docs, local")
+
+
+async def test_unknown_run_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
+    with new_store(tmp_path, "run-1"):
+        reply = await searched(tmp_path, query="warp", run_id="run-2")
+    assert reply.is_error
+    assert "newest first: run-1" in text_of(reply)

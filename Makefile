@@ -82,7 +82,7 @@ $(venv)/.stamp-place:
 
 $(venv)/.stamp-toolkit: pyproject.toml $(venv)/.stamp-place
 	@echo "make: installing kopt and the CUDA compiler from pip into $(venv) (250 MB the first time)"
-	@$(pip) install -qq -e '.[toolkit]'
+	@$(pip) install -qq -e '.[toolkit,docs]'
 	@touch $@
 
 $(venv)/.stamp-test $(venv)/.stamp-lint: $(venv)/.stamp-%: pyproject.toml $(venv)/.stamp-toolkit

@@ -1,0 +1,1 @@
+"""Files of production libraries as chunks: one function or struct each, tagged in plain words."""

@@ -1,0 +1,234 @@
+"""CUDA C++ as units by tree-sitter-cuda's grammar, which the extra `docs` installs.
+
+The grammar knows no macros: what it misreads around them is found again by `gaps.py`. Trees are
+walked with a stack of our own, since sources nest deeper than Python recurses.
+"""
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from kopt.tools.docs.records import Kind
+
+from .cuda_names import function_kind, plain_name
+from .units import SourceLines, Unit, one_line, plain_comment
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+LONG_TYPE = 90
+"""Lines; longer types are given member by member."""
+LONG_MEMBER = 10
+"""Lines; longer members of a long type are units of their own."""
+
+_OPEN = frozenset(
+    (
+        "translation_unit",
+        "declaration_list",
+        "linkage_specification",
+        "preproc_if",
+        "preproc_ifdef",
+        "preproc_elif",
+        "preproc_else",
+        "preproc_elifdef",
+        "ERROR",
+    )
+)
+_TYPES = frozenset(("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"))
+_NO_ITEM = frozenset(
+    (
+        "comment",
+        "preproc_include",
+        "preproc_call",
+        "preproc_directive",
+        "using_declaration",
+        ";",
+        "preproc_arg",
+    )
+)
+_DECLARATIONS = frozenset(
+    (
+        "declaration",
+        "alias_declaration",
+        "type_definition",
+        "preproc_def",
+        "preproc_function_def",
+        "expression_statement",
+        "field_declaration",
+        "static_assert_declaration",
+        "concept_definition",
+        "template_instantiation",
+    )
+)
+_MOST_DESCENT = 64
+
+
+@lru_cache(maxsize=1)
+def _parser() -> "Parser | None":
+    """Return the parser; None without the extra `docs`."""
+    try:
+        library: Any = importlib.import_module("tree_sitter")
+        grammar: Any = importlib.import_module("tree_sitter_cuda")
+    except ImportError:
+        return None
+    parser: Parser = library.Parser(library.Language(grammar.language()))
+    return parser
+
+
+def has_grammar() -> bool:
+    """Say whether `tree_units` can be called."""
+    return _parser() is not None
+
+
+def tree_units(source: SourceLines) -> list[Unit]:
+    """Return the units of a file in order; what the grammar does not understand is left out.
+
+    Raises:
+        ImportError: The extra `docs` is not installed.
+    """
+    parser = _parser()
+    if parser is None:
+        raise ImportError("tree-sitter-cuda is not installed: pip install 'kopt-mcp[docs]'")
+    data = source.text.encode("utf-8", errors="replace")
+    root = parser.parse(data).root_node
+    units: list[Unit] = []
+    for node, scope in _items(root):
+        unit = _unit_of(node, scope, source)
+        if unit is not None:
+            units += _opened(unit, node, source)
+    return units
+
+
+def _items(root: "Node") -> Iterator[tuple["Node", tuple[str, ...]]]:
+    """Yield the items of a file in order, each with the namespaces around it."""
+    stack: list[tuple[Node, tuple[str, ...]]] = [(root, ())]
+    while stack:
+        node, scope = stack.pop()
+        if node.type == "namespace_definition":
+            name = node.child_by_field_name("name")
+            body = node.child_by_field_name("body")
+            inner = (*scope, *_text(name).split("::")) if name else scope
+            if body is not None:
+                stack.append((body, inner))
+        elif node.type in _OPEN:
+            stack += [(child, scope) for child in reversed(node.named_children)]
+        elif node.type not in _NO_ITEM:
+            yield node, scope
+
+
+def _unit_of(node: "Node", scope: tuple[str, ...], source: SourceLines) -> Unit | None:
+    kind, symbol, body = _described(_without_template(node))
+    if kind is None:
+        return None
+    end = body.start_byte if body is not None else node.end_byte
+    head = _slice(node, end)
+    code_at = node.start_point.row + 1
+    start = source.comment_start(code_at)
+    return Unit(
+        kind=function_kind(head) if kind == "host" else kind,
+        symbol=symbol,
+        start_line=start,
+        end_line=max(code_at, _last_line(node)),
+        scope=scope,
+        comment=plain_comment(source.lines[start - 1 : code_at - 1]),
+        signature=one_line(head),
+    )
+
+
+def _opened(unit: Unit, node: "Node", source: SourceLines) -> list[Unit]:
+    """Return `unit`; of a long type the type without its long members, and these."""
+    _kind, _symbol, body = _described(_without_template(node))
+    if unit.kind != "struct" or body is None or unit.lines <= LONG_TYPE:
+        return [unit]
+    members: list[Unit] = []
+    last = body.start_point.row + 1
+    for member_node in _member_nodes(body):
+        member = _unit_of(member_node, (*unit.scope, unit.symbol or ""), source)
+        if member is None or member.kind == "decl" or member.start_line <= last:
+            continue
+        if member.lines > LONG_MEMBER or member.kind == "kernel":
+            members.append(replace(member, symbol=f"{unit.symbol}::{member.symbol}"))
+            last = member.end_line
+    folded = tuple((member.start_line, member.end_line) for member in members)
+    return [replace(unit, folded=folded), *members]
+
+
+def _member_nodes(body: "Node") -> Iterator["Node"]:
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if node is body or node.type in _OPEN:
+            stack += reversed(node.named_children)
+        elif node.type not in _NO_ITEM and node.type != "access_specifier":
+            yield node
+
+
+def _described(node: "Node") -> tuple[Kind | None, str | None, "Node | None"]:
+    """Return (kind, symbol, body); kind "host" stands for any function, None for no item."""
+    body = node.child_by_field_name("body")
+    if node.type == "function_definition":
+        return "host", _function_name(node), body
+    type_node = node if node.type in _TYPES else node.child_by_field_name("type")
+    if type_node is not None and type_node.type in _TYPES:
+        body = type_node.child_by_field_name("body")
+        name = type_node.child_by_field_name("name") or node.child_by_field_name("declarator")
+        symbol = plain_name(_text(name)) if name else None
+        return ("struct" if body is not None else "decl"), symbol, body
+    if node.type in _DECLARATIONS:
+        return "decl", _declared_name(node), None
+    return None, None, None
+
+
+def _without_template(node: "Node") -> "Node":
+    for _ in range(_MOST_DESCENT):
+        if node.type != "template_declaration" or not node.named_children:
+            return node
+        node = node.named_children[-1]
+    return node
+
+
+def _function_name(node: "Node") -> str | None:
+    declarator = node.child_by_field_name("declarator")
+    for _ in range(_MOST_DESCENT):
+        if declarator is None:
+            return None
+        if declarator.type == "function_declarator":
+            inner = declarator.child_by_field_name("declarator")
+            return plain_name(_text(inner)) if inner is not None else None
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None and declarator.named_children:  # references have no field for it
+            inner = declarator.named_children[-1]
+        if inner is None:
+            return plain_name(_text(declarator))
+        declarator = inner
+    return None
+
+
+def _declared_name(node: "Node") -> str | None:
+    name = node.child_by_field_name("name") or node.child_by_field_name("declarator")
+    for _ in range(_MOST_DESCENT):
+        inner = name.child_by_field_name("declarator") if name is not None else None
+        if inner is None:
+            break
+        name = inner
+    if name is None and node.named_children:
+        name = node.named_children[0]
+        name = name.child_by_field_name("function") or name
+    words = _text(name).split() if name is not None else []
+    return words[-1][:120] if words else None
+
+
+def _last_line(node: "Node") -> int:
+    end = node.end_point
+    return end.row + (1 if end.column else 0)  # directives end with their newline
+
+
+def _slice(node: "Node", end: int) -> str:
+    data = node.text or b""
+    return data[: end - node.start_byte].decode("utf-8", errors="replace")
+
+
+def _text(node: "Node") -> str:
+    return (node.text or b"").decode("utf-8", errors="replace")

@@ -1,0 +1,138 @@
+"""A file of a library as chunks: `library_chunks`, a pure function that runs in any process.
+
+What cannot be parsed becomes chunks of kind `gap`; no input is refused.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+
+from kopt.tools.docs.library.source_file import SourceFile
+from kopt.tools.docs.records import Chunk
+
+from .cuda_tree import has_grammar
+from .cuda_units import as_cuda, cuda_units
+from .frameworks import framework_of, language_of
+from .gaps import filled
+from .python_units import is_worthwhile, python_units
+from .sizes import Piece, disjoint, joined, pieces
+from .tags import facts_of
+from .units import SourceLines, Unit
+
+LONGEST_BODY = 16_000
+"""Characters, three times the p99 of the default sources: of longer bodies long lines are cut."""
+LONGEST_LINE = 400
+LONGEST_COMMENT = 2_000
+_TITLE_NAMES = 3
+_HEAD_LINES = 16
+
+
+def library_chunks(file: SourceFile) -> list[Chunk]:
+    """Return the chunks of a file in order; none where it says too little."""
+    is_python = file.path.endswith(".py")
+    text = file.text.removeprefix("\ufeff").replace("\r", " ")
+    source = SourceLines(text, is_python)
+    units = _python(source) if is_python else cuda_units(_as_parsed(file.path, source))
+    found: dict[int, Chunk] = {}
+    for unit in joined(units):
+        for piece in pieces(unit, source):
+            found.setdefault(piece.numbers[0], _chunk(file, piece, source))
+    language, framework = language_of(file.path, text), framework_of(file.path, text)
+    return [
+        chunk.model_copy(update={"language": language, "framework": framework})
+        for chunk in found.values()
+    ]
+
+
+def chunker_version() -> str:
+    """Return a hash of the code, the tags and the grammar that decide the chunks."""
+    digest = hashlib.sha256()
+    docs = Path(str(files("kopt.tools.docs")))
+    own = (path for path in (docs / "chunking").iterdir() if path.suffix in (".py", ".yaml"))
+    for path in [*sorted(own), docs / "cuda_chunks.py", docs / "code_pieces.py"]:
+        digest.update(path.read_bytes())
+    grammar = version("tree-sitter-cuda") if has_grammar() else "scanner"
+    digest.update(grammar.encode())
+    return digest.hexdigest()[:16]
+
+
+def _python(source: SourceLines) -> list[Unit]:
+    units = filled(disjoint(python_units(source)), source)
+    return [unit for unit in units if is_worthwhile(unit, source)]
+
+
+def _as_parsed(path: str, source: SourceLines) -> SourceLines:
+    if not path.endswith(".jinja"):
+        return source
+    return SourceLines(as_cuda(source.text), is_python=False)
+
+
+def _chunk(file: SourceFile, piece: Piece, source: SourceLines) -> Chunk:
+    unit, numbers = piece.unit, piece.numbers
+    lines = [source.lines[number - 1] for number in numbers]
+    body = "\n".join(lines)
+    is_cut = len(body) > LONGEST_BODY
+    if is_cut:
+        body = "\n".join(_cut(line) for line in lines)[: 2 * LONGEST_BODY]
+    is_whole = not is_cut and numbers[-1] - numbers[0] + 1 == len(numbers)
+    comment = unit.comment[:LONGEST_COMMENT]
+    names = f"{unit.symbol or ''} {' '.join(unit.scope)} {file.path} {unit.signature} {comment}"
+    facts = facts_of(names, body)
+    return Chunk(
+        source=file.source.key,
+        version=file.source.version,
+        license=file.source.license,
+        quality=file.source.quality,
+        path=file.path,
+        title=_title(file, unit),
+        symbol=unit.symbol,
+        kind=unit.kind,
+        scope=unit.scope,
+        signature=unit.signature,
+        start_line=numbers[0],
+        end_line=numbers[-1],
+        head="" if piece.is_first else _head(unit, source),
+        comment=comment,
+        tags=facts.tags,
+        arch=facts.arch,
+        dtype=facts.dtype,
+        body=body if is_whole or is_cut else _with_gaps(numbers, lines),
+        derived=not is_whole,
+    )
+
+
+def _head(unit: Unit, source: SourceLines) -> str:
+    """Return the signature as it is written, without its comment and body."""
+    code = (at for at in range(unit.start_line, unit.end_line) if source.is_code[at - 1])
+    first = next(code, unit.start_line)
+    lines = source.lines[first - 1 : first - 1 + _HEAD_LINES]
+    return "\n".join(lines).split("{")[0].rstrip() if unit.signature else ""
+
+
+def _title(file: SourceFile, unit: Unit) -> str:
+    name = file.path.rsplit("/", 1)[-1]
+    if unit.symbol is None:
+        return f"{file.source.key}: {name}"
+    symbols = unit.symbol.split(", ")
+    more = ", …" if len(symbols) > _TITLE_NAMES else ""
+    return f"{file.source.key}: {', '.join(symbols[:_TITLE_NAMES])}{more}, {name}"
+
+
+def _with_gaps(numbers: Sequence[int], lines: Sequence[str]) -> str:
+    """Return the lines of a type with a remark where members were left out."""
+    shown: list[str] = []
+    last = numbers[0] - 1
+    for number, line in zip(numbers, lines, strict=True):
+        if number > last + 1:
+            indent = line[: len(line) - len(line.lstrip())]
+            shown.append(f"{indent}// ... lines {last + 1} to {number - 1} are a hit of their own")
+        shown.append(line)
+        last = number
+    return "\n".join(shown)
+
+
+def _cut(line: str) -> str:
+    left_out = len(line) - LONGEST_LINE
+    return line if left_out <= 0 else f"{line[:LONGEST_LINE]} ... {left_out:,} characters left out"

@@ -1,0 +1,145 @@
+"""Print how well and how fast `search_documents` answers the development set (queries.yaml).
+
+Needs a built library: `kopt docs build`, under the KOPT_HOME of this run. Judged places that the
+index no longer has are named first: they count as answers that cannot be found.
+
+    .venv/bin/python benchmarks/retrieval/bench_retrieval.py [--save FILE] [--against FILE]
+    .venv/bin/python benchmarks/retrieval/bench_retrieval.py --show goal-nvfp4
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from judged_set import JudgedQuery, found_groups, judged_queries, stale_places
+from rank_metrics import DEPTH, Scores, bootstrap_interval, mean_scores, scores
+
+from kopt.config.settings import Settings, settings_from_environment
+from kopt.tools.docs.library_index.place import library_index_path
+from kopt.tools.docs.library_index.reading import all_chunks
+from kopt.tools.docs.records import Hit, SearchRequest
+from kopt.tools.docs.search import MOST_TOKENS, search_documents
+
+REPEATS = 3
+COLUMNS = ("NDCG@10", "R@5", "MRR@10", "S@1", "S@5")
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One question with what came back."""
+
+    judged: JudgedQuery
+    hits: tuple[Hit, ...]
+    elapsed_ms: float
+    """Least of the repeats, warm."""
+
+    @property
+    def scores(self) -> Scores:
+        """How good the hits are."""
+        return scores(
+            [found_groups(self.judged, hit) for hit in self.hits], len(self.judged.groups)
+        )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Measure search_docs on the development set.")
+    parser.add_argument("--save", type=Path, help="write the scores of each question")
+    parser.add_argument("--against", type=Path, help="compare with what --save wrote earlier")
+    parser.add_argument("--show", metavar="ID", help="explain one question's hits and misses")
+    options = parser.parse_args()
+    settings = settings_from_environment()
+    queries = judged_queries()
+    if options.show:
+        show(answered(named(queries, options.show), settings))
+        return
+    for place in stale_places(queries, all_chunks(settings)):
+        print(f"not in the index: {place.source}:{place.path}:{place.name}", file=sys.stderr)
+    started = time.perf_counter()
+    answered(queries[0], settings, repeats=1)
+    first_s = time.perf_counter() - started
+    run = [answered(query, settings) for query in queries]
+    if options.save:
+        saved = {one.judged.id: asdict(one.scores) for one in run}
+        options.save.write_text(json.dumps(saved, indent=1), encoding="utf-8")
+    if options.against:
+        print_differences(run, json.loads(options.against.read_text("utf-8")))
+    print_cost(run, first_s, settings)
+    print_table(run)
+
+
+def named(queries: Sequence[JudgedQuery], wanted: str) -> JudgedQuery:
+    """Return the question with the id `wanted`."""
+    for query in queries:
+        if query.id == wanted:
+            return query
+    raise SystemExit(f"no question {wanted!r}; there are {', '.join(one.id for one in queries)}")
+
+
+def answered(judged: JudgedQuery, settings: Settings, repeats: int = REPEATS) -> Answered:
+    """Return the first ten hits of one question, from this machine's index alone."""
+    request = SearchRequest(query=judged.query, k=DEPTH, max_tokens=MOST_TOKENS, backend="embedded")
+    results = [search_documents(request, settings) for _ in range(repeats)]
+    return Answered(judged, results[0].hits, min(one.elapsed_ms for one in results))
+
+
+def show(one: Answered) -> None:
+    """Print which hits are answers, which are not, and which answers are missing."""
+    print(f"{one.judged.query}\n")
+    seen = set[int]()
+    for rank, hit in enumerate(one.hits, start=1):
+        groups = found_groups(one.judged, hit)
+        mark = "new " if groups - seen else "seen" if groups else "-   "
+        seen |= groups
+        print(
+            f"{rank:>2} {mark} {hit.source}:{hit.path}:{hit.symbol} ({hit.kind}, {hit.score:.4f})"
+        )
+    print(f"\n{len(one.judged.groups) - len(seen)} of {len(one.judged.groups)} are missing:")
+    for number, group in enumerate(one.judged.groups):
+        if number not in seen:
+            place = min(group)
+            print(f"   {place.source}:{place.path}:{place.name}")
+    print({name: round(value, 3) for name, value in asdict(one.scores).items()})
+
+
+def print_differences(run: Sequence[Answered], earlier: dict[str, dict[str, float]]) -> None:
+    """Print the mean differences to an earlier run with their intervals."""
+    pairs = [
+        (one.scores, Scores(**earlier[one.judged.id])) for one in run if one.judged.id in earlier
+    ]
+    print(f"against the earlier run, {len(pairs)} questions, 95 % intervals of paired differences:")
+    for column, field in zip(COLUMNS, fields(Scores), strict=True):
+        differences = [getattr(now, field.name) - getattr(then, field.name) for now, then in pairs]
+        low, high = bootstrap_interval(differences)
+        print(f"   {column:<8} {statistics.fmean(differences):+.3f} [{low:+.3f}, {high:+.3f}]")
+
+
+def print_cost(run: Sequence[Answered], first_s: float, settings: Settings) -> None:
+    """Print times and the size of the index."""
+    times = [one.elapsed_ms for one in run]
+    p95 = statistics.quantiles(times, n=20)[-1]
+    size_mb = library_index_path(settings).stat().st_size / 1e6
+    print(
+        f"\nquery p50 {statistics.median(times):.0f} ms, p95 {p95:.0f} ms;"
+        f" first search of a process {first_s:.2f} s; index {size_mb:.0f} MB\n"
+    )
+
+
+def print_table(run: Sequence[Answered]) -> None:
+    """Print the means as one Markdown table: all, each half, each style."""
+    print(f"| | questions | {' | '.join(COLUMNS)} |")
+    print("|---" * (len(COLUMNS) + 2) + "|")
+    kinds = ("tune", "check", "identifier", "natural", "goal", "item")
+    for kind in ("all", *kinds):
+        some = [one for one in run if kind in ("all", one.judged.half, one.judged.style)]
+        means = asdict(mean_scores([one.scores for one in some])).values()
+        print(f"| {kind} | {len(some)} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -11,12 +11,14 @@ from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.docs_view import search_view
 from kopt.tools.docs.records import SearchRequest, SearchResult
-from kopt.tools.docs.search import MOST_TOKENS, search_documents
+from kopt.tools.docs.search import search_documents
 
 from .docs_batch import search_batch
 
 SHOWN_TOKENS = 2000
-"""What a person reads of one answer; programs get whole hits."""
+"""What a person reads of one answer."""
+WHOLE_TOKENS = 50_000
+"""For programs: room for every hit in full."""
 
 EPILOG = """\b
 Examples:
@@ -123,4 +125,4 @@ def _request(session: Session, options: SearchOptions) -> SearchRequest:
 def _budget(session: Session, options: SearchOptions) -> int:
     if options.max_tokens is not None:
         return options.max_tokens
-    return MOST_TOKENS if session.as_json else SHOWN_TOKENS
+    return WHOLE_TOKENS if session.as_json else SHOWN_TOKENS

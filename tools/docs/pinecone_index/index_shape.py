@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 TEXT_FIELD = "chunk_text"
 """Of the indexes that kopt creates."""
+EMBEDDING_MODEL = "multilingual-e5-large"
+MOST_RECORDS = {"records": 96, "documents": 50}
+"""In one request: the limit of the records API, and what the SDK takes for documents."""
 _LISTING_S = 1.0
 """For asking what kind of index the host of the settings is."""
 

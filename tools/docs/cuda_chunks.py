@@ -18,7 +18,15 @@ _OPAQUE = re.compile(
 _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)")
 _DIRECTIVE_LINE = re.compile(r"^[ \t]*#[ \t]*(\w+)[^\n]*", re.MULTILINE)
 _TEMPLATE = re.compile(r"^\s*template\s*<[^{};]*?>\s*(?=\w)", re.MULTILINE)
-_TRANSPARENT = re.compile(r"\s*(?:inline\s+)?(?:namespace(?:\s+(?P<name>[\w:]+))?|extern)\s*")
+_TRANSPARENT = re.compile(
+    r"\s*(?:[A-Z][A-Z0-9_]+\s+)*(?:inline\s+)?(?:namespace(?:\s+(?P<name>[\w:]+))?|extern)\s*"
+)
+_OTHER_DEVICE = re.compile(
+    r"\s*#\s*if(?:def|\s+defined)?[\s(]*(?:USE_ROCM|__HIP_PLATFORM_AMD__|__HIPCC__)[\s)]*$"
+)
+"""A condition whose first branch is no CUDA: the second is followed."""
+_FARTHEST_ENDIF = 4000
+"""Characters of other branches that are taken along with an item that is all of the first."""
 _NOT_A_NAME = {"__launch_bounds__", "__attribute__", "alignas", "__align__", "decltype", "noexcept"}
 _LONGEST_HEAD = 4000
 _CALL = re.compile(r"(\w+)\s*\(")
@@ -135,25 +143,32 @@ def comment_text(text: str) -> str:
 def _blanked(text: str) -> str:
     """Return `text` with everything that is no code as blanks; offsets stay."""
     text = _OPAQUE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-    lines, dropped, continued = text.split("\n"), [False], False
+    lines, continued = text.split("\n"), False
+    dropped, others = [False], [True]
     for at, line in enumerate(lines):
         directive = _DIRECTIVE.match(line)
         if directive and not continued:
-            _follow(directive[1], dropped)
+            _follow(line, directive[1], dropped, others)
         if directive or continued or dropped[-1]:
             lines[at] = " " * len(line)
         continued = line.endswith("\\") and (directive is not None or continued)
     return "\n".join(lines)
 
 
-def _follow(directive: str, dropped: list[bool]) -> None:
-    """Keep the stack of conditionals: True while their second and later branches are passed."""
+def _follow(line: str, directive: str, dropped: list[bool], others: list[bool]) -> None:
+    """Keep the stacks of conditionals: whether this branch is passed, and whether the others are.
+
+    The first branch is followed, unless it is for other devices.
+    """
     if directive.startswith("if"):
-        dropped.append(dropped[-1])
+        is_other = _OTHER_DEVICE.match(line) is not None
+        others.append(dropped[-1] or not is_other)
+        dropped.append(dropped[-1] or is_other)
     elif directive.startswith("el"):
-        dropped[-1] = True
+        dropped[-1], others[-1] = others[-1], True
     elif directive == "endif" and len(dropped) > 1:
         dropped.pop()
+        others.pop()
 
 
 def _head(code: str) -> str:
@@ -173,7 +188,7 @@ def _named(code: str) -> tuple[Kind, str]:
             return "kernel", name
         return ("device" if "__device__" in head else "host"), name
     declared = _DECLARED.search(head.rstrip("; \n")) if not is_function else None
-    return "decl", declared[1] if declared else name or head.split()[0]
+    return "decl", declared[1] if declared else name or next(iter(head.split()), "")
 
 
 def _whole_conditional(text: str, begin: int, end: int) -> tuple[int, int]:
@@ -185,8 +200,10 @@ def _whole_conditional(text: str, begin: int, end: int) -> tuple[int, int]:
     depth = 1
     for match in _DIRECTIVE_LINE.finditer(text, end):
         depth += 1 if match[1].startswith("if") else -1 if match[1] == "endif" else 0
-        if depth == 0:
+        if depth == 0 and match.end() - end < _FARTHEST_ENDIF:
             return above, match.end()
+        if depth == 0:
+            break
     return begin, end
 
 

@@ -6,22 +6,17 @@ walked with a stack of our own, since sources nest deeper than Python recurses.
 
 import importlib
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kopt.tools.docs.records import Kind
 
-from .cuda_names import function_kind, plain_name
-from .units import SourceLines, Unit, one_line, plain_comment
+from .cuda_names import function_kind, plain_name, signature_of
+from .cuda_scan import LONG_TYPE, with_members
+from .units import SourceLines, Unit, plain_comment
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
-
-LONG_TYPE = 90
-"""Lines; longer types are given member by member."""
-LONG_MEMBER = 10
-"""Lines; longer members of a long type are units of their own."""
 
 _OPEN = frozenset(
     (
@@ -133,7 +128,7 @@ def _unit_of(node: "Node", scope: tuple[str, ...], source: SourceLines) -> Unit 
         end_line=max(code_at, _last_line(node)),
         scope=scope,
         comment=plain_comment(source.lines[start - 1 : code_at - 1]),
-        signature=one_line(head),
+        signature=signature_of(head),
     )
 
 
@@ -142,17 +137,9 @@ def _opened(unit: Unit, node: "Node", source: SourceLines) -> list[Unit]:
     _kind, _symbol, body = _described(_without_template(node))
     if unit.kind != "struct" or body is None or unit.lines <= LONG_TYPE:
         return [unit]
-    members: list[Unit] = []
-    last = body.start_point.row + 1
-    for member_node in _member_nodes(body):
-        member = _unit_of(member_node, (*unit.scope, unit.symbol or ""), source)
-        if member is None or member.kind == "decl" or member.start_line <= last:
-            continue
-        if member.lines > LONG_MEMBER or member.kind == "kernel":
-            members.append(replace(member, symbol=f"{unit.symbol}::{member.symbol}"))
-            last = member.end_line
-    folded = tuple((member.start_line, member.end_line) for member in members)
-    return [replace(unit, folded=folded), *members]
+    scope = (*unit.scope, unit.symbol or "")
+    members = [_unit_of(member, scope, source) for member in _member_nodes(body)]
+    return with_members(unit, [one for one in members if one], body.start_point.row + 1)
 
 
 def _member_nodes(body: "Node") -> Iterator["Node"]:

@@ -8,15 +8,12 @@ of kind `gap`.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kopt.tools.docs.cuda_chunks import code_items
-
-from .cuda_names import function_kind
+from .cuda_names import function_kind, signature_of
+from .cuda_scan import scanned_units
 from .units import SourceLines, Unit, one_line, plain_comment
 
 LONGEST_JOINED = 14
 """Code lines right above a unit that are taken for the rest of its signature."""
-_LONGEST_HEAD = 40
-"""Lines."""
 
 
 @dataclass(frozen=True)
@@ -44,31 +41,6 @@ def filled(units: Sequence[Unit], source: SourceLines) -> list[Unit]:
     return sorted([*kept, *found], key=lambda unit: (unit.start_line, -unit.end_line))
 
 
-def scanned(source: SourceLines, first: int = 1, last: int | None = None) -> list[Unit]:
-    """Return what the brace scanner finds in lines `first` to `last`."""
-    text = "\n".join(source.lines[first - 1 : last])
-    units: list[Unit] = []
-    for item in code_items(text):
-        at = item.start_line + first - 1
-        end = item.end_line + first - 1
-        start = source.comment_start(at)
-        code_at = _code_start(source, at, end)
-        is_function = item.kind in ("kernel", "device", "host")
-        head = _head(source, code_at, end)
-        units.append(
-            Unit(
-                kind=function_kind(head) if is_function else item.kind,
-                symbol=item.symbol,
-                start_line=start,
-                end_line=end,
-                scope=item.scope,
-                comment=plain_comment(source.lines[start - 1 : code_at - 1]),
-                signature=one_line(head),
-            )
-        )
-    return units
-
-
 def _runs(units: Sequence[Unit], source: SourceLines) -> Iterator[_Run]:
     covered = bytearray(len(source.lines))
     starts: dict[int, int] = {}
@@ -91,8 +63,8 @@ def _runs(units: Sequence[Unit], source: SourceLines) -> Iterator[_Run]:
 
 def _joined(run: _Run, unit: Unit, source: SourceLines) -> Unit:
     """Return `unit` with the lines of `run` above it."""
-    rest = one_line("\n".join(source.lines[run.first - 1 : run.last]))
-    signature = f"{rest} {unit.signature}".strip()
+    rest = signature_of("\n".join(source.lines[run.first - 1 : run.last]))
+    signature = one_line(f"{rest} {unit.signature}")
     is_function = unit.kind in ("device", "host")
     start = source.comment_start(run.first)
     return replace(
@@ -100,13 +72,15 @@ def _joined(run: _Run, unit: Unit, source: SourceLines) -> Unit:
         kind=function_kind(signature) if is_function else unit.kind,
         start_line=start,
         comment=plain_comment(source.lines[start - 1 : run.first - 1]) or unit.comment,
-        signature=one_line(signature),
+        signature=signature,
     )
 
 
 def _rescued(run: _Run, source: SourceLines) -> list[Unit]:
     """Return what the scanner names in `run`; all of it is one gap if that leaves much out."""
-    units = [unit for unit in scanned(source, run.first, run.last) if unit.end_line <= run.last]
+    units = [
+        unit for unit in scanned_units(source, run.first, run.last) if unit.end_line <= run.last
+    ]
     named = sum(source.code_lines(unit.start_line, unit.end_line) for unit in units)
     if 2 * named < source.code_lines(run.first, run.last):
         return [_gap(run.first, run.last, source)]
@@ -125,12 +99,3 @@ def _gap(first: int, last: int, source: SourceLines) -> Unit:
     start = source.comment_start(first)
     comment = plain_comment(source.lines[start - 1 : first - 1])
     return Unit("gap", None, start, last, comment=comment)
-
-
-def _code_start(source: SourceLines, first: int, last: int) -> int:
-    return next((at for at in range(first, last + 1) if source.is_code[at - 1]), first)
-
-
-def _head(source: SourceLines, first: int, last: int) -> str:
-    lines = source.lines[first - 1 : min(last, first + _LONGEST_HEAD)]
-    return "\n".join(lines).split("{")[0].split(";")[0]

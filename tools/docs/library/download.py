@@ -133,7 +133,7 @@ def _fetch_once(
                 _empty(file)
                 return
             refuse_status(response, part.stem)
-            if response.status_code != 206:  # all of it from the beginning
+            if begin and response.status_code != 206:  # all of it from the beginning
                 _empty(file)
             for block in response.iter_raw():
                 file.write(block)

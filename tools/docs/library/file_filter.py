@@ -47,6 +47,7 @@ def is_wanted_path(path: str, size: int) -> bool:
     folders, _, name = lower.rpartition("/")
     return (
         lower.endswith(SUFFIXES)
+        and path.isprintable()
         and size <= MAX_FILE_BYTES
         and _OTHER_FOLDERS.isdisjoint(folders.split("/"))
         and not _OTHER_NAME.search(name)

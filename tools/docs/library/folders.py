@@ -23,7 +23,7 @@ def folder_members(folder: Path) -> Iterator[Member]:
     Raises:
         SourceUnavailable: There is no such folder, or it is too large.
     """
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise SourceUnavailable(f"{folder} is not a folder")
     total_bytes = 0
     for path, file in _files(folder.resolve()):

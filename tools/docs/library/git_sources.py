@@ -5,6 +5,7 @@ file of it is written under its own name. Large blobs are not even fetched. A re
 again by each call; without network its last state is used.
 """
 
+import os
 import re
 import shutil
 import tempfile
@@ -26,8 +27,8 @@ from .unavailable import SourceUnavailable
 
 _HEAD = "refs/kopt/head"
 _ALL = (MemberRule(under=""),)
-_ADDRESS = re.compile(r"(?:https?|ssh|git|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+")
-"""The forms that git documents, less `ext::` and other transports that run a command."""
+_ADDRESS = re.compile(r"(?:https?|ssh|git|file)://(?!-)\S+|\w[\w.-]*@\w[\w.-]*:(?!-)\S+")
+"""The forms that git documents, less `ext::` and others that run a command, and less options."""
 _BLOB = re.compile(rb"100(?:644|755) blob ([0-9a-f]{40,64})\t(.+)", re.DOTALL)
 _NO_KEY_CHARACTERS = re.compile(r"[^a-z0-9_-]+")
 
@@ -59,11 +60,11 @@ def git_choice(text: str) -> GitChoice:
     if text in known:
         return GitChoice(text, known[text])
     for key, repositories in known.items():
-        if _bare(text) == _bare(repositories[0].url):
+        if _bare(text).lower() == _bare(repositories[0].url).lower():
             return GitChoice(key, repositories)
-    folder = Path(text).expanduser()
-    if not text.startswith("-") and folder.is_dir():
-        address = folder.resolve().as_uri()
+    folder = os.path.expanduser(text)
+    if os.path.isdir(folder):
+        address = Path(folder).resolve().as_uri()
     elif _ADDRESS.fullmatch(text):
         address = text
     else:

@@ -4,6 +4,7 @@ A source that cannot be had is named with the reason, and the others go on. Chun
 are made by others.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -119,7 +120,7 @@ def _obtained(
         source, members = step.obtain(settings, on_bytes)
         files = tuple(
             SourceFile(source, path, data)
-            for path, data in sorted(members)
+            for path, data in sorted(dict(members).items())
             if is_wanted_text(path, data)
         )
     except SourceUnavailable as error:
@@ -187,6 +188,6 @@ def _from_git(
 
 
 def _from_folder(folder: FolderChoice, settings: Settings, on_bytes: OnBytes) -> Obtained:
-    path = folder.path.expanduser()
+    path = Path(os.path.expanduser(folder.path))
     source = LibrarySource(folder.name, None, None, folder.quality, f"Your folder {path}.")
     return source, folder_members(path)

@@ -39,7 +39,7 @@ def test_filters_and_budget_are_handed_on(kopt: Kopt) -> None:
 
 
 def test_an_unknown_source_ends_with_2_and_the_known_ones(kopt: Kopt) -> None:
-    ending = kopt("docs", "search", "tma", "--source", "flashinfer")
+    ending = kopt("docs", "search", "tma", "--source", "nothing")
     assert ending.code == ExitCode.USAGE
     assert "headers, problems, winners" in ending.stderr
 
@@ -73,9 +73,10 @@ def test_a_hit_is_shown_in_full_by_its_uid(kopt: Kopt) -> None:
 def test_the_sources_are_listed_with_their_size(kopt: Kopt) -> None:
     document = kopt("docs", "sources", "--json").document
     counts = {source["source"]: source["chunks"] for source in document["sources"]}
-    assert list(counts) == ["headers", "problems", "winners", "docs", "notes", "gpus"]
+    assert {"winners", "flashinfer"} < set(counts)
     assert sum(counts.values()) == document["chunks"]
-    assert all(counts[name] for name in counts if name != "winners")
+    own = ("headers", "problems", "docs", "notes", "gpus")
+    assert all(counts[name] for name in own)
     assert "headers" in kopt("docs", "sources").stdout
 
 

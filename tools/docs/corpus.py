@@ -8,13 +8,17 @@ notes, GPU data sheets. `chunk_sources.py` makes chunks of them. Further sources
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 from kopt import __version__
 from kopt.config.settings import Settings
 
-INDEX_FORMAT = 1
+from .library_index.vectors import model_name
+
+INDEX_FORMAT = 2
 """Of the tables in `index_file.py`."""
 MAX_FILE_BYTES = 400_000
 KOPT_LICENSE = "Apache-2.0"
@@ -59,7 +63,7 @@ class Corpus:
 
     files: tuple[CorpusFile, ...]
     key: str
-    """Hash of all contents and of the code that makes chunks of them."""
+    """Hash of all contents, of the code that makes chunks of them and of the model of vectors."""
     unread: tuple[str, ...] = ()
     """Files that could not be read, with the reason."""
 
@@ -68,7 +72,7 @@ def read_corpus(settings: Settings) -> Corpus:
     """Return the corpus as it is now; what cannot be read is left out and named."""
     found: list[CorpusFile] = []
     unread: list[str] = []
-    digest = hashlib.sha256(f"{INDEX_FORMAT} {__version__}\n".encode())
+    digest = hashlib.sha256(f"{INDEX_FORMAT} {__version__} {model_name()}\n".encode())
     for entry in _places(settings):
         try:
             file = _read(entry)
@@ -82,6 +86,25 @@ def read_corpus(settings: Settings) -> Corpus:
     for module in sorted(_folder("kopt.tools.docs").glob("*.py")):
         digest.update(module.read_bytes())
     return Corpus(tuple(found), digest.hexdigest()[:32], tuple(unread))
+
+
+def corpus_state(settings: Settings) -> tuple["FileState", ...]:
+    """Return what changes when a file of the corpus does, without reading any."""
+    return tuple(_state(place) for place in _places(settings))
+
+
+class FileState(NamedTuple):
+    """What tells a file from what it was before."""
+
+    path: str
+    facts: tuple[int, ...]
+    """Inode, size and times of change in nanoseconds; of a file that cannot be had, the error."""
+    receipt: bytes = b""
+
+    @property
+    def changed_ns(self) -> int:
+        """Return when it last changed, 0 for a file that cannot be had."""
+        return max(self.facts[2:], default=0)
 
 
 @dataclass(frozen=True)
@@ -156,6 +179,17 @@ def _receipt_state(file: CorpusFile) -> bytes:
     return f"{state.st_size} {state.st_mtime_ns}".encode()
 
 
+def _state(place: _Place) -> FileState:
+    try:
+        state = place.file.stat()
+    except OSError as error:
+        return FileState(place.path, (error.errno or 0,))
+    facts = (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+    receipt = _receipt_state(CorpusFile(place.source, place.path, place.file, b""))
+    return FileState(place.path, facts, receipt)
+
+
+@cache
 def _folder(package: str) -> Path:
     return Path(str(files(package)))
 

@@ -4,12 +4,10 @@ One file a content in KOPT_HOME/cache/docs. The first process that needs it buil
 others wait. A damaged file is built again. Where nothing can be written, the index lives in memory.
 """
 
-import fcntl
-import os
 import sqlite3
 import time
-from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -17,21 +15,31 @@ from typing import TypeVar
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings, ensure_folder
 
+from .build_lock import build_lock
 from .chunk_sources import make_chunks
-from .corpus import Corpus, read_corpus
-from .index_file import fill, open_index, write_index
+from .collection import Collection
+from .corpus import Corpus
+from .corpus_cache import current_corpus
+from .damage import OwnIndexDamaged
+from .entries import entry_of
+from .index_file import Sheet, fill, write_index
+from .library_index.vectors import vector_model
+from .open_indexes import file_state, in_memory, opened
+from .records import Chunk
 
 KEPT_INDEXES = 4
 """Of other contents, so that two installations that share KOPT_HOME do not build in turn."""
+MOST_CARD = 220
+"""Characters of comment and text that a document's vector is made of: retrieval.md, the card."""
 _ABANDONED_AFTER_S = 3600.0
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class Index:
-    """An open index."""
+    """The open index of kopt's own documents."""
 
-    connection: sqlite3.Connection
+    collection: Collection
     place: str
     """Path of the file; `memory`."""
     corpus: Corpus
@@ -41,31 +49,31 @@ class Index:
 
 def with_index(settings: Settings, use: Callable[[Index], Answer]) -> Answer:
     """Return `use(index)`; if the file turns out to be damaged, once more with a new one."""
-    corpus = read_corpus(settings)
+    corpus = current_corpus(settings)
     path = (settings.docs_cache / f"{corpus.key}.sqlite").absolute()
     try:
         try:
             return _used(path, corpus, use)
-        except (sqlite3.DatabaseError, ValueError):  # damaged: what SQLite or a record refuses
+        except OwnIndexDamaged:
             _build(path, corpus, replace=True)
             return _used(path, corpus, use)
-    except (SetupError, OSError, sqlite3.Error) as error:
+    except (OwnIndexDamaged, SetupError, OSError, sqlite3.Error) as error:
         return _used_in_memory(corpus, use, str(error))
 
 
 def _used(path: Path, corpus: Corpus, use: Callable[[Index], Answer]) -> Answer:
     if not path.exists():
         _build(path, corpus, replace=False)
-    with closing(open_index(path, corpus.key)) as connection:
-        return use(Index(connection, str(path), corpus, _degraded(corpus)))
+    with opened(path, _meta(corpus), is_own=True) as collection:
+        return use(Index(collection, str(path), corpus, _degraded(corpus)))
 
 
 def _used_in_memory(corpus: Corpus, use: Callable[[Index], Answer], reason: str) -> Answer:
     with closing(sqlite3.connect(":memory:")) as connection:
-        fill(connection, corpus.key, make_chunks(corpus))
+        fill(connection, _meta(corpus), _sheets(corpus))
         kept = f"the index could not be kept and was built for this search alone: {reason}"
         parts = [part for part in (kept, _degraded(corpus)) if part]
-        return use(Index(connection, "memory", corpus, "; ".join(parts)))
+        return use(Index(in_memory(connection), "memory", corpus, "; ".join(parts)))
 
 
 def _build(path: Path, corpus: Corpus, replace: bool) -> None:
@@ -76,31 +84,33 @@ def _build(path: Path, corpus: Corpus, replace: bool) -> None:
         corpus: What goes into it.
         replace: True if the file that is there was found to be damaged.
     """
-    seen = _state(path)
-    with _lock(ensure_folder(path.parent)):
-        if path.exists() and (not replace or _state(path) != seen):
+    seen = file_state(path) if path.exists() else None
+    with build_lock(ensure_folder(path.parent)):
+        if path.exists() and (not replace or file_state(path) != seen):
             return
-        write_index(path, corpus.key, make_chunks(corpus))
+        write_index(path, _meta(corpus), _sheets(corpus))
         _sweep(path)
 
 
-def _state(path: Path) -> tuple[int, int] | None:
-    try:
-        state = path.stat()
-    except FileNotFoundError:
-        return None
-    return state.st_ino, state.st_mtime_ns
+def _meta(corpus: Corpus) -> dict[str, str]:
+    return {"key": corpus.key}
 
 
-@contextmanager
-def _lock(folder: Path) -> Generator[None]:
-    """Hold the lock of building; it ends with its process, however that ends."""
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+def _sheets(corpus: Corpus) -> Iterator[Sheet]:
+    """Yield the rows of the index, each chunk with its terms and its vector."""
+    chunks = make_chunks(corpus)
+    model = vector_model()
+    vectors = model.rows([_card(chunk) for chunk in chunks]) if model else [b""] * len(chunks)
+    for chunk, vector in zip(chunks, vectors, strict=True):
+        heading = chunk.title.split(": ")[-1] if chunk.kind == "section" else ""
+        place = f"{chunk.title} {chunk.source} {chunk.path}"
+        yield Sheet(chunk, entry_of(chunk, chunk.symbol or heading, place, vector))
+
+
+def _card(chunk: Chunk) -> str:
+    """Return what a document is about, short enough that no word drowns."""
+    tags = "; ".join(chunk.tags)
+    return f"{chunk.title}. {tags}. {chunk.comment[:MOST_CARD]} {chunk.body[:MOST_CARD]}"
 
 
 def _sweep(kept: Path) -> None:

@@ -1,46 +1,60 @@
-"""The index as one SQLite file: chunks, their terms for BM25, and the words for suggestions.
+"""An index as one SQLite file: chunks, their terms for BM25, symbols, vectors, words to suggest.
 
-Built beside its place and renamed, so that readers see a whole file or none. `index.py` decides
-when. Columns hold terms of `code_tokens.py`, never raw text.
+Built beside its place and renamed, so that readers see a whole file or none. kopt's own corpus and
+the library have such a file each; `index.py` and `library_index/build.py` decide when.
 """
 
-import json
 import os
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 from kopt.config.errors import SetupError
 
-from .code_tokens import document_terms, surface_words
+from .code_tokens import surface_words
+from .entries import FIELDS, Entry, symbol_names
 from .records import Chunk
 
 # detail=full is the default and is needed: with detail=column a contentless table ranks by noise.
-_TABLES = """
+_TABLES = f"""
 create table meta (key text primary key, value text not null);
 create table chunk (
-  id integer primary key, uid text not null unique, source text not null, path text not null,
-  kind text not null, quality real not null, symbol text, arch text not null, dtype text not null,
-  record text not null);
+  id integer primary key, first integer not null, uid text not null unique, source text not null,
+  path text not null, kind text not null, quality real not null, symbol text, arch text not null,
+  dtype text not null);
+create index piece on chunk (first) where first <> id;
+create table body (id integer primary key, record blob not null);
+create table symbol (name text, chunk integer, primary key (name, chunk)) without rowid;
 create table word (word text primary key, chunks integer not null) without rowid;
+create table vector (rows blob not null);
 create virtual table fts using fts5(
-  symbol, place, comment, tags, code, content='', tokenize="unicode61 tokenchars '_'");
+  {", ".join(FIELDS)}, content='', tokenize="unicode61 tokenchars '_'");
 """
 MAX_WORD = 60
+_LONGEST_QUOTED = 4000
+"""Characters of a body whose words are suggested; a suggestion needs no more."""
 
 
-def write_index(path: Path, key: str, chunks: Sequence[Chunk]) -> None:
-    """Write the index of `chunks` to `path`, in place of what is there, all at once."""
+class Sheet(NamedTuple):
+    """What becomes one row."""
+
+    chunk: Chunk
+    entry: Entry
+
+
+def write_index(path: Path, meta: Mapping[str, str], sheets: Iterable[Sheet]) -> None:
+    """Write the index of `sheets` to `path`, in place of what is there, all at once."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-", suffix=".sqlite")
     os.close(descriptor)
     fresh = Path(name)
     try:
         with closing(sqlite3.connect(fresh)) as connection:
             connection.executescript("pragma journal_mode=off; pragma synchronous=off;")
-            fill(connection, key, chunks)
+            fill(connection, meta, sheets)
         with fresh.open("rb") as file:
             os.fsync(file.fileno())
         fresh.replace(path)
@@ -48,8 +62,8 @@ def write_index(path: Path, key: str, chunks: Sequence[Chunk]) -> None:
         fresh.unlink(missing_ok=True)
 
 
-def fill(connection: sqlite3.Connection, key: str, chunks: Sequence[Chunk]) -> None:
-    """Create the tables in an empty database and fill them.
+def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterable[Sheet]) -> None:
+    """Create the tables in an empty database and fill them; of equal uids the first is kept.
 
     Raises:
         SetupError: This Python's SQLite has no full-text search.
@@ -62,78 +76,112 @@ def fill(connection: sqlite3.Connection, key: str, chunks: Sequence[Chunk]) -> N
         )
     connection.executescript(_TABLES)
     words: Counter[str] = Counter()
+    vectors: list[bytes] = []
     with connection:
-        for number, chunk in enumerate(chunks, start=1):
-            connection.execute(
-                "insert into chunk values (?,?,?,?,?,?,?,?,?,?)", _row(number, chunk)
-            )
-            connection.execute(
-                "insert into fts(rowid, symbol, place, comment, tags, code) values (?,?,?,?,?,?)",
-                (number, *_fields(chunk)),
-            )
-            words.update(
-                {
-                    word
-                    for word in surface_words(f"{chunk.title} {chunk.comment} {chunk.body}")
-                    if 2 < len(word) <= MAX_WORD and not word.isdigit()
-                }
-            )
+        count = 0
+        for count, first, (chunk, entry) in _numbered(sheets):
+            _insert(connection, count, first, Sheet(chunk, entry))
+            words.update(set(_words(chunk)))
+            vectors.append(entry.vector)
         connection.executemany("insert into word values (?,?)", words.items())
+        connection.execute("insert into vector values (?)", (b"".join(vectors),))
         connection.execute("insert into fts(fts) values ('optimize')")
-        connection.executemany(
-            "insert into meta values (?,?)",
-            {"key": key, "chunks": str(len(chunks)), "whole": "yes"}.items(),
-        )
+        facts = {**meta, "chunks": str(count), "whole": "yes"}
+        connection.executemany("insert into meta values (?,?)", facts.items())
 
 
-def open_index(path: Path, key: str) -> sqlite3.Connection:
-    """Return a read-only connection to the index of `key`.
+def open_index(path: Path, expected: Mapping[str, str]) -> sqlite3.Connection:
+    """Return a read-only connection to an index whose meta has what is `expected`.
 
     Raises:
-        sqlite3.Error: There is no such file, or it is no index, damaged or of another key.
+        sqlite3.Error: There is no such file, or it is no index, damaged or another one.
     """
     connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
     try:
-        meta = dict(connection.execute("select key, value from meta"))
-        if meta.get("key") != key or meta.get("whole") != "yes":
-            raise sqlite3.DatabaseError("the index is not of this corpus")
+        meta = meta_of(connection)
+        if meta.get("whole") != "yes" or not expected.items() <= meta.items():
+            raise sqlite3.DatabaseError("the index is not the one that is wanted")
         count = connection.execute("select count(*) from chunk").fetchone()[0]
         if str(count) != meta.get("chunks"):
             raise sqlite3.DatabaseError("the index has lost rows")
+        prepare(connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _row(number: int, chunk: Chunk) -> tuple[object, ...]:
-    return (
-        number,
-        chunk.uid,
+def prepare(connection: sqlite3.Connection) -> None:
+    """Add to a connection what counts the documents that have a term."""
+    connection.execute("create virtual table temp.term using fts5vocab('main', 'fts', 'row')")
+
+
+def meta_of(connection: sqlite3.Connection) -> dict[str, str]:
+    """Return what the index says of itself."""
+    return dict(connection.execute("select key, value from meta"))
+
+
+def _numbered(sheets: Iterable[Sheet]) -> Iterator[tuple[int, int, Sheet]]:
+    """Yield (id, id of the first piece of the same function, sheet); pieces overlap by lines."""
+    seen: set[str] = set()
+    before: Chunk | None = None
+    number = first = 0
+    for sheet in sheets:
+        chunk = sheet.chunk
+        if chunk.uid in seen:
+            continue
+        seen.add(chunk.uid)
+        number += 1
+        if before is None or not _continues(before, chunk):
+            first = number
+        yield number, first, sheet
+        before = chunk
+
+
+def _continues(before: Chunk, chunk: Chunk) -> bool:
+    is_same = (before.source, before.path, before.symbol) == (
         chunk.source,
         chunk.path,
-        chunk.kind,
-        chunk.quality,
         chunk.symbol,
-        _padded(chunk.arch),
-        _padded(chunk.dtype),
-        json.dumps(chunk.model_dump(mode="json", exclude_defaults=True), ensure_ascii=True),
     )
+    overlaps = before.start_line < chunk.start_line <= before.end_line < chunk.end_line
+    return is_same and overlaps and chunk.symbol is not None
+
+
+def _insert(connection: sqlite3.Connection, number: int, first: int, sheet: Sheet) -> None:
+    chunk, entry = sheet
+    connection.execute(
+        "insert into chunk values (?,?,?,?,?,?,?,?,?,?)",
+        (
+            number,
+            first,
+            chunk.uid,
+            chunk.source,
+            chunk.path,
+            chunk.kind,
+            chunk.quality,
+            chunk.symbol,
+            _padded(chunk.arch),
+            _padded(chunk.dtype),
+        ),
+    )
+    connection.execute("insert into body values (?,?)", (number, entry.record))
+    names = symbol_names(chunk.symbol)
+    connection.executemany("insert into symbol values (?,?)", [(name, number) for name in names])
+    marks = ",".join("?" * len(FIELDS))
+    connection.execute(
+        f"insert into fts(rowid, {', '.join(FIELDS)}) values (?,{marks})",
+        (number, *entry.fields.split("\n")),
+    )
+
+
+def _words(chunk: Chunk) -> Iterator[str]:
+    texts = (chunk.title, chunk.symbol or "", chunk.comment, chunk.body[:_LONGEST_QUOTED])
+    for word in surface_words(" ".join(texts)):
+        if 2 < len(word) <= MAX_WORD and not word.isdigit():
+            yield word
 
 
 def _padded(names: Sequence[str]) -> str:
     """Return ` sm90 sm100 `, in which ` sm90 ` can be looked for; empty for none."""
     return f" {' '.join(names)} " if names else ""
-
-
-def _fields(chunk: Chunk) -> tuple[str, ...]:
-    tags = " ".join((*chunk.tags, *chunk.arch, *chunk.dtype, chunk.kind))
-    named = chunk.symbol or (chunk.title.split(": ")[-1] if chunk.kind == "section" else "")
-    texts = (
-        named,
-        f"{chunk.title} {chunk.source} {chunk.path}",
-        chunk.comment[:2000],
-        tags,
-        chunk.body,
-    )
-    return tuple(" ".join(document_terms(text)) for text in texts)

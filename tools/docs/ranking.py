@@ -1,68 +1,53 @@
-"""Which chunks answer a query, best first: lists by BM25 over fields, fused by rank.
+"""Which chunks answer a query, best first: lists by words and by meaning, fused by rank.
 
-One list for all terms, one for whole names if the query has any, and at half weight one with the
-lexicon's expansions. Kinds and sources weigh in, and a file
-that was picked already counts less. Method and most constants: reciprocal rank fusion (Cormack,
-Clarke, Buettcher 2009, k = 60), BM25 as SQLite's FTS5 has it.
+L1: all words; L2, at half weight: with the lexicon's expansions; L3: cosine of cards; L4:
+Pinecone's list; for kopt's own documents alone a list of whole names instead of L3 and L4. Kinds
+and sources weigh in, and a file that was picked already counts less (`weights.py`).
 """
 
-import sqlite3
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-FIELD_WEIGHTS = (3.0, 2.0, 1.0, 1.0, 1.0)
-"""symbol, place, comment, tags, code."""
-DEPTH = 200
-RANK_OFFSET = 60
-EXPANSION_WEIGHT = 0.5
-FILE_SATURATION = 0.8
-EXACT_SYMBOL = 3.0
-KIND_PRIOR = {
-    "kernel": 1.0,
-    "device": 1.0,
-    "note": 1.0,
-    "section": 1.0,
-    "entry": 1.0,
-    "problem": 1.0,
-    "gpu": 1.0,
-    "plan": 0.92,
-    "struct": 0.92,
-    "overview": 0.85,
-    "host": 0.8,
-    "decl": 0.7,
-}
+from .collection import Collection, Facts, Scored
+from .entries import symbol_name
+from .filters import Filters
+from .weights import WEIGHTS
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-@dataclass(frozen=True)
-class Filters:
-    """What may be an answer at all."""
-
-    sources: tuple[str, ...]
-    kind: str | None = None
-    arch: str | None = None
-    """As a tag: sm90."""
-    dtype: str | None = None
+Place = tuple[int, int]
+"""Number of the collection, id of the chunk in it."""
 
 
 @dataclass(frozen=True)
 class Sought:
-    """A query as the index is asked."""
+    """A query as the indexes are asked."""
 
     text: str
     """As it was asked, to find the definition of a symbol."""
     terms: Sequence[str]
     """Index terms of all words."""
-    names: Sequence[str]
+    names: Sequence[str] = ()
     """Terms that stand for whole names."""
-    phrases: Sequence[str]
+    phrases: Sequence[str] = ()
     """What the words stand for besides."""
+    vector: "NDArray[np.float32] | None" = None
+    """Of the whole query; None without a model."""
+    remote: Callable[[], Sequence[str]] = tuple
+    """Gives the uids of Pinecone's hits, best first; waits for them."""
 
 
 @dataclass(frozen=True)
 class Ranked:
     """One answer before it is quoted."""
 
-    chunk_id: int
+    collection: Collection
+    first: int
+    """Id of the first piece of the function."""
     score: float
 
 
@@ -71,87 +56,143 @@ class Ranking:
     """What matches a query, as far as it was asked for."""
 
     matches: int
-    """Of all lists, each DEPTH deep at most."""
+    """Functions and documents of all lists; each list has an end."""
     best: Sequence[Ranked]
     """Best first."""
 
 
 @dataclass(frozen=True)
-class _Row:
-    chunk_id: int
-    path: str
-    kind: str
-    quality: float
-    symbol: str | None
+class _Candidate:
+    place: Place
+    facts: Facts
+    score: float
+    is_own: bool
 
 
 def ranked(
-    connection: sqlite3.Connection,
-    sought: Sought,
-    filters: Filters,
-    most: int,
+    collections: Sequence[Collection], sought: Sought, filters: Filters, most: int
 ) -> Ranking:
-    """Return the `most` best of the chunks that match."""
-    lists = [(1.0, _matching(connection, sought.terms, filters))]
-    if sought.names:
-        lists.append((1.0, _matching(connection, sought.names, filters)))
+    """Return the `most` best of what matches in `collections`: kopt's own, and the library."""
+    lists = _by_words(collections, sought, filters)
+    has_words = any(found for _weight, found in lists)
+    exact = _exact(collections, sought, filters)
+    lists.append((WEIGHTS.words, exact))
+    if len(collections) > 1 or not collections[0].is_own:
+        # By meaning something is always nearest; of words that nothing has it is nothing.
+        if sought.vector is not None and has_words:
+            lists.append((WEIGHTS.meaning, _by_meaning(collections, sought.vector, filters)))
+        lists.append((WEIGHTS.remote, _remote(collections, sought.remote(), filters)))
+    candidates = _candidates(collections, _fused(lists), frozenset(exact))
+    return Ranking(len(candidates), _picked(collections, candidates, most))
+
+
+def _by_words(
+    collections: Sequence[Collection], sought: Sought, filters: Filters
+) -> list[tuple[float, list[Place]]]:
+    lists = [(WEIGHTS.words, _merged_by_words(collections, sought.terms, filters))]
+    if sought.names and len(collections) == 1 and collections[0].is_own:
+        lists.append((WEIGHTS.names, _merged_by_words(collections, sought.names, filters)))
     if sought.phrases:
         both = [*sought.terms, *sought.phrases]
-        lists.append((EXPANSION_WEIGHT, _matching(connection, both, filters)))
-    scores: dict[int, float] = {}
-    rows: dict[int, _Row] = {}
-    for weight, found in lists:
-        for rank, row in enumerate(found, start=1):
-            rows[row.chunk_id] = row
-            scores[row.chunk_id] = scores.get(row.chunk_id, 0.0) + weight / (RANK_OFFSET + rank)
-    for row in rows.values():
-        scores[row.chunk_id] *= KIND_PRIOR.get(row.kind, 1.0) * row.quality**0.5
-        if row.symbol and row.symbol.lower() == sought.text.strip().strip("_`()").lower():
-            scores[row.chunk_id] *= EXACT_SYMBOL
-    return Ranking(len(rows), _saturated(rows.values(), scores, most))
+        lists.append((WEIGHTS.expansions, _merged_by_words(collections, both, filters)))
+    return lists
 
 
-def _matching(
-    connection: sqlite3.Connection, phrases: Iterable[str], filters: Filters
-) -> list[_Row]:
-    match = " OR ".join(f'"{phrase}"' for phrase in dict.fromkeys(phrases))
-    if not match or not filters.sources:
+def _merged_by_words(
+    collections: Sequence[Collection], phrases: Iterable[str], filters: Filters
+) -> list[Place]:
+    """Return one list of all collections, with the word statistics of the last."""
+    distinct = list(dict.fromkeys(phrases))
+    if not distinct:
         return []
-    marks = ",".join("?" * len(filters.sources))
-    conditions = [f"chunk.source in ({marks})"]
-    values: list[object] = [match, *filters.sources]
-    if filters.kind:
-        conditions.append("chunk.kind = ?")
-        values.append(filters.kind)
-    if filters.arch:
-        conditions.append("(chunk.arch = '' or instr(chunk.arch, ?))")
-        values.append(f" {filters.arch} ")
-    if filters.dtype:
-        conditions.append("instr(chunk.dtype, ?)")
-        values.append(f" {filters.dtype} ")
-    weights = ", ".join(str(weight) for weight in FIELD_WEIGHTS)
-    rows = connection.execute(
-        "select chunk.id, chunk.path, chunk.kind, chunk.quality, chunk.symbol from fts"
-        " join chunk on chunk.id = fts.rowid"
-        f" where fts match ? and {' and '.join(conditions)}"
-        f" order by bm25(fts, {weights}), chunk.id limit {DEPTH}",
-        values,
-    )
-    return [_Row(*row) for row in rows]
+    last = collections[-1]
+    found = [one.by_words_of(last, distinct, filters) for one in collections[:-1]]
+    return _merged([*found, last.by_words(distinct, filters)])
 
 
-def _saturated(rows: Iterable[_Row], scores: dict[int, float], most: int) -> list[Ranked]:
-    """Pick greedily: the n-th further chunk of a file counts score * FILE_SATURATION^n."""
-    left = {row.chunk_id: row for row in rows}
+def _by_meaning(
+    collections: Sequence[Collection], vector: "NDArray[np.float32]", filters: Filters
+) -> list[Place]:
+    return _merged([one.by_meaning(vector, filters) for one in collections])
+
+
+def _merged(lists: Sequence[Scored]) -> list[Place]:
+    scored = [
+        (score, -number, -chunk_id)
+        for number, found in enumerate(lists)
+        for chunk_id, score in found
+    ]
+    best = sorted(scored, reverse=True)[: WEIGHTS.depth]
+    return [(-number, -chunk_id) for _score, number, chunk_id in best]
+
+
+def _exact(collections: Sequence[Collection], sought: Sought, filters: Filters) -> list[Place]:
+    name = symbol_name(sought.text)
+    return [
+        (number, chunk_id)
+        for number, one in enumerate(collections)
+        for chunk_id in one.by_name(name, filters)
+    ]
+
+
+def _remote(
+    collections: Sequence[Collection], uids: Sequence[str], filters: Filters
+) -> list[Place]:
+    last = len(collections) - 1
+    return [(last, chunk_id) for chunk_id in collections[last].by_uid(uids, filters)]
+
+
+def _fused(lists: Iterable[tuple[float, Sequence[Place]]]) -> dict[Place, float]:
+    """Return the best places with the sums of their reciprocal ranks."""
+    scores: dict[Place, float] = {}
+    for weight, found in lists:
+        for rank, place in enumerate(found, start=1):
+            scores[place] = scores.get(place, 0.0) + weight / (WEIGHTS.rank_offset + rank)
+    best = sorted(scores.items(), key=lambda one: (-one[1], one[0]))
+    return dict(best[: WEIGHTS.depth])
+
+
+def _candidates(
+    collections: Sequence[Collection], fused: dict[Place, float], exact: frozenset[Place]
+) -> list[_Candidate]:
+    """Return one candidate for each function, by its best piece."""
+    best: dict[Place, _Candidate] = {}
+    for number, one in enumerate(collections):
+        for facts in one.facts(at for where, at in fused if where == number):
+            place = (number, facts.chunk_id)
+            score = fused[place] * WEIGHTS.kind_prior.get(facts.kind, 1.0)
+            score *= facts.quality**WEIGHTS.quality_exponent
+            if place in exact:
+                score *= WEIGHTS.exact_symbol * (WEIGHTS.own_exact_symbol if one.is_own else 1.0)
+            function = (number, facts.first)
+            known = best.get(function)
+            if known is None or score > known.score:
+                best[function] = _Candidate(function, facts, score, one.is_own)
+    return list(best.values())
+
+
+def _picked(
+    collections: Sequence[Collection], candidates: Sequence[_Candidate], most: int
+) -> list[Ranked]:
+    """Pick greedily; each hit of a file, and of kopt's own documents, makes its next count less."""
+    left = {candidate.place: candidate for candidate in candidates}
+    is_mixed = len({candidate.is_own for candidate in candidates}) > 1
+    files: Counter[tuple[str, str]] = Counter()
+    own = 0
     picked: list[Ranked] = []
-    seen: dict[str, int] = {}
 
-    def worth(row: _Row) -> float:
-        return scores[row.chunk_id] * FILE_SATURATION ** seen.get(row.path, 0)
+    def worth(one: _Candidate) -> float:
+        times = files[one.facts.source, one.facts.path]
+        if not one.is_own:
+            return float(one.score * WEIGHTS.file_saturation**times)
+        among_own = float(one.score * WEIGHTS.own_file_saturation**times)
+        return among_own * WEIGHTS.own_saturation**own if is_mixed else among_own
 
     while left and len(picked) < most:
-        best = max(left.values(), key=lambda row: (worth(row), -row.chunk_id))
-        picked.append(Ranked(best.chunk_id, round(worth(best), 5)))
-        seen[best.path] = seen.get(best.path, 0) + 1
-        del left[best.chunk_id]
+        best = max(left.values(), key=lambda one: (worth(one), -one.place[0], -one.place[1]))
+        number, first = best.place
+        picked.append(Ranked(collections[number], first, round(worth(best), 5)))
+        files[best.facts.source, best.facts.path] += 1
+        own += best.is_own
+        del left[best.place]
     return picked

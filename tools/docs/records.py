@@ -91,6 +91,8 @@ class SourceFacts(Record):
     quality: float
     files: int
     chunks: int
+    is_built: bool = True
+    """False for a library that `kopt docs build` could add."""
 
 
 class SearchRequest(Record):

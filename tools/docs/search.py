@@ -1,38 +1,78 @@
-"""`search_documents`: what the documents that kopt has say about a query, within a token budget.
+"""`search_documents`: what kopt's documents and production code say about a query.
 
-Synchronous, without a network, a model or a GPU. The first search builds the index.
+Synchronous and within a token budget, by the indexes of this machine; Pinecone is asked beside them
+where there is a key. The first search builds the index of kopt's own documents; that of production
+code is built by `kopt docs build`.
 """
 
-import json
-import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import get_args
+from typing import TypeVar
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 
-from .answer import MOST_FURTHER, Wanted, quoted_hits
-from .chunk_sources import DTYPES, KNOWN_ARCHS
-from .code_tokens import arch_tag, exact_term, query_names, query_terms
+from .answer import MOST_FURTHER, Quoted, Wanted, quoted_hits
+from .collection import Collection
 from .corpus import SOURCES
+from .filters import Filters, filters_of
 from .hidden_sources import refuse_hidden, without_hidden
 from .index import Index, with_index
-from .lexicon import expansions
-from .ranking import Filters, Ranked, Sought, ranked
-from .records import Chunk, DocumentText, Kind, SearchRequest, SearchResult, UnknownWord
+from .library_index.kept_index import sources_in
+from .library_index.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name, vector_model
+from .open_library import with_library
+from .query_text import checked_query
+from .ranking import Ranked, Ranking, Sought, ranked
+from .records import Chunk, DocumentText, SearchRequest, SearchResult
+from .remote_hits import RemoteHits
+from .sought_words import NEAREST, SoughtWords, sought_words, unknown_words
 
-MOST_HITS = 50
-LEAST_TOKENS, MOST_TOKENS = 100, 50_000
-MOST_CHARACTERS = 16_384
-MOST_TERMS = 64
-_NEAREST = 3
-_MOST_UNKNOWN = 5
+OFFER = (
+    "kopt docs build adds the production kernels of FlashInfer, vLLM, SGLang, CUTLASS and PyTorch:"
+    " a download of 70 MB, then about 90 s on two cores"
+)
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class _Open:
+    """What a search reads."""
+
+    own: Index
+    library: Collection | None
+    """None if it is not built or cannot be read."""
+    said: str | None
+    """What happened to the library's index, if something did."""
+
+    @property
+    def built(self) -> tuple[str, ...]:
+        """Return the sources of the library."""
+        return self.library.remembered.sources if self.library else ()
+
+    @property
+    def both(self) -> list[Collection]:
+        """Return kopt's own documents, and the library if there is one."""
+        return [self.own.collection, *([self.library] if self.library else [])]
+
+    def collections(self, filters: Filters) -> list[Collection]:
+        """Return what `filters` leave something of; kopt's own documents if nothing."""
+        left = [one for one in self.both if any(map(filters.admits, one.remembered.sources))]
+        return left or [self.own.collection]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A request that was found to be sound."""
+
+    request: SearchRequest
+    query: str
+    filters: Filters
 
 
 def search_documents(request: SearchRequest, settings: Settings) -> SearchResult:
-    """Return what the documents say about `request.query`, best first.
+    """Return what there is about `request.query`, best first.
 
     Raises:
         ToolError: The query has no word to search for or is too long, a filter or a number is not
@@ -40,163 +80,161 @@ def search_documents(request: SearchRequest, settings: Settings) -> SearchResult
     """
     started = time.perf_counter()
     request = without_hidden(request, settings)
-    query = _query(request)
-    filters = _filters(request)
+    query = checked_query(request)
 
-    def answer(index: Index) -> SearchResult:
-        return _answer(index, request, query, filters)
+    def answer(there: _Open) -> SearchResult:
+        asked = _Asked(request, query, filters_of(request, there.built))
+        return _answer(asked, there, settings)
 
-    result = with_index(settings, answer)
+    result = _with_all(settings, answer)
     elapsed_ms = round((time.perf_counter() - started) * 1e3, 2)
     return result.model_copy(update={"elapsed_ms": elapsed_ms})
 
 
 def read_document(uid: str, settings: Settings) -> DocumentText:
-    """Return the whole document of a hit.
+    """Return the whole document of a hit; of a piece of a long function, the function.
 
     Raises:
         ToolError: No document has this uid, the message has near ones; or its source is hidden.
     """
     refuse_hidden(uid.partition(":")[0], settings)
 
-    def answer(index: Index) -> DocumentText:
-        row = index.connection.execute("select record from chunk where uid = ?", (uid,)).fetchone()
-        if row is None:
-            rows = index.connection.execute("select uid, source from chunk")
-            known = [name for name, source in rows if source not in settings.without_sources]
-            near = get_close_matches(uid[:200], known, n=_NEAREST)
-            hint = f"did you mean {', '.join(near)}?" if near else "uids are those of search hits"
-            raise ToolError(f"no document has the uid {uid[:200]!r}; {hint}")
-        chunk = _chunk(row[0])
-        return DocumentText(uid=uid, location=f"{chunk.path}:{chunk.start_line}", document=chunk)
+    def answer(there: _Open) -> DocumentText:
+        for one in there.both:
+            first = one.first_of(uid)
+            if first is not None:
+                chunk = one.whole(first)
+                place = f"{chunk.path}:{chunk.start_line}"
+                return DocumentText(uid=chunk.uid, location=place, document=chunk)
+        near = _near_uids(uid, there, settings)
+        hint = f"did you mean {', '.join(near)}?" if near else "uids are those of search hits"
+        raise ToolError(f"no document has the uid {uid[:200]!r}; {hint}")
 
-    return with_index(settings, answer)
-
-
-def _query(request: SearchRequest) -> str:
-    """Return the query as text that can be stored and shown, once it is known to be one."""
-    query = request.query.encode("utf-8", errors="replace").decode()
-    if len(query) > MOST_CHARACTERS:
-        raise ToolError(
-            f"the query has {len(query):,} characters; at most {MOST_CHARACTERS:,} are read:"
-            " ask in a few words or with a name"
-        )
-    if not query_terms(query):
-        raise ToolError(
-            f"the query {query[:80]!r} has no word to search for: name a technique, an"
-            " instruction, a type or a status, e.g. 'cp.async pipeline'"
-        )
-    return query
+    return _with_all(settings, answer)
 
 
-def _filters(request: SearchRequest) -> Filters:
-    for name, value, least, most in (
-        ("k", request.k, 1, MOST_HITS),
-        ("max_tokens", request.max_tokens, LEAST_TOKENS, MOST_TOKENS),
-    ):
-        if not least <= value <= most:
-            raise ToolError(f"{name} is {value}; it must be {least} to {most:,}")
-    for source in (*request.without, *([request.source] if request.source else [])):
-        _known("source", source, SOURCES)
-    if request.kind:
-        _known("kind", request.kind, get_args(Kind))
-    if request.dtype:
-        _known("dtype", request.dtype, tuple(DTYPES))
-    arch = arch_tag(request.arch) if request.arch else None
-    if request.arch and arch not in KNOWN_ARCHS:
-        _known("arch", request.arch, [name.replace("sm", "sm_") for name in KNOWN_ARCHS])
-    chosen = [request.source] if request.source else list(SOURCES)
-    return Filters(
-        sources=tuple(source for source in chosen if source not in request.without),
-        kind=request.kind,
-        arch=arch,
-        dtype=request.dtype,
-    )
+def _near_uids(uid: str, there: _Open, settings: Settings) -> list[str]:
+    """Return uids that look like `uid`: of kopt's own all, of the library's those of that file."""
+    file = uid.rpartition("#")[0].rpartition("/")[2]
+    known = there.own.collection.uids()
+    if there.library and file:
+        known += there.library.uids(f"/{file}#")
+    seen = [one for one in known if one.partition(":")[0] not in settings.without_sources]
+    return get_close_matches(uid[:200], seen, n=NEAREST)
 
 
-def _known(name: str, value: str, known: Sequence[str] | dict[str, str]) -> None:
-    if value not in known:
-        raise ToolError(f"{name} {value[:60]!r} is unknown; known: {', '.join(known)}")
+def _with_all(settings: Settings, use: Callable[[_Open], Answer]) -> Answer:
+    """Return `use` of the open indexes."""
+
+    def with_both(library: Collection | None, said: str | None) -> Answer:
+        return with_index(settings, lambda own: use(_Open(own, library, said)))
+
+    return with_library(settings, with_both)
 
 
-def _answer(index: Index, request: SearchRequest, query: str, filters: Filters) -> SearchResult:
-    names = [name for name in query_names(query)[:MOST_TERMS] if query_terms(name)]
-    absent = [name for name in names if not _is_known(index.connection, name)]
-    phrases = expansions(query)
-    sought = _sought(query, names, absent, list(phrases))
-    found = ranked(index.connection, sought, filters, request.k + MOST_FURTHER)
-    words = {name: frozenset(query_terms(name)) for name in names}
-    words |= {text: frozenset([phrase]) for phrase, text in phrases.items() if " " not in phrase}
-    wanted = Wanted(request.k, request.max_tokens, words)
-    quoted = quoted_hits(_chunks(index.connection, found.best), found.matches, wanted)
-    unfiltered = Filters(tuple(source for source in SOURCES if source not in request.without))
-    advice = None
-    if not found.matches and filters != unfiltered:
-        others = ranked(index.connection, sought, unfiltered, 0).matches
-        advice = f"without the filters {others} documents match" if others else None
+def _answer(asked: _Asked, there: _Open, settings: Settings) -> SearchResult:
+    collections = there.collections(asked.filters)
+    remote = RemoteHits(asked.query, asked.filters, there.built)
+    if asked.request.backend == "auto" and there.library in collections:
+        remote.ask(settings)
+    words = sought_words(asked.query, collections)
+    sought = _sought(asked.query, words, there, remote)
+    page = _page(ranked(collections, sought, asked.filters, _most(asked.request)), asked, words)
     return SearchResult(
-        query=query,
-        degraded=index.degraded,
+        query=asked.query,
+        backend="embedded+pinecone" if remote.has_answered else "embedded",
+        degraded=_degraded(there, collections, remote),
         elapsed_ms=0.0,
-        sources=_versions(index, filters),
-        hits=quoted.hits,
-        further=quoted.further,
-        left_out=quoted.left_out,
-        unknown_words=tuple(
-            UnknownWord(word=name[:60], nearest=_nearest(index.connection, name))
-            for name in [name for name in absent if not expansions(name)][:_MOST_UNKNOWN]
-        ),
-        advice=advice,
-        tokens=quoted.tokens,
-        max_tokens=request.max_tokens,
+        sources=_versions(there, asked.filters),
+        hits=page.quoted.hits,
+        further=page.quoted.further,
+        left_out=page.quoted.left_out,
+        page=asked.request.page,
+        next_page=page.following,
+        unknown_words=unknown_words(words, collections),
+        offer=OFFER if _offers_library(asked, there) else None,
+        advice=_advice(asked, there, sought, page),
+        tokens=page.quoted.tokens,
+        max_tokens=asked.request.max_tokens,
     )
 
 
-def _chunks(
-    connection: sqlite3.Connection, found: Sequence[Ranked]
-) -> Iterator[tuple[Chunk, float]]:
-    for one in found:
-        (record,) = connection.execute(
-            "select record from chunk where id = ?", (one.chunk_id,)
-        ).fetchone()
-        yield _chunk(record), one.score
-
-
-def _chunk(record: str) -> Chunk:
-    return Chunk.model_validate(json.loads(record))
-
-
-def _versions(index: Index, filters: Filters) -> dict[str, str | None]:
-    """Return the searched sources that hold something, with their versions."""
-    versions = {file.source: file.version for file in reversed(index.corpus.files)}
-    return {source: versions[source] for source in filters.sources if source in versions}
-
-
-def _sought(query: str, names: list[str], absent: list[str], phrases: list[str]) -> Sought:
-    """Return what to look for; what an absent name stands for takes its place, at full weight."""
-    stand_ins = [phrase for name in absent for phrase in expansions(name)]
-    exact = [term for name in names if (term := exact_term(name))]
+def _sought(query: str, words: SoughtWords, there: _Open, remote: RemoteHits) -> Sought:
+    model = vector_model() if there.library and _has_vectors(there.library) else None
     return Sought(
         text=query,
-        terms=[*query_terms(query)[:MOST_TERMS], *stand_ins],
-        names=[*exact, *stand_ins] if exact else [],
-        phrases=phrases,
+        terms=words.terms,
+        names=words.names,
+        phrases=list(words.phrases),
+        vector=model.query(query) if model else None,
+        remote=remote.uids,
     )
 
 
-def _is_known(connection: sqlite3.Connection, name: str) -> bool:
-    """Say whether any document has this word, or this very name."""
-    exact = exact_term(name)
-    terms = [exact] if exact else query_terms(name)
-    match = " OR ".join(f'"{term}"' for term in terms)
-    found = connection.execute("select 1 from fts where fts match ? limit 1", (match,))
-    return found.fetchone() is not None
+def _has_vectors(library: Collection) -> bool:
+    return library.remembered.meta.get("model") == model_name() != NO_MODEL
 
 
-def _nearest(connection: sqlite3.Connection, name: str) -> tuple[str, ...]:
-    word = name.lower()[:60]
-    rows = connection.execute(
-        "select word from word where substr(word, 1, 1) = ? and length(word) between ? and ?",
-        (word[:1], len(word) - 3, len(word) + 3),
-    )
-    return tuple(get_close_matches(word, [row[0] for row in rows], n=_NEAREST))
+def _most(request: SearchRequest) -> int:
+    return request.k * request.page + MOST_FURTHER
+
+
+@dataclass(frozen=True)
+class _Page:
+    """The part of a ranking that is shown."""
+
+    matches: int
+    """Of the whole ranking."""
+    quoted: Quoted
+    following: int | None
+
+
+def _page(found: Ranking, asked: _Asked, words: SoughtWords) -> _Page:
+    """Return the page that is asked for; each begins after the last hit of the one before."""
+    wanted = Wanted(asked.request.k, asked.request.max_tokens, words.known)
+    begin = 0
+    quoted = quoted_hits([], 0, wanted)
+    for _number in range(asked.request.page):
+        quoted = quoted_hits(_chunks(found.best[begin:]), found.matches - begin, wanted)
+        begin += len(quoted.hits)
+    has_more = bool(quoted.hits) and begin < found.matches
+    return _Page(found.matches, quoted, asked.request.page + 1 if has_more else None)
+
+
+def _chunks(best: Sequence[Ranked]) -> Iterator[tuple[Chunk, float]]:
+    for one in best:
+        yield one.collection.whole(one.first), one.score
+
+
+def _degraded(there: _Open, collections: Sequence[Collection], remote: RemoteHits) -> str | None:
+    reasons = [there.own.degraded, there.said, remote.failure]
+    if there.library in collections and not (
+        there.library and _has_vectors(there.library) and vector_model()
+    ):
+        reasons.append(WHAT_THE_EXTRA_ADDS)
+    return "; ".join(reason for reason in reasons if reason) or None
+
+
+def _offers_library(asked: _Asked, there: _Open) -> bool:
+    return there.library is None and there.said is None and asked.filters.sources is None
+
+
+def _advice(asked: _Asked, there: _Open, sought: Sought, page: _Page) -> str | None:
+    if page.quoted.hits or page.quoted.further:
+        return None
+    if page.matches:
+        return f"page {asked.request.page} is beyond the last; ask for page 1"
+    unfiltered = Filters(without=asked.filters.without)
+    if asked.filters == unfiltered:
+        return None
+    others = ranked(there.collections(unfiltered), sought, unfiltered, 0).matches
+    return f"without the filters {others} documents match" if others else None
+
+
+def _versions(there: _Open, filters: Filters) -> dict[str, str | None]:
+    """Return the searched sources that hold something, with their versions."""
+    versions = {file.source: file.version for file in reversed(there.own.corpus.files)}
+    own = {source: versions[source] for source in SOURCES if source in versions}
+    library = sources_in(there.library.remembered.meta) if there.library else ()
+    found = own | {one.source: one.version for one in library}
+    return {source: version for source, version in found.items() if filters.admits(source)}

@@ -1,39 +1,67 @@
-"""What the index holds, source by source: for `kopt docs sources`."""
+"""What there is to search, source by source, built or not: for `kopt docs sources`."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 from kopt.config.settings import Settings
 
+from .collection import Collection
 from .corpus import QUALITY, SOURCES
 from .index import Index, with_index
+from .library.pins import KNOWN_LIBRARIES
+from .library_index.kept_index import sources_in
+from .open_library import with_library
 from .records import SourceFacts, SourcesResult
 
 
 def list_sources(settings: Settings) -> SourcesResult:
-    """Return every source with its version, licence and size; the index is built if need be."""
+    """Return every source with its version, licence and size; kopt's own are built if need be."""
 
-    def answer(index: Index) -> SourcesResult:
-        rows = index.connection.execute("select source, count(*) from chunk group by source")
-        chunks = dict(rows)
-        files = Counter(file.source for file in index.corpus.files)
-        shipped = {file.source: file for file in index.corpus.files if file.version}
-        facts = tuple(
-            SourceFacts(
-                source=source,
-                holds=holds,
-                version=shipped[source].version if source in shipped else None,
-                license=shipped[source].license if source in shipped else None,
-                quality=QUALITY.get(source, 1.0),
-                files=files[source],
-                chunks=chunks.get(source, 0),
+    def answer(library: Collection | None, said: str | None) -> SourcesResult:
+        return with_index(settings, lambda index: _listed(index, library, said))
+
+    return with_library(settings, answer)
+
+
+def _listed(index: Index, library: Collection | None, said: str | None) -> SourcesResult:
+    facts = (*_own(index), *_library(library))
+    return SourcesResult(
+        index=index.place,
+        chunks=sum(one.chunks for one in facts),
+        sources=facts,
+        degraded="; ".join(reason for reason in (index.degraded, said) if reason) or None,
+    )
+
+
+def _own(index: Index) -> Iterator[SourceFacts]:
+    files = Counter(file.source for file in index.corpus.files)
+    shipped = {file.source: file for file in index.corpus.files if file.version}
+    for source, holds in SOURCES.items():
+        yield SourceFacts(
+            source=source,
+            holds=holds,
+            version=shipped[source].version if source in shipped else None,
+            license=shipped[source].license if source in shipped else None,
+            quality=QUALITY.get(source, 1.0),
+            files=files[source],
+            chunks=index.collection.size(source),
+        )
+
+
+def _library(library: Collection | None) -> Iterator[SourceFacts]:
+    """Yield what is in the library's index, then the known libraries that are not."""
+    built = sources_in(library.remembered.meta) if library else ()
+    for one in built:
+        yield SourceFacts.model_validate(one.model_dump(exclude={"kept"}))
+    for known in KNOWN_LIBRARIES.values():
+        if known.key not in {one.source for one in built}:
+            yield SourceFacts(
+                source=known.key,
+                holds=known.holds,
+                version=None,
+                license=known.license,
+                quality=known.quality,
+                files=0,
+                chunks=0,
+                is_built=False,
             )
-            for source, holds in SOURCES.items()
-        )
-        return SourcesResult(
-            index=index.place,
-            chunks=sum(chunks.values()),
-            sources=facts,
-            degraded=index.degraded,
-        )
-
-    return with_index(settings, answer)

@@ -4,8 +4,9 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
+from kopt.tools.docs.query_text import MOST_CHARACTERS
 from kopt.tools.docs.records import SearchRequest, SearchResult
-from kopt.tools.docs.search import MOST_CHARACTERS, read_document, search_documents
+from kopt.tools.docs.search import read_document, search_documents
 from support.docs_winners import promote
 
 
@@ -104,7 +105,9 @@ def test_kind_and_dtype_are_filters_too(shared_docs: Settings) -> None:
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"source": "flashinfer"}, "headers, problems, winners"),
+        ({"source": "nothing"}, "headers, problems, winners"),
+        ({"source": "docs,nothing"}, "'nothing' is unknown"),
+        ({"source": "flashinfer"}, "kopt docs build --source flashinfer"),
         ({"without": ("nothing",)}, "headers, problems, winners"),
         ({"arch": "sm_42"}, "sm_90"),
         ({"arch": "'; drop table chunk"}, "sm_90"),
@@ -112,6 +115,7 @@ def test_kind_and_dtype_are_filters_too(shared_docs: Settings) -> None:
         ({"dtype": "fp2"}, "bf16"),
         ({"k": 0}, "1 to 50"),
         ({"k": 51}, "1 to 50"),
+        ({"page": 0}, "1 to 100"),
         ({"max_tokens": 5}, "100 to"),
     ],
 )

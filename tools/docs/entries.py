@@ -1,0 +1,86 @@
+"""What an index keeps of one chunk: the record, its terms field by field, its vector.
+
+Columns hold terms of `code_tokens.py`, never raw text.
+"""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from .code_tokens import document_terms
+from .records import Chunk
+
+FIELDS = ("symbol", "place", "comment", "tags", "code")
+_MOST_COMMENT = 2000
+
+
+class Entry(NamedTuple):
+    """One row of an index before it is numbered."""
+
+    record: bytes
+    """Of the chunk, as `packed` writes it."""
+    fields: str
+    """One line of terms for each of FIELDS."""
+    vector: bytes
+    """Of `vectors.py`; empty without a model."""
+
+
+def entry_of(chunk: Chunk, named: str, place: str, vector: bytes) -> Entry:
+    """Return the entry of `chunk`.
+
+    Args:
+        chunk: What is found.
+        named: What it is called: its symbol, or the heading of a section.
+        place: Where it is and what that place is called.
+        vector: Of its card.
+    """
+    tags = " ".join((*chunk.tags, *chunk.arch, *chunk.dtype, chunk.kind))
+    code = f"{chunk.head}\n{chunk.body}" if chunk.head else chunk.body
+    texts = (named, place, chunk.comment[:_MOST_COMMENT], tags, code)
+    fields = "\n".join(" ".join(document_terms(text)) for text in texts)
+    return Entry(packed(chunk), fields, vector)
+
+
+def packed(chunk: Chunk) -> bytes:
+    """Return the record of `chunk` as compressed JSON."""
+    fields = chunk.model_dump(mode="json", exclude_defaults=True)
+    return zlib.compress(json.dumps(fields, ensure_ascii=True).encode())
+
+
+def unpacked(record: bytes) -> Chunk:
+    """Return the chunk of a record.
+
+    Raises:
+        ValueError: The bytes are no such record.
+    """
+    try:
+        return Chunk.model_validate_json(zlib.decompress(record))
+    except zlib.error as error:
+        raise ValueError(f"a record of the index is damaged: {error}") from error
+
+
+def symbol_names(symbol: str | None) -> Sequence[str]:
+    """Return the names under which a symbol is asked for: whole, without scope, each of several."""
+    names: dict[str, None] = {}
+    for one in (symbol or "").split(","):
+        whole = symbol_name(one)
+        names |= dict.fromkeys((whole, symbol_name(whole.replace("::", ".").rpartition(".")[2])))
+    return [name for name in names if name]
+
+
+def symbol_name(text: str) -> str:
+    """Return a symbol as it is looked for: without case, marks of code or surrounding `_`."""
+    return text.strip().strip("_`()").lower()
+
+
+@lru_cache(maxsize=1)
+def terms_version() -> str:
+    """Return a hash of the code that decides what an index holds of a chunk."""
+    folder = files("kopt.tools.docs")
+    names = ("code_tokens.py", "entries.py", "index_file.py")
+    texts = [folder.joinpath(name).read_bytes() for name in names]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]

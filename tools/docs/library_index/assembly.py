@@ -1,0 +1,82 @@
+"""The index out of its parts: duplicates merged, written in one go. Nothing is chunked here."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from kopt.tools.docs.chunking.duplicates import merged
+from kopt.tools.docs.entries import packed, terms_version, unpacked
+from kopt.tools.docs.index_file import Sheet, write_index
+from kopt.tools.docs.records import Chunk
+
+from .build_records import BuiltSource
+from .parts import Parts, SourceParts
+from .vectors import model_name
+
+REPORT_EVERY = 500
+"""Documents between two calls of the progress callback."""
+
+
+def index_key(sources: Sequence[SourceParts]) -> str:
+    """Return what the index of `sources` depends on, as a hash."""
+    digest = hashlib.sha256(f"{terms_version()}\0{model_name()}".encode())
+    for source in sources:
+        digest.update("\0".join((repr(source.source), *source.keys)).encode())
+    return digest.hexdigest()
+
+
+def assemble(parts: Parts, path: Path, on_progress: Callable[[int, int], None]) -> None:
+    """Write the index of everything that `parts` are settled on to `path`.
+
+    Args:
+        parts: What it is made of.
+        path: Where it goes, in place of what is there, all at once.
+        on_progress: Called with the documents that are written and that there are.
+    """
+    sources = parts.sources()
+    places: dict[str, tuple[str, int]] = {}
+    chunks: list[Chunk] = []
+    for source in sources:
+        for key in source.keys:
+            for number, record in parts.records(key):
+                chunk = unpacked(record)
+                if chunk.uid not in places:
+                    places[chunk.uid] = (key, number)
+                    chunks.append(chunk)
+    kept = merged(chunks)
+    before = {chunk.uid: chunk.also_at for chunk in chunks}
+
+    def sheets() -> Iterator[Sheet]:
+        for done, chunk in enumerate(kept):
+            if done % REPORT_EVERY == 0:
+                on_progress(done, len(kept))
+            entry = parts.entry(*places[chunk.uid])
+            if chunk.also_at != before[chunk.uid]:
+                entry = entry._replace(record=packed(chunk))
+            yield Sheet(chunk, entry)
+
+    counts = Counter(chunk.source for chunk in kept)
+    facts = [_facts(source, counts[source.source.key]) for source in sources]
+    meta = {
+        "key": index_key(sources),
+        "terms": terms_version(),
+        "model": model_name(),
+        "sources": json.dumps([one.model_dump(mode="json") for one in facts]),
+    }
+    write_index(path, meta, sheets())
+    on_progress(len(kept), len(kept))
+
+
+def _facts(source: SourceParts, chunks: int) -> BuiltSource:
+    facts = source.source
+    return BuiltSource(
+        source=facts.key,
+        version=facts.version,
+        license=facts.license,
+        quality=facts.quality,
+        holds=facts.holds,
+        files=len(source.keys),
+        chunks=chunks,
+    )

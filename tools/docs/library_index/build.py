@@ -1,0 +1,169 @@
+"""`build_library`: the library index from its sources, again only where something changed.
+
+Obtain, chunk what is new in several processes, merge, write beside the old index and rename.
+Whatever ends it, the old index stays readable and what was chunked is kept.
+"""
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from kopt.config.errors import SetupError
+from kopt.config.settings import Settings, ensure_folder
+from kopt.tools.docs.build_lock import build_lock
+from kopt.tools.docs.library.harvest import (
+    FetchProgress,
+    Harvested,
+    Selection,
+    SkippedSource,
+    harvest,
+)
+
+from .assembly import assemble, index_key
+from .build_records import BuildProgress, BuildResult, BuildStep, SkippedLibrary
+from .kept_index import built_sources, read_meta
+from .parts import Parts, SourceParts
+from .place import library_folder, library_index_path, parts_path
+from .vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name
+from .workers import Workers, part_key
+
+OnProgress = Callable[[BuildProgress], None]
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """What to build."""
+
+    selection: Selection
+    fresh: bool = False
+    """True to chunk every file again, whatever is kept."""
+
+
+@dataclass
+class _Work:
+    """What one build has done so far."""
+
+    settings: Settings
+    on_progress: OnProgress
+    sources: list[SourceParts] = field(default_factory=list[SourceParts])
+    skipped: list[SkippedLibrary] = field(default_factory=list[SkippedLibrary])
+    reused: int = 0
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    @contextmanager
+    def timed(self, step: BuildStep) -> Generator[None]:
+        """Add what the body takes to `step`."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - started
+            self.seconds[step] = round(self.seconds.get(step, 0.0) + spent, 2)
+
+
+def build_library(
+    request: BuildRequest, settings: Settings, on_progress: OnProgress
+) -> BuildResult:
+    """Build the library index, or as much of it as changed, and return what it holds.
+
+    One process builds at a time; another one waits, says so, and then finds little to do. Readers
+    have the old index until the new one is whole.
+
+    Raises:
+        SetupError: No source could be had, or the folder cannot be written; the message says what
+            to do.
+    """
+    folder = ensure_folder(library_folder(settings))
+    work = _Work(settings, on_progress)
+    waiting = BuildProgress("wait", None, 0, None)
+    with build_lock(folder, lambda: on_progress(waiting)), Parts(parts_path(settings)) as parts:
+        _gather(request, parts, work)
+        _keep_what_was_skipped(parts, work)
+        if not work.sources:
+            raise SetupError(
+                "no source could be had: "
+                + "; ".join(f"{one.source}: {one.reason}" for one in work.skipped)
+            )
+        is_new = _write(parts, work, request.fresh)
+    return _result(work, is_new)
+
+
+def _gather(request: BuildRequest, parts: Parts, work: _Work) -> None:
+    """Obtain the sources and see that there is a part for each of their files."""
+    known = set[str]() if request.fresh else parts.known()
+
+    def fetching(fetched: FetchProgress) -> None:
+        work.on_progress(
+            BuildProgress("download", fetched.source, fetched.done_bytes, fetched.total_bytes)
+        )
+
+    found = harvest(request.selection, work.settings, fetching)
+    with Workers(work.settings.jobs) as workers:
+        while True:
+            with work.timed("download"):
+                one = next(found, None)
+            if one is None:
+                return
+            if isinstance(one, SkippedSource):
+                work.skipped.append(SkippedLibrary(source=one.key, reason=one.reason))
+                continue
+            with work.timed("read"):
+                work.sources.append(_read(one, known, parts, workers, work))
+
+
+def _read(
+    harvested: Harvested, known: set[str], parts: Parts, workers: Workers, work: _Work
+) -> SourceParts:
+    files = {part_key(file): file for file in harvested.files}
+    new = [(key, file) for key, file in files.items() if key not in known]
+    work.reused += len(files) - len(new)
+    done = len(files) - len(new)
+    name = harvested.source.key
+    work.on_progress(BuildProgress("read", name, done, len(files)))
+    for key, entries in workers.parts(new):
+        parts.add(key, entries)
+        done += 1
+        work.on_progress(BuildProgress("read", name, done, len(files)))
+    return SourceParts(harvested.source, tuple(files))
+
+
+def _keep_what_was_skipped(parts: Parts, work: _Work) -> None:
+    """Take what could not be obtained this time from the build before."""
+    skipped = {one.source for one in work.skipped}
+    work.sources += [one for one in parts.sources() if one.source.key in skipped]
+
+
+def _write(parts: Parts, work: _Work, fresh: bool) -> bool:
+    """Write the index unless it is there; return whether it was written."""
+    path = library_index_path(work.settings)
+    parts.settle(work.sources)
+    if not fresh and read_meta(path).get("key") == index_key(work.sources):
+        return False
+    with work.timed("write"):
+        assemble(
+            parts,
+            path,
+            lambda done, total: work.on_progress(BuildProgress("write", None, done, total)),
+        )
+    return True
+
+
+def _result(work: _Work, is_new: bool) -> BuildResult:
+    path = library_index_path(work.settings)
+    kept = {one.source for one in work.skipped}
+    sources = tuple(
+        one.model_copy(update={"kept": one.source in kept}) for one in built_sources(path)
+    )
+    return BuildResult(
+        index=str(path),
+        is_new=is_new,
+        sources=sources,
+        skipped=tuple(work.skipped),
+        chunks=sum(one.chunks for one in sources),
+        index_bytes=path.stat().st_size,
+        files=sum(one.files for one in sources),
+        reused_files=work.reused,
+        seconds=work.seconds,
+        degraded=WHAT_THE_EXTRA_ADDS if model_name() == NO_MODEL else None,
+    )

@@ -1,0 +1,71 @@
+"""What a build of the library index is asked for, tells while it runs, and gives."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from kopt.kernels.record import Record
+
+BuildStep = Literal["wait", "download", "read", "write"]
+
+
+@dataclass(frozen=True)
+class BuildProgress:
+    """How far a step of the build is; steps follow each other, `download` and `read` by source."""
+
+    step: BuildStep
+    """`wait`: for another process that builds; `download`: in bytes; `read`: in files; `write`:
+    the index itself, in documents."""
+    source: str | None
+    """Key of the source, for `download` and `read`."""
+    done: int
+    total: int | None
+    """None while it is not known."""
+
+
+class BuiltSource(Record):
+    """One source in the index."""
+
+    source: str
+    version: str | None
+    license: str | None
+    quality: float
+    holds: str
+    """One sentence: what is in it."""
+    files: int
+    """That were read, with or without device code."""
+    chunks: int
+    """Functions and other pieces, duplicates counted once."""
+    kept: bool = False
+    """True if it could not be obtained this time and is there from an earlier build."""
+
+
+class SkippedLibrary(Record):
+    """A source that was asked for and could not be had."""
+
+    source: str
+    reason: str
+    """One line that says what to do."""
+
+
+class BuildResult(Record):
+    """The library index after a build."""
+
+    schema_: Literal["kopt.docs-build/1"] = Field(default="kopt.docs-build/1", alias="schema")
+    status: Literal["passed"] = "passed"
+    index: str
+    """Path of the index file."""
+    is_new: bool
+    """False if the index held exactly this already."""
+    sources: tuple[BuiltSource, ...]
+    skipped: tuple[SkippedLibrary, ...]
+    chunks: int
+    index_bytes: int
+    files: int
+    reused_files: int
+    """Files whose chunks were there from an earlier build."""
+    seconds: dict[str, float]
+    """By step, in the order in which they ran; steps of several sources are added up."""
+    degraded: str | None = None
+    """What the index lacks and why; None for nothing."""

@@ -1,0 +1,38 @@
+"""A damaged library index is made again from the parts that the build kept, without a network."""
+
+import sqlite3
+
+from kopt.config.errors import SetupError
+from kopt.config.settings import Settings
+from kopt.tools.docs.build_lock import build_lock
+from kopt.tools.docs.open_indexes import file_state
+
+from .assembly import assemble
+from .parts import Parts
+from .place import library_folder, library_index_path, parts_path
+
+REBUILT = "the library index was damaged and was made again from what its build had kept"
+REMOVED = "the library index was damaged and was removed: run kopt docs build"
+
+
+def heal(settings: Settings) -> str:
+    """Make the index again unless another process has done so; return what happened, in one line.
+
+    What cannot be made again is removed, so that the next search does not try once more.
+    """
+    path = library_index_path(settings)
+    seen = file_state(path) if path.exists() else None
+    try:
+        with build_lock(library_folder(settings)):
+            if path.exists() and file_state(path) != seen:
+                return REBUILT
+            with Parts(parts_path(settings)) as parts:
+                if parts.sources():
+                    assemble(parts, path, lambda _done, _total: None)
+                    return REBUILT
+            path.unlink(missing_ok=True)
+    except (OSError, sqlite3.Error, ValueError, SetupError) as error:
+        return (
+            f"the library index is damaged and cannot be made again ({error}): run kopt docs build"
+        )
+    return REMOVED

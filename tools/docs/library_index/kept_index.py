@@ -1,0 +1,30 @@
+"""What a library index says of itself, read without opening it for a search."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from kopt.tools.docs.index_file import meta_of, open_index
+
+from .build_records import BuiltSource
+
+
+def read_meta(path: Path) -> dict[str, str]:
+    """Return the meta of the index at `path`; nothing if there is none that can be read."""
+    try:
+        with closing(open_index(path, {})) as connection:
+            return meta_of(connection)
+    except sqlite3.Error:
+        return {}
+
+
+def sources_in(meta: Mapping[str, str]) -> tuple[BuiltSource, ...]:
+    """Return the sources of the index whose meta this is."""
+    return tuple(map(BuiltSource.model_validate, json.loads(meta.get("sources", "[]"))))
+
+
+def built_sources(path: Path) -> tuple[BuiltSource, ...]:
+    """Return the sources of the index at `path`; none if there is no such index."""
+    return sources_in(read_meta(path))

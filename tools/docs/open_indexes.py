@@ -1,0 +1,123 @@
+"""Index files that stay open from one search to the next: connections, and what they share.
+
+A file is known by path, inode, size and times of change: one that was replaced or written to is
+opened anew, and what was known of the old one is dropped. Threads never share a connection.
+"""
+
+import atexit
+import sqlite3
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .collection import Collection, Remembered
+from .damage import LibraryDamaged, OwnIndexDamaged, damage
+from .index_file import meta_of, open_index, prepare
+
+MOST_FILES = 4
+"""Of one process; a server has two, tests have many."""
+FileState = tuple[int, int, int, int]
+
+
+@dataclass
+class _OpenFile:
+    state: FileState
+    remembered: Remembered
+    idle: list[sqlite3.Connection] = field(default_factory=list[sqlite3.Connection])
+
+    def close(self) -> None:
+        while self.idle:
+            self.idle.pop().close()
+
+
+_files: dict[Path, _OpenFile] = {}
+_guard = threading.Lock()
+"""Of `_files` and of the lists of idle connections in it."""
+
+
+@contextmanager
+def opened(path: Path, expected: Mapping[str, str], is_own: bool) -> Generator[Collection]:
+    """Open the index at `path`, or take a connection that is idle, for one search.
+
+    Args:
+        path: Of the index file.
+        expected: What its meta must have.
+        is_own: True for kopt's own documents, False for the library.
+
+    Raises:
+        OwnIndexDamaged, LibraryDamaged: It is no index, damaged or another one.
+        OSError: It cannot be looked at.
+    """
+    state = file_state(path)
+    connection, remembered = _taken(path, state)
+    if connection is None:
+        try:
+            connection = open_index(path, expected)
+        except sqlite3.Error as error:
+            raise damage(is_own, error) from error
+    if remembered is None:
+        remembered = _remembered(connection)
+    try:
+        yield Collection(connection, remembered, is_own)
+    except (OwnIndexDamaged, LibraryDamaged):
+        connection.close()
+        raise
+    except BaseException:
+        _returned(path, state, connection, remembered)
+        raise
+    _returned(path, state, connection, remembered)
+
+
+def in_memory(connection: sqlite3.Connection) -> Collection:
+    """Return kopt's own documents in a database that lives as long as one search."""
+    prepare(connection)
+    return Collection(connection, _remembered(connection), is_own=True)
+
+
+def file_state(path: Path) -> FileState:
+    """Return what changes whenever a file is replaced or written to."""
+    state = path.stat()
+    return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+
+def close_all() -> None:
+    """Close every idle connection; the next search opens what it needs."""
+    with _guard:
+        for file in _files.values():
+            file.close()
+        _files.clear()
+
+
+atexit.register(close_all)
+
+
+def _taken(path: Path, state: FileState) -> tuple[sqlite3.Connection | None, Remembered | None]:
+    with _guard:
+        file = _files.get(path)
+        if file is None:
+            return None, None
+        if file.state != state:
+            file.close()
+            del _files[path]
+            return None, None
+        return (file.idle.pop() if file.idle else None), file.remembered
+
+
+def _returned(
+    path: Path, state: FileState, connection: sqlite3.Connection, remembered: Remembered
+) -> None:
+    with _guard:
+        file = _files.setdefault(path, _OpenFile(state, remembered))
+        if file.state != state:
+            connection.close()
+            return
+        file.idle.append(connection)
+        while len(_files) > MOST_FILES:
+            _files.pop(next(iter(_files))).close()
+
+
+def _remembered(connection: sqlite3.Connection) -> Remembered:
+    rows = connection.execute("select distinct source from chunk")
+    return Remembered(meta_of(connection), tuple(row[0] for row in rows))

@@ -1,0 +1,38 @@
+"""The library index for one search: opened, made again once if it is damaged, or not there."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from kopt.config.settings import Settings
+
+from .collection import Collection
+from .damage import LibraryDamaged
+from .library_index.healing import heal
+from .library_index.place import library_index_path
+from .open_indexes import opened
+
+Answer = TypeVar("Answer")
+
+
+def with_library(
+    settings: Settings, use: Callable[[Collection | None, str | None], Answer]
+) -> Answer:
+    """Return `use(library, said)`.
+
+    Args:
+        settings: Where the index lies.
+        use: Gets None for the library if it is not built or cannot be read, and in one line what
+            happened to it, if something did. It is called a second time if the index turns out to
+            be damaged while it works.
+    """
+    path = library_index_path(settings)
+    said: str | None = None
+    for _attempt in range(2):
+        if not path.exists():
+            break
+        try:
+            with opened(path, {}, is_own=False) as library:
+                return use(library, said)
+        except LibraryDamaged:
+            said = heal(settings)
+    return use(None, said)

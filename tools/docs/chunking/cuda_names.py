@@ -19,7 +19,14 @@ _ATTRIBUTE = re.compile(
     r"|__block_size__|decltype|noexcept|requires|explicit)\s*$"
 )
 _OPERATOR = re.compile(r"(?:[\w:]+::)?operator\s*(?:\(\s*\)|\[\s*\]|[^\s(\w]+|[\w:]+)")
+_SCOPE = re.compile(r"\s*::\s*")
+_TYPE = re.compile(
+    r"\b(?:struct|class|union|enum(?:\s+class|\s+struct)?)\s+"
+    r"(?:(?:alignas|__align__|__attribute__)\s*\([^)]*\)+\s*|\[\[[^\]]*\]\]\s*)*(\w+)"
+)
+_TEMPLATE = re.compile(r"\btemplate\s*<")
 _BRACKETS = re.compile(r"[<>(]|\)")
+_ENDS = re.compile(r"[(){};]")
 _LAST_WORD = re.compile(r"([~\w]+(?:\s*::\s*[~\w]+)*)\s*$")
 
 
@@ -34,13 +41,19 @@ def plain_name(name: str) -> str:
     """Return a name without template arguments: `A::f` of `A<int, B<2>>::f`."""
     before, operator, after = name.partition("operator")
     if operator:
-        return f"{_without_arguments(before)}{operator}{' '.join(after.split())}"
-    return _without_arguments(name)
+        owner = _last_name(before) if before.rstrip().endswith(":") else ""
+        return f"{owner}{operator}{after.strip()}"
+    return _last_name(name)
 
 
 def signature_of(head: str) -> str:
     """Return a head on one line, without comments and directives."""
-    return one_line(_DIRECTIVE.sub("", _COMMENT.sub("", head)))
+    return one_line(without_comments(head))
+
+
+def without_comments(text: str) -> str:
+    """Return code without comments and directives."""
+    return _DIRECTIVE.sub("", _COMMENT.sub("", text))
 
 
 def function_name(signature: str) -> str | None:
@@ -56,6 +69,34 @@ def function_name(signature: str) -> str | None:
     if not names:
         return None
     return names[-1] if function_kind(signature) == "kernel" else names[0]
+
+
+def type_name(signature: str) -> str | None:
+    """Return what a type is called; None if `signature` is that of no type with a name."""
+    named = _TYPE.search(_without_template(signature))
+    return named[1] if named else None
+
+
+def before_body(text: str) -> str:
+    """Return what stands before the first brace or semicolon that is in no parentheses."""
+    depth = 0
+    for match in _ENDS.finditer(text):
+        if match[0] in "()":
+            depth += 1 if match[0] == "(" else -1
+        elif depth <= 0:
+            return text[: match.start()]
+    return text
+
+
+def _without_template(signature: str) -> str:
+    """Return `signature` without the parameters of templates, which name types, too."""
+    while begin := _TEMPLATE.search(signature):
+        depth, at = 1, begin.end()
+        while depth and at < len(signature):
+            depth += {"<": 1, ">": -1}.get(signature[at], 0)
+            at += 1
+        signature = signature[: begin.start()] + signature[at:]
+    return signature
 
 
 def _called(signature: str) -> list[str]:
@@ -78,7 +119,7 @@ def _called(signature: str) -> list[str]:
     return names
 
 
-def _without_arguments(name: str) -> str:
+def _last_name(name: str) -> str:
     kept: list[str] = []
     depth = 0
     for part in re.split(r"([<>])", name):
@@ -86,4 +127,5 @@ def _without_arguments(name: str) -> str:
             depth = max(0, depth + (1 if part == "<" else -1))
         elif depth == 0:
             kept.append(part)
-    return " ".join("".join(kept).split())
+    words = _SCOPE.sub("::", "".join(kept)).split()
+    return words[-1] if words else ""

@@ -9,7 +9,14 @@ from dataclasses import replace
 
 from kopt.tools.docs.cuda_chunks import code_items
 
-from .cuda_names import function_kind, function_name, signature_of
+from .cuda_names import (
+    before_body,
+    function_kind,
+    function_name,
+    signature_of,
+    type_name,
+    without_comments,
+)
 from .units import SourceLines, Unit, plain_comment
 
 LONG_TYPE = 90
@@ -30,7 +37,7 @@ def scanned_units(source: SourceLines, first: int = 1, last: int | None = None) 
         start = source.comment_start(code_at)
         signature = signature_of(_head(source, code_at, end))
         is_function = item.kind in ("kernel", "device", "host")
-        name = function_name(signature) if is_function else None
+        name = function_name(signature) if is_function else type_name(signature)
         units.append(
             Unit(
                 kind=function_kind(signature) if is_function else item.kind,
@@ -79,4 +86,4 @@ def with_members(unit: Unit, members: Sequence[Unit], head_line: int) -> list[Un
 
 def _head(source: SourceLines, first: int, last: int) -> str:
     lines = source.lines[first - 1 : min(last, first + _LONGEST_HEAD)]
-    return signature_of("\n".join(lines)).split("{")[0].split(";")[0]
+    return before_body(without_comments("\n".join(lines)))

@@ -119,6 +119,8 @@ def _unit_of(node: "Node", scope: tuple[str, ...], source: SourceLines) -> Unit 
         return None
     end = body.start_byte if body is not None else node.end_byte
     head = _slice(node, end)
+    if node.type == "preproc_function_def" and "__global__" in head:
+        kind = "kernel"
     code_at = node.start_point.row + 1
     start = source.comment_start(code_at)
     return Unit(

@@ -1,12 +1,12 @@
 """CUDA C++ as units: what the grammar and the brace scanner find, each where it reads better.
 
 The grammar knows names, operators and members, but sees unmatched brackets where `#if` and macros
-are between; the scanner follows these. Functions are where the scanner sees them, unless it lost
-its way, with what the grammar says of the same lines. Templates (`.jinja`) are read as C++.
+are between; the scanner follows these. Functions are where the scanner sees them, with what
+the grammar says of the same lines; the grammar has the rest. Templates (`.jinja`) are read as C++.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from .cuda_scan import opened, scanned_units
 from .cuda_tree import has_grammar, tree_units
@@ -14,23 +14,19 @@ from .gaps import filled
 from .sizes import disjoint
 from .units import SourceLines, Unit
 
-LARGEST_LOSS = 0.03
-"""Share of code lines that the scanner leaves out if it kept its way."""
-
 _STATEMENT = re.compile(r"\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 _EXPRESSION = re.compile(r"\{\{(.*?)\}\}")
+_TYPE = re.compile(r"\b(?:struct|class|union|enum)\b")
 _WITH_BODY = ("kernel", "device", "host", "struct")
 
 
 def cuda_units(source: SourceLines) -> list[Unit]:
     """Return the units of a file in order; every line of code is in one."""
     scanned = scanned_units(source)
-    if not has_grammar():
-        units = [part for unit in scanned for part in opened(unit, source)]
-    elif _share_left_out(scanned, source) <= LARGEST_LOSS:
+    if has_grammar():
         units = _agreed(tree_units(source), scanned, source)
     else:
-        units = tree_units(source)
+        units = [part for unit in scanned for part in opened(unit, source)]
     return filled(disjoint(units), source)
 
 
@@ -43,7 +39,7 @@ def as_cuda(template: str) -> str:
 def _agreed(parsed: Sequence[Unit], scanned: Sequence[Unit], source: SourceLines) -> list[Unit]:
     """Return the functions and types of `scanned`, and what `parsed` has between them.
 
-    Where both end in the same line and are of one kind, that of `parsed` is taken with its members.
+    Where both mean the same lines, the unit of `parsed` is taken with its members.
     """
     by_lines = {(unit.start_line, unit.end_line): unit for unit in parsed}
     members = {lines for unit in parsed for lines in unit.folded}
@@ -55,7 +51,7 @@ def _agreed(parsed: Sequence[Unit], scanned: Sequence[Unit], source: SourceLines
         if unit.kind not in _WITH_BODY:
             continue
         same = by_end.get(unit.end_line)
-        if same and same.kind == unit.kind and same.start_line >= unit.start_line:
+        if same is not None and _is_better(same, unit):
             unit = same
             found += [unit, *(by_lines[lines] for lines in unit.folded)]
         else:
@@ -65,10 +61,10 @@ def _agreed(parsed: Sequence[Unit], scanned: Sequence[Unit], source: SourceLines
     return [*found, *between]
 
 
-def _share_left_out(units: Iterable[Unit], source: SourceLines) -> float:
-    covered = bytearray(len(source.lines))
-    for unit in units:
-        covered[unit.start_line - 1 : unit.end_line] = b"\1" * unit.lines
-    code = sum(source.is_code)
-    held = sum(a and b for a, b in zip(covered, source.is_code, strict=True))
-    return 1 - held / code if code else 0.0
+def _is_better(parsed: Unit, scanned: Unit) -> bool:
+    """Say whether the grammar's unit is what the scanner saw; both end in the same line."""
+    if parsed.start_line < scanned.start_line:
+        return False
+    if parsed.kind in (scanned.kind, "kernel"):
+        return True
+    return parsed.kind == "struct" and _TYPE.search(scanned.signature) is not None

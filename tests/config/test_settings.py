@@ -92,3 +92,21 @@ def test_a_key_that_no_request_can_carry_is_refused_unseen(value: str) -> None:
     with pytest.raises(ToolError, match="PINECONE_API_KEY") as caught:
         settings_from_environment({"PINECONE_API_KEY": value})
     assert value not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("environment", "index"),
+    [
+        ({}, "https://pypi.org/simple"),
+        ({"PIP_INDEX_URL": "", "UV_INDEX_URL": "https://uv/simple"}, "https://uv/simple"),
+        ({"UV_INDEX_URL": "https://uv", "UV_DEFAULT_INDEX": "https://default"}, "https://default"),
+        ({"UV_INDEX_URL": "https://uv", "PIP_INDEX_URL": "https://pip"}, "https://pip"),
+    ],
+)
+def test_package_index_is_the_one_of_pip_or_uv(environment: dict[str, str], index: str) -> None:
+    assert settings_from_environment(environment).package_index == index
+
+
+def test_password_of_the_package_index_is_not_shown() -> None:
+    settings = settings_from_environment({"PIP_INDEX_URL": "https://me:s3cret@host/simple"})
+    assert "s3cret" not in repr(settings)

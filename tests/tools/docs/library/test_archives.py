@@ -49,14 +49,14 @@ def test_archive_that_leads_out_of_itself_is_refused(
 
 @both_forms
 def test_huge_member_is_left_out(tmp_path: Path, make: Make, name: str) -> None:
-    data = make({"bomb.cu": bytes(50_000_000), "a.cu": KERNEL})
-    assert len(data) < 1_000_000
+    data = make({"bomb.cu": bytes(5_000_000), "a.cu": KERNEL})
+    assert len(data) < 100_000
     assert _read(tmp_path, data, name) == {"a.cu": KERNEL}
 
 
 def test_member_that_hides_its_size_is_not_unpacked(tmp_path: Path) -> None:
-    data = wheel({"bomb.cu": bytes(50_000_000)})
-    lie = data.replace(struct.pack("<I", 50_000_000), struct.pack("<I", MAX_FILE_BYTES))
+    data = wheel({"bomb.cu": bytes(5_000_000)})
+    lie = data.replace(struct.pack("<I", 5_000_000), struct.pack("<I", MAX_FILE_BYTES))
     assert lie != data
     with pytest.raises(SourceUnavailable, match=r"a\.whl cannot be read"):
         _read(tmp_path, lie, "a.whl")

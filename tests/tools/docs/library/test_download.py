@@ -1,5 +1,6 @@
 """Pinned files: what is kept, resumed, refused and said."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,13 @@ def test_credentials_reach_the_index_and_its_files_but_no_message(
     assert all(sent.startswith("Basic ") for sent in server.authorizations)
     server.index_status = 401
     assert "s3cret" not in _refusal(mirror, pin_of(DATA, "tiny-2.0.whl")) + repr(mirror)
+
+
+def test_two_at_once_download_once(server: PackageServer, settings: Settings) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(_fetch, settings) for _ in range(2)]
+    assert both[0].result() == both[1].result()
+    assert len(server.file_requests) == 1
 
 
 def test_progress_counts_up_to_the_whole(server: PackageServer, settings: Settings) -> None:

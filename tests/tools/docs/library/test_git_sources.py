@@ -1,12 +1,14 @@
 """Git repositories: what is read, what of them takes no effect, and what is refused."""
 
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
+from kopt.tools.docs.library import git_program
 from kopt.tools.docs.library.git_sources import Snapshot, git_choice, snapshot
 from kopt.tools.docs.library.pins import pins
 from kopt.tools.docs.library.unavailable import SourceUnavailable
@@ -132,6 +134,16 @@ def test_password_of_an_address_is_in_no_message(
     with pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1") as refused:
         snapshot(choice.repositories[0], settings)
     assert "s3cret" not in str(refused.value)
+
+
+def test_silent_server_is_given_up(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setattr(git_program, "GIT_TIMEOUT_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        choice = git_choice(f"http://127.0.0.1:{silent.getsockname()[1]}/repo.git")
+        with pytest.raises(SourceUnavailable, match=r"git took more than"):
+            snapshot(choice.repositories[0], settings)
+    assert list((settings.docs_cache / "git").glob(".new-*")) == []
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from .code_pieces import pieces
 from .code_tokens import arch_tag
 from .corpus import QUALITY, Corpus, CorpusFile
 from .cuda_chunks import CodeItem, code_items, comment_text, head_lines
+from .intrinsic_cards import read_cards
 from .markdown_chunks import entries, sections
 from .records import Chunk
 from .winner_facts import WinnerFacts, winner_facts
@@ -37,7 +38,9 @@ def make_chunks(corpus: Corpus) -> list[Chunk]:
     for file in corpus.files:
         if file.source == "winners":
             continue
-        if file.path.endswith(".md"):
+        if file.source == "intrinsics":
+            chunks += _card_chunks(file)
+        elif file.path.endswith(".md"):
             chunks += _page_chunks(file)
         elif file.path.endswith(".yaml"):
             chunks.append(_gpu_chunk(file) if file.source == "gpus" else _problem_chunk(file))
@@ -118,6 +121,32 @@ def _archs_since(comment: str) -> tuple[str, ...]:
     since = _SINCE.search(comment)
     tag = arch_tag(since[1]) if since else None
     return KNOWN_ARCHS[KNOWN_ARCHS.index(tag) :] if tag in KNOWN_ARCHS else ()
+
+
+def _card_chunks(file: CorpusFile) -> Iterator[Chunk]:
+    for card in read_cards(file.text):
+        yield _chunk(
+            file,
+            (card.start_line, card.end_line),
+            kind="intrinsic",
+            language="cuda",
+            symbol=card.symbol,
+            signature=card.form,
+            title=f"intrinsic {card.name}",
+            comment=card.what,
+            tags=(file.path.rsplit("/", 1)[1].removesuffix(".yaml"),),
+            arch=_archs_of(card.targets),
+            body=card.text,
+            derived=True,
+        )
+
+
+def _archs_of(targets: str) -> tuple[str, ...]:
+    """Return the tags of a card's targets; () for all of them."""
+    tags = [arch_tag(target.rstrip("+")) for target in targets.split()]
+    if targets.endswith("+"):
+        return KNOWN_ARCHS[KNOWN_ARCHS.index(tags[0]) :] if tags[0] in KNOWN_ARCHS else ()
+    return tuple(dict.fromkeys(tag for tag in tags if tag))
 
 
 def _problem_chunk(file: CorpusFile) -> Chunk:

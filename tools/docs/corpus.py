@@ -30,6 +30,7 @@ SOURCES = {
     "winners": "Promoted kernels of this machine, with their measured speedups.",
     "docs": "The manual: candidates, statuses, correctness, measurement, the simulator, runs.",
     "notes": "Techniques by strategy family: when to try one, what to change, what to look at.",
+    "intrinsics": "CUDA intrinsics and PTX instructions: form, targets, rules, example, source.",
     "gpus": "Data sheets: SMs, clocks, bandwidth, registers and shared memory of the GPUs.",
 }
 """Key to what it holds, in the order in which `kopt docs sources` lists them."""
@@ -128,6 +129,8 @@ def _places(settings: Settings) -> Iterator[_Place]:
         yield from _listed("winners", shown, folder.glob("*.cu"), is_ours=False)
     manual = (path for path in docs.glob("*.md") if path.name not in NO_MANUAL)
     yield from _listed("docs", "docs", manual)
+    cards = _folder("kopt.tools.docs") / "intrinsics"
+    yield from _listed("intrinsics", "tools/docs/intrinsics", cards.glob("*.yaml"))
     notes = _folder("kopt.tools.docs") / "notes"
     yield from _listed("notes", "tools/docs/notes", notes.glob("*.*"))
     gpus = _folder("kopt.config") / "gpus"

@@ -1,4 +1,4 @@
-"""`kopt docs`: search the documents, read one, list what there is."""
+"""`kopt docs`: search the documents, read one, build the library of production code."""
 
 from kopt.server.lazy_group import LazyCommand, LazyGroup
 
@@ -8,12 +8,19 @@ COMMANDS = {
     "sources": LazyCommand(
         "kopt.server.commands.docs_sources", "What is searched, and what could be."
     ),
+    "build": LazyCommand(
+        "kopt.server.commands.docs_build",
+        "Get and index FlashInfer, vLLM, SGLang, CUTLASS and more.",
+    ),
+    "push": LazyCommand("kopt.server.commands.docs_push", "Upload the library to Pinecone."),
 }
 
 EPILOG = """\b
 Examples:
   kopt docs search "cp.async pipeline"
   kopt docs search data_race --k 1
+  kopt docs build
+  kopt docs search "fused add rmsnorm" --source flashinfer,vllm
   kopt docs show "headers:kernels/common/cp_async.cuh#9"
   kopt docs sources
 

@@ -1,29 +1,48 @@
-"""`kopt docs sources`: what is searched, and where the index lies."""
+"""`kopt docs sources`: what is searched, what could be, and where the index lies."""
 
 from dataclasses import dataclass
 
 import click
 
 from kopt.server.console import print_record, print_views
+from kopt.server.docs_progress import build_step
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
-from kopt.server.views.docs_view import sources_view
+from kopt.server.step_bar import step_bar
+from kopt.server.views.docs_sources_view import sources_view
+from kopt.tools.docs.library_index.chosen_build import forget_source
 from kopt.tools.docs.source_list import list_sources
+
+EPILOG = """\b
+Examples:
+  kopt docs sources
+  kopt docs sources --forget mine"""
 
 
 @dataclass(frozen=True)
 class SourcesOptions:
-    """Nothing beyond what every command takes."""
+    """What to take out first."""
+
+    forget: str | None
 
 
-@click.command("sources")
+@click.command("sources", epilog=EPILOG)
+@click.option(
+    "--forget",
+    metavar="NAME",
+    help="First take a library, repository or folder out of the index and of later builds.",
+)
 @command_body(SourcesOptions)
 def command(session: Session, options: SourcesOptions) -> int:
-    """List the sources with their licence and size, and where the index lies."""
-    del options
+    """List the sources: version, licence, weight in the ranking, files, documents."""
+    if options.forget is not None:
+        with step_bar(quiet=session.as_json) as show:
+            forget_source(
+                options.forget, session.settings, lambda progress: show(build_step(progress))
+            )
     result = list_sources(session.settings)
     if session.as_json:
         print_record(result)
     else:
-        print_views(sources_view(result))
+        print_views(sources_view(result, session.settings.without_sources))
     return ExitCode.PASSED

@@ -12,6 +12,7 @@ from kopt.config.errors import KoptError, SetupError
 from kopt.config.settings import Settings, ensure_folder
 from kopt.kernels.problem_loader import load_problems
 from kopt.server.console import print_document, print_views
+from kopt.server.docs_findings import docs_findings
 from kopt.server.exits import ExitCode
 from kopt.server.gpu_findings import gpu_findings
 from kopt.server.session import Session, command_body
@@ -43,8 +44,8 @@ class DoctorOptions:
 def command(session: Session, options: DoctorOptions) -> int:
     """Show what this machine has of all that kopt uses, and how to get what is missing.
 
-    Compilers, sandbox, disk and problems; GPUs with their drivers and locks, the libraries of the
-    baselines, the profiler and whether it may read counters.
+    Compilers, sandbox, disk and problems; what documents are searched by; GPUs with their drivers
+    and locks, the libraries of the baselines, the profiler and whether it may read counters.
     """
     settings = session.settings
     findings = [
@@ -56,6 +57,7 @@ def command(session: Session, options: DoctorOptions) -> int:
         _require("state folder", lambda: _state_folder(settings)),
         _require("problems", lambda: _problems(settings)),
         _require("processor", lambda: f"{settings.jobs} processes at once (KOPT_JOBS)"),
+        *docs_findings(settings),
         *gpu_findings(settings),
     ]
     lacks = any(finding.is_required and not finding.is_present for finding in findings)

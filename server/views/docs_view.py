@@ -1,14 +1,13 @@
-"""Search hits, documents and sources as text. Quoted lines begin with a bar."""
+"""Search hits and documents as text. Quoted lines begin with a bar."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from kopt.tools.docs.excerpts import shown
-from kopt.tools.docs.records import DocumentText, Hit, SearchResult, SourcesResult
+from kopt.tools.docs.records import DocumentText, Hit, SearchResult
 
 from .docs_words import origin_words, place_words
 
@@ -32,27 +31,6 @@ def document_view(document: DocumentText) -> RenderableType:
         *_places("also at", chunk.also_at),
         Quotation(shown(f"{chunk.head}\n...\n{chunk.body}" if chunk.head else chunk.body)),
     )
-
-
-def sources_view(result: SourcesResult) -> RenderableType:
-    """Return one line for each source, and where the index lies."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("source", "version", "licence", "files", "documents", "holds"):
-        is_count = column in ("files", "documents")
-        table.add_column(column, no_wrap=column != "holds", justify="right" if is_count else "left")
-    for source in result.sources:
-        table.add_row(
-            source.source,
-            source.version or "yours",
-            source.license or "",
-            str(source.files),
-            str(source.chunks),
-            source.holds,
-        )
-    parts: list[RenderableType] = [table, Text(f"index: {result.index}", style="dim")]
-    if result.degraded:
-        parts.append(Text(shown(result.degraded), style="yellow"))
-    return Group(*parts)
 
 
 def _parts(result: SearchResult) -> Iterator[RenderableType]:

@@ -1,0 +1,139 @@
+"""`kopt docs build`: get production code and index it, where something changed."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from kopt.server.console import print_record, print_views
+from kopt.server.docs_progress import build_step
+from kopt.server.exits import ExitCode, Interrupted
+from kopt.server.session import Session, command_body
+from kopt.server.step_bar import step_bar
+from kopt.server.views.docs_build_view import build_view
+from kopt.tools.docs.library.git_sources import git_choice
+from kopt.tools.docs.library.harvest import FolderChoice, Selection
+from kopt.tools.docs.library.pins import KNOWN_LIBRARIES, default_keys, pins
+from kopt.tools.docs.library_index.build import BuildRequest
+from kopt.tools.docs.library_index.build_records import BuildResult
+from kopt.tools.docs.library_index.chosen_build import build_chosen
+
+_WEIGHT = re.compile(r"(.+):(-?\d+(?:\.\d*)?|-?\.\d+)")
+"""A path may have colons: what looks like a number after the last one is the weight."""
+
+EPILOG = f"""\b
+Examples:
+  kopt docs build
+  kopt docs build --installed
+  kopt docs build --source flashinfer --source liger
+  kopt docs build --folder mine=~/kernels:0.9
+  kopt docs build --git apex --git https://example.org/team/kernels.git
+
+\b
+By default: {", ".join(default_keys())}.
+More libraries: {", ".join(key for key in KNOWN_LIBRARIES if key not in default_keys())}.
+What was chosen once stays in every later build; kopt docs sources --forget NAME
+takes it out. Files are checked by hash and read, never run. Only what changed is
+read again; Ctrl-C loses nothing.
+Exit codes: 0 built, 1 built without a source that --source, --git or --folder
+names, 2 wrong usage, 3 no source could be had, 130 interrupted."""
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """What the command line asked for."""
+
+    source: tuple[str, ...]
+    installed: bool
+    git: tuple[str, ...]
+    folder: tuple[FolderChoice, ...]
+    fresh: bool
+
+
+def _folders(
+    _: click.Context, __: click.Parameter, texts: tuple[str, ...]
+) -> tuple[FolderChoice, ...]:
+    """Read `NAME=PATH` or `NAME=PATH:WEIGHT`, each once.
+
+    Raises:
+        click.BadParameter: One is of another form, no folder, or weighs too much.
+    """
+    return tuple(_folder(text) for text in texts)
+
+
+def _folder(text: str) -> FolderChoice:
+    name, equals, rest = text.partition("=")
+    if not (name and equals and rest):
+        raise click.BadParameter(f"{text!r} is not NAME=PATH or NAME=PATH:WEIGHT")
+    path, quality = Path(rest).expanduser(), 1.0
+    weighted = _WEIGHT.fullmatch(rest)
+    if weighted and not path.is_dir():
+        path, quality = Path(weighted[1]).expanduser(), float(weighted[2])
+    if not 0.0 < quality <= 1.0:
+        raise click.BadParameter(f"the weight of {name!r} is {quality:g}: 0 < weight <= 1")
+    if not path.is_dir():
+        what = "a file, not a folder" if path.exists() else "not there"
+        raise click.BadParameter(f"the folder of {name!r}, {path}, is {what}")
+    return FolderChoice(name, path, quality)
+
+
+@click.command("build", epilog=EPILOG)
+@click.option(
+    "--source", multiple=True, metavar="KEY", help="Only this library, and those built before."
+)
+@click.option(
+    "--installed",
+    is_flag=True,
+    help="From installed packages alone, in whatever version: no network.",
+)
+@click.option(
+    "--git",
+    multiple=True,
+    metavar="NAME|URL",
+    help=f"A repository: {', '.join(pins().repositories)}, an address or a local folder.",
+)
+@click.option(
+    "--folder",
+    multiple=True,
+    callback=_folders,
+    metavar="NAME=PATH[:WEIGHT]",
+    help="A folder of yours as the source NAME; weight 0 to 1, default 1.",
+)
+@click.option("--fresh", is_flag=True, help="Read every file again, changed or not.")
+@command_body(BuildOptions)
+def command(session: Session, options: BuildOptions) -> int:
+    """Get production kernels and index them for kopt docs search.
+
+    FlashInfer, vLLM, SGLang, CUTLASS, PyTorch's headers and more: about 60 MB to download once.
+    """
+    selection = Selection(
+        sources=options.source,
+        installed=options.installed,
+        git=options.git,
+        folders=options.folder,
+    )
+    request = BuildRequest(selection, options.fresh)
+    try:
+        with step_bar(quiet=session.as_json) as show:
+            result = build_chosen(
+                request, session.settings, lambda progress: show(build_step(progress))
+            )
+    except KeyboardInterrupt as error:
+        again = "the same command without --fresh" if options.fresh else "the same command"
+        raise Interrupted(f"interrupted; nothing is lost: {again} goes on where it was") from error
+    if session.as_json:
+        print_record(result)
+    else:
+        print_views(build_view(result))
+    return ExitCode.FELL_SHORT if _lacks_what_was_named(options, result) else ExitCode.PASSED
+
+
+def _lacks_what_was_named(options: BuildOptions, result: BuildResult) -> bool:
+    """Say whether something that the call names could not be had this time."""
+    named = {
+        *options.source,
+        *(git_choice(text).key for text in options.git),
+        *(folder.name for folder in options.folder),
+    }
+    return bool(named & {one.source for one in result.skipped})

@@ -1,0 +1,60 @@
+"""What a build of the library index gave: a line a source, and what to do next."""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.tools.docs.excerpts import shown
+from kopt.tools.docs.library_index.build_records import BuildResult
+
+MB = 1_000_000
+
+
+def build_view(result: BuildResult) -> RenderableType:
+    """Return one line for each source, what was skipped and why, and the size of it all."""
+    return Group(*_parts(result))
+
+
+def _parts(result: BuildResult) -> Iterator[RenderableType]:
+    yield _table(result)
+    seconds = sum(result.seconds.values())
+    state = "is now" if result.is_new else "was up to date:"
+    yield Text(
+        f"The library index {state} {counted(result.chunks, 'document')} of"
+        f" {counted(len(result.sources), 'source')}, {result.index_bytes / MB:,.1f} MB;"
+        f" {counted(result.files, 'file')}, {result.reused_files:,} of them as before;"
+        f" {seconds:,.0f} s"
+    )
+    yield Text(result.index, style="dim")
+    if result.degraded:
+        yield Text(shown(result.degraded), style="yellow")
+    yield Text('Search it: kopt docs search "fused add rmsnorm"', style="dim")
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 file`, `1,200 files`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _table(result: BuildResult) -> Table:
+    reasons = {one.source: shown(one.reason) for one in result.skipped}
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("source", "version", "licence", "weight", "files", "documents", ""):
+        is_count = column in ("weight", "files", "documents")
+        table.add_column(column, no_wrap=bool(column), justify="right" if is_count else "left")
+    for one in result.sources:
+        reason = reasons.pop(one.source, "")
+        table.add_row(
+            one.source,
+            shown(one.version or ""),
+            one.license or "",
+            f"{one.quality:g}",
+            f"{one.files:,}",
+            f"{one.chunks:,}",
+            Text(f"as it was before: {reason}" if reason else "", style="yellow"),
+        )
+    for source, reason in reasons.items():
+        table.add_row(source, "", "", "", "", "", Text(f"skipped: {reason}", style="yellow"))
+    return table

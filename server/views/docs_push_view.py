@@ -1,0 +1,60 @@
+"""An upload to Pinecone as text: what it would cost, and what was done."""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from kopt.tools.docs.excerpts import shown
+from kopt.tools.docs.pinecone_index.push_records import PushEstimate, PushResult
+
+MILLION = 1_000_000
+
+
+def estimate_view(estimate: PushEstimate) -> RenderableType:
+    """Return what an upload would send and about what it costs."""
+    return Group(*_estimated(estimate))
+
+
+def push_view(result: PushResult) -> RenderableType:
+    """Return what was uploaded, and what was removed for it."""
+    return Group(*_pushed(result))
+
+
+def _estimated(estimate: PushEstimate) -> Iterator[RenderableType]:
+    yield Text(f"Upload to {shown(estimate.index)}, namespace {estimate.namespace}", style="bold")
+    sources = ", ".join(f"{name} {count:,}" for name, count in estimate.sources.items())
+    yield Text(f"  {estimate.records:,} records: {shown(sources)}")
+    for name, reason in estimate.kept_back.items():
+        yield Text(f"  without {shown(name)}: {reason}")
+    if estimate.left_out:
+        yield Text(f"  without {estimate.left_out:,} records whose ids are too long")
+    yield Text(
+        f"  about {estimate.estimated_tokens / MILLION:,.1f} million tokens for"
+        f" {estimate.model}, {estimate.requests:,} requests at least; fewer if some are there"
+    )
+    month = f"the {estimate.starter_plan_tokens / MILLION:,.0f} million a month of the Starter plan"
+    if estimate.fits_starter_plan:
+        yield Text(f"  fits {month}")
+    else:
+        yield Text(
+            f"  more than {month}; --most-tokens {estimate.most_tokens_that_fit} fits",
+            style="yellow",
+        )
+
+
+def _pushed(result: PushResult) -> Iterator[RenderableType]:
+    made = ", which was made" if result.created else ""
+    yield Text(
+        f"{shown(result.index)}{made} has {result.records:,} records in {result.namespace};"
+        f" {result.sent:,} were sent now, about {result.estimated_tokens / MILLION:,.1f} million"
+        f" tokens in {result.requests:,} requests, {result.seconds:,.0f} s"
+    )
+    if result.deleted_namespaces:
+        yield Text(f"Deleted, of earlier libraries: {', '.join(result.deleted_namespaces)}")
+    if not result.is_visible:
+        yield Text(
+            "The service does not count all of them yet: searches may miss some for a while",
+            style="yellow",
+        )
+    yield Text("Searches ask it from now on: kopt docs search, search_docs", style="dim")

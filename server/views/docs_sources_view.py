@@ -1,0 +1,51 @@
+"""What is searched and what could be, a line a source."""
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.tools.docs.excerpts import shown
+from kopt.tools.docs.hidden_sources import VARIABLE
+from kopt.tools.docs.records import SourceFacts, SourcesResult
+
+_COUNTS = ("weight", "files", "documents")
+
+
+def sources_view(result: SourcesResult, hidden: Sequence[str]) -> RenderableType:
+    """Return one line for each source, and where the index lies.
+
+    Args:
+        result: The sources.
+        hidden: Those that this process does not search.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("source", "version", "licence", *_COUNTS, "holds"):
+        is_count = column in _COUNTS
+        table.add_column(column, no_wrap=column != "holds", justify="right" if is_count else "left")
+    for source in result.sources:
+        table.add_row(*_cells(source), style="" if source.is_built else "dim")
+    parts: list[RenderableType] = [table]
+    if not all(source.is_built for source in result.sources):
+        parts.append(Text("not built: kopt docs build, or kopt docs build --source NAME"))
+    if hidden:
+        parts.append(Text(f"hidden by {VARIABLE}: {shown(', '.join(hidden))}", style="yellow"))
+    parts.append(Text(f"index: {result.index}", style="dim"))
+    if result.degraded:
+        parts.append(Text(shown(result.degraded), style="yellow"))
+    return Group(*parts)
+
+
+def _cells(source: SourceFacts) -> tuple[str, ...]:
+    counts = (f"{source.files:,}", f"{source.chunks:,}") if source.is_built else ("", "")
+    version = shown(source.version or "yours") if source.is_built else "not built"
+    license_id = source.license or ""
+    return (
+        source.source,
+        version,
+        license_id,
+        f"{source.quality:g}",
+        *counts,
+        shown(source.holds),
+    )

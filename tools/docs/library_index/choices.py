@@ -1,0 +1,125 @@
+"""What the user chose for the library index, kept from one build to the next.
+
+The known libraries in the index say themselves that they were chosen. Repositories and folders
+cannot: their addresses are kept here, beside the index.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from kopt.config.errors import SetupError
+from kopt.config.settings import Settings, ensure_folder
+from kopt.kernels.record import Record
+from kopt.tools.docs.library.git_sources import git_choice
+from kopt.tools.docs.library.harvest import FolderChoice, Selection
+from kopt.tools.docs.library.packages import installable
+from kopt.tools.docs.library.pins import KNOWN_LIBRARIES, default_keys
+
+from .place import library_folder
+
+_FILE_NAME = "choices.json"
+
+
+class ChosenFolder(Record):
+    """A folder of the user that is a source."""
+
+    name: str
+    path: str
+    quality: float
+
+
+class Choices(Record):
+    """Repositories and folders in the index."""
+
+    schema_: Literal["kopt.docs-choices/1"] = Field(default="kopt.docs-choices/1", alias="schema")
+    git: tuple[str, ...] = ()
+    """As they were named."""
+    folders: tuple[ChosenFolder, ...] = ()
+
+    def without(self, key: str) -> "Choices":
+        """Return all but the source `key`."""
+        return Choices(
+            git=tuple(text for text in self.git if git_choice(text).key != key),
+            folders=tuple(folder for folder in self.folders if folder.name != key),
+        )
+
+    def among(self, keys: Sequence[str]) -> "Choices":
+        """Return those whose source is among `keys`."""
+        return Choices(
+            git=tuple(text for text in self.git if git_choice(text).key in keys),
+            folders=tuple(folder for folder in self.folders if folder.name in keys),
+        )
+
+
+def choices_folder(settings: Settings) -> Path:
+    """Return the folder of the choices, and of the lock under which they change."""
+    return library_folder(settings) / "choices"
+
+
+def read_choices(settings: Settings) -> Choices:
+    """Return what was chosen; nothing before the first build.
+
+    Raises:
+        SetupError: The file is damaged or of a newer kopt; the message names it.
+    """
+    path = choices_folder(settings) / _FILE_NAME
+    try:
+        return Choices.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return Choices()
+    except (OSError, ValidationError) as error:
+        raise SetupError(
+            f"{path} cannot be read: delete it, and name your folders and repositories again"
+        ) from error
+
+
+def write_choices(choices: Choices, settings: Settings) -> None:
+    """Keep `choices`, all at once."""
+    folder = ensure_folder(choices_folder(settings))
+    fresh = folder / f".new-{_FILE_NAME}"
+    fresh.touch(mode=0o600)  # an address may carry a password
+    fresh.write_text(choices.model_dump_json(by_alias=True, indent=1), "utf-8")
+    fresh.replace(folder / _FILE_NAME)
+
+
+def choices_of(selection: Selection) -> Choices:
+    """Return the repositories and folders of `selection`."""
+    return Choices(
+        git=selection.git,
+        folders=tuple(
+            ChosenFolder(name=one.name, path=str(one.path), quality=one.quality)
+            for one in selection.folders
+        ),
+    )
+
+
+def whole_selection(asked: Selection, before: Choices, built: Sequence[str]) -> Selection:
+    """Return what a build is to hold: what is asked for, beside what was chosen before.
+
+    Args:
+        asked: With neither libraries, repositories nor folders it stands for the default ones.
+        before: Repositories and folders.
+        built: Sources in the index: libraries among them stay.
+    """
+    git = tuple(dict.fromkeys((*before.git, *asked.git)))
+    from_git = {git_choice(text).key for text in git}
+    stay = [key for key in built if key in KNOWN_LIBRARIES and key not in from_git]
+    is_addition = bool(built) and bool(asked.git or asked.folders)
+    default = tuple(installable()) if asked.installed else default_keys()
+    named = asked.sources or (() if is_addition else default)
+    folders = {
+        one.name: FolderChoice(one.name, Path(one.path), one.quality) for one in before.folders
+    }
+    folders |= {
+        one.name: replace(one, path=one.path.expanduser().absolute()) for one in asked.folders
+    }
+    return replace(
+        asked,
+        sources=tuple(dict.fromkeys((*named, *stay))),
+        git=git,
+        folders=tuple(folders.values()),
+    )

@@ -1,0 +1,77 @@
+"""Building and thinning out the library index by what the user chose, one process at a time.
+
+A build holds what is asked for and what was chosen before, so that nothing leaves the index but by
+`forget_source`.
+"""
+
+from collections.abc import Callable
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import Settings, ensure_folder
+from kopt.tools.docs.build_lock import build_lock
+
+from .assembly import assemble
+from .build import BuildRequest, build_library
+from .build_records import BuildProgress, BuildResult
+from .choices import (
+    choices_folder,
+    choices_of,
+    read_choices,
+    whole_selection,
+    write_choices,
+)
+from .kept_index import built_sources
+from .parts import Parts
+from .place import library_folder, library_index_path, parts_path
+
+OnProgress = Callable[[BuildProgress], None]
+
+
+def build_chosen(request: BuildRequest, settings: Settings, on_progress: OnProgress) -> BuildResult:
+    """Build what `request` asks for beside what is in the index, and remember the choice.
+
+    Only what could be had is remembered: a repository that never answered is asked for anew by
+    whoever wants it.
+
+    Raises:
+        ToolError: The selection names something that there is not.
+        SetupError: No source could be had, or the folder cannot be written.
+    """
+    folder = ensure_folder(choices_folder(settings))
+    with build_lock(folder, lambda: on_progress(BuildProgress("wait", None, 0, None))):
+        built = [one.source for one in built_sources(library_index_path(settings))]
+        selection = whole_selection(request.selection, read_choices(settings), built)
+        result = build_library(BuildRequest(selection, request.fresh), settings, on_progress)
+        kept = [one.source for one in result.sources]
+        write_choices(choices_of(selection).among(kept), settings)
+    return result
+
+
+def forget_source(name: str, settings: Settings, on_progress: OnProgress) -> None:
+    """Take the source `name` out of the index and of what later builds hold.
+
+    Downloaded files stay, so that it can come back without a network.
+
+    Raises:
+        ToolError: It is not in the index; the message has what is.
+    """
+    path = library_index_path(settings)
+    waiting = BuildProgress("wait", None, 0, None)
+    with build_lock(ensure_folder(choices_folder(settings)), lambda: on_progress(waiting)):
+        built = [one.source for one in built_sources(path)]
+        choices = read_choices(settings)
+        if name not in built and choices.without(name) == choices:
+            present = f"it has {', '.join(built)}" if built else "it is not built"
+            raise ToolError(f"the library index has no source {name[:60]!r}; {present}")
+        write_choices(choices.without(name), settings)
+        with build_lock(library_folder(settings)), Parts(parts_path(settings)) as parts:
+            left = [one for one in parts.sources() if one.source.key != name]
+            parts.settle(left)
+            if left:
+                assemble(
+                    parts,
+                    path,
+                    lambda done, total: on_progress(BuildProgress("write", None, done, total)),
+                )
+            else:
+                path.unlink(missing_ok=True)

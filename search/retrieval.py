@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kopt.config.settings import Settings
 from kopt.tools.docs.hidden_sources import without_hidden
+from kopt.tools.docs.query_text import plain_text
 from kopt.tools.docs.records import DocumentText, SearchRequest, SearchResult
 from kopt.tools.docs.search import read_document, search_documents
 
@@ -94,5 +95,4 @@ def _digest(text: str) -> str:
 
 
 def _plain(value: str | int) -> str | int:
-    """Return `value` without what UTF-8 has no bytes for, which a terminal can hand over."""
-    return value.encode("utf-8", errors="replace").decode() if isinstance(value, str) else value
+    return plain_text(value) if isinstance(value, str) else value

@@ -10,6 +10,7 @@ from kopt.server.console import print_record, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.docs_view import search_view
+from kopt.tools.docs.query_text import MOST_TOKENS
 from kopt.tools.docs.records import SearchRequest, SearchResult
 from kopt.tools.docs.search import search_documents
 
@@ -17,8 +18,6 @@ from .docs_batch import search_batch
 
 SHOWN_TOKENS = 2000
 """What a person reads of one answer."""
-WHOLE_TOKENS = 50_000
-"""For programs: room for every hit in full."""
 
 EPILOG = """\b
 Examples:
@@ -125,4 +124,4 @@ def _request(session: Session, options: SearchOptions) -> SearchRequest:
 def _budget(session: Session, options: SearchOptions) -> int:
     if options.max_tokens is not None:
         return options.max_tokens
-    return WHOLE_TOKENS if session.as_json else SHOWN_TOKENS
+    return MOST_TOKENS if session.as_json else SHOWN_TOKENS

@@ -11,6 +11,7 @@ from .code_tokens import arch_tag
 from .corpus import SOURCES
 from .entries import symbol_name
 from .library.pins import KNOWN_LIBRARIES
+from .query_text import plain_text
 from .records import Kind, SearchRequest
 
 ARCHS = tuple(sorted({"sm70", "sm75", *KNOWN_ARCHS}, key=lambda name: int(name[2:])))
@@ -70,7 +71,7 @@ def filters_of(request: SearchRequest, built: Iterable[str]) -> Filters:
         kind=request.kind,
         arch=arch,
         dtype=request.dtype,
-        symbol=symbol_name(request.symbol) if request.symbol else None,
+        symbol=symbol_name(plain_text(request.symbol)) if request.symbol else None,
     )
 
 

@@ -7,7 +7,7 @@ from .records import SearchRequest
 
 MOST_HITS = 50
 MOST_PAGES = 100
-LEAST_TOKENS, MOST_TOKENS = 100, 50_000
+LEAST_TOKENS, MOST_TOKENS = 100, 500_000
 MOST_CHARACTERS = 16_384
 
 
@@ -26,7 +26,7 @@ def checked_query(request: SearchRequest) -> str:
         if not least <= value <= most:
             raise ToolError(f"{name} is {value}; it must be {least} to {most:,}")
     asked = request.query.strip() or request.symbol or ""
-    query = asked.encode("utf-8", errors="replace").decode()
+    query = plain_text(asked)
     if len(query) > MOST_CHARACTERS:
         raise ToolError(
             f"the query has {len(query):,} characters; at most {MOST_CHARACTERS:,} are read:"
@@ -38,3 +38,8 @@ def checked_query(request: SearchRequest) -> str:
             " instruction, a type or a status, e.g. 'cp.async pipeline'"
         )
     return query
+
+
+def plain_text(text: str) -> str:
+    """Return `text` without what UTF-8 has no bytes for, which a terminal can hand over."""
+    return text.encode("utf-8", errors="replace").decode()

@@ -23,7 +23,7 @@ from .index import Index, with_index
 from .library_index.kept_index import sources_in
 from .library_index.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name, vector_model
 from .open_library import with_library
-from .query_text import checked_query
+from .query_text import checked_query, plain_text
 from .ranking import Ranked, Ranking, Sought, ranked
 from .records import Chunk, DocumentText, SearchRequest, SearchResult
 from .remote_hits import RemoteHits
@@ -97,6 +97,7 @@ def read_document(uid: str, settings: Settings) -> DocumentText:
     Raises:
         ToolError: No document has this uid, the message has near ones; or its source is hidden.
     """
+    uid = plain_text(uid)
     refuse_hidden(uid.partition(":")[0], settings)
 
     def answer(there: _Open) -> DocumentText:

@@ -232,3 +232,10 @@ def test_a_word_is_found_however_hostile_its_neighbors_are(shared_docs: Settings
 def test_a_megabyte_is_refused_with_the_limit(shared_docs: Settings) -> None:
     with pytest.raises(ToolError, match=f"at most {MOST_CHARACTERS:,}"):
         _search(shared_docs, "tma " * 250_000)
+
+
+def test_text_without_utf_8_is_looked_for_like_any_other(shared_docs: Settings) -> None:
+    request = SearchRequest(query="grid", symbol="\udce9")
+    assert search_documents(request, shared_docs).hits == ()
+    with pytest.raises(ToolError, match="no document has the uid"):
+        read_document("\udce9", shared_docs)

@@ -51,8 +51,8 @@ class Fault:
     headers: dict[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
     how: str = "reply"
-    """`reply`, `hang` until the service ends, `cut` the connection, or do it and `lose` the
-    reply."""
+    """`reply`; `hang` until the service ends; `cut` the connection; do it and `lose` the reply; or
+    `skip`: no fault this time, but those after it."""
     on: str = ""
 
 
@@ -79,7 +79,7 @@ class PineconeService:
             for fault in self.faults:
                 if fault.on in path:
                     self.faults.remove(fault)
-                    return fault
+                    return None if fault.how == "skip" else fault
         return None
 
     def answer(self, asked: Asked) -> tuple[int, object]:
@@ -181,7 +181,8 @@ class PineconeService:
             return {"upserted_count": len(wanted["documents"])}
         if action == "list":
             ids = sorted(index.namespaces.get(namespace, {}))
-            return {"documents": [{"_id": id_} for id_ in ids], "namespace": namespace}
+            documents = [{"_id": id_} for id_ in ids]
+            return {"documents": documents, "namespace": namespace, "usage": {"read_units": 1}}
         (clause,) = wanted["score_by"]
         if (clause["type"], clause["field"]) != ("embed", index.text_field):
             raise Refused(400, "INVALID_ARGUMENT", f"clause {clause}")

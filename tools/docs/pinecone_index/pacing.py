@@ -30,6 +30,7 @@ async def patiently(
         PineconeError: It failed in another way, or for longer than `pacing.most_wait_s`.
     """
     from pinecone.errors import (
+        ApiError,
         PineconeConnectionError,
         PineconeTimeoutError,
         RateLimitError,
@@ -51,7 +52,8 @@ async def patiently(
             # What is used up for a month does not come back in a minute.
             if waited_s + wait_s > pacing.most_wait_s or "month" in error.message.lower():
                 raise
-            on_wait(f"{type(error).__name__}: again in {wait_s:.0f} s")
+            said = f"answers {error.status_code}" if isinstance(error, ApiError) else "is silent"
+            on_wait(f"Pinecone {said}: again in {wait_s:.0f} s")
             await pacing.sleep(wait_s)
             waited_s += wait_s
             delay_s = min(2 * delay_s, _LONGEST_S)

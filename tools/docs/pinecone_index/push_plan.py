@@ -34,7 +34,7 @@ def push_estimate(request: PushRequest, settings: Settings) -> PushEstimate:
     """Return what `push_library` would send and about what it costs. Needs no key and no network.
 
     Raises:
-        SetupError: There is no library index.
+        SetupError: There is no library index, or none of it is sent unasked.
         ToolError: A source is not in it or may not be sent, or a number is out of range.
     """
     plan = planned(request, settings)
@@ -62,7 +62,7 @@ def planned(request: PushRequest, settings: Settings) -> Plan:
     """Return the records of the library.
 
     Raises:
-        SetupError: There is no library index.
+        SetupError: There is no library index, or none of it is sent unasked.
         ToolError: A source is not in it or may not be sent, or a number is out of range.
     """
     if not LEAST_TOKENS <= request.most_tokens <= MOST_TOKENS:
@@ -92,6 +92,11 @@ def planned(request: PushRequest, settings: Settings) -> Plan:
     if unknown := sorted(set(request.sources) - sources.keys()):
         known = ", ".join(sorted(sources | others))
         raise ToolError(f"the library has no source {', '.join(unknown)}; it has: {known}")
+    if not records:
+        raise SetupError(
+            f"of the library nothing is sent unasked, it has {', '.join(sorted(others))} alone:"
+            " name your folders as sources, or build open libraries with `kopt docs build`"
+        )
     return Plan(
         namespace, records, dict(sources), {name: _why(name) for name in sorted(others)}, left_out
     )

@@ -1,0 +1,61 @@
+"""A library index of a few functions, written without obtaining or chunking anything."""
+
+import json
+from collections.abc import Sequence
+
+from kopt.config.settings import Settings, ensure_folder
+from kopt.tools.docs.entries import entry_of, terms_version
+from kopt.tools.docs.index_file import Sheet, write_index
+from kopt.tools.docs.library_index.place import library_folder, library_index_path
+from kopt.tools.docs.records import Chunk
+
+
+def function(source: str, path: str, line: int = 1, body: str = "") -> Chunk:
+    """Return a kernel that normalizes rows."""
+    symbol = path.split("/")[-1].split(".")[0]
+    code = f"__global__ void {symbol}(float* x) {{ /* {body} */ }}"
+    return Chunk(
+        source=source,
+        version="1.0",
+        license="Apache-2.0",
+        path=path,
+        title=f"{source}: {symbol}",
+        symbol=symbol,
+        kind="kernel",
+        language="cuda",
+        framework="cuda",
+        signature=f"void {symbol}(float* x)",
+        start_line=line,
+        end_line=line + 2,
+        comment="Normalizes the rows of a matrix.",
+        tags=("row normalization",),
+        body=code,
+    )
+
+
+def write_library(settings: Settings, chunks: Sequence[Chunk]) -> None:
+    """Write the library index of `settings`, in place of an earlier one."""
+    ensure_folder(library_folder(settings))
+    versions = {chunk.source: chunk.version for chunk in chunks}
+    sources = [
+        {
+            "source": source,
+            "version": version,
+            "license": "Apache-2.0",
+            "quality": 1.0,
+            "holds": "Made for tests.",
+            "files": 1,
+            "chunks": sum(chunk.source == source for chunk in chunks),
+        }
+        for source, version in sorted(versions.items())
+    ]
+    meta = {
+        "key": "made for tests",
+        "terms": terms_version(),
+        "model": "none",
+        "sources": json.dumps(sources),
+    }
+    sheets = [
+        Sheet(chunk, entry_of(chunk, chunk.symbol or "", chunk.path, b"")) for chunk in chunks
+    ]
+    write_index(library_index_path(settings), meta, sheets)

@@ -1,0 +1,42 @@
+"""A Pinecone with an index of each kind, and a home with a small library."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from kopt.config.settings import Settings
+from support.pinecone_service import KEY, PineconeService, pinecone_service
+from support.pinecone_store import documents_index, records_index
+from support.small_library import function, write_library
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings with a key and a library of three functions."""
+    settings = Settings(home=tmp_path / "home", pinecone_api_key=KEY)
+    write_library(
+        settings,
+        [
+            function("flashinfer", "csrc/norm.cu"),
+            function("flashinfer", "csrc/rope.cu"),
+            function("vllm", "csrc/topk.cu"),
+        ],
+    )
+    return settings
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Generator[PineconeService]:
+    """A service with an empty index of the records API, which the SDK asks from now on."""
+    with pinecone_service(records_index("cuda-kernels-v2")) as service:
+        monkeypatch.setenv("PINECONE_CONTROLLER_HOST", service.url)
+        yield service
+
+
+@pytest.fixture
+def documents_service(monkeypatch: pytest.MonkeyPatch) -> Generator[PineconeService]:
+    """A service with an empty document index, which the SDK asks from now on."""
+    with pinecone_service(documents_index("cuda-kernels-v2")) as service:
+        monkeypatch.setenv("PINECONE_CONTROLLER_HOST", service.url)
+        yield service

@@ -57,11 +57,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer_index(self, served: PackageServer) -> None:
         if served.form == "json":
-            files = [{"filename": name, "url": f"../../files/{name}"} for name in served.files]
+            files = [
+                {"filename": name, "url": f"{served.url}/files/{name}"} for name in served.files
+            ]
             body = json.dumps({"files": files}).encode()
             kind = "application/vnd.pypi.simple.v1+json"
         elif served.form == "html":
-            links = [f'<a href="/files/{name}#sha256=0">{name}</a>' for name in served.files]
+            links = [f'<a href="../../files/{name}#sha256=0">{name}</a>' for name in served.files]
             body, kind = "<br>".join(links).encode(), "text/html"
         else:
             body, kind = b"welcome to this network", "text/plain"

@@ -9,7 +9,8 @@ import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -42,23 +43,21 @@ def archive_members(archive: Path, rules: Rules) -> Iterator[Member]:
     Raises:
         SourceUnavailable: The archive is damaged, or not to be trusted.
     """
-    try:
-        if archive.name.endswith((".whl", ".zip")):
-            with archive.open("rb") as file:
-                yield from wheel_members(file, rules)
-        else:
+    if archive.name.endswith((".whl", ".zip")):
+        with archive.open("rb") as file:
+            yield from wheel_members(file, archive.name, rules)
+    else:
+        with _named(archive.name):
             yield from _sdist_members(archive, rules)
-    except _BROKEN as error:
-        raise SourceUnavailable(f"{archive.name} cannot be read: {error}") from error
 
 
-def wheel_members(file: IO[bytes], rules: Rules) -> Iterator[Member]:
-    """Yield the members of the zip archive `file`; see `archive_members`.
+def wheel_members(file: IO[bytes], name: str, rules: Rules) -> Iterator[Member]:
+    """Yield the members of the zip archive `file` called `name`; see `archive_members`.
 
     Raises:
-        SourceUnavailable: The archive is not to be trusted.
+        SourceUnavailable: The archive is damaged, or not to be trusted.
     """
-    with zipfile.ZipFile(file) as archive:
+    with _named(name), zipfile.ZipFile(file) as archive:
         infos = archive.infolist()
         if len(infos) > MAX_MEMBERS:
             raise SourceUnavailable(f"the archive has more than {MAX_MEMBERS:,} members: refused")
@@ -66,7 +65,8 @@ def wheel_members(file: IO[bytes], rules: Rules) -> Iterator[Member]:
             path = _wanted_path(info.filename, info.file_size, rules)
             if path is not None and not info.is_dir():
                 with archive.open(info) as member:
-                    yield from _capped(path, member)
+                    # Without a limit zipfile unpacks all of a member that understates its size.
+                    yield path, member.read(MAX_FILE_BYTES)
 
 
 def members_digest(members: Iterable[Member]) -> str:
@@ -77,6 +77,15 @@ def members_digest(members: Iterable[Member]) -> str:
     lines = sorted((path, hashlib.sha256(data).hexdigest()) for path, data in members)
     text = "".join(f"{digest}  {path}\n" for path, digest in lines)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+@contextmanager
+def _named(archive: str) -> Generator[None]:
+    """Turn what the archive modules raise on damage into one line."""
+    try:
+        yield
+    except _BROKEN as error:
+        raise SourceUnavailable(f"{archive} cannot be read: {error}") from error
 
 
 def _sdist_members(archive: Path, rules: Rules) -> Iterator[Member]:
@@ -91,7 +100,7 @@ def _sdist_members(archive: Path, rules: Rules) -> Iterator[Member]:
             if path is not None and info.isreg():
                 member = stream.extractfile(info)
                 if member is not None:
-                    yield from _capped(path, member)
+                    yield path, member.read(MAX_FILE_BYTES)
 
 
 def _wanted_path(name: str, size: int, rules: Rules) -> str | None:
@@ -101,10 +110,3 @@ def _wanted_path(name: str, size: int, rules: Rules) -> str | None:
         )
     path = path_by(rules, name)
     return path if path is not None and is_wanted_path(path, size) else None
-
-
-def _capped(path: str, member: IO[bytes]) -> Iterator[Member]:
-    """Yield the member unless it is larger than its archive stated and than is wanted."""
-    data = member.read(MAX_FILE_BYTES + 1)
-    if len(data) <= MAX_FILE_BYTES:
-        yield path, data

@@ -61,12 +61,9 @@ def _fetched_members(pin: PackagePin, index: str, on_bytes: OnBytes) -> list[Mem
         with RangeFile(client, url, pin.size_bytes) as remote:
             # BufferedReader makes whole blocks of zipfile's many small reads.
             file = io.BufferedReader(cast("io.RawIOBase", remote), BLOCK_BYTES)
-            try:
-                for member in wheel_members(file, pin.members):
-                    members.append(member)
-                    on_bytes(remote.fetched_bytes, None)
-            except zipfile.BadZipFile as error:
-                raise SourceUnavailable(f"{pin.filename} cannot be read: {error}") from error
+            for member in wheel_members(file, pin.filename, pin.members):
+                members.append(member)
+                on_bytes(remote.fetched_bytes, None)
     return members
 
 

@@ -3,6 +3,7 @@
 import io
 import struct
 import tarfile
+import tracemalloc
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -58,8 +59,12 @@ def test_member_that_hides_its_size_is_not_unpacked(tmp_path: Path) -> None:
     data = wheel({"bomb.cu": bytes(5_000_000)})
     lie = data.replace(struct.pack("<I", 5_000_000), struct.pack("<I", MAX_FILE_BYTES))
     assert lie != data
+    tracemalloc.start()
     with pytest.raises(SourceUnavailable, match=r"a\.whl cannot be read"):
         _read(tmp_path, lie, "a.whl")
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 4 * MAX_FILE_BYTES
 
 
 @both_forms

@@ -70,6 +70,13 @@ def test_damaged_copy_is_fetched_again(settings: Settings) -> None:
     assert sorted(_fetch(settings)) == MEMBERS
 
 
+def test_copy_with_other_content_is_not_used(settings: Settings) -> None:
+    _fetch(settings)
+    kept = next(downloads_folder(settings).glob("*.members.zip"))
+    kept.write_bytes(wheel({"cuda/Atomic.cuh": b"something else"}))
+    assert sorted(_fetch(settings)) == MEMBERS
+
+
 def test_other_members_than_pinned_are_not_used(settings: Settings) -> None:
     pin = PIN.model_copy(update={"members_sha256": "0" * 64})
     assert "not used" in _refusal(settings, pin)

@@ -14,12 +14,12 @@ from support.quick_pacing import QuickPacing
 
 @pytest.fixture
 def pushed(service: PineconeService, settings: Settings) -> PineconeService:
-    """The service once it has the library; of two alike it prefers the longer, which is rope."""
+    """The service once it has the library, of which it finds the function `rope` alone."""
     push_library(PushRequest(), settings, lambda progress: None, QuickPacing().pacing)
     assert service.index is not None
     records = service.index.namespaces[namespace_of(settings) or ""]
-    for uid, record in records.items():
-        record["chunk_text"] += " and more" * 50 * ("rope" in uid)
+    for record in records.values():
+        record["source"] = "vllm" if "rope" in record["_id"] else "elsewhere"
     service.asked.clear()
     return service
 

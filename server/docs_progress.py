@@ -4,6 +4,7 @@ from kopt.tools.docs.library_index.build_records import BuildProgress
 from kopt.tools.docs.pinecone_index.push_records import PushProgress
 
 from .step_bar import Step
+from .views.docs_words import counted
 
 MB = 1_000_000
 _QUARTER = 25
@@ -18,9 +19,9 @@ def build_step(progress: BuildProgress) -> Step:
         case "download":
             return _download(progress)
         case "read":
-            return _counted(f"{progress.source}: reading", "files", progress)
+            return _counted(f"{progress.source}: reading", "file", progress)
         case "write":
-            return _counted("writing the index", "documents", progress)
+            return _counted("writing the index", "document", progress)
 
 
 def push_step(progress: PushProgress) -> Step:
@@ -33,8 +34,9 @@ def push_step(progress: PushProgress) -> Step:
     }[progress.step]
     if progress.note:
         words += f": {progress.note}"
-    amount = f"{progress.done:,} of {progress.total:,} records"
-    line = f"{words}, {progress.total:,} records"
+    total = counted(progress.total, "record")
+    amount = f"{progress.done:,} of {total}"
+    line = f"{words}, {total}"
     if progress.step == "upload":
         line += f", {_quarter(progress.done, progress.total)} %"
     return Step(words, amount, line, progress.done, progress.total or None)
@@ -55,9 +57,9 @@ def _download(progress: BuildProgress) -> Step:
 def _counted(words: str, noun: str, progress: BuildProgress) -> Step:
     if progress.total is None:
         return Step(words, "", words, progress.done, None)
-    line = f"{words} {progress.total:,} {noun}"
-    amount = f"{progress.done:,} of {progress.total:,} {noun}"
-    return Step(words, amount, line, progress.done, progress.total)
+    total = counted(progress.total, noun)
+    amount = f"{progress.done:,} of {total}"
+    return Step(words, amount, f"{words}, {total}", progress.done, progress.total)
 
 
 def _quarter(done: int, total: int) -> int:

@@ -59,7 +59,11 @@ def _folders(
     Raises:
         click.BadParameter: One is of another form, no folder, or weighs too much.
     """
-    return tuple(_folder(text) for text in texts)
+    folders = tuple(_folder(text) for text in texts)
+    names = [folder.name for folder in folders]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise click.BadParameter(f"{twice!r} is named twice")
+    return folders
 
 
 def _folder(text: str) -> FolderChoice:

@@ -9,6 +9,8 @@ from rich.text import Text
 from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.library_index.build_records import BuildResult
 
+from .docs_words import counted
+
 MB = 1_000_000
 
 
@@ -31,11 +33,6 @@ def _parts(result: BuildResult) -> Iterator[RenderableType]:
     if result.degraded:
         yield Text(shown(result.degraded), style="yellow")
     yield Text('Search it: kopt docs search "fused add rmsnorm"', style="dim")
-
-
-def counted(count: int, noun: str) -> str:
-    """Return `1 file`, `1,200 files`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _table(result: BuildResult) -> Table:

@@ -8,6 +8,8 @@ from rich.text import Text
 from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.pinecone_index.push_records import PushEstimate, PushResult
 
+from .docs_words import counted
+
 MILLION = 1_000_000
 
 
@@ -24,14 +26,15 @@ def push_view(result: PushResult) -> RenderableType:
 def _estimated(estimate: PushEstimate) -> Iterator[RenderableType]:
     yield Text(f"Upload to {shown(estimate.index)}, namespace {estimate.namespace}", style="bold")
     sources = ", ".join(f"{name} {count:,}" for name, count in estimate.sources.items())
-    yield Text(f"  {estimate.records:,} records: {shown(sources)}")
+    yield Text(f"  {counted(estimate.records, 'record')}: {shown(sources)}")
     for name, reason in estimate.kept_back.items():
         yield Text(f"  without {shown(name)}: {reason}")
     if estimate.left_out:
-        yield Text(f"  without {estimate.left_out:,} records whose ids are too long")
+        yield Text(f"  without {counted(estimate.left_out, 'record')}: too long an id")
     yield Text(
         f"  about {estimate.estimated_tokens / MILLION:,.1f} million tokens for"
-        f" {estimate.model}, {estimate.requests:,} requests at least; fewer if some are there"
+        f" {estimate.model}, {counted(estimate.requests, 'request')} at least; less if some are"
+        " there already"
     )
     month = f"the {estimate.starter_plan_tokens / MILLION:,.0f} million a month of the Starter plan"
     if estimate.fits_starter_plan:
@@ -46,9 +49,10 @@ def _estimated(estimate: PushEstimate) -> Iterator[RenderableType]:
 def _pushed(result: PushResult) -> Iterator[RenderableType]:
     made = ", which was made" if result.created else ""
     yield Text(
-        f"{shown(result.index)}{made} has {result.records:,} records in {result.namespace};"
-        f" {result.sent:,} were sent now, about {result.estimated_tokens / MILLION:,.1f} million"
-        f" tokens in {result.requests:,} requests, {result.seconds:,.0f} s"
+        f"{shown(result.index)}{made} has {counted(result.records, 'record')} in"
+        f" {result.namespace}; {result.sent:,} were sent now, about"
+        f" {result.estimated_tokens / MILLION:,.1f} million tokens in"
+        f" {counted(result.requests, 'request')}, {result.seconds:,.0f} s"
     )
     if result.deleted_namespaces:
         yield Text(f"Deleted, of earlier libraries: {', '.join(result.deleted_namespaces)}")

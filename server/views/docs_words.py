@@ -20,6 +20,11 @@ def origin_words(document: Hit | Chunk) -> str:
     return ", ".join(part for part in (*parts, _since(document.arch)) if part)
 
 
+def counted(count: int, noun: str) -> str:
+    """Return `1 file`, `1,200 files`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def _since(arch: Sequence[str]) -> str:
     if not arch:
         return ""

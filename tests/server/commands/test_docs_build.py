@@ -1,0 +1,216 @@
+"""`kopt docs build` of folders and repositories of this disk, where no network is to be had."""
+
+from pathlib import Path
+
+import pytest
+
+from kopt.server.exits import ExitCode
+from kopt.tools.docs.library import harvest
+from kopt.tools.docs.library_index import choices, chosen_build
+from support.command_line import Kopt
+from support.git_repository import commit_files
+
+KERNEL = b"""// Walks like a %s over its rows.
+__global__ void %s_walk(float* x, int rows) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < rows) {
+    x[row] = x[row] * 2.0f;
+  }
+}
+"""
+
+
+def folder_of(path: Path, animal: str) -> Path:
+    """Return a folder with one kernel about `animal`."""
+    path.mkdir(parents=True)
+    name = animal.encode()
+    (path / f"{animal}.cu").write_bytes(KERNEL % (name, name))
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kopt: Kopt) -> Path:
+    """Return a home of this test, where no library is built by default and no network is there."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("KOPT_HOME", str(home))
+    monkeypatch.setenv("KOPT_JOBS", "1")
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
+    for module in (harvest, choices):
+        monkeypatch.setattr(module, "default_keys", lambda: ())
+    return home
+
+
+@pytest.fixture
+def walrus(home: Path, tmp_path: Path) -> Path:
+    """Return a folder of the user."""
+    return folder_of(tmp_path / "of walruses", "walrus")
+
+
+def sources(kopt: Kopt) -> dict[str, dict[str, object]]:
+    """Return the sources in the library index, by name."""
+    listed = kopt("docs", "sources", "--json").document["sources"]
+    own = ("headers", "problems", "winners", "docs", "notes", "intrinsics", "gpus")
+    return {one["source"]: one for one in listed if one["is_built"] and one["source"] not in own}
+
+
+def test_folder_is_built_with_its_weight_and_found(kopt: Kopt, walrus: Path) -> None:
+    built = kopt("docs", "build", "--folder", f"mine={walrus}:0.7")
+    assert built.code == ExitCode.PASSED
+    assert "1 document of 1 source" in built.stdout
+    assert sources(kopt)["mine"]["quality"] == 0.7
+    hit = kopt("docs", "search", "--symbol", "walrus_walk", "--json").document["hits"][0]
+    assert (hit["source"], hit["path"], hit["license"]) == ("mine", "walrus.cu", None)
+
+
+def test_progress_is_lines_on_stderr_without_a_terminal(kopt: Kopt, walrus: Path) -> None:
+    ending = kopt("docs", "build", "--folder", f"mine={walrus}")
+    assert ending.stderr.splitlines() == [
+        "mine: reading, 1 file",
+        "writing the index, 1 document",
+    ]
+
+
+def test_json_is_one_document_and_nothing_else(kopt: Kopt, walrus: Path) -> None:
+    ending = kopt("docs", "build", "--folder", f"mine={walrus}", "--json")
+    assert (ending.document["schema"], ending.stderr) == ("kopt.docs-build/1", "")
+    (source,) = ending.document["sources"]
+    assert (source["source"], source["files"], source["chunks"]) == ("mine", 1, 1)
+
+
+def test_choices_stay_in_later_builds(kopt: Kopt, walrus: Path, tmp_path: Path) -> None:
+    kopt("docs", "build", "--folder", f"mine={walrus}:0.7")
+    other = folder_of(tmp_path / "other", "ocelot")
+    repository = tmp_path / "Badgers"
+    commit = commit_files(repository, {"badger.cu": KERNEL % (b"badger", b"badger")})
+    ending = kopt("docs", "build", "--folder", f"other={other}", "--git", repository, "--json")
+    assert ending.code == ExitCode.PASSED
+    assert {"mine", "other", "badgers"} == sources(kopt).keys()
+    assert kopt("docs", "build", "--json").document["is_new"] is False
+    found = sources(kopt)
+    assert {"mine", "other", "badgers"} == found.keys()
+    assert found["mine"]["quality"] == 0.7
+    assert found["badgers"]["version"] == commit[:12]
+
+
+def test_forgotten_source_is_gone_and_stays_away(kopt: Kopt, walrus: Path, tmp_path: Path) -> None:
+    other = folder_of(tmp_path / "other", "ocelot")
+    kopt("docs", "build", "--folder", f"mine={walrus}", "--folder", f"other={other}")
+    assert kopt("docs", "sources", "--forget", "mine").code == ExitCode.PASSED
+    assert sources(kopt).keys() == {"other"}
+    hits = kopt("docs", "search", "walrus_walk", "--json").document["hits"]
+    assert "mine" not in {hit["source"] for hit in hits}
+    kopt("docs", "build", "--fresh")
+    assert sources(kopt).keys() == {"other"}
+
+
+def test_last_source_that_is_forgotten_leaves_no_index(kopt: Kopt, walrus: Path) -> None:
+    kopt("docs", "build", "--folder", f"mine={walrus}")
+    kopt("docs", "sources", "--forget", "mine")
+    assert sources(kopt) == {}
+    assert kopt("docs", "search", "walrus").code == ExitCode.PASSED
+
+
+def test_forgetting_what_is_not_there_names_what_is(kopt: Kopt, walrus: Path) -> None:
+    assert "it is not built" in kopt("docs", "sources", "--forget", "mine").stderr
+    kopt("docs", "build", "--folder", f"mine={walrus}")
+    ending = kopt("docs", "sources", "--forget", "liger")
+    assert ending.code == ExitCode.USAGE
+    assert "it has mine" in ending.stderr
+
+
+def test_library_that_is_named_and_cannot_be_had_ends_with_1(kopt: Kopt, walrus: Path) -> None:
+    ending = kopt("docs", "build", "--source", "liger", "--folder", f"mine={walrus}")
+    assert ending.code == ExitCode.FELL_SHORT
+    assert "skipped: cannot reach" in ending.stdout
+    assert sources(kopt).keys() == {"mine"}
+
+
+def test_nothing_to_be_had_ends_with_3_and_builds_nothing(kopt: Kopt, home: Path) -> None:
+    ending = kopt("docs", "build", "--source", "liger", "--json")
+    assert ending.code == ExitCode.MACHINE
+    assert "liger: cannot reach" in ending.document["message"]
+    assert sources(kopt) == {}
+
+
+def test_source_that_failed_is_not_remembered(kopt: Kopt, walrus: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()  # a folder without a kernel is no source
+    kopt("docs", "build", "--folder", f"gone={gone}", "--folder", f"mine={walrus}")
+    assert kopt("docs", "build", "--json").document["skipped"] == []
+
+
+def test_folder_that_went_away_keeps_what_was_read(
+    kopt: Kopt, walrus: Path, tmp_path: Path
+) -> None:
+    kopt("docs", "build", "--folder", f"mine={walrus}")
+    walrus.rename(tmp_path / "moved")
+    ending = kopt("docs", "build")
+    assert ending.code == ExitCode.PASSED
+    assert "as it was before" in ending.stdout
+    assert sources(kopt).keys() == {"mine"}
+
+
+def test_damaged_choices_are_one_line_that_says_what_to_do(
+    kopt: Kopt, walrus: Path, home: Path
+) -> None:
+    kopt("docs", "build", "--folder", f"mine={walrus}")
+    (file,) = home.glob("cache/docs/library/choices/choices.json")
+    file.write_text("{")
+    ending = kopt("docs", "build")
+    assert ending.code == ExitCode.MACHINE
+    assert f"{file} cannot be read: delete it" in ending.stderr
+
+
+def test_ctrl_c_says_that_the_same_command_goes_on(
+    kopt: Kopt, walrus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    kopt("docs", "build", "--folder", f"mine={walrus}")
+    with monkeypatch.context() as patch:
+        patch.setattr(chosen_build, "build_library", interrupted)
+        ending = kopt("docs", "build", "--folder", f"other={walrus}")
+    assert ending.code == ExitCode.INTERRUPTED
+    assert "the same command goes on where it was" in ending.stderr
+    assert sources(kopt).keys() == {"mine"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--source", "walrus"), "no source 'walrus'; there are flashinfer"),
+        (("--folder", "mine"), "NAME=PATH"),
+        (("--folder", "=x"), "NAME=PATH"),
+        (("--folder", "mine=no/such"), "is not there"),
+        (("--folder", f"mine={__file__}"), "a file, not a folder"),
+        (("--folder", f"mine={Path(__file__).parent}:1.5"), "0 < weight <= 1"),
+        (("--folder", f"mine={Path(__file__).parent}:0"), "0 < weight <= 1"),
+        (("--folder", f"mine={Path(__file__).parent}:-1"), "0 < weight <= 1"),
+        (("--folder", f"My Own={Path(__file__).parent}"), "cannot name a source"),
+        (("--folder", f"flashinfer={Path(__file__).parent}"), "is a source already"),
+        (("--folder", f"notes={Path(__file__).parent}"), "is a source already"),
+        (("--folder", f"a={Path(__file__).parent}", "--folder", f"a={Path.cwd()}"), "twice"),
+        (("--git", "no/such/repository"), "is no repository to index"),
+        (("--git", "ext::sh -c true"), "is no repository to index"),
+        (("walrus",), "unexpected extra argument"),
+    ],
+)
+def test_careless_call_is_one_line_that_says_what_is_allowed(
+    kopt: Kopt, home: Path, words: tuple[str, ...], said: str
+) -> None:
+    ending = kopt("docs", "build", *words)
+    assert ending.code == ExitCode.USAGE
+    assert said in ending.stderr
+    assert "Traceback" not in ending.stderr
+
+
+def test_home_that_is_a_file_names_the_variable(
+    kopt: Kopt, walrus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("KOPT_HOME", str(tmp_path / "file" / "home"))
+    ending = kopt("docs", "build", "--folder", f"mine={walrus}")
+    assert ending.code == ExitCode.MACHINE
+    assert "KOPT_HOME" in ending.stderr

@@ -25,6 +25,7 @@ _OTHER_DEVICE = re.compile(
     r"\s*#\s*if(?:def|\s+defined)?[\s(]*(?:USE_ROCM|__HIP_PLATFORM_AMD__|__HIPCC__)[\s)]*$"
 )
 """A condition whose first branch is no CUDA: the second is followed."""
+_BRANCH_END = re.compile(r"\s*#(?:else|elif|endif)")
 _FARTHEST_ENDIF = 4000
 """Characters of other branches that are taken along with an item that is all of the first."""
 _NOT_A_NAME = {"__launch_bounds__", "__attribute__", "alignas", "__align__", "decltype", "noexcept"}
@@ -193,9 +194,11 @@ def _named(code: str) -> tuple[Kind, str]:
 
 def _whole_conditional(text: str, begin: int, end: int) -> tuple[int, int]:
     """Return the item from its `#if` to its `#endif` if it is all of the first branch."""
-    above = text.rfind("\n", 0, len(text[:begin].rstrip())) + 1
-    rest = text[end:].lstrip()
-    if not text[above:begin].startswith("#if") or not rest.startswith(("#else", "#elif", "#endif")):
+    last = begin - 1
+    while last >= 0 and text[last].isspace():
+        last -= 1
+    above = text.rfind("\n", 0, last + 1) + 1
+    if not text.startswith("#if", above, begin) or not _BRANCH_END.match(text, end):
         return begin, end
     depth = 1
     for match in _DIRECTIVE_LINE.finditer(text, end):

@@ -6,7 +6,7 @@ the grammar says of the same lines; the grammar has the rest. Templates (`.jinja
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .cuda_scan import opened, scanned_units
 from .cuda_tree import has_grammar, tree_units
@@ -14,8 +14,6 @@ from .gaps import filled
 from .sizes import disjoint
 from .units import SourceLines, Unit
 
-_STATEMENT = re.compile(r"\{%.*?%\}|\{#.*?#\}", re.DOTALL)
-_EXPRESSION = re.compile(r"\{\{(.*?)\}\}")
 _TYPE = re.compile(r"\b(?:struct|class|union|enum)\b")
 _WITH_BODY = ("kernel", "device", "host", "struct")
 
@@ -32,8 +30,28 @@ def cuda_units(source: SourceLines) -> list[Unit]:
 
 def as_cuda(template: str) -> str:
     """Return a Jinja template as C++ of the same lines: statements blank, expressions names."""
-    text = _STATEMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), template)
-    return _EXPRESSION.sub(lambda match: re.sub(r"\W+", "_", match[1].strip()) or "_", text)
+    text = _replaced(template, ("{#", "#}"), _blank)
+    text = _replaced(text, ("{%", "%}"), _blank)
+    return _replaced(text, ("{{", "}}"), _name)
+
+
+def _replaced(text: str, marks: tuple[str, str], by: Callable[[str], str]) -> str:
+    """Return `text` with `by(inner)` for what stands between `marks`; unclosed ones stay."""
+    opening, closing = marks
+    first, *rest = text.split(opening)
+    made = [first]
+    for part in rest:
+        inner, closed, after = part.partition(closing)
+        made.append(by(inner) + after if closed else opening + part)
+    return "".join(made)
+
+
+def _blank(inner: str) -> str:
+    return "\n" * inner.count("\n")
+
+
+def _name(inner: str) -> str:
+    return "_".join(re.findall(r"\w+", inner)) + _blank(inner)
 
 
 def _agreed(parsed: Sequence[Unit], scanned: Sequence[Unit], source: SourceLines) -> list[Unit]:

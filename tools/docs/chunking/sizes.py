@@ -14,7 +14,11 @@ LARGEST_JOINED = 45
 WIDEST_GAP = 3
 """Lines between two units that are joined."""
 LEAST_CODE_LINES = 3
+LONG_LINE = 400
+"""Characters; a line that holds a whole function counts as enough."""
 MOST_NAMES = 40
+LONGEST_TEXT = 2000
+"""Characters of the comments and signatures of units that were joined."""
 _MOST_TELLING: tuple[Kind, ...] = ("kernel", "device", "struct", "class", "host", "decl", "gap")
 
 
@@ -64,12 +68,17 @@ def pieces(unit: Unit, source: SourceLines) -> list[Piece]:
         part = numbers[at : at + MOST_LINES]
         is_last = at + MOST_LINES >= len(numbers)
         fresh = part if at == 0 else part[OVERLAP_LINES:]
-        if sum(source.is_code[number - 1] for number in fresh) >= LEAST_CODE_LINES:
+        if _says_enough(fresh, source):
             found.append(Piece(unit, part, is_first=at == 0))
         if is_last:
             break
         at += MOST_LINES - OVERLAP_LINES
     return found
+
+
+def _says_enough(numbers: Sequence[int], source: SourceLines) -> bool:
+    code = [source.lines[number - 1] for number in numbers if source.is_code[number - 1]]
+    return len(code) >= LEAST_CODE_LINES or any(len(line) > LONG_LINE for line in code)
 
 
 def _belong(one: Unit, other: Unit) -> bool:
@@ -96,8 +105,8 @@ def _together(one: Unit, other: Unit) -> Unit:
         symbol=", ".join(list(dict.fromkeys(names))[:MOST_NAMES]) or None,
         end_line=max(one.end_line, other.end_line),
         scope=_common(one.scope, other.scope),
-        comment=" ".join(part for part in (one.comment, other.comment) if part),
-        signature="; ".join(signatures),
+        comment=" ".join(part for part in (one.comment, other.comment) if part)[:LONGEST_TEXT],
+        signature="; ".join(signatures)[:LONGEST_TEXT],
     )
 
 

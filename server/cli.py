@@ -46,7 +46,7 @@ COMMANDS = {
     ),
     "runs": LazyCommand("kopt.server.commands.runs", "Earlier runs: show, report, export."),
     "docs": LazyCommand(
-        "kopt.server.commands.docs", "Search headers, reference kernels, techniques, the manual."
+        "kopt.server.commands.docs", "Search production kernels, headers, techniques, the manual."
     ),
     "serve": LazyCommand("kopt.server.commands.serve", "Serve kopt's tools to an MCP client."),
     "setup": LazyCommand(
@@ -72,10 +72,11 @@ Examples:
 Exit codes: 0 passed, 1 the candidate fell short, 2 wrong usage, 3 this machine
 lacks something, 70 a bug in kopt, 130 interrupted.
 Every command but serve takes --json: one JSON document on stdout, nothing else.
-State lives under KOPT_HOME (default ~/.kopt). KOPT_PROBLEMS, KOPT_JOBS and
-KOPT_SANDBOX are read too, and KOPT_NVCC, KOPT_CXX, KOPT_NCU and CUDA_HOME, which
-name tools that are not found by themselves. With PINECONE_API_KEY set, docs search
-asks Pinecone too: its index PINECONE_INDEX_NAME, at PINECONE_INDEX_HOST if known."""
+State lives under KOPT_HOME (default ~/.kopt). KOPT_PROBLEMS, KOPT_JOBS,
+KOPT_SANDBOX and KOPT_WITHOUT_SOURCES are read too, and KOPT_NVCC, KOPT_CXX,
+KOPT_NCU and CUDA_HOME, which name tools that are not found by themselves. With
+PINECONE_API_KEY set, docs search asks Pinecone too: its index
+PINECONE_INDEX_NAME, at PINECONE_INDEX_HOST if known."""
 
 group = click.version_option(__version__, message="kopt %(version)s")(
     LazyGroup(

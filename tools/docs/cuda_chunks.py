@@ -30,7 +30,7 @@ _FARTHEST_ENDIF = 4000
 """Characters of other branches that are taken along with an item that is all of the first."""
 _NOT_A_NAME = {"__launch_bounds__", "__attribute__", "alignas", "__align__", "decltype", "noexcept"}
 _LONGEST_HEAD = 4000
-_CALL = re.compile(r"(\w+)\s*\(")
+_CALL = re.compile(r"(operator\s*(?:\(\s*\)|[^\s\w(]+)|\w+)\s*\(")
 _AGGREGATE = re.compile(
     r"\b(?:struct|class|union|enum(?:\s+class)?)\s+(?:(?:alignas|__align__)\s*\([^)]*\)\s*)?(\w+)"
 )

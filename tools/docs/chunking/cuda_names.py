@@ -14,9 +14,11 @@ _DEVICE = re.compile(
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
-_ATTRIBUTE = re.compile(
-    r"(?:__launch_bounds__|__cluster_dims__|__attribute__|__align__|alignas|__maxnreg__"
-    r"|__block_size__|decltype|noexcept|requires|explicit)\s*$"
+_ATTRIBUTES = frozenset(
+    (
+        *("__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__block_size__"),
+        *("__attribute__", "__align__", "alignas", "decltype", "noexcept", "requires", "explicit"),
+    )
 )
 _OPERATOR = re.compile(r"(?:[\w:]+::)?operator\s*(?:\(\s*\)|\[\s*\]|[^\s(\w]+|[\w:]+)")
 _SCOPE = re.compile(r"\s*::\s*")
@@ -27,7 +29,7 @@ _TYPE = re.compile(
 _TEMPLATE = re.compile(r"\btemplate\s*<")
 _BRACKETS = re.compile(r"[<>(]|\)")
 _ENDS = re.compile(r"[(){};]")
-_LAST_WORD = re.compile(r"([~\w]+(?:\s*::\s*[~\w]+)*)\s*$")
+_CALLED = re.compile(r"([~\w]+(?:\s*::\s*[~\w]+)*)\s*\(")
 
 
 def function_kind(head: str) -> Kind:
@@ -100,23 +102,23 @@ def _without_template(signature: str) -> str:
 
 
 def _called(signature: str) -> list[str]:
-    """Return the names before brackets that stand in none themselves."""
-    names: list[str] = []
-    depth = angles = 0
-    last = 0
+    """Return the names before parentheses that stand in no brackets themselves."""
+    outside: list[str] = []
+    depth = angles = last = 0
     for match in _BRACKETS.finditer(signature):
-        mark, before = match[0], signature[last : match.start()]
+        mark = match[0]
+        if depth == angles == 0:
+            outside.append(signature[last : match.start()])
         if mark == "(":
-            word = _LAST_WORD.search(before)
-            if depth == angles == 0 and word and not _ATTRIBUTE.search(before):
-                names.append("".join(word[1].split()))
+            outside.append("(" if depth == angles == 0 else "")
             depth += 1
         elif mark == ")":
             depth = max(0, depth - 1)
         elif depth == 0:
             angles = max(0, angles + (1 if mark == "<" else -1))
         last = match.end()
-    return names
+    names = (_SCOPE.sub("::", match[1]) for match in _CALLED.finditer("".join(outside)))
+    return [name for name in names if name not in _ATTRIBUTES]
 
 
 def _last_name(name: str) -> str:

@@ -25,6 +25,7 @@ LONG_MEMBER = 10
 """Lines; longer members of a long type are units of their own."""
 _LONGEST_HEAD = 60
 """Lines."""
+_LONGEST_HEAD_CHARACTERS = 6_000
 
 
 def scanned_units(source: SourceLines, first: int = 1, last: int | None = None) -> list[Unit]:
@@ -44,7 +45,7 @@ def scanned_units(source: SourceLines, first: int = 1, last: int | None = None) 
                 symbol=name or item.symbol or None,
                 start_line=start,
                 end_line=end,
-                scope=item.scope,
+                scope=tuple(name for part in item.scope for name in part.split("::")),
                 comment=plain_comment(source.lines[start - 1 : code_at - 1]),
                 signature=signature,
             )
@@ -86,4 +87,4 @@ def with_members(unit: Unit, members: Sequence[Unit], head_line: int) -> list[Un
 
 def _head(source: SourceLines, first: int, last: int) -> str:
     lines = source.lines[first - 1 : min(last, first + _LONGEST_HEAD)]
-    return before_body(without_comments("\n".join(lines)))
+    return before_body(without_comments("\n".join(lines)[:_LONGEST_HEAD_CHARACTERS]))

@@ -83,6 +83,8 @@ def _is_better(parsed: Unit, scanned: Unit) -> bool:
     """Say whether the grammar's unit is what the scanner saw; both end in the same line."""
     if parsed.start_line < scanned.start_line:
         return False
+    if parsed.start_line > scanned.start_line and parsed.symbol == scanned.symbol:
+        return parsed.kind == "struct"  # of a function the beginning was misread
     if parsed.kind in (scanned.kind, "kernel"):
         return True
     return parsed.kind == "struct" and _TYPE.search(scanned.signature) is not None

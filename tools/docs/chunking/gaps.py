@@ -32,10 +32,10 @@ def filled(units: Sequence[Unit], source: SourceLines) -> list[Unit]:
     found: list[Unit] = []
     for run in _runs(kept, source):
         code = source.code_lines(run.first, run.last)
-        if run.below is not None and code <= LONGEST_JOINED:
-            kept[run.below] = _joined(run, kept[run.below], source)
-        elif source.is_python:
+        if source.is_python:
             found.append(_gap(run.first, run.last, source))
+        elif run.below is not None and code <= LONGEST_JOINED:
+            kept[run.below] = _joined(run, kept[run.below], source)
         else:
             found += _rescued(run, source)
     return sorted([*kept, *found], key=lambda unit: (unit.start_line, -unit.end_line))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .code_tokens import document_terms
+from .code_tokens import term_set
 from .excerpts import estimated_tokens, excerpt, shown
 from .records import Chunk, FurtherHit, Hit
 
@@ -92,7 +92,7 @@ def one_line(text: str) -> str:
 
 def _hit(chunk: Chunk, score: float, room: int, wanted: Wanted) -> Hit:
     texts = (chunk.symbol or "", chunk.title, chunk.path, chunk.comment, *chunk.tags, chunk.body)
-    own = frozenset(document_terms(" ".join(texts)))
+    own = term_set(" ".join(texts))
     matched = [word for word, terms in wanted.words.items() if terms & own]
     looked_for = frozenset[str]().union(*wanted.words.values())
     part = excerpt(chunk.body, looked_for, room)

@@ -44,6 +44,12 @@ def document_terms(text: str) -> list[str]:
     return [term for name in _names(text) for term in _terms(name) if _is_telling(term)]
 
 
+def term_set(text: str) -> frozenset[str]:
+    """Return the distinct index terms of a document: those of each name once."""
+    names = frozenset(_names(text))
+    return frozenset(term for name in names for term in _terms(name) if _is_telling(term))
+
+
 def query_terms(text: str) -> list[str]:
     """Return the distinct terms of a query in order, without words that say nothing."""
     terms = [term for name in query_names(text) for term in _terms(name) if _is_telling(term)]

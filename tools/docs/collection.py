@@ -4,16 +4,18 @@ All connections to one file share what is worked out once: vectors, counts, whic
 leaves.
 """
 
-import math
 import sqlite3
+from array import array
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .damage import damage
-from .entries import unpacked
+from .entries import records_in
 from .filters import Filters, conditions
+from .index_file import block_number, found_postings
 from .library_index.vectors import CardVectors, card_vectors
+from .postings import Postings, Scored, best_scored, idf, unpacked_postings
 from .records import Chunk
 from .weights import WEIGHTS
 from .whole_functions import whole
@@ -26,11 +28,6 @@ MOST_REMEMBERED = 4096
 """Phrases, and filters, whose answers are kept before they are forgotten together."""
 MOST_LIKE = 2000
 """Words that a misspelled one is compared with."""
-LEAST_IDF = 1e-6
-"""Of FTS5's bm25: a phrase that most documents have counts next to nothing, and never less."""
-_FIELD_WEIGHTS = ", ".join(str(weight) for weight in WEIGHTS.fields)
-Scored = list[tuple[int, float]]
-"""Chunk ids with their scores, best first."""
 
 
 class Facts(NamedTuple):
@@ -51,9 +48,8 @@ class Remembered:
 
     meta: Mapping[str, str]
     sources: tuple[str, ...]
-    counts: dict[str, int] = field(default_factory=dict[str, int])
-    frequencies: dict[str, Scored] = field(default_factory=dict[str, Scored])
-    rows: "dict[Filters, NDArray[np.int64]]" = field(default_factory=lambda: {})
+    postings: dict[str, Postings] = field(default_factory=dict[str, Postings])
+    rows: "dict[Filters, array[int]]" = field(default_factory=lambda: {})
     vectors: "tuple[CardVectors | None] | None" = None
     """In a tuple once they were looked for."""
 
@@ -72,31 +68,17 @@ class Collection:
     is_own: bool
     """True for kopt's own documents, False for the library."""
 
-    def by_words(self, phrases: Sequence[str], filters: Filters) -> Scored:
-        """Return the best by BM25 of what has any of `phrases`."""
-        condition, values = conditions(filters, self.remembered.sources)
-        join = f"join chunk on chunk.id = fts.rowid where {condition} and" if condition else "where"
-        rows = self._select(
-            f"select fts.rowid, -bm25(fts, {_FIELD_WEIGHTS}) as score from fts {join} fts match ?"
-            f" order by score desc, fts.rowid limit {WEIGHTS.depth}",
-            [*values, " OR ".join(map(_quoted, phrases))],
-        )
-        return rows
+    def by_words(self, phrases: Sequence[str], filters: Filters, of: "Collection") -> Scored:
+        """Return the best by BM25 of what has any of `phrases`.
 
-    def by_words_of(self, other: "Collection", phrases: Sequence[str], filters: Filters) -> Scored:
-        """Return what `by_words` would, if these chunks stood in `other`: comparable with its list.
-
-        BM25 is a sum over phrases of the phrase's weight in the collection times its share in the
-        document; only the former differs.
+        Args:
+            phrases: Each of one or more terms.
+            filters: What may be an answer.
+            of: The collection that says how rare a phrase is. Lists that were made with the same
+                one can be compared.
         """
-        scores: dict[int, float] = {}
-        for phrase in phrases:
-            weight = other.idf(phrase)
-            for chunk_id, share in self._shares(phrase):
-                scores[chunk_id] = scores.get(chunk_id, 0.0) + weight * share
-        allowed = self._allowed(filters)
-        left = [(at, score) for at, score in scores.items() if allowed is None or at in allowed]
-        return sorted(left, key=lambda one: (-one[1], one[0]))[: WEIGHTS.depth]
+        weighted = [(of.idf(phrase), self.postings(phrase)) for phrase in phrases]
+        return best_scored(weighted, self._rows(filters), WEIGHTS.depth)
 
     def by_name(self, name: str, filters: Filters) -> Sequence[int]:
         """Return what defines exactly `name`."""
@@ -124,6 +106,19 @@ class Collection:
         vectors = self.vectors()
         return vectors.nearest(query, self._rows(filters), WEIGHTS.depth) if vectors else []
 
+    def postings(self, phrase: str) -> Postings:
+        """Return the chunks that have `phrase`, and its shares in them."""
+        known = self.remembered.postings.get(phrase)
+        if known is None:
+            known = self._kept_postings(phrase)
+            _make_room(self.remembered.postings)
+            self.remembered.postings[phrase] = known
+        return known
+
+    def idf(self, phrase: str) -> float:
+        """Return how much a phrase weighs here, because it is rare."""
+        return idf(self.remembered.chunks, len(self.postings(phrase).ids))
+
     def facts(self, ids: Iterable[int]) -> list[Facts]:
         """Return what the ranking weighs `ids` by."""
         numbers = list(ids)
@@ -137,14 +132,11 @@ class Collection:
     def pieces(self, first: int) -> list[Chunk]:
         """Return the pieces of one function in order; mostly it is one."""
         rows = self._select(
-            "select record from body where id in (select id from chunk where id = ?1 union"
-            " select id from chunk where first = ?1 and first <> id) order by id",
+            "select id from chunk where id = ?1 union"
+            " select id from chunk where first = ?1 and first <> id order by id",
             (first,),
         )
-        try:
-            return [unpacked(row[0]) for row in rows]
-        except ValueError as error:
-            raise damage(self.is_own, error) from error
+        return [self._chunk(row[0]) for row in rows]
 
     def whole(self, first: int) -> Chunk:
         """Return the function whose first piece is `first`, or a document."""
@@ -168,7 +160,7 @@ class Collection:
 
     def has(self, terms: Sequence[str]) -> bool:
         """Say whether any chunk has any of `terms`."""
-        return any(map(self._count_of_term, terms))
+        return any(self.postings(term).ids for term in terms)
 
     def words_like(self, word: str) -> list[str]:
         """Return words that begin as `word` does and are about as long, the frequent ones first."""
@@ -186,13 +178,22 @@ class Collection:
             self.remembered.vectors = (card_vectors(rows),)
         return self.remembered.vectors[0]
 
-    def count(self, phrase: str) -> int:
-        """Return how many chunks have every term of `phrase`, at most: that of its rarest term."""
-        return min(map(self._count_of_term, phrase.split()), default=0)
+    def _chunk(self, chunk_id: int) -> Chunk:
+        block, place = block_number(chunk_id)
+        try:
+            ((records,),) = self._select("select records from body where block = ?", (block,))
+            return Chunk.model_validate_json(records_in(records)[place])
+        except (ValueError, IndexError) as error:
+            raise damage(self.is_own, error) from error
 
-    def idf(self, phrase: str) -> float:
-        """Return the weight that BM25 gives a phrase here."""
-        return _idf(self.remembered.chunks, self.count(phrase))
+    def _kept_postings(self, phrase: str) -> Postings:
+        rows = self._select("select ids, shares from posting where phrase = ?", (phrase,))
+        try:
+            if rows:
+                return unpacked_postings(*rows[0])
+            return found_postings(self.connection, phrase, self.remembered.chunks)
+        except (sqlite3.Error, ValueError) as error:
+            raise damage(self.is_own, error) from error
 
     def _select(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         try:
@@ -200,59 +201,20 @@ class Collection:
         except sqlite3.Error as error:
             raise damage(self.is_own, error) from error
 
-    def _count_of_term(self, term: str) -> int:
-        known = self.remembered.counts.get(term)
-        if known is not None:
-            return known
-        found = self._select("select doc from temp.term where term = ?", (term,))
-        _make_room(self.remembered.counts)
-        return self.remembered.counts.setdefault(term, found[0][0] if found else 0)
-
-    def _shares(self, phrase: str) -> Scored:
-        """Return for each chunk with `phrase` the factor of its idf in BM25."""
-        known = self.remembered.frequencies.get(phrase)
-        if known is not None:
-            return known
-        rows = self._select(
-            f"select rowid, -bm25(fts, {_FIELD_WEIGHTS}) from fts where fts match ?",
-            (_quoted(phrase),),
-        )
-        idf = _idf(self.remembered.chunks, len(rows))
-        _make_room(self.remembered.frequencies)
-        shares = [(chunk_id, score / idf) for chunk_id, score in rows]
-        return self.remembered.frequencies.setdefault(phrase, shares)
-
-    def _allowed(self, filters: Filters) -> frozenset[int] | None:
+    def _rows(self, filters: Filters) -> "array[int] | None":
+        """Return the ids that `filters` leave, ascending; None for all."""
         condition, values = conditions(filters, self.remembered.sources)
         if not condition:
             return None
-        rows = self._select(f"select id from chunk where {condition}", values)
-        return frozenset(row[0] for row in rows)
-
-    def _rows(self, filters: Filters) -> "NDArray[np.int64] | None":
-        """Return the ids that `filters` leave, ascending; None for all."""
-        import numpy as np
-
         known = self.remembered.rows.get(filters)
-        if known is not None:
-            return known
-        allowed = self._allowed(filters)
-        if allowed is None:
-            return None
-        _make_room(self.remembered.rows)
-        rows = np.array(sorted(allowed), np.int64)
-        return self.remembered.rows.setdefault(filters, rows)
-
-
-def _idf(chunks: int, having: int) -> float:
-    """Return the inverse document frequency of FTS5's bm25."""
-    return max(math.log((chunks - having + 0.5) / (having + 0.5)), LEAST_IDF)
+        if known is None:
+            rows = self._select(f"select id from chunk where {condition} order by id", values)
+            known = array("i", [row[0] for row in rows])
+            _make_room(self.remembered.rows)
+            self.remembered.rows[filters] = known
+        return known
 
 
 def _make_room(kept: MutableMapping[Any, Any]) -> None:
     if len(kept) >= MOST_REMEMBERED:
         kept.clear()
-
-
-def _quoted(phrase: str) -> str:
-    return f'"{phrase}"'

@@ -21,8 +21,8 @@ _MOST_COMMENT = 2000
 class Entry(NamedTuple):
     """One row of an index before it is numbered."""
 
-    record: bytes
-    """Of the chunk, as `packed` writes it."""
+    record: str
+    """The chunk as JSON."""
     fields: str
     """One line of terms for each of FIELDS."""
     vector: bytes
@@ -42,25 +42,30 @@ def entry_of(chunk: Chunk, named: str, place: str, vector: bytes) -> Entry:
     code = f"{chunk.head}\n{chunk.body}" if chunk.head else chunk.body
     texts = (named, place, chunk.comment[:_MOST_COMMENT], tags, code)
     fields = "\n".join(" ".join(document_terms(text)) for text in texts)
-    return Entry(packed(chunk), fields, vector)
+    return Entry(record_of(chunk), fields, vector)
 
 
-def packed(chunk: Chunk) -> bytes:
-    """Return the record of `chunk` as compressed JSON."""
+def record_of(chunk: Chunk) -> str:
+    """Return `chunk` as one line of JSON."""
     fields = chunk.model_dump(mode="json", exclude_defaults=True)
-    return zlib.compress(json.dumps(fields, ensure_ascii=True).encode())
+    return json.dumps(fields, ensure_ascii=True, separators=(",", ":"))
 
 
-def unpacked(record: bytes) -> Chunk:
-    """Return the chunk of a record.
+def block_of(records: Sequence[str]) -> bytes:
+    """Return some records as bytes: together they take half the room."""
+    return zlib.compress("\n".join(records).encode())
+
+
+def records_in(block: bytes) -> list[str]:
+    """Return the records of a block.
 
     Raises:
-        ValueError: The bytes are no such record.
+        ValueError: The bytes are no such block.
     """
     try:
-        return Chunk.model_validate_json(zlib.decompress(record))
+        return zlib.decompress(block).decode().split("\n")
     except zlib.error as error:
-        raise ValueError(f"a record of the index is damaged: {error}") from error
+        raise ValueError(f"records of the index are damaged: {error}") from error
 
 
 def symbol_names(symbol: str | None) -> Sequence[str]:

@@ -16,8 +16,11 @@ from typing import NamedTuple
 from kopt.config.errors import SetupError
 
 from .code_tokens import surface_words
-from .entries import FIELDS, Entry, symbol_names
+from .entries import FIELDS, Entry, block_of, symbol_names
+from .lexicon import lexicon_phrases
+from .postings import Postings, packed_postings, postings
 from .records import Chunk
+from .weights import WEIGHTS
 
 # detail=full is the default and is needed: with detail=column a contentless table ranks by noise.
 _TABLES = f"""
@@ -27,7 +30,8 @@ create table chunk (
   path text not null, kind text not null, quality real not null, symbol text, arch text not null,
   dtype text not null);
 create index piece on chunk (first) where first <> id;
-create table body (id integer primary key, record blob not null);
+create table body (block integer primary key, records blob not null);
+create table posting (phrase text primary key, ids blob not null, shares blob not null);
 create table symbol (name text, chunk integer, primary key (name, chunk)) without rowid;
 create table word (word text primary key, chunks integer not null) without rowid;
 create table vector (rows blob not null);
@@ -35,8 +39,11 @@ create virtual table fts using fts5(
   {", ".join(FIELDS)}, content='', tokenize="unicode61 tokenchars '_'");
 """
 MAX_WORD = 60
-_LONGEST_QUOTED = 4000
-"""Characters of a body whose words are suggested; a suggestion needs no more."""
+BLOCK = 16
+"""Records that are compressed together; one is read in .1 ms, and 32 save 3 % more."""
+COMMON = 64
+"""A term that so many chunks have is worth keeping its postings; others are quicker looked up."""
+_FIELD_WEIGHTS = ", ".join(str(weight) for weight in WEIGHTS.fields)
 
 
 class Sheet(NamedTuple):
@@ -77,17 +84,36 @@ def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterab
     connection.executescript(_TABLES)
     words: Counter[str] = Counter()
     vectors: list[bytes] = []
+    records: list[str] = []
     with connection:
-        count = 0
-        for count, first, (chunk, entry) in _numbered(sheets):
-            _insert(connection, count, first, Sheet(chunk, entry))
-            words.update(set(_words(chunk)))
-            vectors.append(entry.vector)
+        for number, first, sheet in _numbered(sheets):
+            _insert(connection, number, first, sheet)
+            words.update(set(_words(sheet.chunk)))
+            vectors.append(sheet.entry.vector)
+            records.append(sheet.entry.record)
+            if len(records) == BLOCK:
+                _insert_block(connection, number, records)
+        _insert_block(connection, len(vectors), records)
         connection.executemany("insert into word values (?,?)", words.items())
         connection.execute("insert into vector values (?)", (b"".join(vectors),))
         connection.execute("insert into fts(fts) values ('optimize')")
-        facts = {**meta, "chunks": str(count), "whole": "yes"}
+        _insert_postings(connection, len(vectors))
+        facts = {**meta, "chunks": str(len(vectors)), "whole": "yes"}
         connection.executemany("insert into meta values (?,?)", facts.items())
+
+
+def block_number(chunk_id: int) -> tuple[int, int]:
+    """Return in which block the record of a chunk lies, and where in it."""
+    return divmod(chunk_id - 1, BLOCK)
+
+
+def found_postings(connection: sqlite3.Connection, phrase: str, chunks: int) -> Postings:
+    """Return the postings of a phrase out of the full-text index."""
+    rows = connection.execute(
+        f"select rowid, -bm25(fts, {_FIELD_WEIGHTS}) from fts where fts match ? order by rowid",
+        (f'"{phrase}"',),
+    )
+    return postings(rows, chunks)
 
 
 def open_index(path: Path, expected: Mapping[str, str]) -> sqlite3.Connection:
@@ -104,16 +130,10 @@ def open_index(path: Path, expected: Mapping[str, str]) -> sqlite3.Connection:
         count = connection.execute("select count(*) from chunk").fetchone()[0]
         if str(count) != meta.get("chunks"):
             raise sqlite3.DatabaseError("the index has lost rows")
-        prepare(connection)
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-def prepare(connection: sqlite3.Connection) -> None:
-    """Add to a connection what counts the documents that have a term."""
-    connection.execute("create virtual table temp.term using fts5vocab('main', 'fts', 'row')")
 
 
 def meta_of(connection: sqlite3.Connection) -> dict[str, str]:
@@ -165,7 +185,6 @@ def _insert(connection: sqlite3.Connection, number: int, first: int, sheet: Shee
             _padded(chunk.dtype),
         ),
     )
-    connection.execute("insert into body values (?,?)", (number, entry.record))
     names = symbol_names(chunk.symbol)
     connection.executemany("insert into symbol values (?,?)", [(name, number) for name in names])
     marks = ",".join("?" * len(FIELDS))
@@ -175,8 +194,31 @@ def _insert(connection: sqlite3.Connection, number: int, first: int, sheet: Shee
     )
 
 
+def _insert_block(connection: sqlite3.Connection, last: int, records: list[str]) -> None:
+    """Insert the records up to that of the chunk `last`, and forget them."""
+    if records:
+        block, _place = block_number(last)
+        connection.execute("insert into body values (?,?)", (block, block_of(records)))
+        records.clear()
+
+
+def _insert_postings(connection: sqlite3.Connection, chunks: int) -> None:
+    """Insert the postings of common terms and of the lexicon's phrases."""
+    connection.execute("create virtual table temp.term using fts5vocab('main', 'fts', 'row')")
+    rows = connection.execute("select term from temp.term where doc >= ?", (COMMON,))
+    terms = [row[0] for row in rows]
+    connection.execute("drop table temp.term")
+    for phrase in (*terms, *lexicon_phrases()):
+        found = found_postings(connection, phrase, chunks)
+        connection.execute(
+            "insert or ignore into posting values (?,?,?)", (phrase, *packed_postings(found))
+        )
+
+
 def _words(chunk: Chunk) -> Iterator[str]:
-    texts = (chunk.title, chunk.symbol or "", chunk.comment, chunk.body[:_LONGEST_QUOTED])
+    """Yield the words to suggest: of prose all, of code those that say what it is about."""
+    body = chunk.body if chunk.language is None else chunk.signature
+    texts = (chunk.title, chunk.symbol or "", chunk.comment, *chunk.tags, body)
     for word in surface_words(" ".join(texts)):
         if 2 < len(word) <= MAX_WORD and not word.isdigit():
             yield word

@@ -27,6 +27,12 @@ def expansions(query: str) -> dict[str, str]:
     return found
 
 
+def lexicon_phrases() -> list[str]:
+    """Return what the lexicon can make a query look for that is more than one index term."""
+    phrases = {phrase_of(text) for texts in _entries().values() for text in texts}
+    return sorted(phrase for phrase in phrases if " " in phrase)
+
+
 @lru_cache
 def _entries() -> Entries:
     """Return the lexicon by the stems of its phrases."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .collection import Collection, Remembered
 from .damage import LibraryDamaged, OwnIndexDamaged, damage
-from .index_file import meta_of, open_index, prepare
+from .index_file import meta_of, open_index
 
 MOST_FILES = 4
 """Of one process; a server has two, tests have many."""
@@ -72,7 +72,6 @@ def opened(path: Path, expected: Mapping[str, str], is_own: bool) -> Generator[C
 
 def in_memory(connection: sqlite3.Connection) -> Collection:
     """Return kopt's own documents in a database that lives as long as one search."""
-    prepare(connection)
     return Collection(connection, _remembered(connection), is_own=True)
 
 

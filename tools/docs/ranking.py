@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .collection import Collection, Facts, Scored
+from .collection import Collection, Facts
 from .entries import symbol_name
 from .filters import Filters
+from .postings import Scored
 from .weights import WEIGHTS
 
 if TYPE_CHECKING:
@@ -105,9 +106,7 @@ def _merged_by_words(
     distinct = list(dict.fromkeys(phrases))
     if not distinct:
         return []
-    last = collections[-1]
-    found = [one.by_words_of(last, distinct, filters) for one in collections[:-1]]
-    return _merged([*found, last.by_words(distinct, filters)])
+    return _merged([one.by_words(distinct, filters, collections[-1]) for one in collections])
 
 
 def _by_meaning(
@@ -175,7 +174,8 @@ def _picked(
     collections: Sequence[Collection], candidates: Sequence[_Candidate], most: int
 ) -> list[Ranked]:
     """Pick greedily; each hit of a file, and of kopt's own documents, makes its next count less."""
-    left = {candidate.place: candidate for candidate in candidates}
+    ordered = sorted(candidates, key=lambda one: (-one.score, one.place))
+    left = {candidate.place: candidate for candidate in ordered}
     is_mixed = len({candidate.is_own for candidate in candidates}) > 1
     files: Counter[tuple[str, str]] = Counter()
     own = 0
@@ -189,10 +189,24 @@ def _picked(
         return among_own * WEIGHTS.own_saturation**own if is_mixed else among_own
 
     while left and len(picked) < most:
-        best = max(left.values(), key=lambda one: (worth(one), -one.place[0], -one.place[1]))
+        best = _best(left.values(), worth)
         number, first = best.place
         picked.append(Ranked(collections[number], first, round(worth(best), 5)))
         files[best.facts.source, best.facts.path] += 1
         own += best.is_own
         del left[best.place]
     return picked
+
+
+def _best(ordered: Iterable[_Candidate], worth: Callable[[_Candidate], float]) -> _Candidate:
+    """Return what is worth most; nothing is worth more than its score, the order of all."""
+    best: tuple[float, _Candidate] | None = None
+    for one in ordered:
+        if best is not None and best[0] >= one.score:
+            break
+        value = worth(one)
+        if best is None or value > best[0]:
+            best = (value, one)
+    if best is None:
+        raise ValueError("no candidate is left")
+    return best[1]

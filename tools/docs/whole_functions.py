@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from .code_pieces import OVERLAP_LINES
 from .records import Chunk
 
 
@@ -11,19 +12,27 @@ def whole(pieces: Sequence[Chunk]) -> Chunk:
     if not others:
         return first
     lines = first.body.split("\n")
-    end = first.end_line
     for piece in others:
-        lines += piece.body.split("\n")[end + 1 - piece.start_line :]
-        end = piece.end_line
+        further = piece.body.split("\n")
+        lines += further[_overlap(lines, further) :]
     return first.model_copy(
         update={
             "body": "\n".join(lines),
-            "end_line": end,
+            "end_line": pieces[-1].end_line,
             "tags": _union([piece.tags for piece in pieces]),
             "arch": _union([piece.arch for piece in pieces]),
             "dtype": _union([piece.dtype for piece in pieces]),
         }
     )
+
+
+def _overlap(lines: Sequence[str], further: Sequence[str]) -> int:
+    """Return how many of the last lines are the first ones of what follows.
+
+    By their text: a body may leave out lines of its range, such as the methods of a class.
+    """
+    longest = min(len(lines), len(further), OVERLAP_LINES)
+    return next((at for at in range(longest, 0, -1) if lines[-at:] == further[:at]), 0)
 
 
 def _union(names: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -4,10 +4,11 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from kopt.tools.docs.chunking.duplicates import merged
-from kopt.tools.docs.entries import packed, terms_version, unpacked
+from kopt.tools.docs.entries import record_of, terms_version
 from kopt.tools.docs.index_file import Sheet, write_index
 from kopt.tools.docs.records import Chunk
 
@@ -40,21 +41,23 @@ def assemble(parts: Parts, path: Path, on_progress: Callable[[int, int], None]) 
     chunks: list[Chunk] = []
     for source in sources:
         for key in source.keys:
-            for number, record in parts.records(key):
-                chunk = unpacked(record)
+            for number, record in enumerate(parts.records(key)):
+                chunk = Chunk.model_validate_json(record)
                 if chunk.uid not in places:
                     places[chunk.uid] = (key, number)
                     chunks.append(chunk)
-    kept = merged(chunks)
     before = {chunk.uid: chunk.also_at for chunk in chunks}
+    kept = merged(chunks)
+    entries = lru_cache(maxsize=1)(parts.entries)  # chunks of one file follow each other
 
     def sheets() -> Iterator[Sheet]:
         for done, chunk in enumerate(kept):
             if done % REPORT_EVERY == 0:
                 on_progress(done, len(kept))
-            entry = parts.entry(*places[chunk.uid])
+            key, number = places[chunk.uid]
+            entry = entries(key)[number]
             if chunk.also_at != before[chunk.uid]:
-                entry = entry._replace(record=packed(chunk))
+                entry = entry._replace(record=record_of(chunk))
             yield Sheet(chunk, entry)
 
     counts = Counter(chunk.source for chunk in kept)

@@ -121,8 +121,8 @@ def _read(
     done = len(files) - len(new)
     name = harvested.source.key
     work.on_progress(BuildProgress("read", name, done, len(files)))
-    for key, entries in workers.parts(new):
-        parts.add(key, entries)
+    for part in workers.parts(new):
+        parts.add(part)
         done += 1
         work.on_progress(BuildProgress("read", name, done, len(files)))
     return SourceParts(harvested.source, tuple(files))

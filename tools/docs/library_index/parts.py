@@ -7,22 +7,20 @@ unchanged file is never chunked again. Only the build, which holds the lock, wri
 import json
 import sqlite3
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
-from kopt.tools.docs.entries import Entry
+from kopt.tools.docs.entries import FIELDS, Entry, block_of, records_in
 from kopt.tools.docs.library.source_file import LibrarySource
 
-_FORMAT = 1
+_FORMAT = 2
 _COMMIT_EVERY_S = 1.0
 _TABLES = """
-create table part (key text primary key) without rowid;
-create table entry (part text, number integer, record blob, fields text, vector blob,
-  primary key (part, number)) without rowid;
+create table part (key text primary key, records blob, fields blob, vectors blob);
 create table source (number integer primary key, facts text not null, parts text not null);
 """
 
@@ -33,6 +31,27 @@ class SourceParts:
 
     source: LibrarySource
     keys: tuple[str, ...]
+
+
+class Part(NamedTuple):
+    """The entries of one file as they are kept; empty bytes for a file without any."""
+
+    key: str
+    records: bytes
+    fields: bytes
+    vectors: bytes
+
+
+def part_of(key: str, entries: Sequence[Entry]) -> Part:
+    """Return the entries of one file as they are kept."""
+    if not entries:
+        return Part(key, b"", b"", b"")
+    return Part(
+        key,
+        block_of([entry.record for entry in entries]),
+        block_of([entry.fields for entry in entries]),
+        b"".join(entry.vector for entry in entries),
+    )
 
 
 class Parts:
@@ -65,27 +84,48 @@ class Parts:
         """Return the keys of all parts."""
         return {row[0] for row in self._connection.execute("select key from part")}
 
-    def add(self, key: str, entries: Sequence[Entry]) -> None:
+    def add(self, part: Part) -> None:
         """Keep the entries of one file."""
-        rows = [(key, number, *entry) for number, entry in enumerate(entries)]
-        self._connection.executemany("insert or replace into entry values (?,?,?,?,?)", rows)
-        self._connection.execute("insert or replace into part values (?)", (key,))
+        self._connection.execute("insert or replace into part values (?,?,?,?)", part)
         if time.monotonic() - self._committed > _COMMIT_EVERY_S:
             self._connection.commit()
             self._committed = time.monotonic()
 
-    def records(self, key: str) -> Iterator[tuple[int, bytes]]:
-        """Yield number and record of the entries of one file, in order."""
-        return self._connection.execute(
-            "select number, record from entry where part = ? order by number", (key,)
-        )
+    def records(self, key: str) -> list[str]:
+        """Return the records of one file in order.
 
-    def entry(self, key: str, number: int) -> Entry:
-        """Return one entry of a file."""
-        row = self._connection.execute(
-            "select record, fields, vector from entry where part = ? and number = ?", (key, number)
-        ).fetchone()
-        return Entry(*row)
+        Raises:
+            ValueError: They are damaged.
+        """
+        return self._unpacked("records", key)
+
+    def entries(self, key: str) -> list[Entry]:
+        """Return the entries of one file in order.
+
+        Raises:
+            ValueError: They are damaged.
+        """
+        records, fields = self.records(key), self._unpacked("fields", key)
+        vectors = self._column("vectors", key)
+        size, lines = len(vectors) // max(1, len(records)), len(FIELDS)
+        return [
+            Entry(
+                record,
+                "\n".join(fields[at * lines : (at + 1) * lines]),
+                vectors[at * size : (at + 1) * size],
+            )
+            for at, record in enumerate(records)
+        ]
+
+    def _unpacked(self, column: str, key: str) -> list[str]:
+        return records_in(self._column(column, key)) if self._column(column, key) else []
+
+    def _column(self, column: str, key: str) -> bytes:
+        row = self._connection.execute(f"select {column} from part where key = ?", (key,))
+        found: tuple[bytes] | None = row.fetchone()
+        if found is None:
+            raise ValueError(f"the part {key} is not there")
+        return found[0]
 
     def sources(self) -> list[SourceParts]:
         """Return what the index was last made of; nothing before the first build."""
@@ -107,7 +147,6 @@ class Parts:
             self._forget(self.known() - wanted)
 
     def _forget(self, keys: Collection[str]) -> None:
-        self._connection.executemany("delete from entry where part = ?", [(key,) for key in keys])
         self._connection.executemany("delete from part where key = ?", [(key,) for key in keys])
 
 

@@ -5,7 +5,7 @@ from contextlib import closing
 
 from kopt.config.settings import Settings
 from kopt.tools.docs.collection import Collection
-from kopt.tools.docs.entries import unpacked
+from kopt.tools.docs.entries import records_in
 from kopt.tools.docs.index_file import open_index
 from kopt.tools.docs.open_library import with_library
 from kopt.tools.docs.records import Chunk
@@ -27,11 +27,11 @@ def all_chunks(settings: Settings) -> Iterator[Chunk]:
     """Yield every piece in the index, in its order; nothing if it is not built.
 
     Raises:
-        sqlite3.Error: The index is damaged; a search makes it again.
+        sqlite3.Error, ValueError: The index is damaged; a search makes it again.
     """
     path = library_index_path(settings)
     if not path.exists():
         return
     with closing(open_index(path, {})) as connection:
-        for (record,) in connection.execute("select record from body order by id"):
-            yield unpacked(record)
+        for (block,) in connection.execute("select records from body order by block"):
+            yield from map(Chunk.model_validate_json, records_in(block))

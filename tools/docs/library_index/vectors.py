@@ -9,6 +9,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import json
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -75,6 +76,7 @@ class VectorModel:
         return mean
 
 
+@lru_cache(maxsize=1)
 def model_name() -> str:
     """Return what tells these vectors from those of another model; NO_MODEL without the extra.
 
@@ -121,10 +123,12 @@ class CardVectors:
     """(chunks, DIMENSIONS), unit rows or 0; row i is of the chunk with id i + 1."""
 
     def nearest(
-        self, query: "NDArray[np.float32]", ids: "NDArray[np.int64] | None", most: int
+        self, query: "NDArray[np.float32]", allowed: "array[int] | None", most: int
     ) -> list[tuple[int, float]]:
-        """Return (id, cosine) of the `most` nearest, best first, of all chunks or of `ids`."""
+        """Return (id, cosine) of the `most` nearest of all or of those allowed, best first."""
         import numpy as np
+
+        ids = None if allowed is None else np.frombuffer(allowed, np.int32)
 
         rows = self.matrix if ids is None else self.matrix[ids - 1]
         cosines = rows @ query

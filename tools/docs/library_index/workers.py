@@ -17,14 +17,14 @@ from multiprocessing.connection import wait
 from kopt.config.errors import SetupError
 from kopt.tools.docs.chunking.cards import card_of
 from kopt.tools.docs.chunking.source_chunks import chunker_version, library_chunks
-from kopt.tools.docs.entries import Entry, entry_of, terms_version
+from kopt.tools.docs.entries import entry_of, terms_version
 from kopt.tools.docs.library.source_file import SourceFile
 
+from .parts import Part, part_of
 from .vectors import model_name, vector_model
 
 _AHEAD = 8
 """Files a worker that wait for it: enough to keep it busy, few to hold in memory."""
-Part = tuple[str, list[Entry]]
 
 
 def part_key(file: SourceFile) -> str:
@@ -42,15 +42,16 @@ def _code_version() -> str:
     return f"{chunker_version()} {terms_version()} {model_name()}"
 
 
-def file_entries(file: SourceFile) -> list[Entry]:
+def file_part(key: str, file: SourceFile) -> Part:
     """Return the entries of the chunks of one file; none for a file without device code."""
     chunks = library_chunks(file)
     model = vector_model()
     vectors = model.rows([card_of(chunk) for chunk in chunks]) if model else [b""] * len(chunks)
-    return [
+    entries = [
         entry_of(chunk, chunk.symbol or "", f"{chunk.source} {chunk.path}", vector)
         for chunk, vector in zip(chunks, vectors, strict=True)
     ]
+    return part_of(key, entries)
 
 
 class Workers:
@@ -73,21 +74,19 @@ class Workers:
         self._pool.shutdown(cancel_futures=True)
 
     def parts(self, files: Iterable[tuple[str, SourceFile]]) -> Iterator[Part]:
-        """Yield the key and the entries of each file, in the order of `files`.
+        """Yield the part of each file, given with its key, in the order of `files`.
 
         Raises:
             SetupError: A process was killed, for want of memory most likely.
         """
-        running: deque[tuple[str, Future[list[Entry]]]] = deque()
+        running: deque[Future[Part]] = deque()
         try:
             for key, file in files:
-                running.append((key, self._pool.submit(file_entries, file)))
+                running.append(self._pool.submit(file_part, key, file))
                 if len(running) > self._processes * _AHEAD:
-                    key, future = running.popleft()
-                    yield key, future.result()
+                    yield running.popleft().result()
             while running:
-                key, future = running.popleft()
-                yield key, future.result()
+                yield running.popleft().result()
         except BrokenProcessPool as error:
             raise SetupError(
                 "a process of the build was killed, for want of memory most likely: run kopt docs"

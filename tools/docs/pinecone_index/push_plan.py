@@ -1,12 +1,14 @@
 """What would be uploaded, without asking the service: `push_estimate` and the records."""
 
+import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.tools.docs.library_index.reading import all_chunks
+from kopt.tools.docs.records import Chunk
 
 from .index_shape import EMBEDDING_MODEL, MOST_RECORDS, TEXT_FIELD
 from .library_version import PUBLIC_SOURCES, namespace_of
@@ -34,7 +36,7 @@ def push_estimate(request: PushRequest, settings: Settings) -> PushEstimate:
     """Return what `push_library` would send and about what it costs. Needs no key and no network.
 
     Raises:
-        SetupError: There is no library index, or none of it is sent unasked.
+        SetupError: There is no sound library index, or none of it is sent unasked.
         ToolError: A source is not in it or may not be sent, or a number is out of range.
     """
     plan = planned(request, settings)
@@ -62,7 +64,7 @@ def planned(request: PushRequest, settings: Settings) -> Plan:
     """Return the records of the library.
 
     Raises:
-        SetupError: There is no library index, or none of it is sent unasked.
+        SetupError: There is no sound library index, or none of it is sent unasked.
         ToolError: A source is not in it or may not be sent, or a number is out of range.
     """
     if not LEAST_TOKENS <= request.most_tokens <= MOST_TOKENS:
@@ -79,7 +81,7 @@ def planned(request: PushRequest, settings: Settings) -> Plan:
     others: Counter[str] = Counter()
     records: list[RemoteRecord] = []
     left_out = 0
-    for chunk in all_chunks(settings):
+    for chunk in _chunks(settings):
         if chunk.source not in wanted:
             others[chunk.source] += 1
             continue
@@ -100,6 +102,15 @@ def planned(request: PushRequest, settings: Settings) -> Plan:
     return Plan(
         namespace, records, dict(sources), {name: _why(name) for name in sorted(others)}, left_out
     )
+
+
+def _chunks(settings: Settings) -> Iterator[Chunk]:
+    try:
+        yield from all_chunks(settings)
+    except (sqlite3.Error, ValueError) as error:
+        raise SetupError(
+            f"the library index cannot be read ({error}): build it again with `kopt docs build`"
+        ) from error
 
 
 def _why(source: str) -> str:

@@ -1,9 +1,13 @@
 """Uploads within the limits of the service: sizes, waiting, what it counts, what is deleted."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from kopt.config.errors import BackendUnavailable, SetupError, ToolError
 from kopt.config.settings import Settings
+from kopt.tools.docs.library_index.place import library_index_path
 from kopt.tools.docs.pinecone_index import push_plan
 from kopt.tools.docs.pinecone_index.library_version import namespace_of
 from kopt.tools.docs.pinecone_index.push import push_library
@@ -171,4 +175,12 @@ def test_an_estimate_of_nothing_or_by_odd_numbers_is_refused(settings: Settings)
         push_estimate(PushRequest(most_tokens=10), settings)
     write_library(settings, [function("mine", "a.cu")])
     with pytest.raises(SetupError, match="mine"):
+        push_estimate(PushRequest(), settings)
+
+
+def test_a_library_of_another_format_is_to_be_built_again(settings: Settings) -> None:
+    with closing(sqlite3.connect(library_index_path(settings))) as connection:
+        connection.execute("drop table body")
+        connection.commit()
+    with pytest.raises(SetupError, match="kopt docs build"):
         push_estimate(PushRequest(), settings)

@@ -36,8 +36,9 @@ def test_pins_name_one_file_of_their_version(pin: PackagePin) -> None:
     assert re.fullmatch(r"[0-9a-f]{64}", pin.sha256 or pin.members_sha256 or "")
 
 
-def test_by_default_all_packages_are_obtained_and_no_repository() -> None:
-    assert set(default_keys()) == set(PACKAGES)
+def test_by_default_the_inference_libraries_and_headers_are_obtained() -> None:
+    assert default_keys() == ("flashinfer", "cutlass", "vllm", "sglang", "torch", "cuda")
+    assert {*default_keys(), "liger", "quack", "flash_attn"} == set(PACKAGES)
 
 
 @pytest.mark.parametrize(

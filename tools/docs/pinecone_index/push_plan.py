@@ -17,7 +17,7 @@ from .remote_ids import MOST_ID_BYTES
 from .remote_records import MOST_TOKENS, RemoteRecord, batches, remote_record
 
 LEAST_TOKENS = 60
-"""Of one record: below that not even the card is whole."""
+"""Of one record: half a card, which has 126 at the median."""
 _PROPRIETARY = "cuda"
 
 

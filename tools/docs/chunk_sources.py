@@ -6,6 +6,8 @@ from typing import Any, cast
 
 import yaml
 
+from kopt.kernels.families import FAMILIES
+
 from .code_pieces import pieces
 from .code_tokens import arch_tag
 from .corpus import QUALITY, Corpus, CorpusFile
@@ -16,9 +18,10 @@ from .records import Chunk
 from .winner_facts import WinnerFacts, winner_facts
 
 KNOWN_ARCHS = ("sm80", "sm86", "sm89", "sm90", "sm100", "sm103", "sm120")
-"""Ascending: "(sm_90 on)" in a header's first comment means sm90 and all after it."""
+"""Ascending: "(sm_90 on)" in a comment or heading means sm90 and all after it."""
 
 _SINCE = re.compile(r"\((sm_\d+) on\)")
+_ONLY = re.compile(r"\(((?:sm_\d+, )*sm_\d+) only\)")
 _FAMILY = re.compile(r"^family:\s*(.+)$", re.MULTILINE)
 _INTERNAL_SCOPES = frozenset({"sim"})
 _BLANKS = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\s+", re.DOTALL)
@@ -56,7 +59,7 @@ def _code_chunks(file: CorpusFile, facts: WinnerFacts | None = None) -> Iterator
     lines = text.split("\n")
     items = [item for item in code_items(text) if not _INTERNAL_SCOPES & set(item.scope)]
     head = head_lines(text)
-    archs = facts.archs if facts else _archs_since("\n".join(lines[:head]))
+    archs = facts.archs if facts else _archs_named("\n".join(lines[:head]))
     family = _FAMILY.search("\n".join(lines[:head]))
     tags = tuple(re.findall(r"[a-z]\w+", family[1].split("#")[0])) if family else ()
     where: dict[str, Any] = {"tags": tags, "also_at": facts.also_at if facts else ()}
@@ -88,7 +91,7 @@ def _code_chunks(file: CorpusFile, facts: WinnerFacts | None = None) -> Iterator
                 title=_code_title(file, item, facts),
                 comment=" ".join(part for part in (said, context, about) if part),
                 body="\n".join(lines[first - 1 : last]),
-                arch=_archs_since(item.comment) or archs,
+                arch=_archs_named(item.comment) or archs,
                 **where,
             )
 
@@ -117,7 +120,9 @@ def _code_title(file: CorpusFile, item: CodeItem | None, facts: WinnerFacts | No
     return f"{of}: {item.symbol}" if item else f"{of}: header and mapping"
 
 
-def _archs_since(comment: str) -> tuple[str, ...]:
+def _archs_named(comment: str) -> tuple[str, ...]:
+    if only := _ONLY.search(comment):
+        return tuple(tag for name in only[1].split(", ") if (tag := arch_tag(name)))
     since = _SINCE.search(comment)
     tag = arch_tag(since[1]) if since else None
     return KNOWN_ARCHS[KNOWN_ARCHS.index(tag) :] if tag in KNOWN_ARCHS else ()
@@ -189,15 +194,20 @@ def _page_chunks(file: CorpusFile) -> Iterator[Chunk]:
     is_note = file.source == "notes"
     for section in sections(file.text):
         headings = section.headings or (page,)
+        if section.headings and section.end_line == section.start_line:
+            continue  # a heading alone says nothing
         heading = headings[-1]
-        is_named = is_note and len(headings) > 1 and heading.isidentifier()
+        is_family = is_note and heading in FAMILIES
+        title = _note_title(headings) if is_note else _section_title(page, headings)
         yield _chunk(
             file,
             (section.start_line, section.end_line),
             kind="note" if is_note else "section",
-            symbol=heading if is_named else None,
-            title=f"technique {heading}" if is_named else _section_title(page, headings),
+            symbol=heading if is_family else None,
+            title=title,
             comment=" ".join(headings),
+            tags=headings[:1] if is_note and headings[0] in FAMILIES else (),
+            arch=_archs_named(heading) if is_note else (),
             body=section.text,
         )
         for entry in entries(section):
@@ -211,6 +221,12 @@ def _page_chunks(file: CorpusFile) -> Iterator[Chunk]:
                 body=entry.text,
                 derived=True,
             )
+
+
+def _note_title(headings: Sequence[str]) -> str:
+    heading = headings[-1]
+    is_of_family = headings[0] in FAMILIES and len(headings) > 1
+    return f"technique {headings[0]}: {heading}" if is_of_family else f"technique {heading}"
 
 
 def _section_title(page: str, headings: Sequence[str]) -> str:

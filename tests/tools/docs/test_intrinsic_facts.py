@@ -21,8 +21,9 @@ TARGETS = (
 """Ascending: a `+` holds for all that follow."""
 FUNCTION_TARGETS = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 """Each costs a run of nvcc; together they tell all claims of functions apart."""
-VERSIONS: list[str] = (
-    "6.3 6.4 6.5 7.0 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 8.0 8.1 8.2 8.3 8.4 8.5 8.6 8.7 8.8 9.0".split()
+VERSIONS = (
+    *("6.3", "6.4", "6.5", "7.0", "7.1", "7.2", "7.3", "7.4", "7.5", "7.6", "7.7", "7.8"),
+    *("8.0", "8.1", "8.2", "8.3", "8.4", "8.5", "8.6", "8.7", "8.8", "9.0"),
 )
 
 

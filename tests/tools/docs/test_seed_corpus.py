@@ -123,6 +123,7 @@ def test_a_note_says_when_what_how_to_measure_and_from_where(note: Chunk) -> Non
     keys = re.findall(r"(?m)^(\w+): ", note.body)
     order = ["When", "Change", "Measure", "Gain", "Cannot", "Pitfall", "Cards", "Source"]
     assert {"When", "Change", "Measure", "Source"} <= set(keys)
+    assert {"Cannot", "Pitfall"} & set(keys)
     assert set(keys) <= set(order)
     assert len(keys) == len(set(keys))
 

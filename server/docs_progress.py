@@ -7,6 +7,8 @@ from .step_bar import Step
 from .views.docs_words import counted
 
 MB = 1_000_000
+MANY = 100
+"""Files or documents whose quarters are told; fewer are there before anyone wonders."""
 _QUARTER = 25
 
 
@@ -49,7 +51,7 @@ def _download(progress: BuildProgress) -> Step:
         amount = f"{done / MB:,.1f} MB" if done else ""
         return Step(words, amount, "", done, None)
     line = f"{words} {total / MB:,.1f} MB"
-    if total >= MB:  # less is there before anyone wonders
+    if total >= MB:
         line += f", {_quarter(done, total)} %"
     return Step(words, f"{done / MB:,.1f} of {total / MB:,.1f} MB", line, done, total)
 
@@ -58,8 +60,10 @@ def _counted(words: str, noun: str, progress: BuildProgress) -> Step:
     if progress.total is None:
         return Step(words, "", words, progress.done, None)
     total = counted(progress.total, noun)
-    amount = f"{progress.done:,} of {total}"
-    return Step(words, amount, f"{words}, {total}", progress.done, progress.total)
+    line = f"{words}, {total}"
+    if progress.total >= MANY:
+        line += f", {_quarter(progress.done, progress.total)} %"
+    return Step(words, f"{progress.done:,} of {total}", line, progress.done, progress.total)
 
 
 def _quarter(done: int, total: int) -> int:

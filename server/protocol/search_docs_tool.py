@@ -113,7 +113,7 @@ def _searched(call: ToolCall, request: "SearchRequest", run_id: str) -> "SearchR
 
 
 def _hit(hit: "Hit") -> dict[str, Any]:
-    from kopt.server.views.docs_words import origin_words, place_words
+    from kopt.server.views.docs_words import origin_words, place_words, rest_words
 
     facts: dict[str, Any] = {
         "location": place_words(hit),
@@ -122,7 +122,7 @@ def _hit(hit: "Hit") -> dict[str, Any]:
         "text": Block(hit.text),
     }
     if hit.left_out_lines:
-        facts["rest"] = f"{hit.left_out_lines} more lines: {document_uri(hit.uid)}"
+        facts["rest"] = f"{rest_words(hit)}: {document_uri(hit.uid)}"
     return facts
 
 

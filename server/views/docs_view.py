@@ -9,7 +9,7 @@ from rich.text import Text
 from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.records import DocumentText, Hit, SearchResult
 
-from .docs_words import origin_words, place_words
+from .docs_words import origin_words, place_words, rest_words
 
 BAR = "│ "
 MOST_PLACES = 3
@@ -63,7 +63,7 @@ def _hit(number: int, hit: Hit) -> Iterator[RenderableType]:
     yield from _places("   also at", hit.also_at)
     yield Quotation(hit.text)
     if hit.left_out_lines:
-        yield Text(f"   {hit.left_out_lines} more lines: kopt docs show {hit.uid!r}", style="dim")
+        yield Text(f"   {rest_words(hit)}: kopt docs show {hit.uid!r}", style="dim")
     yield Text("")
 
 

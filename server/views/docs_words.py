@@ -20,6 +20,13 @@ def origin_words(document: Hit | Chunk) -> str:
     return ", ".join(part for part in (*parts, _since(document.arch)) if part)
 
 
+def rest_words(hit: Hit) -> str:
+    """Return `lines 40-52 are shown, 30 more`, of a hit that was cut."""
+    first = int(hit.location.rpartition(":")[2])
+    last = first + hit.text.count("\n")
+    return f"lines {first}-{last} are shown, {hit.left_out_lines:,} more"
+
+
 def counted(count: int, noun: str) -> str:
     """Return `1 file`, `1,200 files`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -31,6 +31,43 @@ def test_json_is_one_document_of_the_stated_schema(kopt: Kopt) -> None:
     assert result.hits[0].symbol == Status.DATA_RACE
 
 
+def test_json_has_the_keys_that_programs_rely_on(kopt: Kopt) -> None:
+    document = kopt("docs", "search", "cp_async_wait_group", "--json").document
+    answer = {"query", "backend", "degraded", "elapsed_ms", "sources", "hits"}
+    place = {"uid", "source", "version", "path", "symbol", "kind", "start_line", "end_line"}
+    assert answer <= document.keys()
+    hit_keys = place | {"license", "tags", "score", "text", "also_at"}
+    assert all(hit_keys <= hit.keys() for hit in document["hits"])
+
+
+def test_hit_that_is_cut_says_which_lines_are_shown(kopt: Kopt) -> None:
+    words = ("docs", "search", "rmsnorm", "--kind", "problem", "--k", "1", "--max-tokens", "300")
+    hit = kopt(*words, "--json").document["hits"][0]
+    first = int(hit["location"].rpartition(":")[2])
+    last = first + hit["text"].count("\n")
+    assert f"lines {first}-{last} are shown, {hit['left_out_lines']} more" in kopt(*words).stdout
+    assert last - first + 1 + hit["left_out_lines"] == hit["end_line"] - hit["start_line"] + 1
+
+
+def test_next_page_goes_on_after_the_first(kopt: Kopt) -> None:
+    words = ("docs", "search", "reduction", "--k", "3")
+    first = kopt(*words, "--json").document
+    second = kopt(*words, "--json", "--page", first["next_page"]).document
+    assert not {hit["uid"] for hit in first["hits"]} & {hit["uid"] for hit in second["hits"]}
+    assert "--page 2" in kopt(*words).stdout
+
+
+def test_library_that_is_not_built_is_offered(
+    kopt: Kopt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KOPT_HOME", str(tmp_path))
+    ending = kopt("docs", "search", "reduction")
+    assert "kopt docs build" in ending.stdout
+    refused = kopt("docs", "search", "reduction", "--source", "flashinfer")
+    assert refused.code == ExitCode.USAGE
+    assert "kopt docs build --source flashinfer" in refused.stderr
+
+
 def test_filters_and_budget_are_handed_on(kopt: Kopt) -> None:
     words = ("--source", "notes", "--k", "2", "--max-tokens", "300", "--json")
     document = kopt("docs", "search", "registers", *words).document

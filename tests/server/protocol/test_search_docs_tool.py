@@ -122,7 +122,7 @@ async def test_text_cut_short_and_further_hits_name_what_can_be_read(shared_home
     asked = {"query": "rmsnorm reduction", "kind": "problem", "max_tokens": 300}
     async with connected(serve_options(shared_home), ScriptedJobs()) as client:
         facts = facts_of(await client.call_tool("search_docs", asked))
-        cut = facts["hits"][0]["rest"].partition("more lines: ")[2]
+        cut = facts["hits"][0]["rest"].partition(" more: ")[2]
         named = [cut, *(line.split()[0] for line in facts.get("further", ()))]
         texts = [(await client.read_resource(address)).contents[0] for address in named]
     assert all(isinstance(text, TextResourceContents) for text in texts)

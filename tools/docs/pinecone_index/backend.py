@@ -83,6 +83,10 @@ class PineconeBackend:
             reason = f"Pinecone did not answer within {self._deadline_s:g} s"
             self._rest(reason)
             raise BackendUnavailable(reason) from error
+        except (ImportError, OSError) as error:  # a broken package; certificates that are not there
+            reason = f"Pinecone's client does not work here: {error}"
+            self._rest(reason)
+            raise BackendUnavailable(reason) from error
 
     async def _answer(self, question: Question) -> tuple[str, ...]:
         from pinecone import RetryConfig
@@ -92,10 +96,10 @@ class PineconeBackend:
         retries = RetryConfig(max_retries=1, backoff_factor=0.1, max_wait=0.5)
         try:
             async with opened_client(self._settings, retries) as client:
-                if self._shape is None:
-                    self._shape = await find_index(client, self._settings)
-                async with opened_index(client, self._shape.host, retries) as index:
-                    found = await self._ranked(client, index, self._shape, question)
+                shape = self._shape or await find_index(client, self._settings)
+                self._shape = shape
+                async with opened_index(client, shape.host, retries) as index:
+                    found = await self._ranked(client, index, shape, question)
                     if not found and await records_in(index, question.namespace) == 0:
                         raise namespace_empty(question.namespace, self._settings)
                     return found

@@ -13,6 +13,8 @@ from kopt.tools.docs.pinecone_index.remote_ids import remote_id
 from support.pinecone_service import Fault, PineconeService, pinecone_service
 from support.pinecone_store import Fields, dense_index, records_index
 
+PATIENT_S = 30.0
+"""A busy machine may need seconds to import the SDK."""
 EVERYWHERE = RemoteFilters(("flashinfer", "vllm"))
 
 
@@ -30,7 +32,7 @@ def fill(service: PineconeService, settings: Settings, *records: Fields) -> str:
 
 def found(settings: Settings, filters: RemoteFilters = EVERYWHERE) -> tuple[str, ...]:
     """Return what a fresh backend finds for "norm"."""
-    return PineconeBackend(settings).search("norm", filters, 20)
+    return PineconeBackend(settings, PATIENT_S).search("norm", filters, 20)
 
 
 def test_the_records_api_is_asked_once_and_reranks(
@@ -75,7 +77,7 @@ def test_the_index_is_described_once_and_then_remembered(
     service: PineconeService, settings: Settings
 ) -> None:
     fill(service, settings, {"_id": "vllm:a.cu#1"})
-    backend = PineconeBackend(settings)
+    backend = PineconeBackend(settings, PATIENT_S)
     for _ in range(2):
         assert backend.search("norm", EVERYWHERE, 5) == ("vllm:a.cu#1",)
     assert len(service.paths("/indexes")) == 1
@@ -180,7 +182,7 @@ def test_of_a_long_query_only_what_the_models_read_is_sent(
     service: PineconeService, settings: Settings
 ) -> None:
     fill(service, settings, {"_id": "vllm:a.cu#1"})
-    PineconeBackend(settings).search("norm " * 2000, EVERYWHERE, 5)
+    PineconeBackend(settings, PATIENT_S).search("norm " * 2000, EVERYWHERE, 5)
     assert len(service.paths("/search")[0].json["query"]["inputs"]["text"]) == 1000
 
 

@@ -18,6 +18,8 @@ FILTERS = RemoteFilters(("vllm",))
 SOON = {"retry-after": "0"}
 CUT = Fault(how="cut", on="/search")
 UNANSWERED_S = 0.3
+PATIENT_S = 30.0
+"""For what must answer: a busy machine may need seconds to import the SDK."""
 
 
 class Clock:
@@ -70,7 +72,7 @@ def test_each_failure_says_in_one_line_what_to_do(
     service: PineconeService, settings: Settings, faults: list[Fault], words: list[str]
 ) -> None:
     service.faults = list(faults)
-    reason = failure(PineconeBackend(settings))
+    reason = failure(PineconeBackend(settings, PATIENT_S))
     assert all(word in reason for word in words), reason
     assert reason.isprintable()
 
@@ -81,7 +83,7 @@ def test_a_failure_that_passes_at_once_is_not_noticed(
     service: PineconeService, settings: Settings, fault: Fault
 ) -> None:
     service.faults = [fault]
-    assert PineconeBackend(settings).search("norm", FILTERS, 1) == ("vllm:long#1",)
+    assert PineconeBackend(settings, PATIENT_S).search("norm", FILTERS, 1) == ("vllm:long#1",)
 
 
 @pytest.mark.usefixtures("namespace")
@@ -89,7 +91,7 @@ def test_a_limit_is_named_although_the_service_asks_to_wait_for_a_minute(
     service: PineconeService, settings: Settings
 ) -> None:
     service.faults = [Fault(429, {"retry-after": "60"}, on="/search")] * 4
-    assert "429" in failure(PineconeBackend(settings))
+    assert "429" in failure(PineconeBackend(settings, PATIENT_S))
     assert len(service.paths("/search")) == 2
 
 
@@ -107,8 +109,16 @@ def test_a_service_that_is_silent_is_left_at_the_deadline(
 @pytest.mark.usefixtures("service")  # else the public one would be asked about the host
 def test_an_address_that_is_none_is_a_failure_like_others(settings: Settings) -> None:
     for host in ("nowhere", "http://[x", "a..b.invalid"):
-        reason = failure(PineconeBackend(replace(settings, pinecone_index_host=host)))
+        reason = failure(PineconeBackend(replace(settings, pinecone_index_host=host), PATIENT_S))
         assert "host" in reason.lower(), reason
+
+
+@pytest.mark.usefixtures("namespace")
+def test_certificates_that_are_not_there_are_a_failure_like_others(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
+    assert "does not work here: [Errno 2]" in failure(PineconeBackend(settings, PATIENT_S))
 
 
 @pytest.mark.usefixtures("namespace")
@@ -117,7 +127,7 @@ def test_the_key_is_in_no_message_even_if_the_service_repeats_it(
 ) -> None:
     said = json.dumps({"message": f"the key {KEY} is bad"}).encode()
     service.faults = [Fault(400, body=said)]
-    backend = PineconeBackend(settings)
+    backend = PineconeBackend(settings, PATIENT_S)
     with pytest.raises(BackendUnavailable, match=r"the key \*\*\* is bad") as caught:
         backend.search("norm", FILTERS, 5)
     assert KEY not in f"{caught.value!r} {backend!r}"
@@ -128,7 +138,7 @@ def test_after_a_failure_it_rests_and_then_is_asked_again(
     service: PineconeService, settings: Settings
 ) -> None:
     clock = Clock()
-    backend = PineconeBackend(settings, clock=clock)
+    backend = PineconeBackend(settings, PATIENT_S, clock)
     service.faults = [Fault(403)]
     first = failure(backend)
     requests = len(service.asked)
@@ -144,7 +154,7 @@ def test_without_reranking_left_the_order_is_that_of_the_embedding(
     service: PineconeService, settings: Settings
 ) -> None:
     clock = Clock()
-    backend = PineconeBackend(settings, clock=clock)
+    backend = PineconeBackend(settings, PATIENT_S, clock)
     said = b'{"error": {"message": "max rerank requests per month reached"}}'
     service.faults = [Fault(429, SOON, said, on="/search")] * 2
     for _ in range(2):

@@ -65,7 +65,7 @@ def test_every_function_is_sent_with_its_card_and_little_else(
 
 def test_what_was_pushed_is_found(service: PineconeService, settings: Settings) -> None:
     push(settings)
-    found = PineconeBackend(settings).search("topk", RemoteFilters(("flashinfer", "vllm")), 3)
+    found = PineconeBackend(settings, 30.0).search("topk", RemoteFilters(("flashinfer", "vllm")), 3)
     assert set(found) == {
         "flashinfer:csrc/norm.cu#1",
         "flashinfer:csrc/rope.cu#1",

@@ -14,7 +14,7 @@ from .damage import damage
 from .entries import records_in
 from .filters import Filters, conditions
 from .index_file import block_number, found_postings
-from .library_index.vectors import CardVectors, card_vectors
+from .library_index.vectors import DIMENSIONS, CardVectors, card_vectors
 from .postings import Postings, Scored, best_scored, idf, unpacked_postings
 from .records import Chunk
 from .weights import WEIGHTS
@@ -175,6 +175,8 @@ class Collection:
         """Return the vectors; None if the index has none, or they cannot be loaded."""
         if self.remembered.vectors is None:
             ((rows,),) = self._select("select rows from vector")
+            if len(rows) not in (0, self.remembered.chunks * DIMENSIONS):
+                raise damage(self.is_own, "the index has lost vectors")
             self.remembered.vectors = (card_vectors(rows),)
         return self.remembered.vectors[0]
 
@@ -187,11 +189,11 @@ class Collection:
             raise damage(self.is_own, error) from error
 
     def _kept_postings(self, phrase: str) -> Postings:
-        rows = self._select("select ids, shares from posting where phrase = ?", (phrase,))
+        rows = self._select("select ids, levels from posting where phrase = ?", (phrase,))
         try:
             if rows:
                 return unpacked_postings(*rows[0])
-            return found_postings(self.connection, phrase, self.remembered.chunks)
+            return found_postings(self.connection, phrase)
         except (sqlite3.Error, ValueError) as error:
             raise damage(self.is_own, error) from error
 

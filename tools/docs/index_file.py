@@ -20,7 +20,7 @@ from .entries import FIELDS, Entry, block_of, symbol_names
 from .lexicon import lexicon_phrases
 from .postings import Postings, packed_postings, postings
 from .records import Chunk
-from .weights import WEIGHTS
+from .shares import Lengths, phrase_shares
 
 # detail=full is the default and is needed: with detail=column a contentless table ranks by noise.
 _TABLES = f"""
@@ -28,10 +28,11 @@ create table meta (key text primary key, value text not null);
 create table chunk (
   id integer primary key, first integer not null, uid text not null unique, source text not null,
   path text not null, kind text not null, quality real not null, symbol text, arch text not null,
-  dtype text not null);
+  dtype text not null, symbol_terms integer not null, comment_terms integer not null,
+  code_terms integer not null);
 create index piece on chunk (first) where first <> id;
 create table body (block integer primary key, records blob not null);
-create table posting (phrase text primary key, ids blob not null, shares blob not null);
+create table posting (phrase text primary key, ids blob not null, levels blob not null);
 create table symbol (name text, chunk integer, primary key (name, chunk)) without rowid;
 create table word (word text primary key, chunks integer not null) without rowid;
 create table vector (rows blob not null);
@@ -43,7 +44,6 @@ BLOCK = 16
 """Records that are compressed together; one is read in .1 ms, and 32 save 3 % more."""
 COMMON = 64
 """A term that so many chunks have is worth keeping its postings; others are quicker looked up."""
-_FIELD_WEIGHTS = ", ".join(str(weight) for weight in WEIGHTS.fields)
 
 
 class Sheet(NamedTuple):
@@ -97,7 +97,7 @@ def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterab
         connection.executemany("insert into word values (?,?)", words.items())
         connection.execute("insert into vector values (?)", (b"".join(vectors),))
         connection.execute("insert into fts(fts) values ('optimize')")
-        _insert_postings(connection, len(vectors))
+        _insert_postings(connection)
         facts = {**meta, "chunks": str(len(vectors)), "whole": "yes"}
         connection.executemany("insert into meta values (?,?)", facts.items())
 
@@ -107,13 +107,9 @@ def block_number(chunk_id: int) -> tuple[int, int]:
     return divmod(chunk_id - 1, BLOCK)
 
 
-def found_postings(connection: sqlite3.Connection, phrase: str, chunks: int) -> Postings:
+def found_postings(connection: sqlite3.Connection, phrase: str) -> Postings:
     """Return the postings of a phrase out of the full-text index."""
-    rows = connection.execute(
-        f"select rowid, -bm25(fts, {_FIELD_WEIGHTS}) from fts where fts match ? order by rowid",
-        (f'"{phrase}"',),
-    )
-    return postings(rows, chunks)
+    return postings(phrase_shares(connection, phrase))
 
 
 def open_index(path: Path, expected: Mapping[str, str]) -> sqlite3.Connection:
@@ -171,7 +167,7 @@ def _continues(before: Chunk, chunk: Chunk) -> bool:
 def _insert(connection: sqlite3.Connection, number: int, first: int, sheet: Sheet) -> None:
     chunk, entry = sheet
     connection.execute(
-        "insert into chunk values (?,?,?,?,?,?,?,?,?,?)",
+        "insert into chunk values (?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             number,
             first,
@@ -183,6 +179,7 @@ def _insert(connection: sqlite3.Connection, number: int, first: int, sheet: Shee
             chunk.symbol,
             _padded(chunk.arch),
             _padded(chunk.dtype),
+            *_lengths(entry),
         ),
     )
     names = symbol_names(chunk.symbol)
@@ -194,6 +191,12 @@ def _insert(connection: sqlite3.Connection, number: int, first: int, sheet: Shee
     )
 
 
+def _lengths(entry: Entry) -> Lengths:
+    counts = [len(field.split()) for field in entry.fields.split("\n")]
+    terms = dict(zip(FIELDS, counts, strict=True))
+    return Lengths(terms["symbol"], terms["comment"], terms["code"])
+
+
 def _insert_block(connection: sqlite3.Connection, last: int, records: list[str]) -> None:
     """Insert the records up to that of the chunk `last`, and forget them."""
     if records:
@@ -202,14 +205,14 @@ def _insert_block(connection: sqlite3.Connection, last: int, records: list[str])
         records.clear()
 
 
-def _insert_postings(connection: sqlite3.Connection, chunks: int) -> None:
+def _insert_postings(connection: sqlite3.Connection) -> None:
     """Insert the postings of common terms and of the lexicon's phrases."""
     connection.execute("create virtual table temp.term using fts5vocab('main', 'fts', 'row')")
     rows = connection.execute("select term from temp.term where doc >= ?", (COMMON,))
     terms = [row[0] for row in rows]
     connection.execute("drop table temp.term")
     for phrase in (*terms, *lexicon_phrases()):
-        found = found_postings(connection, phrase, chunks)
+        found = found_postings(connection, phrase)
         connection.execute(
             "insert or ignore into posting values (?,?,?)", (phrase, *packed_postings(found))
         )

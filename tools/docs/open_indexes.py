@@ -5,6 +5,7 @@ opened anew, and what was known of the old one is dropped. Threads never share a
 """
 
 import atexit
+import json
 import sqlite3
 import threading
 from collections.abc import Generator, Mapping
@@ -118,5 +119,7 @@ def _returned(
 
 
 def _remembered(connection: sqlite3.Connection) -> Remembered:
-    rows = connection.execute("select distinct source from chunk")
-    return Remembered(meta_of(connection), tuple(row[0] for row in rows))
+    meta = meta_of(connection)
+    stated = [str(source["source"]) for source in json.loads(meta.get("sources", "[]"))]
+    rows = connection.execute("select distinct source from chunk order by source")
+    return Remembered(meta, tuple(dict.fromkeys((*stated, *(row[0] for row in rows)))))

@@ -7,10 +7,15 @@ from kopt.config.settings import Settings
 
 from .collection import Collection
 from .damage import LibraryDamaged
+from .entries import terms_version
 from .library_index.healing import heal
 from .library_index.place import library_index_path
 from .open_indexes import opened
 
+OUTDATED = (
+    "the library index was made by another version of kopt and is not searched: run kopt docs"
+    " build, which downloads nothing again"
+)
 Answer = TypeVar("Answer")
 
 
@@ -32,7 +37,9 @@ def with_library(
             break
         try:
             with opened(path, {}, is_own=False) as library:
-                return use(library, said)
+                if library.remembered.meta.get("terms") == terms_version():
+                    return use(library, said)
+            return use(None, OUTDATED)
         except LibraryDamaged:
             said = heal(settings)
     return use(None, said)

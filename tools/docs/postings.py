@@ -7,15 +7,16 @@ chunk, which never changes. So shares are worked out once, when the index is wri
 import math
 import zlib
 from array import array
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
 from typing import NamedTuple
 
-LARGEST_SHARE = 2.2
-"""k1 + 1 of FTS5's bm25."""
+from .weights import WEIGHTS
+
+LARGEST_SHARE = WEIGHTS.term_saturation + 1
 LEAST_IDF = 1e-6
 """Of FTS5's bm25: a phrase that most documents have counts next to nothing, and never less."""
-_STEP = LARGEST_SHARE / 255
+SHARE_STEP = LARGEST_SHARE / 255
+"""A share in one byte is off by half of this at most: far less than one more occurrence."""
 Scored = list[tuple[int, float]]
 """Chunk ids with their scores, best first."""
 
@@ -25,8 +26,8 @@ class Postings(NamedTuple):
 
     ids: "array[int]"
     """Ascending, 32 bits each."""
-    shares: "array[float]"
-    """Of the phrase in each chunk, 0 to LARGEST_SHARE, 32 bits each."""
+    levels: bytes
+    """The phrase's share in each chunk, in steps of SHARE_STEP."""
 
 
 def idf(chunks: int, having: int) -> float:
@@ -34,41 +35,27 @@ def idf(chunks: int, having: int) -> float:
     return max(math.log((chunks - having + 0.5) / (having + 0.5)), LEAST_IDF)
 
 
-def postings(rows: Iterable[tuple[int, float]], chunks: int) -> Postings:
-    """Return the postings of one phrase.
-
-    Args:
-        rows: Ids, ascending, with the bm25 of the phrase alone, as a positive number.
-        chunks: How many there are in the index.
-    """
-    found = list(rows)
-    weight = idf(chunks, len(found))
-    ids = array("i", [chunk_id for chunk_id, _score in found])
-    return Postings(ids, array("f", [score / weight for _chunk_id, score in found]))
+def postings(shares: Sequence[tuple[int, float]]) -> Postings:
+    """Return the postings of one phrase out of ids, ascending, with its shares in them."""
+    ids = array("i", [chunk_id for chunk_id, _share in shares])
+    return Postings(ids, bytes(min(255, max(1, round(one / SHARE_STEP))) for _id, one in shares))
 
 
 def packed_postings(one: Postings) -> tuple[bytes, bytes]:
-    """Return ids and shares as bytes; a share loses up to LARGEST_SHARE / 510."""
-    steps = array("i", [at - before for before, at in zip((0, *one.ids), one.ids, strict=False)])
-    shares = bytes(min(255, max(1, round(share / _STEP))) for share in one.shares)
-    return zlib.compress(steps.tobytes()), zlib.compress(shares)
+    """Return ids and levels, compressed."""
+    return zlib.compress(one.ids.tobytes()), zlib.compress(one.levels)
 
 
-def unpacked_postings(ids: bytes, shares: bytes) -> Postings:
+def unpacked_postings(ids: bytes, levels: bytes) -> Postings:
     """Return the postings that were packed.
 
     Raises:
         ValueError: The bytes are no such thing.
     """
     try:
-        steps = array("i", zlib.decompress(ids))
-        levels = zlib.decompress(shares)
+        return Postings(array("i", zlib.decompress(ids)), zlib.decompress(levels))
     except zlib.error as error:
         raise ValueError(f"postings of the index are damaged: {error}") from error
-    return Postings(array("i", accumulate(steps)), array("f", [_SHARES[level] for level in levels]))
-
-
-_SHARES = [level * _STEP for level in range(256)]
 
 
 def best_scored(
@@ -89,7 +76,7 @@ def best_scored(
     scores = np.zeros(max(ends, default=0) + 1, np.float32)
     for weight, one in weighted:
         ids = np.frombuffer(one.ids, np.int32)
-        scores[ids] += np.float32(weight) * np.frombuffer(one.shares, np.float32)
+        scores[ids] += np.float32(weight * SHARE_STEP) * np.frombuffer(one.levels, np.uint8)
     if allowed is not None:
         may = np.frombuffer(allowed, np.int32)
         kept = np.zeros_like(scores)
@@ -109,8 +96,8 @@ def _best_without_numpy(
 ) -> Scored:
     scores: dict[int, float] = {}
     for weight, one in weighted:
-        for chunk_id, share in zip(one.ids, one.shares, strict=True):
-            scores[chunk_id] = scores.get(chunk_id, 0.0) + weight * share
+        for chunk_id, level in zip(one.ids, one.levels, strict=True):
+            scores[chunk_id] = scores.get(chunk_id, 0.0) + weight * SHARE_STEP * level
     may = None if allowed is None else set(allowed)
     left = [one for one in scores.items() if may is None or one[0] in may]
     return sorted(left, key=lambda one: (-one[1], one[0]))[:most]

@@ -14,7 +14,7 @@ from .collection import Collection, Facts
 from .entries import symbol_name
 from .filters import Filters
 from .postings import Scored
-from .weights import WEIGHTS
+from .weights import OWN_CARDS, WEIGHTS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -156,18 +156,26 @@ def _candidates(
 ) -> list[_Candidate]:
     """Return one candidate for each function, by its best piece."""
     best: dict[Place, _Candidate] = {}
+    has_library = not collections[-1].is_own
     for number, one in enumerate(collections):
         for facts in one.facts(at for where, at in fused if where == number):
             place = (number, facts.chunk_id)
-            score = fused[place] * WEIGHTS.kind_prior.get(facts.kind, 1.0)
-            score *= facts.quality**WEIGHTS.quality_exponent
+            score = fused[place] * _prior(facts)
+            if one.is_own and has_library:
+                score *= WEIGHTS.own_prior.get(facts.kind, 1.0)
             if place in exact:
-                score *= WEIGHTS.exact_symbol * (WEIGHTS.own_exact_symbol if one.is_own else 1.0)
+                is_card = one.is_own and has_library and facts.kind in OWN_CARDS
+                score *= WEIGHTS.exact_symbol * (WEIGHTS.own_exact_symbol if is_card else 1.0)
             function = (number, facts.first)
             known = best.get(function)
             if known is None or score > known.score:
                 best[function] = _Candidate(function, facts, score, one.is_own)
     return list(best.values())
+
+
+def _prior(facts: Facts) -> float:
+    prior = WEIGHTS.kind_prior.get(facts.kind, 1.0)
+    return float(prior * facts.quality**WEIGHTS.quality_exponent)
 
 
 def _picked(

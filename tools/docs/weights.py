@@ -19,6 +19,19 @@ KIND_PRIOR: Mapping[str, float] = {
 """Of a kind that is not named: 1. Code that runs on the device is what is asked for."""
 
 
+OWN_CARDS = frozenset({"entry", "intrinsic", "note", "gpu", "device"})
+"""Kinds of kopt's own documents that define what they are called."""
+OWN_PRIOR: Mapping[str, float] = {
+    "problem": 0.6,
+    "plan": 0.7,
+    "kernel": 0.7,
+    "overview": 0.8,
+    "section": 0.8,
+}
+"""Of a kind that is not named: 1. What a problem is called is asked for in order to see how others
+solved it, not its definition or its slow reference kernel. Proposed, not measured."""
+
+
 @dataclass(frozen=True)
 class Weights:
     """How lists are made, fused and thinned."""
@@ -26,6 +39,15 @@ class Weights:
     fields: tuple[float, float, float, float, float] = (3.0, 2.0, 1.0, 1.0, 1.0)
     """Of symbol, place, comment, tags, code in BM25. Library design: better than 4,2,2,2,1 and two
     others by .005 to .025 NDCG@10."""
+    term_saturation: float = 1.2
+    """k1 of BM25: how soon further occurrences say nothing new. Usual; .8 to 2 within .02."""
+    length_share: float = 0.5
+    """b of BM25F in symbol, comment and code; 0 in place and tags. Development set: .30 to .65 are
+    within .01 NDCG@10; b = .75 over the length of all fields, as FTS5 has it, loses .05."""
+    symbol_terms: float = 6.0
+    comment_terms: float = 15.0
+    code_terms: float = 280.0
+    """Usual lengths in terms: means over the library of 2026."""
     depth: int = 200
     """Of each list, and of the fused one. Library design."""
     rank_offset: int = 60
@@ -56,7 +78,9 @@ class Weights:
     exact_symbol: float = 3.0
     """Factor of what defines the name that is the whole query: it comes first."""
     own_exact_symbol: float = 2.0
-    """Further factor in kopt's own documents: its card of an intrinsic, a status or a key."""
+    """Further factor for OWN_CARDS: kopt's card of an intrinsic, a status or a key is first."""
+    own_prior: Mapping[str, float] = field(default_factory=lambda: OWN_PRIOR)
+    """Of kinds of kopt's own documents beside production code."""
 
 
 WEIGHTS = Weights()

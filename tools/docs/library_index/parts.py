@@ -6,7 +6,6 @@ unchanged file is never chunked again. Only the build, which holds the lock, wri
 
 import json
 import sqlite3
-import time
 from collections.abc import Collection, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
@@ -14,14 +13,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from kopt.tools.docs.entries import FIELDS, Entry, block_of, records_in
+from kopt.tools.docs.entries import FIELDS, Entry, block_of, records_in, terms_version
 from kopt.tools.docs.library.source_file import LibrarySource
 
-_FORMAT = 2
-_COMMIT_EVERY_S = 1.0
+_FORMAT = 3
+COMMIT_EVERY = 8
+"""Files: what a killed build loses at most."""
 _TABLES = """
 create table part (key text primary key, records blob, fields blob, vectors blob);
-create table source (number integer primary key, facts text not null, parts text not null);
+create table source (
+  number integer primary key, terms text not null, facts text not null, parts text not null);
 """
 
 
@@ -64,7 +65,7 @@ class Parts:
         except sqlite3.DatabaseError:
             path.unlink()
             self._connection = _opened(path)
-        self._committed = time.monotonic()
+        self._uncommitted = 0
 
     def __enter__(self) -> Self:
         """Return self."""
@@ -87,9 +88,10 @@ class Parts:
     def add(self, part: Part) -> None:
         """Keep the entries of one file."""
         self._connection.execute("insert or replace into part values (?,?,?,?)", part)
-        if time.monotonic() - self._committed > _COMMIT_EVERY_S:
+        self._uncommitted += 1
+        if self._uncommitted == COMMIT_EVERY:
             self._connection.commit()
-            self._committed = time.monotonic()
+            self._uncommitted = 0
 
     def records(self, key: str) -> list[str]:
         """Return the records of one file in order.
@@ -128,8 +130,10 @@ class Parts:
         return found[0]
 
     def sources(self) -> list[SourceParts]:
-        """Return what the index was last made of; nothing before the first build."""
-        rows = self._connection.execute("select facts, parts from source order by number")
+        """Return what the index was last made of, if by this version of kopt."""
+        rows = self._connection.execute(
+            "select facts, parts from source where terms = ? order by number", (terms_version(),)
+        )
         return [
             SourceParts(LibrarySource(**json.loads(facts)), tuple(json.loads(keys)))
             for facts, keys in rows
@@ -141,8 +145,11 @@ class Parts:
         with self._connection:
             self._connection.execute("delete from source")
             self._connection.executemany(
-                "insert into source(facts, parts) values (?,?)",
-                [(json.dumps(asdict(one.source)), json.dumps(one.keys)) for one in sources],
+                "insert into source(terms, facts, parts) values (?,?,?)",
+                [
+                    (terms_version(), json.dumps(asdict(one.source)), json.dumps(one.keys))
+                    for one in sources
+                ],
             )
             self._forget(self.known() - wanted)
 

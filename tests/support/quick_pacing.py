@@ -9,7 +9,7 @@ class QuickPacing:
     def __init__(self) -> None:
         """Nothing was slept yet."""
         self.slept: list[float] = []
-        self.pacing = Pacing(sleep=self._sleep)
+        self.pacing = Pacing(sleep=self._sleep, settle_s=10.0)
 
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

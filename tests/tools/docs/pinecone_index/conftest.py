@@ -3,12 +3,28 @@
 from collections.abc import Generator
 from pathlib import Path
 
+import certifi
 import pytest
 
 from kopt.config.settings import Settings
 from support.pinecone_service import KEY, PineconeService, pinecone_service
 from support.pinecone_store import documents_index, records_index
 from support.small_library import function, write_library
+
+
+@pytest.fixture(scope="session")
+def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with one root certificate: each client reads all of them, which takes 30 ms."""
+    end = "-----END CERTIFICATE-----\n"
+    path = tmp_path_factory.mktemp("certificates") / "one.pem"
+    path.write_text(certifi.contents().partition(end)[0] + end, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def quick_clients(monkeypatch: pytest.MonkeyPatch, one_certificate: Path) -> None:
+    """Clients that are made in no time."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(one_certificate))
 
 
 @pytest.fixture

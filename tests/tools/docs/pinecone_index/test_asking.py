@@ -162,11 +162,12 @@ def test_the_kind_of_a_given_host_is_looked_up(
     assert [one.path for one in documents_service.paths("/indexes")] == ["/indexes"]
 
 
+@pytest.mark.parametrize("fault", [Fault(403, on="/indexes"), Fault(how="hang", on="/indexes")])
 def test_a_host_that_cannot_be_looked_up_is_taken_for_one_of_kopts_own(
-    service: PineconeService, settings: Settings
+    service: PineconeService, settings: Settings, fault: Fault
 ) -> None:
     fill(service, settings, {"_id": "vllm:a.cu#1"})
-    service.faults = [Fault(403, on="/indexes")]
+    service.faults = [fault]
     assert found(replace(settings, pinecone_index_host=service.url)) == ("vllm:a.cu#1",)
 
 

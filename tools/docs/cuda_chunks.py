@@ -90,7 +90,7 @@ class _Scanner:
 
 def code_items(text: str) -> list[CodeItem]:
     """Return the items of a source in order, each from its leading comment to its last line."""
-    scanner = _Scanner(text, _blanked(text), [])
+    scanner = _Scanner(text, blanked(text), [])
     breaks = [at for at, letter in enumerate(text) if letter == "\n"]
     items: list[CodeItem] = []
     for begin, end in scanner.items():
@@ -141,7 +141,7 @@ def comment_text(text: str) -> str:
     return " ".join(words)
 
 
-def _blanked(text: str) -> str:
+def blanked(text: str) -> str:
     """Return `text` with everything that is no code as blanks; offsets stay."""
     text = _OPAQUE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     lines, continued = text.split("\n"), False

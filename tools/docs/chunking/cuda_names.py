@@ -24,7 +24,7 @@ _OPERATOR = re.compile(r"(?:[\w:]+::)?operator\s*(?:\(\s*\)|\[\s*\]|[^\s(\w]+|[\
 _SCOPE = re.compile(r"\s*::\s*")
 _TYPE = re.compile(
     r"\b(?:struct|class|union|enum(?:\s+class|\s+struct)?)\s+"
-    r"(?:(?:alignas|__align__|__attribute__)\s*\([^)]*\)+\s*|\[\[[^\]]*\]\]\s*)*(\w+)"
+    r"(?:\w+\s*\(\)\s*|\[\[[^\]]*\]\]\s*)*(\w+)"
 )
 _TEMPLATE = re.compile(r"\btemplate\s*<")
 _BRACKETS = re.compile(r"[<>(]|\)")
@@ -50,33 +50,26 @@ def plain_name(name: str) -> str:
 
 def signature_of(head: str) -> str:
     """Return a head on one line, without comments and directives."""
-    return one_line(without_comments(head))
+    return one_line(_DIRECTIVE.sub("", _COMMENT.sub("", head)))
 
 
-def without_comments(text: str) -> str:
-    """Return code without comments and directives."""
-    return _DIRECTIVE.sub("", _COMMENT.sub("", text))
+def named_by(signature: str) -> tuple[Kind, str] | None:
+    """Return (kind, name) of what `signature` stands before the body of; None for a variable.
 
-
-def function_name(signature: str) -> str | None:
-    """Return what a function is called; None if nothing in `signature` is followed by arguments.
-
-    Attributes with arguments of their own stand before the name; a macro of a library may, too, so
-    that of a kernel, which nothing else follows, the last such word is its name.
+    Attributes with arguments of their own stand before the name of a function; a macro of a library
+    may, too, so that of a kernel, which nothing else follows, the last such word is its name.
     """
     operator = _OPERATOR.search(signature)
     if operator:
-        return plain_name(operator[0])
-    names = list(_called(signature))
-    if not names:
-        return None
-    return names[-1] if function_kind(signature) == "kernel" else names[0]
-
-
-def type_name(signature: str) -> str | None:
-    """Return what a type is called; None if `signature` is that of no type with a name."""
-    named = _TYPE.search(_without_template(signature))
-    return named[1] if named else None
+        return function_kind(signature), plain_name(operator[0])
+    outside = _outside(_without_template(signature))
+    names = [_SCOPE.sub("::", match[1]) for match in _CALLED.finditer(outside)]
+    names = [name for name in names if name not in _ATTRIBUTES]
+    if names and "=" not in outside.split("(")[0]:
+        kind = function_kind(signature)
+        return kind, names[-1] if kind == "kernel" else names[0]
+    named = _TYPE.search(outside)
+    return ("struct", named[1]) if named else None
 
 
 def before_body(text: str) -> str:
@@ -101,24 +94,25 @@ def _without_template(signature: str) -> str:
     return signature
 
 
-def _called(signature: str) -> list[str]:
-    """Return the names before parentheses that stand in no brackets themselves."""
+def _outside(signature: str) -> str:
+    """Return what stands in no brackets, with `()` where there were parentheses."""
     outside: list[str] = []
     depth = angles = last = 0
     for match in _BRACKETS.finditer(signature):
         mark = match[0]
         if depth == angles == 0:
             outside.append(signature[last : match.start()])
+            outside.append("()" if mark == "(" else "")
         if mark == "(":
-            outside.append("(" if depth == angles == 0 else "")
             depth += 1
         elif mark == ")":
             depth = max(0, depth - 1)
         elif depth == 0:
             angles = max(0, angles + (1 if mark == "<" else -1))
         last = match.end()
-    names = (_SCOPE.sub("::", match[1]) for match in _CALLED.finditer("".join(outside)))
-    return [name for name in names if name not in _ATTRIBUTES]
+    if depth == angles == 0:
+        outside.append(signature[last:])
+    return "".join(outside)
 
 
 def _last_name(name: str) -> str:

@@ -7,16 +7,10 @@ match.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kopt.tools.docs.cuda_chunks import code_items
+from kopt.tools.docs.cuda_chunks import blanked, code_items
 
-from .cuda_names import (
-    before_body,
-    function_kind,
-    function_name,
-    signature_of,
-    type_name,
-    without_comments,
-)
+from .cuda_names import before_body, named_by, signature_of
+from .sizes import disjoint
 from .units import SourceLines, Unit, plain_comment
 
 LONG_TYPE = 90
@@ -31,18 +25,19 @@ _LONGEST_HEAD_CHARACTERS = 6_000
 def scanned_units(source: SourceLines, first: int = 1, last: int | None = None) -> list[Unit]:
     """Return what the scanner finds in lines `first` to `last`, in order."""
     text = "\n".join(source.lines[first - 1 : last])
+    code = blanked(text).split("\n")
     units: list[Unit] = []
     for item in code_items(text):
         at, end = item.start_line + first - 1, item.end_line + first - 1
         code_at = next((line for line in range(at, end + 1) if source.is_code[line - 1]), at)
         start = source.comment_start(code_at)
-        signature = signature_of(_head(source, code_at, end))
-        is_function = item.kind in ("kernel", "device", "host")
-        name = function_name(signature) if is_function else type_name(signature)
+        head, has_body = _head(code[code_at - first : end - first + 1])
+        signature = signature_of(head)
+        named = named_by(signature) if has_body else None
         units.append(
             Unit(
-                kind=function_kind(signature) if is_function else item.kind,
-                symbol=name or item.symbol or None,
+                kind=named[0] if named else "decl",
+                symbol=named[1] if named else item.symbol or None,
                 start_line=start,
                 end_line=end,
                 scope=tuple(name for part in item.scope for name in part.split("::")),
@@ -61,30 +56,20 @@ def opened(unit: Unit, source: SourceLines) -> list[Unit]:
     brace = next((at for at in lines if "{" in source.lines[at - 1] and source.is_code[at - 1]), 0)
     if not brace:
         return [unit]
-    return with_members(unit, scanned_units(source, brace + 1, unit.end_line - 1), brace)
-
-
-def with_members(unit: Unit, members: Sequence[Unit], head_line: int) -> list[Unit]:
-    """Return a type without those of `members` that are long, and these as `Owner::member`.
-
-    Args:
-        unit: The type.
-        members: What is in it, in order.
-        head_line: Where its body begins.
-    """
-    kept: list[Unit] = []
-    last = head_line
-    for member in members:
+    members: list[Unit] = []
+    for member in scanned_units(source, brace + 1, unit.end_line - 1):
         is_long = member.lines > LONG_MEMBER or member.kind == "kernel"
-        if is_long and member.kind != "decl" and last < member.start_line:
+        if is_long and member.kind != "decl" and member.start_line > brace:
             symbol = f"{unit.symbol}::{member.symbol}"
             scope = (*unit.scope, unit.symbol or "")
-            kept.append(replace(member, symbol=symbol, scope=scope))
-            last = member.end_line
-    folded = tuple((member.start_line, member.end_line) for member in kept)
-    return [replace(unit, folded=folded), *kept]
+            members.append(replace(member, symbol=symbol, scope=scope))
+    members = disjoint(members)
+    folded = tuple((member.start_line, member.end_line) for member in members)
+    return [replace(unit, folded=folded), *members]
 
 
-def _head(source: SourceLines, first: int, last: int) -> str:
-    lines = source.lines[first - 1 : min(last, first + _LONGEST_HEAD)]
-    return before_body(without_comments("\n".join(lines)[:_LONGEST_HEAD_CHARACTERS]))
+def _head(lines: Sequence[str]) -> tuple[str, bool]:
+    """Return (what stands before the body, whether there is one); `lines` hold code alone."""
+    text = "\n".join(lines[:_LONGEST_HEAD])[:_LONGEST_HEAD_CHARACTERS]
+    head = before_body(text)
+    return head, text.startswith("{", len(head))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from kopt.tools.docs.records import Kind
 
 from .cuda_names import function_kind, plain_name, signature_of
-from .cuda_scan import LONG_TYPE, with_members
 from .units import SourceLines, Unit, plain_comment
 
 if TYPE_CHECKING:
@@ -88,12 +87,8 @@ def tree_units(source: SourceLines) -> list[Unit]:
         raise ImportError("tree-sitter-cuda is not installed: pip install 'kopt-mcp[docs]'")
     data = source.text.encode("utf-8", errors="replace")
     root = parser.parse(data).root_node
-    units: list[Unit] = []
-    for node, scope in _items(root):
-        unit = _unit_of(node, scope, source)
-        if unit is not None:
-            units += _opened(unit, node, source)
-    return units
+    units = (_unit_of(node, scope, source) for node, scope in _items(root))
+    return [unit for unit in units if unit is not None]
 
 
 def _items(root: "Node") -> Iterator[tuple["Node", tuple[str, ...]]]:
@@ -132,26 +127,6 @@ def _unit_of(node: "Node", scope: tuple[str, ...], source: SourceLines) -> Unit 
         comment=plain_comment(source.lines[start - 1 : code_at - 1]),
         signature=signature_of(head),
     )
-
-
-def _opened(unit: Unit, node: "Node", source: SourceLines) -> list[Unit]:
-    """Return `unit`; of a long type the type without its long members, and these."""
-    _kind, _symbol, body = _described(_without_template(node))
-    if unit.kind != "struct" or body is None or unit.lines <= LONG_TYPE:
-        return [unit]
-    scope = (*unit.scope, unit.symbol or "")
-    members = [_unit_of(member, scope, source) for member in _member_nodes(body)]
-    return with_members(unit, [one for one in members if one], body.start_point.row + 1)
-
-
-def _member_nodes(body: "Node") -> Iterator["Node"]:
-    stack = [body]
-    while stack:
-        node = stack.pop()
-        if node is body or node.type in _OPEN:
-            stack += reversed(node.named_children)
-        elif node.type not in _NO_ITEM and node.type != "access_specifier":
-            yield node
 
 
 def _described(node: "Node") -> tuple[Kind | None, str | None, "Node | None"]:

@@ -20,12 +20,10 @@ _WITH_BODY = ("kernel", "device", "host", "struct")
 
 def cuda_units(source: SourceLines) -> list[Unit]:
     """Return the units of a file in order; every line of code is in one."""
-    scanned = scanned_units(source)
+    units = scanned_units(source)
     if has_grammar():
-        units = _agreed(tree_units(source), scanned, source)
-    else:
-        units = [part for unit in scanned for part in opened(unit, source)]
-    return filled(disjoint(units), source)
+        units = _agreed(tree_units(source), units, source)
+    return filled(disjoint([part for unit in units for part in opened(unit, source)]), source)
 
 
 def as_cuda(template: str) -> str:
@@ -57,25 +55,19 @@ def _name(inner: str) -> str:
 def _agreed(parsed: Sequence[Unit], scanned: Sequence[Unit], source: SourceLines) -> list[Unit]:
     """Return the functions and types of `scanned`, and what `parsed` has between them.
 
-    Where both mean the same lines, the unit of `parsed` is taken with its members.
+    Where both mean the same lines, the unit of `parsed` is taken.
     """
-    by_lines = {(unit.start_line, unit.end_line): unit for unit in parsed}
-    members = {lines for unit in parsed for lines in unit.folded}
-    whole = [unit for unit in parsed if (unit.start_line, unit.end_line) not in members]
-    by_end = {unit.end_line: unit for unit in whole if unit.kind in _WITH_BODY}
+    by_end = {unit.end_line: unit for unit in parsed if unit.kind in _WITH_BODY}
     found: list[Unit] = []
     taken = bytearray(len(source.lines))
     for unit in scanned:
         if unit.kind not in _WITH_BODY:
             continue
         same = by_end.get(unit.end_line)
-        if same is not None and _is_better(same, unit):
-            unit = same
-            found += [unit, *(by_lines[lines] for lines in unit.folded)]
-        else:
-            found += opened(unit, source)
-        taken[unit.start_line - 1 : unit.end_line] = b"\1" * unit.lines
-    between = [unit for unit in whole if not any(taken[unit.start_line - 1 : unit.end_line])]
+        better = same if same is not None and _is_better(same, unit) else unit
+        found.append(better)
+        taken[better.start_line - 1 : better.end_line] = b"\1" * better.lines
+    between = [unit for unit in parsed if not any(taken[unit.start_line - 1 : unit.end_line])]
     return [*found, *between]
 
 

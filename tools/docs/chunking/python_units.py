@@ -44,14 +44,23 @@ def _parsed_units(source: SourceLines) -> list[Unit]:
         warnings.simplefilter("ignore")  # of invalid escapes in the source that is read
         body = ast.parse(source.text).body
     units: list[Unit] = []
-    for node in body:
-        if isinstance(node, ast.ClassDef):
+    stack = body[::-1]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.If | ast.Try):  # functions that a platform chooses
+            stack += _branches(node)[::-1]
+        elif isinstance(node, ast.ClassDef):
             units += _class_units(node, source)
         elif isinstance(node, _Function):
             units.append(_function_unit(node, source, ()))
         elif not isinstance(node, ast.Import | ast.ImportFrom):
             units.append(_statement_unit(node, source))
     return units
+
+
+def _branches(node: ast.If | ast.Try) -> list[ast.stmt]:
+    handlers = [one for handler in getattr(node, "handlers", []) for one in handler.body]
+    return [*node.body, *handlers, *node.orelse, *getattr(node, "finalbody", [])]
 
 
 def _function_unit(node: _Function, source: SourceLines, scope: tuple[str, ...]) -> Unit:

@@ -103,6 +103,24 @@ def test_type_is_named_without_its_arguments() -> None:
     assert chunk_of("Load", text).kind == "struct"
 
 
+def test_call_among_the_arguments_of_a_type_makes_it_no_function() -> None:
+    text = (
+        "template <class T, int kStages>\nclass Mma<T, kStages,\n"
+        "          std::enable_if_t<is_fine(T::kOp)>>\n    : public Base<T> {\n  T a;\n  T b;\n};\n"
+    )
+    assert chunk_of("Mma", text).kind == "struct"
+
+
+def test_directives_inside_a_member_hide_no_later_member() -> None:
+    lines = "\n".join(f"    x += {n};" for n in range(60))
+    text = (
+        "struct Loop {\n  int a;\n  int b;\n  static int plan(int x) {\n#if ACME\n    if (x) {\n#else\n"
+        f"    while (x) {{\n#endif\n{lines}\n    }}\n    return x;\n  }}\n"
+        f"  ACME_DEVICE void mma(int x) {{\n{lines}\n  }}\n}};\n"
+    )
+    assert chunk_of("Loop::mma", text).kind == "device"
+
+
 def test_long_type_is_given_member_by_member() -> None:
     lines = "\n".join(f"    x += {n};" for n in range(60))
     member = "  // {0} things.\n  __device__ void {0}(int x) {{\n{1}\n  }}\n"

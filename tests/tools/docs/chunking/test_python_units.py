@@ -52,6 +52,12 @@ def test_short_host_functions_and_imports_are_left_out() -> None:
     assert _kinds(text) == {"k": "kernel"}
 
 
+def test_functions_that_a_platform_chooses_are_units() -> None:
+    inner = BODY.replace("    ", "        ")
+    text = f"if HIP:\n    x = 1\nelse:\n    @triton.jit\n    def double(x):\n{inner}"
+    assert chunk_of("double", text, "acme/ops.py").kind == "kernel"
+
+
 def test_long_class_is_its_head_and_its_methods() -> None:
     lines = "".join(f"        x += {n}\n" for n in range(50))
     text = (

@@ -114,7 +114,8 @@ def test_call_among_the_arguments_of_a_type_makes_it_no_function() -> None:
 def test_directives_inside_a_member_hide_no_later_member() -> None:
     lines = "\n".join(f"    x += {n};" for n in range(60))
     text = (
-        "struct Loop {\n  int a;\n  int b;\n  static int plan(int x) {\n#if ACME\n    if (x) {\n#else\n"
+        "struct Loop {\n  int a;\n  int b;\n"
+        "  static int plan(int x) {\n#if ACME\n    if (x) {\n#else\n"
         f"    while (x) {{\n#endif\n{lines}\n    }}\n    return x;\n  }}\n"
         f"  ACME_DEVICE void mma(int x) {{\n{lines}\n  }}\n}};\n"
     )

@@ -18,7 +18,7 @@ from kopt.config.settings import Settings
 
 from .library_index.vectors import model_name
 
-INDEX_FORMAT = 4
+INDEX_FORMAT = 5
 """Of the tables in `index_file.py`."""
 MAX_FILE_BYTES = 400_000
 KOPT_LICENSE = "Apache-2.0"

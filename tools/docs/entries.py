@@ -68,18 +68,25 @@ def records_in(block: bytes) -> list[str]:
         raise ValueError(f"records of the index are damaged: {error}") from error
 
 
-def symbol_names(symbol: str | None) -> Sequence[str]:
-    """Return the names under which a symbol is asked for: whole, without scope, each of several."""
+def symbol_names(chunk: Chunk) -> Sequence[str]:
+    """Return the names under which a chunk is asked for as a symbol.
+
+    Each of several, whole and without its scope, and without surrounding `_` unless it is a
+    constant: `_BLOCKS_PER_SM` is not what blocks_per_sm means.
+    """
     names: dict[str, None] = {}
-    for one in (symbol or "").split(","):
+    for one in (chunk.symbol or "").split(","):
         whole = symbol_name(one)
-        names |= dict.fromkeys((whole, symbol_name(whole.replace("::", ".").rpartition(".")[2])))
+        spellings = [whole, whole.replace("::", ".").rpartition(".")[2]]
+        if chunk.kind != "decl":
+            spellings += [name.strip("_") for name in spellings]
+        names |= dict.fromkeys(spellings)
     return [name for name in names if name]
 
 
 def symbol_name(text: str) -> str:
-    """Return a symbol as it is looked for: without case, marks of code or surrounding `_`."""
-    return text.strip().strip("_`()").lower()
+    """Return a symbol as it is looked for: without case and marks of code."""
+    return text.strip().strip("`()").lower()
 
 
 @lru_cache(maxsize=1)

@@ -182,7 +182,7 @@ def _insert(connection: sqlite3.Connection, number: int, first: int, sheet: Shee
             *_lengths(entry),
         ),
     )
-    names = symbol_names(chunk.symbol)
+    names = symbol_names(chunk)
     connection.executemany("insert into symbol values (?,?)", [(name, number) for name in names])
     marks = ",".join("?" * len(FIELDS))
     connection.execute(

@@ -86,7 +86,7 @@ def test_a_left_out_source_gives_no_hit(own_docs: Settings) -> None:
 def test_an_architecture_leaves_out_what_is_bound_to_others(shared_docs: Settings) -> None:
     def symbols(arch: str) -> set[str | None]:
         found = _search(
-            shared_docs, "asynchronous copy bulk tma", arch=arch, k=50, max_tokens=50_000
+            shared_docs, "asynchronous copy bulk tma", source="headers", arch=arch, k=50
         )
         return {hit.symbol for hit in found.hits}
 

@@ -85,9 +85,8 @@ def test_a_left_out_source_gives_no_hit(own_docs: Settings) -> None:
 
 def test_an_architecture_leaves_out_what_is_bound_to_others(shared_docs: Settings) -> None:
     def symbols(arch: str) -> set[str | None]:
-        found = _search(
-            shared_docs, "asynchronous copy bulk tma", source="headers", arch=arch, k=50
-        )
+        query, room = "asynchronous copy bulk tma", 50_000
+        found = _search(shared_docs, query, source="headers", arch=arch, k=50, max_tokens=room)
         return {hit.symbol for hit in found.hits}
 
     assert {"cp_async"} <= symbols("sm_80")

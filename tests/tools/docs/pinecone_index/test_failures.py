@@ -134,12 +134,12 @@ def test_the_key_is_in_no_message_even_if_the_service_repeats_it(
 
 
 @pytest.mark.usefixtures("namespace")
-def test_after_a_failure_it_rests_and_then_is_asked_again(
+def test_after_a_failure_it_rests_and_then_is_asked_anew(
     service: PineconeService, settings: Settings
 ) -> None:
     clock = Clock()
     backend = PineconeBackend(settings, PATIENT_S, clock)
-    service.faults = [Fault(403)]
+    service.faults = [Fault(403, on="/search")]
     first = failure(backend)
     requests = len(service.asked)
     clock.now += REST_S - 10
@@ -147,6 +147,7 @@ def test_after_a_failure_it_rests_and_then_is_asked_again(
     assert len(service.asked) == requests
     clock.now += 10
     assert backend.search("norm", FILTERS, 1) == ("vllm:long#1",)
+    assert len(service.paths("/indexes")) == 2  # it may have been made anew
 
 
 @pytest.mark.usefixtures("namespace")

@@ -1,6 +1,7 @@
 """Uploads to Pinecone: what is sent, and what an upload does that is begun again."""
 
 import signal
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,6 +129,15 @@ def test_a_push_that_broke_off_goes_on_where_it_was(
     assert len(stored(service, many)) == MANY
 
 
+@pytest.fixture
+def hears_ctrl_c() -> Generator[None]:
+    """A process that was started in the background does not by itself."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_ends_a_push_that_then_goes_on(service: PineconeService, many: Settings) -> None:
     def interrupt(progress: PushProgress) -> None:
         if progress.done == 96:

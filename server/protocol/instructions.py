@@ -27,6 +27,6 @@ READ_ONLY = """\
 kopt makes CUDA kernels faster and proves it. This server only inspects: it compiles and runs \
 nothing.
 - list_kernels: which kernels there are; with a kernel id, its definition and reference source.
-- search_docs: techniques, intrinsics, reference kernels.
+- search_docs: production kernels, intrinsics, techniques, reference kernels.
 - job_wait: the result of a job that another server runs or ran.
 """

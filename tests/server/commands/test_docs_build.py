@@ -1,14 +1,18 @@
 """`kopt docs build` of folders and repositories of this disk, where no network is to be had."""
 
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from kopt.server.exits import ExitCode
-from kopt.tools.docs.library import harvest
+from kopt.tools.docs.library import harvest, packages
+from kopt.tools.docs.library.pins import Pins
 from kopt.tools.docs.library_index import choices, chosen_build
 from support.command_line import Kopt
 from support.git_repository import commit_files
+from support.package_server import package_server
+from support.tiny_packages import pin_of, wheel
 
 KERNEL = b"""// Walks like a %s over its rows.
 __global__ void %s_walk(float* x, int rows) {
@@ -45,6 +49,20 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kopt: Kopt) -> Path:
 def walrus(home: Path, tmp_path: Path) -> Path:
     """Return a folder of the user."""
     return folder_of(tmp_path / "of walruses", "walrus")
+
+
+@pytest.fixture
+def tiny_liger(home: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """Serve a Liger of one kernel."""
+    content = wheel({"pkg/kernel.cu": KERNEL % (b"liger", b"liger")})
+    pin = pin_of(content)
+    pinned = Pins(packages={"liger": pin}, installed={}, repositories={})
+    for module in (harvest, packages):
+        monkeypatch.setattr(module, "pins", lambda: pinned)
+    with package_server() as server:
+        server.files[pin.filename] = content
+        monkeypatch.setenv("PIP_INDEX_URL", server.index)
+        yield
 
 
 def sources(kopt: Kopt) -> dict[str, dict[str, object]]:
@@ -104,6 +122,20 @@ def test_forgotten_source_is_gone_and_stays_away(kopt: Kopt, walrus: Path, tmp_p
     assert sources(kopt).keys() == {"other"}
 
 
+@pytest.mark.usefixtures("tiny_liger")
+def test_library_that_was_forgotten_comes_back_only_by_name(
+    kopt: Kopt, walrus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choices, "default_keys", lambda: ("liger",))
+    kopt("docs", "build", "--folder", f"mine={walrus}", "--source", "liger")
+    kopt("docs", "sources", "--forget", "liger")
+    kopt("docs", "build")
+    assert sources(kopt).keys() == {"mine"}
+    kopt("docs", "build", "--source", "liger")
+    assert sources(kopt).keys() == {"mine", "liger"}
+    assert kopt("docs", "build", "--json").document["is_new"] is False
+
+
 def test_last_source_that_is_forgotten_leaves_no_index(kopt: Kopt, walrus: Path) -> None:
     kopt("docs", "build", "--folder", f"mine={walrus}")
     kopt("docs", "sources", "--forget", "mine")
@@ -114,9 +146,18 @@ def test_last_source_that_is_forgotten_leaves_no_index(kopt: Kopt, walrus: Path)
 def test_forgetting_what_is_not_there_names_what_is(kopt: Kopt, walrus: Path) -> None:
     assert "it is not built" in kopt("docs", "sources", "--forget", "mine").stderr
     kopt("docs", "build", "--folder", f"mine={walrus}")
-    ending = kopt("docs", "sources", "--forget", "liger")
+    ending = kopt("docs", "sources", "--forget", "walrus")
     assert ending.code == ExitCode.USAGE
     assert "it has mine" in ending.stderr
+
+
+def test_library_can_be_forgotten_before_it_is_built(
+    kopt: Kopt, walrus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choices, "default_keys", lambda: ("liger",))
+    assert kopt("docs", "sources", "--forget", "liger").code == ExitCode.PASSED
+    document = kopt("docs", "build", "--folder", f"mine={walrus}", "--json").document
+    assert document["skipped"] == []
 
 
 def test_library_that_is_named_and_cannot_be_had_ends_with_1(kopt: Kopt, walrus: Path) -> None:

@@ -33,18 +33,22 @@ class ChosenFolder(Record):
 
 
 class Choices(Record):
-    """Repositories and folders in the index."""
+    """Repositories and folders in the index, and libraries that are to stay out of it."""
 
     schema_: Literal["kopt.docs-choices/1"] = Field(default="kopt.docs-choices/1", alias="schema")
     git: tuple[str, ...] = ()
     """As they were named."""
     folders: tuple[ChosenFolder, ...] = ()
+    forgotten: tuple[str, ...] = ()
+    """Known libraries that no build takes by default, until one names them again."""
 
     def without(self, key: str) -> "Choices":
-        """Return all but the source `key`."""
+        """Return all but the source `key`, which is forgotten."""
+        is_known = key in KNOWN_LIBRARIES and key not in self.forgotten
         return Choices(
             git=tuple(text for text in self.git if git_choice(text).key != key),
             folders=tuple(folder for folder in self.folders if folder.name != key),
+            forgotten=(*self.forgotten, key) if is_known else self.forgotten,
         )
 
     def among(self, keys: Sequence[str]) -> "Choices":
@@ -52,6 +56,7 @@ class Choices(Record):
         return Choices(
             git=tuple(text for text in self.git if git_choice(text).key in keys),
             folders=tuple(folder for folder in self.folders if folder.name in keys),
+            forgotten=tuple(key for key in self.forgotten if key not in keys),
         )
 
 
@@ -86,14 +91,15 @@ def write_choices(choices: Choices, settings: Settings) -> None:
     fresh.replace(folder / _FILE_NAME)
 
 
-def choices_of(selection: Selection) -> Choices:
-    """Return the repositories and folders of `selection`."""
+def choices_of(selection: Selection, forgotten: Sequence[str]) -> Choices:
+    """Return the repositories and folders of `selection`, and what stays forgotten."""
     return Choices(
         git=selection.git,
         folders=tuple(
             ChosenFolder(name=one.name, path=str(one.path), quality=one.quality)
             for one in selection.folders
         ),
+        forgotten=tuple(forgotten),
     )
 
 
@@ -102,7 +108,7 @@ def whole_selection(asked: Selection, before: Choices, built: Sequence[str]) -> 
 
     Args:
         asked: With neither libraries, repositories nor folders it stands for the default ones.
-        before: Repositories and folders.
+        before: Repositories, folders, and libraries that the default is without.
         built: Sources in the index: libraries among them stay.
     """
     git = tuple(dict.fromkeys((*before.git, *asked.git)))
@@ -110,16 +116,18 @@ def whole_selection(asked: Selection, before: Choices, built: Sequence[str]) -> 
     stay = [key for key in built if key in KNOWN_LIBRARIES and key not in from_git]
     is_addition = bool(built) and bool(asked.git or asked.folders)
     default = tuple(installable()) if asked.installed else default_keys()
-    named = asked.sources or (() if is_addition else default)
+    remembered = tuple(key for key in default if key not in before.forgotten)
+    named = {*(asked.sources or (() if is_addition else remembered)), *stay}
     folders = {
         one.name: FolderChoice(one.name, Path(one.path), one.quality) for one in before.folders
     }
     folders |= {
         one.name: replace(one, path=one.path.expanduser().absolute()) for one in asked.folders
     }
+    unknown = sorted(named - KNOWN_LIBRARIES.keys())  # which the build refuses
     return replace(
         asked,
-        sources=tuple(dict.fromkeys((*named, *stay))),
+        sources=(*(key for key in KNOWN_LIBRARIES if key in named), *unknown),
         git=git,
         folders=tuple(folders.values()),
     )

@@ -40,10 +40,11 @@ def build_chosen(request: BuildRequest, settings: Settings, on_progress: OnProgr
     folder = ensure_folder(choices_folder(settings))
     with build_lock(folder, lambda: on_progress(BuildProgress("wait", None, 0, None))):
         built = [one.source for one in built_sources(library_index_path(settings))]
-        selection = whole_selection(request.selection, read_choices(settings), built)
+        before = read_choices(settings)
+        selection = whole_selection(request.selection, before, built)
         result = build_library(BuildRequest(selection, request.fresh), settings, on_progress)
         kept = [one.source for one in result.sources]
-        write_choices(choices_of(selection).among(kept), settings)
+        write_choices(choices_of(selection, before.forgotten).among(kept), settings)
     return result
 
 
@@ -53,7 +54,7 @@ def forget_source(name: str, settings: Settings, on_progress: OnProgress) -> Non
     Downloaded files stay, so that it can come back without a network.
 
     Raises:
-        ToolError: It is not in the index; the message has what is.
+        ToolError: It is neither in the index nor a library; the message has what is.
     """
     path = library_index_path(settings)
     waiting = BuildProgress("wait", None, 0, None)
@@ -64,6 +65,8 @@ def forget_source(name: str, settings: Settings, on_progress: OnProgress) -> Non
             present = f"it has {', '.join(built)}" if built else "it is not built"
             raise ToolError(f"the library index has no source {name[:60]!r}; {present}")
         write_choices(choices.without(name), settings)
+        if name not in built:
+            return
         with build_lock(library_folder(settings)), Parts(parts_path(settings)) as parts:
             left = [one for one in parts.sources() if one.source.key != name]
             parts.settle(left)

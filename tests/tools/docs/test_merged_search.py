@@ -1,10 +1,13 @@
 """Kopt's own documents and a library in one answer: order, filters, pages, offers."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.tools.docs.corpus import SOURCES
+from kopt.tools.docs.open_indexes import close_all
 from kopt.tools.docs.records import Chunk, SearchRequest, SearchResult
 from kopt.tools.docs.search import OFFER, read_document, search_documents
 from support.small_library import function, write_library
@@ -173,3 +176,11 @@ def test_any_text_is_words_for_the_library_too(merged: Settings, query: str) -> 
 def test_without_vectors_the_answer_says_what_is_missing(merged: Settings) -> None:
     assert "kopt-mcp[docs]" in (_search(merged, "row").degraded or "")
     assert _search(merged, "row", source="headers").degraded is None
+
+
+def test_threads_that_search_at_once_get_the_same_answer(merged: Settings) -> None:
+    close_all()
+    request = SearchRequest(query="row pipeline", k=10)
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(search_documents, [request] * 16, [merged] * 16))
+    assert len({tuple(_uids(result)) for result in results}) == 1

@@ -165,14 +165,23 @@ def test_without_reranking_left_the_order_is_that_of_the_embedding(
     assert backend.search("norm", FILTERS, 1) == ("vllm:long#1",)
 
 
-_HANGING_LOOKUP = """
+_HANGING = """
 import socket, sys, threading
 from pathlib import Path
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
 from kopt.tools.docs.pinecone_index.backend import PineconeBackend
 from kopt.tools.docs.pinecone_index.remote_filters import RemoteFilters
-socket.getaddrinfo = lambda *a, **k: threading.Event().wait()
+
+class Import:
+    def find_spec(self, name, path, target=None):
+        if name == "pinecone":
+            threading.Event().wait()
+
+if sys.argv[2] == "import":
+    sys.meta_path.insert(0, Import())
+else:
+    socket.getaddrinfo = lambda *a, **k: threading.Event().wait()
 settings = Settings(Path(sys.argv[1]), pinecone_api_key="k", pinecone_index_host="a.invalid")
 try:
     PineconeBackend(settings, 1.5).search("norm", RemoteFilters(("vllm",)), 5)
@@ -181,9 +190,10 @@ except BackendUnavailable as error:
 """
 
 
-def test_a_name_server_that_never_answers_does_not_hold_the_process(settings: Settings) -> None:
+@pytest.mark.parametrize("what", ["import", "name server"])
+def test_what_never_answers_does_not_hold_the_process(settings: Settings, what: str) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", _HANGING_LOOKUP, str(settings.home)],
+        [sys.executable, "-c", _HANGING, str(settings.home), what],
         capture_output=True,
         text=True,
         timeout=30,

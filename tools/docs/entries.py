@@ -91,8 +91,12 @@ def symbol_name(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def terms_version() -> str:
-    """Return a hash of the code that decides what an index holds of a chunk."""
+    """Return a hash of the code that makes terms of a chunk."""
+    return code_version("code_tokens.py", "entries.py")
+
+
+def code_version(*modules: str) -> str:
+    """Return a hash of modules of this folder."""
     folder = files("kopt.tools.docs")
-    names = ("code_tokens.py", "entries.py", "index_file.py")
-    texts = [folder.joinpath(name).read_bytes() for name in names]
+    texts = [folder.joinpath(module).read_bytes() for module in modules]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]

@@ -4,23 +4,33 @@ Built beside its place and renamed, so that readers see a whole file or none. ko
 the library have such a file each; `index.py` and `library_index/build.py` decide when.
 """
 
+import hashlib
 import os
 import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from kopt.config.errors import SetupError
 
 from .code_tokens import surface_words
-from .entries import FIELDS, Entry, block_of, symbol_names
+from .entries import (
+    FIELDS,
+    Entry,
+    block_of,
+    code_version,
+    symbol_names,
+    terms_version,
+)
 from .lexicon import lexicon_phrases
 from .postings import Postings, packed_postings, postings
 from .records import Chunk
 from .shares import Lengths, phrase_shares
+from .weights import WEIGHTS
 
 # detail=full is the default and is needed: with detail=column a contentless table ranks by noise.
 _TABLES = f"""
@@ -100,6 +110,23 @@ def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterab
         _insert_postings(connection)
         facts = {**meta, "chunks": str(len(vectors)), "whole": "yes"}
         connection.executemany("insert into meta values (?,?)", facts.items())
+
+
+@lru_cache(maxsize=1)
+def index_version() -> str:
+    """Return a hash of what an index must have been written with to be searched now.
+
+    The terms of chunks, the tables, and what the shares in the kept postings depend on.
+    """
+    shares = (
+        WEIGHTS.fields,
+        WEIGHTS.term_saturation,
+        WEIGHTS.length_share,
+        (WEIGHTS.symbol_terms, WEIGHTS.comment_terms, WEIGHTS.code_terms),
+        sorted(WEIGHTS.kind_prior.items()),
+    )
+    code = code_version("index_file.py", "postings.py", "shares.py")
+    return hashlib.sha256(f"{terms_version()} {code} {shares!r}".encode()).hexdigest()[:16]
 
 
 def block_number(chunk_id: int) -> tuple[int, int]:

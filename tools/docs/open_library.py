@@ -7,7 +7,7 @@ from kopt.config.settings import Settings
 
 from .collection import Collection
 from .damage import LibraryDamaged
-from .entries import terms_version
+from .index_file import index_version
 from .library_index.healing import heal
 from .library_index.place import library_index_path
 from .open_indexes import opened
@@ -37,7 +37,7 @@ def with_library(
             break
         try:
             with opened(path, {}, is_own=False) as library:
-                if library.remembered.meta.get("terms") == terms_version():
+                if library.remembered.meta.get("version") == index_version():
                     return use(library, said)
             return use(None, OUTDATED)
         except LibraryDamaged:

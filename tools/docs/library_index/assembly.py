@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from kopt.tools.docs.chunking.duplicates import merged
-from kopt.tools.docs.entries import record_of, terms_version
-from kopt.tools.docs.index_file import Sheet, write_index
+from kopt.tools.docs.entries import record_of
+from kopt.tools.docs.index_file import Sheet, index_version, write_index
 from kopt.tools.docs.records import Chunk
 
 from .build_records import BuiltSource
@@ -22,7 +22,7 @@ REPORT_EVERY = 500
 
 def index_key(sources: Sequence[SourceParts]) -> str:
     """Return what the index of `sources` depends on, as a hash."""
-    digest = hashlib.sha256(f"{terms_version()}\0{model_name()}".encode())
+    digest = hashlib.sha256(f"{index_version()}\0{model_name()}".encode())
     for source in sources:
         digest.update("\0".join((repr(source.source), *source.keys)).encode())
     return digest.hexdigest()
@@ -64,7 +64,7 @@ def assemble(parts: Parts, path: Path, on_progress: Callable[[int, int], None]) 
     facts = [_facts(source, counts[source.source.key]) for source in sources]
     meta = {
         "key": index_key(sources),
-        "terms": terms_version(),
+        "version": index_version(),
         "model": model_name(),
         "sources": json.dumps([one.model_dump(mode="json") for one in facts]),
     }

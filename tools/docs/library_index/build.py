@@ -78,6 +78,8 @@ def build_library(
     work = _Work(settings, on_progress)
     waiting = BuildProgress("wait", None, 0, None)
     with build_lock(folder, lambda: on_progress(waiting)), Parts(parts_path(settings)) as parts:
+        for left in folder.glob(".new-*"):  # by a build that was killed while it wrote
+            left.unlink()
         _gather(request, parts, work)
         _keep_what_was_skipped(parts, work)
         if not work.sources:

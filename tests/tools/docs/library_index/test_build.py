@@ -125,7 +125,10 @@ def test_a_killed_build_goes_on_where_it_was(own_docs: Settings) -> None:
     child.kill()
     child.communicate(timeout=DEADLINE_S)  # ends when its workers have, which hold the pipe
     assert not library_index_path(own_docs).exists()
+    half_written = library_folder(own_docs) / ".new-killed.sqlite"
+    half_written.touch()
     result = tiny_library(alpha=FILES).build(own_docs)
+    assert not half_written.exists()
     assert COMMIT_EVERY <= result.reused_files < FILES
     assert result.chunks == FILES + 1
 

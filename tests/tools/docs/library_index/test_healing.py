@@ -120,7 +120,7 @@ def test_an_index_of_another_version_is_not_searched_and_that_is_said(own_docs: 
     tiny_library(alpha=1, beta=0).build(own_docs)
     close_all()
     with closing(sqlite3.connect(library_index_path(own_docs))) as connection:
-        connection.execute("update meta set value = 'older' where key in ('key', 'terms')")
+        connection.execute("update meta set value = 'older' where key in ('key', 'version')")
         connection.commit()
     result = search_documents(OWN, own_docs)
     assert result.hits[0].symbol == "cp_async_wait_group"

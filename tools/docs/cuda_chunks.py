@@ -59,12 +59,18 @@ class _Scanner:
 
     def items(self) -> Iterator[tuple[int, int]]:
         """Yield (begin, end) of the items; `scope` is that of the item just yielded."""
-        begin, at, depth = 0, 0, 0
-        for match in re.finditer(r"[{};]", self.blanked):
+        begin, at, body_at, depth, parentheses = 0, 0, 0, 0, 0
+        for match in re.finditer(r"[(){};]", self.blanked):
             at, mark = match.start(), match[0]
-            if depth:
+            is_at_margin = at == 0 or self.blanked[at - 1] == "\n"
+            if mark in "()":
+                parentheses += 0 if depth else 1 if mark == "(" else -min(parentheses, 1)
+            elif parentheses and not (mark == "}" and is_at_margin):
+                pass  # a default argument `Shape{}`; a brace at the margin ends what was not closed
+            elif depth:
+                parentheses = 0
                 depth += {"{": 1, "}": -1}.get(mark, 0)
-                if depth == 0 and not self._goes_on(at + 1, begin):
+                if depth == 0 and not self._goes_on(begin, body_at):
                     yield begin, at + 1
                     begin = at + 1
             elif mark == "{":
@@ -73,7 +79,7 @@ class _Scanner:
                     self.scope.append(opening["name"])
                     begin = at + 1
                 else:
-                    depth = 1
+                    body_at, depth = at, 1
             elif mark == "}":
                 if self.scope:
                     self.scope.pop()
@@ -82,9 +88,9 @@ class _Scanner:
                 yield begin, at + 1
                 begin = at + 1
 
-    def _goes_on(self, at: int, begin: int) -> bool:
+    def _goes_on(self, begin: int, body_at: int) -> bool:
         """Say whether `};`, `} name;` or `} = ...;` ends the item only later."""
-        head = _head(self.blanked[begin:at])
+        head = _TEMPLATE.sub("", self.blanked[begin:body_at][:_LONGEST_HEAD])
         return bool(_AGGREGATE.search(head)) or "=" in head.rpartition(")")[2]
 
 

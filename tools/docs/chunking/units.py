@@ -14,7 +14,7 @@ from kopt.tools.docs.records import Kind
 LONGEST_SIGNATURE = 1500
 
 _C_IDLE = re.compile(
-    r"\s*(?:$|#|[{}()\[\];,\s]+$|using\b[^=]*;?\s*$"
+    r"\s*(?:$|#|[{}()\[\];,\s]+(?://.*)?$|using\b[^=]*;?\s*$"
     r"|(?:template\s*<[^{}]*>\s*)?(?:struct|class|enum|union)\s+[\w:]+\s*;\s*$"
     r"|(?:public|private|protected)\s*:\s*$|namespace\b|extern\s+\"C\"\s*\{?\s*$)"
 )

@@ -122,6 +122,17 @@ def test_directives_inside_a_member_hide_no_later_member() -> None:
     assert chunk_of("Loop::mma", text).kind == "device"
 
 
+def test_braces_of_default_arguments_are_no_body() -> None:
+    text = f"__device__ void first(float* out, Shape shape = Shape{{}}) {BODY}\n"
+    chunk = chunk_of("first", f"{text}__global__ void second(float* out) {BODY}")
+    assert (chunk.kind, chunk.end_line) == ("device", 5)
+
+
+def test_end_of_a_namespace_is_not_taken_for_the_beginning_of_what_follows() -> None:
+    text = f"namespace a {{\nint x;\n}}  // namespace a\n\n__global__ void scale(float* out) {BODY}"
+    assert chunk_of("scale", text).signature == "__global__ void scale(float* out)"
+
+
 def test_long_type_is_given_member_by_member() -> None:
     lines = "\n".join(f"    x += {n};" for n in range(60))
     member = "  // {0} things.\n  __device__ void {0}(int x) {{\n{1}\n  }}\n"

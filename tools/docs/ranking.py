@@ -36,6 +36,8 @@ class Sought:
     """Terms that stand for whole names."""
     phrases: Sequence[str] = ()
     """What the words stand for besides."""
+    libraries: frozenset[str] = frozenset()
+    """Sources that it names."""
     vector: "NDArray[np.float32] | None" = None
     """Of the whole query; None without a model."""
     remote: Callable[[], Sequence[str]] = tuple
@@ -83,7 +85,7 @@ def ranked(
         if sought.vector is not None and has_words:
             lists.append((WEIGHTS.meaning, _by_meaning(collections, sought.vector, filters)))
         lists.append((WEIGHTS.remote, _remote(collections, sought.remote(), filters)))
-    candidates = _candidates(collections, _fused(lists), frozenset(exact))
+    candidates = _candidates(collections, _fused(lists), frozenset(exact), sought.libraries)
     return Ranking(len(candidates), _picked(collections, candidates, most))
 
 
@@ -148,11 +150,14 @@ def _fused(lists: Iterable[tuple[float, Sequence[Place]]]) -> dict[Place, float]
         for rank, place in enumerate(found, start=1):
             scores[place] = scores.get(place, 0.0) + weight / (WEIGHTS.rank_offset + rank)
     best = sorted(scores.items(), key=lambda one: (-one[1], one[0]))
-    return dict(best[: WEIGHTS.depth])
+    return dict(best[: WEIGHTS.kept])
 
 
 def _candidates(
-    collections: Sequence[Collection], fused: dict[Place, float], exact: frozenset[Place]
+    collections: Sequence[Collection],
+    fused: dict[Place, float],
+    exact: frozenset[Place],
+    libraries: frozenset[str],
 ) -> list[_Candidate]:
     """Return one candidate for each function, by its best piece."""
     best: dict[Place, _Candidate] = {}
@@ -163,6 +168,8 @@ def _candidates(
             score = fused[place] * _prior(facts)
             if one.is_own and has_library:
                 score *= WEIGHTS.own_prior.get(facts.kind, 1.0)
+            if facts.source in libraries:
+                score *= WEIGHTS.named_library
             if place in exact:
                 is_card = one.is_own and has_library and facts.kind in OWN_CARDS
                 score *= WEIGHTS.exact_symbol * (WEIGHTS.own_exact_symbol if is_card else 1.0)

@@ -167,6 +167,7 @@ def _sought(query: str, words: SoughtWords, there: _Open, remote: RemoteHits) ->
         terms=words.terms,
         names=words.names,
         phrases=list(words.phrases),
+        libraries=words.libraries,
         vector=model.query(query) if model else None,
         remote=remote.uids,
     )

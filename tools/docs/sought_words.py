@@ -13,6 +13,20 @@ MOST_TERMS = 64
 NEAREST = 3
 _MOST_UNKNOWN = 5
 _LONGEST_WORD = 60
+_LIBRARIES = {
+    "apex": "apex",
+    "cutlass": "cutlass",
+    "flashattention": "flash_attn",
+    "flashinfer": "flashinfer",
+    "liger": "liger",
+    "lmdeploy": "lmdeploy",
+    "pytorch": "torch",
+    "quack": "quack",
+    "sglang": "sglang",
+    "torch": "torch",
+    "vllm": "vllm",
+}
+"""What people call a source; not `triton` and `cuda`, in which kernels of all are written."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +41,8 @@ class SoughtWords:
     """What the words stand for besides: index phrase to the text in the lexicon."""
     known: dict[str, frozenset[str]]
     """What may have matched, as it is shown, with the index terms that say so."""
+    libraries: frozenset[str]
+    """Sources of production code that the query names."""
     unknown: Sequence[str]
     """Names that no document has and that stand for nothing."""
 
@@ -44,6 +60,9 @@ def sought_words(query: str, collections: Sequence[Collection]) -> SoughtWords:
         names=[*exact, *stand_ins] if exact else [],
         phrases=phrases,
         known={name: frozenset(query_terms(name)) for name in names} | shown,
+        libraries=frozenset(
+            _LIBRARIES[word] for name in names if (word := name.lower()) in _LIBRARIES
+        ),
         unknown=[name for name in absent if not expansions(name)],
     )
 

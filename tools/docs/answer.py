@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .code_tokens import term_set
+from .code_tokens import terms_in
 from .excerpts import estimated_tokens, excerpt, shown
 from .records import Chunk, FurtherHit, Hit
 
@@ -92,9 +92,9 @@ def one_line(text: str) -> str:
 
 def _hit(chunk: Chunk, score: float, room: int, wanted: Wanted) -> Hit:
     texts = (chunk.symbol or "", chunk.title, chunk.path, chunk.comment, *chunk.tags, chunk.body)
-    own = term_set(" ".join(texts))
-    matched = [word for word, terms in wanted.words.items() if terms & own]
     looked_for = frozenset[str]().union(*wanted.words.values())
+    own = terms_in(" ".join(texts), looked_for)
+    matched = [word for word, terms in wanted.words.items() if terms & own]
     part = excerpt(chunk.body, looked_for, room)
     line = chunk.start_line + (0 if chunk.derived else part.first_line)
     path = one_line(chunk.path)

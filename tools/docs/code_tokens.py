@@ -44,10 +44,10 @@ def document_terms(text: str) -> list[str]:
     return [term for name in _names(text) for term in _terms(name) if _is_telling(term)]
 
 
-def term_set(text: str) -> frozenset[str]:
-    """Return the distinct index terms of a document: those of each name once."""
+def terms_in(text: str, sought: frozenset[str]) -> frozenset[str]:
+    """Return which of the `sought` index terms a document has."""
     names = frozenset(_names(text))
-    return frozenset(term for name in names for term in _terms(name) if _is_telling(term))
+    return frozenset(term for name in names for term in _terms(name) if term in sought)
 
 
 def query_terms(text: str) -> list[str]:

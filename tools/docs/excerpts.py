@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from .code_tokens import term_set
+from .code_tokens import terms_in
 
 BYTES_PER_TOKEN = 3
 """Of code and prose, rounded down so that the estimate is rather too high."""
@@ -59,7 +59,7 @@ def shown(text: str) -> str:
 
 def _line_worth(lines: list[str], terms: frozenset[str]) -> list[float]:
     """Return for each line how much of the query it has; rare terms count more."""
-    found = [terms & term_set(line) for line in lines]
+    found = [terms_in(line, terms) for line in lines]
     counts = {term: sum(term in line for line in found) for term in terms}
     return [sum(1.0 / counts[term] for term in line) for line in found]
 

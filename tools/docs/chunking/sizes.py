@@ -14,6 +14,8 @@ LARGEST_JOINED = 45
 WIDEST_GAP = 3
 """Lines between two units that are joined."""
 LEAST_CODE_LINES = 3
+TELLING_COMMENT = 80
+"""Characters of what explains device code of fewer lines."""
 LONG_LINE = 400
 """Characters; a line that holds a whole function counts as enough."""
 MOST_NAMES = 40
@@ -68,7 +70,7 @@ def pieces(unit: Unit, source: SourceLines) -> list[Piece]:
         part = numbers[at : at + MOST_LINES]
         is_last = at + MOST_LINES >= len(numbers)
         fresh = part if at == 0 else part[OVERLAP_LINES:]
-        if _says_enough(fresh, source):
+        if _says_enough(fresh, source) or _is_explained(unit):
             found.append(Piece(unit, part, is_first=at == 0))
         if is_last:
             break
@@ -79,6 +81,11 @@ def pieces(unit: Unit, source: SourceLines) -> list[Piece]:
 def _says_enough(numbers: Sequence[int], source: SourceLines) -> bool:
     code = [source.lines[number - 1] for number in numbers if source.is_code[number - 1]]
     return len(code) >= LEAST_CODE_LINES or any(len(line) > LONG_LINE for line in code)
+
+
+def _is_explained(unit: Unit) -> bool:
+    """Say whether a comment makes up for little code: one PTX instruction and what it is for."""
+    return unit.kind in ("kernel", "device") and len(unit.comment) >= TELLING_COMMENT
 
 
 def _belong(one: Unit, other: Unit) -> bool:

@@ -186,6 +186,15 @@ def test_little_code_is_no_chunk() -> None:
     assert chunks_of("#include <a>\nusing namespace b;\nstruct C;\nint x;\n// end\n") == []
 
 
+def test_little_device_code_is_kept_with_its_explanation() -> None:
+    text = '__device__ void wait() {\n  asm volatile("griddepcontrol.wait;");\n}\n'
+    said = (
+        "// Waits until the kernel before has signaled.\n// Does nothing if it was not asked for.\n"
+    )
+    assert chunks_of(text) == []
+    assert chunk_of("wait", said + text).kind == "device"
+
+
 def test_template_of_a_source_is_read_as_what_it_makes() -> None:
     text = (
         "{% for n in sizes %}\n__global__ void scale_{{ n }}(float* out) {\n"

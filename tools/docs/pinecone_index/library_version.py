@@ -12,7 +12,6 @@ from kopt.tools.docs.index_file import meta_of, open_index
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
 from kopt.tools.docs.library_index.place import library_index_path
 
-NAMESPACE_PREFIX = "kopt-"
 PUBLIC_SOURCES = frozenset(
     key
     for key, library in KNOWN_LIBRARIES.items()
@@ -51,4 +50,4 @@ def _namespace(path: Path, *_state: int) -> str | None:
     for uid, source in rows:
         if source in PUBLIC_SOURCES:
             digest.update(f"{uid}\n".encode())
-    return f"{NAMESPACE_PREFIX}{digest.hexdigest()[:16]}"
+    return f"kopt-{digest.hexdigest()[:16]}"

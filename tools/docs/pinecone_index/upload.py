@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from .index_shape import MOST_RECORDS, IndexShape
-from .library_version import NAMESPACE_PREFIX
 from .namespaces import ids_in, records_in
 from .pacing import Pacing, patiently, until
 from .push_plan import Plan
@@ -93,7 +92,7 @@ class Upload:
 
         deleted: list[str] = []
         for name in known_namespaces(self._target.folder):
-            if name == self._plan.namespace or not name.startswith(NAMESPACE_PREFIX):
+            if name == self._plan.namespace:
                 continue
             try:
                 await self._target.index.delete_namespace(name=name)

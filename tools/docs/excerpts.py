@@ -47,14 +47,12 @@ def shown(text: str) -> str:
 
     Control characters, bidirectional overrides and the like become the replacement character.
     """
-    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
-        return text
-    return "".join(
-        "\N{REPLACEMENT CHARACTER}"
+    invisible = {
+        letter: "\N{REPLACEMENT CHARACTER}"
+        for letter in set(text)
         if letter not in "\n\t" and unicodedata.category(letter) in _INVISIBLE
-        else letter
-        for letter in text
-    )
+    }
+    return text.translate(str.maketrans(invisible)) if invisible else text
 
 
 def _line_worth(lines: list[str], terms: frozenset[str]) -> list[float]:

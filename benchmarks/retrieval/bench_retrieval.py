@@ -22,8 +22,8 @@ from rank_metrics import DEPTH, Scores, bootstrap_interval, mean_scores, scores
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.tools.docs.library_index.place import library_index_path
 from kopt.tools.docs.library_index.reading import all_chunks
-from kopt.tools.docs.records import Hit, SearchRequest
 from kopt.tools.docs.query_text import MOST_TOKENS
+from kopt.tools.docs.records import Hit, SearchRequest
 from kopt.tools.docs.search import search_documents
 
 REPEATS = 3

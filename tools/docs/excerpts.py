@@ -48,11 +48,11 @@ def shown(text: str) -> str:
     Control characters, bidirectional overrides and the like become the replacement character.
     """
     invisible = {
-        letter: "\N{REPLACEMENT CHARACTER}"
+        ord(letter): "\N{REPLACEMENT CHARACTER}"
         for letter in set(text)
         if letter not in "\n\t" and unicodedata.category(letter) in _INVISIBLE
     }
-    return text.translate(str.maketrans(invisible)) if invisible else text
+    return text.translate(invisible) if invisible else text
 
 
 def _line_worth(lines: list[str], terms: frozenset[str]) -> list[float]:

@@ -153,7 +153,7 @@ def _function_kind(node: _Function, source: SourceLines) -> Kind:
 
 
 def _decorated_kind(decorators: Sequence[str], gives_value: bool) -> Kind:
-    if any(_KERNEL.search(one) for one in decorators):
+    if any(_KERNEL.match(one) for one in decorators):
         return "kernel"
     if any(_JIT.match(one) for one in decorators):
         return "device" if gives_value else "kernel"  # a Triton kernel returns nothing

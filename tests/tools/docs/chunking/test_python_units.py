@@ -25,6 +25,7 @@ def _kinds(text: str) -> dict[str | None, str]:
         ("dsl_user_op", f"{BODY}    return b\n", "device"),
         ("T.prim_func", BODY, "kernel"),
         ("functools.cache", BODY * 2, "host"),
+        ("register_fake('acme_kernel::double')", BODY * 2, "host"),
     ],
 )
 def test_decorators_say_where_a_function_runs(decorator: str, body: str, kind: str) -> None:

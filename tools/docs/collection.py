@@ -136,7 +136,7 @@ class Collection:
             " select id from chunk where first = ?1 and first <> id order by id",
             (first,),
         )
-        return [self._chunk(row[0]) for row in rows]
+        return self._chunks([row[0] for row in rows])
 
     def whole(self, first: int) -> Chunk:
         """Return the function whose first piece is `first`, or a document."""
@@ -180,13 +180,20 @@ class Collection:
             self.remembered.vectors = (card_vectors(rows),)
         return self.remembered.vectors[0]
 
-    def _chunk(self, chunk_id: int) -> Chunk:
-        block, place = block_number(chunk_id)
+    def _chunks(self, ids: Sequence[int]) -> list[Chunk]:
+        """Return the chunks of `ids`; pieces of one function mostly share a block."""
+        blocks: dict[int, list[str]] = {}
+        found: list[Chunk] = []
         try:
-            ((records,),) = self._select("select records from body where block = ?", (block,))
-            return Chunk.model_validate_json(records_in(records)[place])
+            for block, place in map(block_number, ids):
+                if block not in blocks:
+                    query = "select records from body where block = ?"
+                    ((records,),) = self._select(query, (block,))
+                    blocks[block] = records_in(records)
+                found.append(Chunk.model_validate_json(blocks[block][place]))
         except (ValueError, IndexError) as error:
             raise damage(self.is_own, error) from error
+        return found
 
     def _kept_postings(self, phrase: str) -> Postings:
         rows = self._select("select ids, levels from posting where phrase = ?", (phrase,))

@@ -18,8 +18,6 @@ from kopt.config.settings import Settings
 
 from .library_index.vectors import model_name
 
-INDEX_FORMAT = 5
-"""Of the tables in `index_file.py`."""
 MAX_FILE_BYTES = 400_000
 KOPT_LICENSE = "Apache-2.0"
 RECEIPT_SUFFIX = ".receipt.json"
@@ -34,7 +32,7 @@ SOURCES = {
     "gpus": "Data sheets: SMs, clocks, bandwidth, registers and shared memory of the GPUs.",
 }
 """Key to what it holds, in the order in which `kopt docs sources` lists them."""
-NO_MANUAL = frozenset({"session.md", "search.md"})
+NO_MANUAL = frozenset({"session.md", "search.md", "retrieval.md"})
 """Documents that are not searched: they quote this very search and its queries."""
 QUALITY = {"problems": 0.9}
 """Weight of a source, default 1: reference kernels are where a search starts, not where to go."""
@@ -73,7 +71,7 @@ def read_corpus(settings: Settings) -> Corpus:
     """Return the corpus as it is now; what cannot be read is left out and named."""
     found: list[CorpusFile] = []
     unread: list[str] = []
-    digest = hashlib.sha256(f"{INDEX_FORMAT} {__version__} {model_name()}\n".encode())
+    digest = hashlib.sha256(f"{__version__} {model_name()}\n".encode())
     for entry in _places(settings):
         try:
             file = _read(entry)
@@ -84,7 +82,8 @@ def read_corpus(settings: Settings) -> Corpus:
         digest.update(f"{file.source}\0{file.path}\0{len(file.data)}\0".encode(errors="replace"))
         digest.update(file.data)
         digest.update(_receipt_state(file))
-    for module in sorted(_folder("kopt.tools.docs").glob("*.py")):
+    here = _folder("kopt.tools.docs")
+    for module in [*sorted(here.glob("*.py")), here / "library_index" / "vectors.py"]:
         digest.update(module.read_bytes())
     return Corpus(tuple(found), digest.hexdigest()[:32], tuple(unread))
 

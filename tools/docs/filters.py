@@ -6,7 +6,7 @@ from typing import get_args
 
 from kopt.config.errors import ToolError
 
-from .chunk_sources import DTYPES, KNOWN_ARCHS
+from .chunking.tags import known_archs, known_dtypes
 from .code_tokens import arch_tag
 from .corpus import SOURCES
 from .entries import symbol_name
@@ -14,8 +14,8 @@ from .library.pins import KNOWN_LIBRARIES
 from .query_text import plain_text
 from .records import Kind, SearchRequest
 
-ARCHS = tuple(sorted({"sm70", "sm75", *KNOWN_ARCHS}, key=lambda name: int(name[2:])))
-TYPES = (*DTYPES, "int4")
+FIRST_WITH_ITS_OWN = 90
+"""The first architecture with instructions that later ones lack."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ def filters_of(request: SearchRequest, built: Iterable[str]) -> Filters:
     if request.kind:
         _known("kind", request.kind, get_args(Kind))
     if request.dtype:
-        _known("dtype", request.dtype, TYPES)
+        _known("dtype", request.dtype, known_dtypes())
     arch = arch_tag(request.arch) if request.arch else None
-    if request.arch and arch not in ARCHS:
-        _known("arch", request.arch, [name.replace("sm", "sm_") for name in ARCHS])
+    if request.arch and arch not in known_archs():
+        _known("arch", request.arch, [name.replace("sm", "sm_") for name in known_archs()])
     return Filters(
         sources=chosen or None,
         without=tuple(sorted(set(request.without))),
@@ -72,6 +72,20 @@ def filters_of(request: SearchRequest, built: Iterable[str]) -> Filters:
         arch=arch,
         dtype=request.dtype,
         symbol=symbol_name(plain_text(request.symbol)) if request.symbol else None,
+    )
+
+
+def barring_archs(arch: str) -> tuple[str, ...]:
+    """Return the architectures whose code `arch` does not run, as tags.
+
+    What is written for sm_80 runs on all later ones; from sm_90 on an architecture has
+    instructions that no other has (wgmma, tcgen05), so its code is taken for bound to it.
+    """
+    number = int(arch.removeprefix("sm"))
+    return tuple(
+        other
+        for other in known_archs()
+        if other != arch and int(other.removeprefix("sm")) >= min(number, FIRST_WITH_ITS_OWN)
     )
 
 
@@ -97,8 +111,10 @@ def conditions(filters: Filters, sources: Sequence[str]) -> tuple[str, list[str]
         terms.append("chunk.kind = ?")
         values.append(filters.kind)
     if filters.arch:
-        terms.append("(chunk.arch = '' or instr(chunk.arch, ?))")
-        values.append(f" {filters.arch} ")
+        barred = barring_archs(filters.arch)
+        is_free = "".join(" and not instr(chunk.arch, ?)" for _arch in barred)
+        terms.append(f"(instr(chunk.arch, ?) or (true{is_free}))")
+        values += [f" {arch} " for arch in (filters.arch, *barred)]
     if filters.dtype:
         terms.append("instr(chunk.dtype, ?)")
         values.append(f" {filters.dtype} ")

@@ -1,8 +1,9 @@
 """Which chunks answer a query, best first: lists by words and by meaning, fused by rank.
 
 L1: all words; L2, at half weight: with the lexicon's expansions; L3: cosine of cards; L4:
-Pinecone's list; for kopt's own documents alone a list of whole names instead of L3 and L4. Kinds
-and sources weigh in, and a file that was picked already counts less (`weights.py`).
+Pinecone's list; for kopt's own documents alone a list of whole names instead of L3 and L4; L5:
+what defines the very name that is asked for. Kinds and sources weigh in, and a file that was picked
+already counts less (`weights.py`).
 """
 
 from collections import Counter
@@ -79,7 +80,7 @@ def ranked(
     lists = _by_words(collections, sought, filters)
     has_words = any(found for _weight, found in lists)
     exact = _exact(collections, sought, filters)
-    lists.append((WEIGHTS.words, exact))
+    lists.append((WEIGHTS.exact, exact))
     if len(collections) > 1 or not collections[0].is_own:
         # By meaning something is always nearest; of words that nothing has it is nothing.
         if sought.vector is not None and has_words:

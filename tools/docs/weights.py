@@ -1,7 +1,8 @@
 """Every constant of the ranking in one place, each with where it comes from.
 
-`docs/retrieval.md` has the measurements; "library design" below is 40 to 52 judged queries over
-production code, "own set" `tests/tools/docs/queries.yaml`.
+`docs/retrieval.md` has the measurements on the development set; "prototype" below is 40 to 52 other
+questions over the same libraries, measured before this code; "own set" is
+`tests/tools/docs/queries.yaml`.
 """
 
 from collections.abc import Mapping
@@ -43,7 +44,7 @@ class Weights:
     """How lists are made, fused and thinned."""
 
     fields: tuple[float, float, float, float, float] = (3.0, 2.0, 1.0, 1.0, 1.0)
-    """Of symbol, place, comment, tags, code in BM25. Library design: better than 4,2,2,2,1 and two
+    """Of symbol, place, comment, tags, code in BM25. Prototype: better than 4,2,2,2,1 and two
     others by .005 to .025 NDCG@10."""
     term_saturation: float = 1.2
     """k1 of BM25: how soon further occurrences say nothing new. Usual; .8 to 2 within .02."""
@@ -60,24 +61,27 @@ class Weights:
     kept: int = 300
     """Of the fused list: what is weighed and picked from."""
     rank_offset: int = 60
-    """k of reciprocal rank fusion (Cormack, Clarke, Buettcher, SIGIR 2009); library design: 10, 30,
-    60, 120 give .615, .663, .679, .676."""
+    """k of reciprocal rank fusion (Cormack, Clarke, Buettcher, SIGIR 2009); prototype: 10, 30, 60,
+    120 give .615, .663, .679, .676."""
     words: float = 1.0
     """Of the list for all words of the query."""
+    exact: float = 1.0
+    """Of the list of what defines the very name that is asked for. Not measured: it decides only
+    among definitions, which `exact_symbol` puts first."""
     names: float = 1.0
     """Of the list for whole names, in kopt's own documents alone. Own set."""
     expansions: float = 0.5
-    """Of the list with what words stand for. Library design and own set."""
+    """Of the list with what words stand for. Prototype and own set."""
     meaning: float = 1.0
-    """Of the list by cosine of cards. Library design: +.053 NDCG@10."""
+    """Of the list by cosine of cards. Prototype: +.053 NDCG@10."""
     remote: float = 1.0
-    """Of Pinecone's list. Proposed: as much as the local one of its kind."""
+    """Of Pinecone's list: as much as the local one of its kind. Not measured."""
     remote_depth: int = 30
-    """Of Pinecone's list: what one call reranks. Proposed in the library design."""
+    """Of Pinecone's list: what one call reranks. Not measured."""
     kind_prior: Mapping[str, float] = field(default_factory=lambda: KIND_PRIOR)
-    """Library design: without it .642 instead of .679."""
+    """Prototype: without it .642 instead of .679."""
     quality_exponent: float = 0.5
-    """Of a source's quality. Library design: with rank fusion .85 moves a hit by eleven ranks."""
+    """Of a source's quality. Prototype: with rank fusion .85 moves a hit by eleven ranks."""
     file_saturation: float = 0.7
     """The n-th further hit of a file counts this to the n. Development set: .5, .7, .8 give .664,
     .665, .661 NDCG@10 and .893, .911, .911 S@5: headers hold many kernels of one family."""

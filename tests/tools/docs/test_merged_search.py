@@ -53,7 +53,10 @@ def merged(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     narrow = function("sglang", "sgl/narrow.cu", body="narwhal").model_copy(
         update={"arch": ("sm100",), "dtype": ("fp4",), "kind": "device", "license": None}
     )
-    write_library(settings, [*chunks, *crowded, lonely, narrow, *_pieces()])
+    older = function("sglang", "sgl/older.cu", body="narwhal").model_copy(
+        update={"arch": ("sm80",)}
+    )
+    write_library(settings, [*chunks, *crowded, lonely, narrow, older, *_pieces()])
     return settings
 
 
@@ -79,6 +82,17 @@ def test_the_definition_of_a_symbol_of_a_library_comes_first(merged: Settings) -
 def test_a_crowded_file_leaves_room_for_others(merged: Settings) -> None:
     hits = _search(merged, "walrus", source="vllm,sglang", k=3).hits
     assert "sgl/lonely.cu" in [hit.path for hit in hits[:2]]
+
+
+@pytest.mark.parametrize(
+    ("arch", "symbols"),
+    [("sm_80", {"older"}), ("sm_90a", {"older"}), ("sm_100a", {"older", "narrow"})],
+)
+def test_an_architecture_runs_what_is_older_and_not_what_another_has_alone(
+    merged: Settings, arch: str, symbols: set[str]
+) -> None:
+    hits = _search(merged, "narwhal", source="sglang", arch=arch, k=20).hits
+    assert {hit.symbol for hit in hits} == symbols
 
 
 def test_several_sources_are_separated_by_commas(merged: Settings) -> None:

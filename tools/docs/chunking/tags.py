@@ -105,12 +105,6 @@ def known_dtypes() -> tuple[str, ...]:
     return tuple(_dictionary().dtypes.order)
 
 
-def known_tags() -> tuple[str, ...]:
-    """Return the phrases of all tags in order."""
-    dictionary = _dictionary()
-    return (*dictionary.name.order, *dictionary.text.order)
-
-
 def _triggers(text: str) -> set[str]:
     found: set[str] = set()
     for name in set(_NAME.findall(text)):

@@ -2,7 +2,9 @@
 
 import pytest
 
-from kopt.tools.docs.chunking.tags import facts_of, known_archs, known_dtypes, known_tags
+from kopt.tools.docs.chunking.tags import facts_of, known_archs, known_dtypes
+from kopt.tools.docs.filters import filters_of
+from kopt.tools.docs.records import SearchRequest
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,11 @@ def test_number_types_are_those_that_code_names() -> None:
     assert "int4" in facts_of("dequantize_int4 a.cu", "uint4b_t x; dequant(x);").dtype
 
 
-def test_known_values_are_those_of_the_dictionary() -> None:
-    assert known_archs()[0] == "sm70"
-    assert {"bf16", "fp4", "int4"} <= set(known_dtypes())
-    assert len(known_tags()) == len(set(known_tags())) >= 70
+@pytest.mark.parametrize("dtype", known_dtypes())
+def test_a_type_that_chunks_are_tagged_with_can_be_asked_for(dtype: str) -> None:
+    assert filters_of(SearchRequest(query="pack", dtype=dtype), ()).dtype == dtype
+
+
+@pytest.mark.parametrize("arch", known_archs())
+def test_an_architecture_that_chunks_are_tagged_with_can_be_asked_for(arch: str) -> None:
+    assert filters_of(SearchRequest(query="pack", arch=arch), ()).arch == arch

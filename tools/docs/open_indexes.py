@@ -5,7 +5,6 @@ opened anew, and what was known of the old one is dropped. Threads never share a
 """
 
 import atexit
-import json
 import sqlite3
 import threading
 from collections.abc import Generator, Mapping
@@ -16,6 +15,7 @@ from pathlib import Path
 from .collection import Collection, Remembered
 from .damage import LibraryDamaged, OwnIndexDamaged, damage
 from .index_file import meta_of, open_index
+from .library_index.kept_index import sources_in
 
 MOST_FILES = 4
 """Of one process; a server has two, tests have many."""
@@ -120,6 +120,6 @@ def _returned(
 
 def _remembered(connection: sqlite3.Connection) -> Remembered:
     meta = meta_of(connection)
-    stated = [str(source["source"]) for source in json.loads(meta.get("sources", "[]"))]
+    stated = [one.source for one in sources_in(meta)]
     rows = connection.execute("select distinct source from chunk order by source")
     return Remembered(meta, tuple(dict.fromkeys((*stated, *(row[0] for row in rows)))))

@@ -1,7 +1,6 @@
 """Which library index a namespace holds: a name that every machine gives to the same library."""
 
 import hashlib
-import json
 import sqlite3
 from contextlib import closing
 from functools import lru_cache
@@ -10,6 +9,7 @@ from pathlib import Path
 from kopt.config.settings import Settings
 from kopt.tools.docs.index_file import meta_of, open_index
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
+from kopt.tools.docs.library_index.kept_index import sources_in
 from kopt.tools.docs.library_index.place import library_index_path
 
 PUBLIC_SOURCES = frozenset(
@@ -39,15 +39,15 @@ def namespace_of(settings: Settings) -> str | None:
 def _namespace(path: Path, *_state: int) -> str | None:
     try:
         with closing(open_index(path, {})) as connection:
-            sources = json.loads(meta_of(connection).get("sources", "[]"))
+            sources = sources_in(meta_of(connection))
             rows = connection.execute("select uid, source from chunk order by uid").fetchall()
     except sqlite3.Error:
         return None
     digest = hashlib.sha256()
     for source in sources:
-        if source["source"] in PUBLIC_SOURCES:
-            digest.update(f"{source['source']} {source['version']}\n".encode())
-    for uid, source in rows:
-        if source in PUBLIC_SOURCES:
+        if source.source in PUBLIC_SOURCES:
+            digest.update(f"{source.source} {source.version}\n".encode())
+    for uid, key in rows:
+        if key in PUBLIC_SOURCES:
             digest.update(f"{uid}\n".encode())
     return f"kopt-{digest.hexdigest()[:16]}"

@@ -62,7 +62,7 @@ async def reranked(
             "parameters": _RERANKING,
         }
         found = await index.search(**_search(shape, question), rerank=reranking)
-        return tuple(uid_of(hit.id) for hit in found.result.hits)
+        return tuple(uid_of(hit.id) for hit in found.result.hits[: question.most])
     matches = await _matches(index, shape, question)
     texts = [{shape.text_field: str(match.get(shape.text_field) or "")} for match in matches]
     if not texts:
@@ -76,7 +76,8 @@ async def reranked(
         top_n=min(question.most, len(texts)),
         parameters=_RERANKING,
     )
-    return tuple(uid_of(matches[one.index].id) for one in order.data)
+    ranked = [matches[one.index].id for one in order.data if 0 <= one.index < len(matches)]
+    return tuple(uid_of(id_) for id_ in ranked[: question.most])
 
 
 async def embedded_order(

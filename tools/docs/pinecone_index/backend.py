@@ -11,7 +11,7 @@ from kopt.config.settings import Settings
 from .asking import Question, embedded_order, is_about_reranking, reranked
 from .client import opened_client, opened_index
 from .deadline import within
-from .failures import namespace_empty, unavailable
+from .failures import namespace_empty, stumbled, unavailable
 from .index_shape import IndexShape, find_index
 from .library_version import namespace_of
 from .namespaces import records_in
@@ -87,6 +87,10 @@ class PineconeBackend:
             reason = f"Pinecone's client does not work here: {error}"
             self._rest(reason)
             raise BackendUnavailable(reason) from error
+        except Exception as error:  # answers that the client itself stumbles over
+            unexpected = stumbled(error, self._settings)
+            self._rest(str(unexpected))
+            raise unexpected from error
 
     async def _answer(self, question: Question) -> tuple[str, ...]:
         from pinecone import RetryConfig

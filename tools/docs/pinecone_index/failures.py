@@ -41,6 +41,12 @@ def unavailable(error: "PineconeError", settings: Settings) -> BackendUnavailabl
     return BackendUnavailable(f"Pinecone's client refuses the request: {said}")
 
 
+def stumbled(error: Exception, settings: Settings) -> BackendUnavailable:
+    """Return the error of kopt for one that the client does not know itself."""
+    said = _quoted(f"{type(error).__name__}: {error}", settings)
+    return BackendUnavailable(f"Pinecone's client stumbles over what answered: {said}")
+
+
 def namespace_empty(namespace: str, settings: Settings) -> BackendUnavailable:
     """Return the error of an index without records of this library."""
     return BackendUnavailable(

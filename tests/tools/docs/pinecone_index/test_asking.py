@@ -1,5 +1,6 @@
 """What Pinecone is asked, and what its answer becomes."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -71,6 +72,28 @@ def test_a_document_index_is_asked_by_its_embedded_field_and_then_reranked(
     (reranked,) = documents_service.paths("/rerank")
     assert reranked.json["rank_fields"] == ["body"]
     assert reranked.json["model"] == "bge-reranker-v2-m3"
+
+
+def test_of_more_answers_than_were_asked_for_the_first_are_taken(
+    service: PineconeService, settings: Settings
+) -> None:
+    fill(service, settings, {"_id": "vllm:a.cu#1"})
+    hits = [{"_id": f"vllm:{name}.cu#1", "_score": 1.0, "fields": {}} for name in "abc"]
+    answer = {"result": {"hits": hits}, "usage": {"read_units": 6}}
+    service.faults = [Fault(200, body=json.dumps(answer).encode(), on="/search")]
+    backend = PineconeBackend(settings, PATIENT_S)
+    assert backend.search("norm", EVERYWHERE, 2) == ("vllm:a.cu#1", "vllm:b.cu#1")
+
+
+def test_places_that_the_reranker_makes_up_are_left_out(
+    documents_service: PineconeService, settings: Settings
+) -> None:
+    fill(documents_service, settings, {"_id": "vllm:a.cu#1"}, {"_id": "vllm:b.cu#1"})
+    data = [{"index": index, "score": 1.0} for index in (-1, 7, 1, 0, 0)]
+    answer = {"model": "bge-reranker-v2-m3", "data": data, "usage": {"rerank_units": 1}}
+    documents_service.faults = [Fault(200, body=json.dumps(answer).encode(), on="/rerank")]
+    first, *others = PineconeBackend(settings, PATIENT_S).search("norm", EVERYWHERE, 2)
+    assert others == [{"vllm:a.cu#1": "vllm:b.cu#1", "vllm:b.cu#1": "vllm:a.cu#1"}[first]]
 
 
 def test_the_index_is_described_once_and_then_remembered(

@@ -17,6 +17,7 @@ from support.pinecone_service import KEY, Fault, PineconeService
 FILTERS = RemoteFilters(("vllm",))
 SOON = {"retry-after": "0"}
 CUT = Fault(how="cut", on="/search")
+GARBLED = Fault(200, {"content-encoding": "gzip"}, b"no gzip", on="/search")
 UNANSWERED_S = 0.3
 PATIENT_S = 30.0
 """For what must answer: a busy machine may need seconds to import the SDK."""
@@ -64,6 +65,7 @@ def failure(backend: PineconeBackend) -> str:
         ([Fault(200, body=b"<html>hello</html>")], ["not Pinecone", "PINECONE_INDEX_HOST"]),
         ([Fault(200, body=b"[]", on="/search")], ["not Pinecone"]),
         ([Fault(400, body=b"no JSON\n\x1b[31mred", on="/search")], ["400", "no JSON [31mred"]),
+        ([GARBLED], ["stumbles over what answered", "DecodingError"]),
         ([CUT, CUT], ["cannot be reached", "127.0."]),
     ],
 )
@@ -148,6 +150,18 @@ def test_after_a_failure_it_rests_and_then_is_asked_anew(
     clock.now += 10
     assert backend.search("norm", FILTERS, 1) == ("vllm:long#1",)
     assert len(service.paths("/indexes")) == 2  # it may have been made anew
+
+
+@pytest.mark.usefixtures("namespace")
+def test_what_the_client_stumbles_over_is_rested_from_too(
+    service: PineconeService, settings: Settings
+) -> None:
+    backend = PineconeBackend(settings, PATIENT_S, Clock())
+    service.faults = [GARBLED]
+    first = failure(backend)
+    requests = len(service.asked)
+    assert failure(backend) == f"{first}; it is asked again in 30 s"
+    assert len(service.asked) == requests
 
 
 @pytest.mark.usefixtures("namespace")

@@ -48,6 +48,16 @@ def test_what_pinecone_ranks_first_moves_up(pushed: PineconeService, settings: S
     assert symbols(together)[0] == "rope"
 
 
+def test_an_answer_that_nobody_can_read_is_named_and_leaves_no_traceback(
+    pushed: PineconeService, settings: Settings, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pushed.faults = [Fault(200, {"content-encoding": "gzip"}, b"no gzip", on="/search")]
+    result = search(settings)
+    assert (result.backend, len(result.hits)) == ("embedded", 3)
+    assert "stumbles over what answered" in (result.degraded or "")
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_when_pinecone_fails_the_answer_is_the_embedded_one_and_says_so(
     pushed: PineconeService, settings: Settings
 ) -> None:

@@ -57,7 +57,7 @@ def _folders(
     """Read `NAME=PATH` or `NAME=PATH:WEIGHT`, each once.
 
     Raises:
-        click.BadParameter: One is of another form, no folder, or weighs too much.
+        click.BadParameter: One is of another form, or no folder.
     """
     folders = tuple(_folder(text) for text in texts)
     names = [folder.name for folder in folders]
@@ -74,8 +74,6 @@ def _folder(text: str) -> FolderChoice:
     weighted = _WEIGHT.fullmatch(rest)
     if weighted and not path.is_dir():
         path, quality = Path(weighted[1]).expanduser(), float(weighted[2])
-    if not 0.0 < quality <= 1.0:
-        raise click.BadParameter(f"the weight of {name!r} is {quality:g}: 0 < weight <= 1")
     if not path.is_dir():
         what = "a file, not a folder" if path.exists() else "not there"
         raise click.BadParameter(f"the folder of {name!r}, {path}, is {what}")

@@ -7,7 +7,7 @@ import pytest
 
 from kopt.server.exits import ExitCode
 from kopt.tools.docs.library import harvest, packages
-from kopt.tools.docs.library.pins import Pins
+from kopt.tools.docs.library.pins import Pins, default_keys
 from kopt.tools.docs.library_index import choices, chosen_build
 from support.command_line import Kopt
 from support.git_repository import commit_files
@@ -40,8 +40,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kopt: Kopt) -> Path:
     monkeypatch.setenv("KOPT_JOBS", "1")
     monkeypatch.setenv("NO_PROXY", "*")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
-    for module in (harvest, choices):
-        monkeypatch.setattr(module, "default_keys", lambda: ())
+    monkeypatch.setattr(choices, "default_keys", lambda: ())
     return home
 
 
@@ -134,6 +133,41 @@ def test_library_that_was_forgotten_comes_back_only_by_name(
     kopt("docs", "build", "--source", "liger")
     assert sources(kopt).keys() == {"mine", "liger"}
     assert kopt("docs", "build", "--json").document["is_new"] is False
+
+
+@pytest.mark.usefixtures("tiny_liger")
+def test_first_build_with_a_folder_has_the_default_libraries_too(
+    kopt: Kopt, walrus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choices, "default_keys", lambda: ("liger",))
+    kopt("docs", "build", "--folder", f"mine={walrus}")
+    assert sources(kopt).keys() == {"mine", "liger"}
+
+
+@pytest.mark.usefixtures("tiny_liger")
+def test_folder_is_added_alone_to_an_index_of_folders(
+    kopt: Kopt, walrus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kopt("docs", "build", "--folder", f"mine={walrus}")
+    monkeypatch.setattr(choices, "default_keys", lambda: ("liger",))
+    other = folder_of(tmp_path / "other", "ocelot")
+    kopt("docs", "build", "--folder", f"other={other}")
+    assert sources(kopt).keys() == {"mine", "other"}
+
+
+@pytest.mark.usefixtures("home")
+def test_where_all_libraries_are_forgotten_a_folder_is_built_alone(
+    kopt: Kopt, walrus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choices, "default_keys", default_keys)
+    for key in default_keys():
+        assert kopt("docs", "sources", "--forget", key).code == ExitCode.PASSED
+    ending = kopt("docs", "build")
+    assert ending.code == ExitCode.USAGE
+    assert "every default library was forgotten" in ending.stderr
+    document = kopt("docs", "build", "--folder", f"mine={walrus}", "--json").document
+    assert document["skipped"] == []
+    assert sources(kopt).keys() == {"mine"}
 
 
 def test_last_source_that_is_forgotten_leaves_no_index(kopt: Kopt, walrus: Path) -> None:

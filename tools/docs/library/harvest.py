@@ -20,8 +20,8 @@ from .file_filter import is_wanted_text
 from .folders import folder_members
 from .git_program import without_credentials
 from .git_sources import git_choice, snapshot
-from .packages import Obtained, installable, installed_package, pinned_package
-from .pins import KNOWN_LIBRARIES, Repository, default_keys, known_source, pins
+from .packages import Obtained, installed_package, pinned_package
+from .pins import KNOWN_LIBRARIES, Repository, known_source, pins
 from .source_file import LibrarySource, SourceFile
 from .unavailable import SourceUnavailable
 
@@ -47,7 +47,7 @@ class Selection:
     """Which sources to obtain, and how."""
 
     sources: tuple[str, ...] = ()
-    """Keys of KNOWN_LIBRARIES; none: all that are obtained by default."""
+    """Keys of KNOWN_LIBRARIES."""
     installed: bool = False
     """Take packages only from where they are installed, in whatever version: no network."""
     git: tuple[str, ...] = ()
@@ -138,8 +138,7 @@ def _known_steps(selection: Selection) -> Iterator[_Step]:
         raise ToolError(
             f"no source {', '.join(map(repr, unknown))}; there are {', '.join(KNOWN_LIBRARIES)}"
         )
-    all_keys = tuple(installable()) if selection.installed else default_keys()
-    for key in dict.fromkeys(selection.sources or all_keys):
+    for key in dict.fromkeys(selection.sources):
         if selection.installed:
             yield _Step(key, partial(_from_installed, key))
         elif key in pins().repositories:
@@ -167,7 +166,7 @@ def _folder_steps(selection: Selection) -> Iterator[_Step]:
         if folder.name in KNOWN_LIBRARIES or folder.name in SOURCES:
             raise ToolError(f"{folder.name!r} is a source already: give the folder another name")
         if not 0.0 < folder.quality <= 1.0:
-            raise ToolError(f"the weight of {folder.name!r} is {folder.quality}: 0 < weight <= 1")
+            raise ToolError(f"the weight of {folder.name!r} is {folder.quality:g}: 0 < weight <= 1")
         yield _Step(folder.name, partial(_from_folder, folder))
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from kopt.config.errors import SetupError
+from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings, ensure_folder
 from kopt.kernels.record import Record
 from kopt.tools.docs.library.git_sources import git_choice
@@ -107,9 +107,13 @@ def whole_selection(asked: Selection, before: Choices, built: Sequence[str]) -> 
     """Return what a build is to hold: what is asked for, beside what was chosen before.
 
     Args:
-        asked: With neither libraries, repositories nor folders it stands for the default ones.
+        asked: Without libraries it stands for the default ones too, unless it adds repositories or
+            folders to an index.
         before: Repositories, folders, and libraries that the default is without.
         built: Sources in the index: libraries among them stay.
+
+    Raises:
+        ToolError: That is nothing: every default library was forgotten.
     """
     git = tuple(dict.fromkeys((*before.git, *asked.git)))
     from_git = {git_choice(text).key for text in git}
@@ -124,6 +128,10 @@ def whole_selection(asked: Selection, before: Choices, built: Sequence[str]) -> 
     folders |= {
         one.name: replace(one, path=one.path.expanduser().absolute()) for one in asked.folders
     }
+    if not (named or git or folders):
+        raise ToolError(
+            "nothing to build: every default library was forgotten; name one with --source"
+        )
     unknown = sorted(named - KNOWN_LIBRARIES.keys())  # which the build refuses
     return replace(
         asked,

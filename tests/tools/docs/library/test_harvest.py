@@ -17,12 +17,13 @@ from kopt.tools.docs.library.harvest import (
     SkippedSource,
     harvest,
 )
-from kopt.tools.docs.library.pins import Pins, default_keys
+from kopt.tools.docs.library.pins import Pins
 from support.git_repository import commit_files
 from support.installed_package import install_package
 from support.package_server import PackageServer
 from support.tiny_packages import KERNEL, TRITON_KERNEL, pin_of, sdist, wheel
 
+PINNED = Selection(sources=("vllm", "liger"))
 WHEEL = wheel({"pkg/b.py": TRITON_KERNEL, "pkg/a.cu": KERNEL, "pkg/host.py": b"import os\n"})
 SDIST = sdist({"pkg/c.cu": KERNEL})
 
@@ -51,13 +52,12 @@ def tiny_pins(server: PackageServer, monkeypatch: pytest.MonkeyPatch) -> Pins:
     tiny = Pins(packages={"vllm": sdist_pin, "liger": wheel_pin}, installed={}, repositories={})
     for module in (harvesting, packages):
         monkeypatch.setattr(module, "pins", lambda: tiny)
-    monkeypatch.setattr(harvesting, "default_keys", lambda: ("vllm", "liger"))
     return tiny
 
 
 @pytest.mark.usefixtures("tiny_pins")
 def test_pinned_sources_come_filtered_and_in_order(settings: Settings) -> None:
-    vllm, liger = _all(Selection(), settings)
+    vllm, liger = _all(PINNED, settings)
     assert isinstance(vllm, Harvested)
     assert isinstance(liger, Harvested)
     assert [file.path for file in vllm.files] == ["pkg/c.cu"]
@@ -71,7 +71,7 @@ def test_one_failing_source_does_not_stop_the_others(
     server: PackageServer, settings: Settings
 ) -> None:
     server.files["tiny-1.0.tar.gz"] = b"something else"
-    vllm, liger = _all(Selection(), settings)
+    vllm, liger = _all(PINNED, settings)
     assert isinstance(vllm, SkippedSource)
     assert isinstance(liger, Harvested)
 
@@ -88,19 +88,24 @@ def test_progress_names_the_source_and_reaches_its_size(settings: Settings) -> N
 def test_nothing_is_asked_of_the_network_before_a_source_is_wanted(
     server: PackageServer, settings: Settings
 ) -> None:
-    harvest(Selection(), settings, lambda progress: None)
+    harvest(PINNED, settings, lambda progress: None)
     assert server.asked == []
+
+
+def test_nothing_is_obtained_where_nothing_is_selected(settings: Settings) -> None:
+    assert _all(Selection(), settings) == []
+    assert _all(Selection(installed=True), settings) == []
 
 
 def test_installed_sources_need_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_package(tmp_path, "torch", "9.9", {"torch/include/ATen/cuda/Atomic.cuh": KERNEL})
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     offline = Settings(home=tmp_path / "home", package_index="http://127.0.0.1:1/simple")
-    found = _all(Selection(installed=True), offline)
+    found = _all(Selection(("torch", "vllm", "triton"), installed=True), offline)
     torch = next(one for one in found if isinstance(one, Harvested))
     assert (torch.source.key, torch.source.version) == ("torch", "9.9")
     assert [file.path for file in torch.files] == ["ATen/cuda/Atomic.cuh"]
-    assert {one.key for one in found if isinstance(one, SkippedSource)} >= {"vllm", "triton"}
+    assert {one.key for one in found if isinstance(one, SkippedSource)} == {"vllm", "triton"}
 
 
 def test_installed_torch_spares_the_download(
@@ -125,13 +130,9 @@ def test_own_folder_comes_with_its_name_and_weight(tmp_path: Path) -> None:
     (tmp_path / "own" / "a.cu").write_bytes(KERNEL)
     offline = Settings(home=tmp_path / "home", package_index="http://127.0.0.1:1/simple")
     selection = Selection(folders=(FolderChoice("mine", tmp_path / "own", 0.7),))
-    *others, mine = _all(selection, offline)
-    assert isinstance(mine, Harvested)
+    mine = _one(selection, offline)
     assert (mine.source.key, mine.source.quality, mine.source.license) == ("mine", 0.7, None)
     assert [file.path for file in mine.files] == ["a.cu"]
-    assert [one.source.key if isinstance(one, Harvested) else one.key for one in others] == [
-        *default_keys()
-    ]
 
 
 def test_repository_comes_with_its_commit(

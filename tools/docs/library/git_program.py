@@ -18,6 +18,7 @@ GIT_TIMEOUT_S = 900.0
 """Of one command; the largest known repository has 30 MB."""
 _LONGEST_REASON = 200
 _CREDENTIALS = re.compile(r"//[^/\s]*@")
+_QUERY = re.compile(r"(://[^\s?#'\"]*)[?#][^\s'\"]*")
 _ENVIRONMENT = (
     "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
     "GIT_ASKPASS=true",  # answers a question for credentials with nothing
@@ -84,8 +85,8 @@ def read_blobs(clone: Path, names: list[str], most_bytes: int) -> Iterator[bytes
 
 
 def without_credentials(text: str) -> str:
-    """Return `text` with users and passwords of addresses left out."""
-    return _CREDENTIALS.sub("//", text)
+    """Return `text` with users, passwords, queries and fragments of addresses left out."""
+    return _QUERY.sub(r"\1", _CREDENTIALS.sub("//", text))
 
 
 def _read_blob(output: IO[bytes], most_bytes: int) -> bytes | None:

@@ -13,20 +13,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings, ensure_folder
 from kopt.tools.docs.corpus import SOURCES
 
-from .archives import Member
-from .download import file_lock, writing
+from .archives import ALL_MEMBERS, Member
+from .download import kept_lock, writing
 from .file_filter import MAX_FILE_BYTES, is_wanted_path
-from .git_program import read_blobs, run_git
-from .pins import KNOWN_LIBRARIES, MemberRule, Repository, Rules, path_by, pins
+from .git_program import read_blobs, run_git, without_credentials
+from .pins import KNOWN_LIBRARIES, Repository, Rules, path_by, pins
 from .unavailable import SourceUnavailable
 
 _HEAD = "refs/kopt/head"
-_ALL = (MemberRule(under=""),)
 _ADDRESS = re.compile(r"(?:https?|ssh|git|file)://(?!-)\S+|\w[\w.-]*@\w[\w.-]*:(?!-)\S+")
 """The forms that git documents, less `ext::` and others that run a command, and less options."""
 _BLOB = re.compile(rb"100(?:644|755) blob ([0-9a-f]{40,64})\t(.+)", re.DOTALL)
@@ -65,14 +65,14 @@ def git_choice(text: str) -> GitChoice:
     folder = os.path.expanduser(text)
     if os.path.isdir(folder):
         address = Path(folder).resolve().as_uri()
-    elif _ADDRESS.fullmatch(text):
+    elif _is_address(text):
         address = text
     else:
         raise ToolError(
-            f"{text!r} is no repository to index: name {', '.join(known)}, "
+            f"{without_credentials(text)!r} is no repository to index: name {', '.join(known)}, "
             "an https://, ssh:// or file:// address, or a local folder"
         )
-    return GitChoice(_key_of(address), (Repository(url=address, members=_ALL),))
+    return GitChoice(_key_of(address), (Repository(url=address, members=ALL_MEMBERS),))
 
 
 def snapshot(repository: Repository, settings: Settings) -> Snapshot:
@@ -84,7 +84,7 @@ def snapshot(repository: Repository, settings: Settings) -> Snapshot:
     """
     name = f"{_key_of(repository.url)}-{sha256(repository.url.encode()).hexdigest()[:12]}.git"
     clone = ensure_folder(settings.docs_cache / "git") / name
-    with file_lock(clone), writing(clone.parent):
+    with kept_lock(clone), writing(clone.parent):
         if (clone / "HEAD").is_file():
             _refresh(clone)
         else:
@@ -150,12 +150,27 @@ def _absent_blobs(clone: Path, commit: str) -> frozenset[bytes]:
 
 def _key_of(address: str) -> str:
     """Return the repository's name, with its owner's if a known source has that name."""
-    parts = [part for part in re.split(r"[/:]+", _bare(address)) if part]
+    parts = [part for part in re.split(r"[/:]+", _place(address)) if part]
     name = _NO_KEY_CHARACTERS.sub("-", parts[-1].lower()).strip("-") or "repository"
     if name in KNOWN_LIBRARIES or name in SOURCES:
         owner = _NO_KEY_CHARACTERS.sub("-", parts[-2].lower()).strip("-") if parts[1:] else "git"
         return f"{owner or 'git'}-{name}"
     return name
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return _ADDRESS.fullmatch(text) is not None and bool(_place(text).strip("/"))
+    except ValueError:  # brackets that hold no IPv6 address, and the like
+        return False
+
+
+def _place(address: str) -> str:
+    """Return the host and path of `address`: the rest may give access, and a key is shown."""
+    if "://" not in address:  # user@host:path
+        return _bare(address.partition("@")[2])
+    parts = urlsplit(address)
+    return _bare(f"{parts.hostname or ''}{parts.path}")
 
 
 def _bare(address: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.tools.docs.library import git_program
+from kopt.tools.docs.library.git_program import without_credentials
 from kopt.tools.docs.library.git_sources import Snapshot, git_choice, snapshot
 from kopt.tools.docs.library.pins import pins
 from kopt.tools.docs.library.unavailable import SourceUnavailable
@@ -153,8 +154,24 @@ def test_silent_server_is_given_up(settings: Settings, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
+    "address",
+    [
+        "https://me:s3cret@host/repo.git",
+        "https://s3cret@host/repo.git",
+        "https://me:s3?cr#et@host/repo.git",
+        "https://host/repo.git?token=s3cret#s3cret",
+        "https://host/repo.git#s3cret",
+    ],
+)
+def test_address_is_shown_without_what_gives_access(address: str) -> None:
+    shown = without_credentials(f"unable to access '{address}': refused")
+    assert shown == "unable to access 'https://host/repo.git': refused"
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        "https://[host/a",
         "--upload-pack=touch /tmp/x",
         "-u",
         "ext::sh -c true",
@@ -182,6 +199,11 @@ def test_what_is_no_repository_is_refused(text: str) -> None:
         ("git@host.org:team/Fast_Kernels.git", "fast_kernels"),
         ("ssh://git@host.org/team/docs/", "team-docs"),
         ("https://host.org/team/k%20ernels", "k-20ernels"),
+        ("https://oauth2:s3cret@host.org/", "host-org"),
+        ("https://oauth2:s3cret@host.org/vllm.git", "host-org-vllm"),
+        ("https://s3cret@host.org:8443", "host-org"),
+        ("https://host.org/team/repo.git?private_token=s3cret", "repo"),
+        ("https://host.org/team/repo.git#s3cret/x", "repo"),
     ],
 )
 def test_source_is_named_after_its_repository(text: str, key: str) -> None:

@@ -44,5 +44,13 @@ def test_what_a_terminal_obeys_is_replaced(letter: str) -> None:
     assert shown(f"a{letter}b\n\tc") == "a\N{REPLACEMENT CHARACTER}b\n\tc"
 
 
+@pytest.mark.parametrize(
+    "letter",
+    "\u034f\u115f\u1160\u17b4\u180b\u2800\u3164\ufe00\ufe0f\uffa0\U000e0041\U000e0100\U000e01ef",
+)
+def test_letters_that_nothing_draws_are_replaced(letter: str) -> None:
+    assert shown(f"a{letter}b") == "a\N{REPLACEMENT CHARACTER}b"
+
+
 def test_ordinary_letters_of_any_script_stay() -> None:
-    assert shown("für 日本 µs ≤ │ 🙂") == "für 日本 µs ≤ │ 🙂"
+    assert shown("für 日本 µs ≤ │ 🙂 한글 é") == "für 日本 µs ≤ │ 🙂 한글 é"

@@ -1,9 +1,11 @@
 """What went wrong with Pinecone, as one line that says what to do. The key is in none of them."""
 
+import re
 from typing import TYPE_CHECKING
 
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
+from kopt.tools.docs.excerpts import is_invisible
 
 if TYPE_CHECKING:
     from pinecone.errors import PineconeError
@@ -76,8 +78,8 @@ def _advice(status: int, name: str) -> str:
 
 def _quoted(text: str, settings: Settings) -> str:
     """Return the first line of foreign text, short, without controls and without the key."""
-    line = " ".join(text.split())
-    if settings.pinecone_api_key:
-        line = line.replace(settings.pinecone_api_key, "***")
-    line = "".join(letter for letter in line if letter.isprintable())
+    visible = (letter for letter in text if letter in "\n\t" or not is_invisible(letter))
+    line = " ".join("".join(visible).split())
+    if key := settings.pinecone_api_key:  # only now: nothing invisible breaks it up any more
+        line = re.sub(" ?".join(map(re.escape, key)), "***", line)
     return line if len(line) <= _MOST_QUOTED else f"{line[:_MOST_QUOTED]}…"

@@ -123,6 +123,16 @@ def test_certificates_that_are_not_there_are_a_failure_like_others(
     assert "does not work here: [Errno 2]" in failure(PineconeBackend(settings, PATIENT_S))
 
 
+@pytest.mark.parametrize("letter", ["\u200b", "\x1c", "\x7f", "\u2028", "\ufe0f", "\u3164", "\n"])
+@pytest.mark.usefixtures("namespace")
+def test_the_key_is_in_no_message_even_if_something_unseen_breaks_it_up(
+    service: PineconeService, settings: Settings, letter: str
+) -> None:
+    said = json.dumps({"message": f"the key {letter.join(KEY)} is bad"}).encode()
+    service.faults = [Fault(400, body=said)]
+    assert "the key *** is bad" in failure(PineconeBackend(settings, PATIENT_S))
+
+
 @pytest.mark.usefixtures("namespace")
 def test_the_key_is_in_no_message_even_if_the_service_repeats_it(
     service: PineconeService, settings: Settings

@@ -8,11 +8,11 @@ from kopt.config.settings import Settings
 from kopt.tools.docs.library_index.kept_index import built_sources
 from kopt.tools.docs.library_index.place import library_index_path
 
+from .views.docs_words import MB
 from .views.doctor_view import Finding
 
 EXTRA = ("tree-sitter", "tree-sitter-cuda", "wordllama")
 """The distributions of the extra `docs`."""
-MB = 1_000_000
 
 
 def docs_findings(settings: Settings) -> Iterator[Finding]:

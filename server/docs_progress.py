@@ -4,9 +4,8 @@ from kopt.tools.docs.library_index.build_records import BuildProgress
 from kopt.tools.docs.pinecone_index.push_records import PushProgress
 
 from .step_bar import Step
-from .views.docs_words import counted
+from .views.docs_words import MB, counted
 
-MB = 1_000_000
 MANY = 100
 """Files or documents whose quarters are told; fewer are there before anyone wonders."""
 _QUARTER = 25

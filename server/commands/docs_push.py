@@ -14,7 +14,11 @@ from kopt.server.step_bar import step_bar
 from kopt.server.views.docs_push_view import estimate_view, push_view
 from kopt.tools.docs.pinecone_index.push import push_library
 from kopt.tools.docs.pinecone_index.push_plan import push_estimate
-from kopt.tools.docs.pinecone_index.push_records import PushRequest
+from kopt.tools.docs.pinecone_index.push_records import (
+    STARTER_PLAN_CLOUD,
+    STARTER_PLAN_REGION,
+    PushRequest,
+)
 from kopt.tools.docs.pinecone_index.remote_records import MOST_TOKENS
 
 EPILOG = """\b
@@ -54,8 +58,12 @@ class PushOptions:
     show_default=True,
     help="Of each record; less costs less.",
 )
-@click.option("--cloud", default="aws", show_default=True, help="With --create: where.")
-@click.option("--region", default="us-east-1", show_default=True, help="With --create: where.")
+@click.option(
+    "--cloud", default=STARTER_PLAN_CLOUD, show_default=True, help="With --create: where."
+)
+@click.option(
+    "--region", default=STARTER_PLAN_REGION, show_default=True, help="With --create: where."
+)
 @command_body(PushOptions)
 def command(session: Session, options: PushOptions) -> int:
     """Upload the library to Pinecone, so that searches rank with its models too.

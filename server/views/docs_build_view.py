@@ -9,9 +9,7 @@ from rich.text import Text
 from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.library_index.build_records import BuildResult
 
-from .docs_words import counted
-
-MB = 1_000_000
+from .docs_words import MB, counted
 
 
 def build_view(result: BuildResult) -> RenderableType:

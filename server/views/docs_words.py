@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from kopt.tools.docs.records import Chunk, Hit
 
+MB = 1_000_000
+
 
 def place_words(document: Hit | Chunk) -> str:
     """Return `source:path:symbol L12-L40`, all that is needed to find it in its project."""

@@ -6,11 +6,11 @@ import tarfile
 import zipfile
 from collections.abc import Mapping
 
-from kopt.tools.docs.library.pins import MemberRule, PackagePin
+from kopt.tools.docs.library.archives import ALL_MEMBERS
+from kopt.tools.docs.library.pins import PackagePin
 
 KERNEL = b"__global__ void scale(float* x) { x[threadIdx.x] *= 2.0f; }\n"
 TRITON_KERNEL = b"import triton\n\n@triton.jit\ndef scale(x):\n    pass\n"
-ALL = (MemberRule(under=""),)
 
 
 def wheel(members: Mapping[str, bytes]) -> bytes:
@@ -42,5 +42,5 @@ def pin_of(data: bytes, filename: str = "tiny-1.0-py3-none-any.whl") -> PackageP
         sha256=hashlib.sha256(data).hexdigest(),
         size_bytes=len(data),
         is_default=True,
-        members=ALL,
+        members=ALL_MEMBERS,
     )

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from .file_filter import MAX_FILE_BYTES, is_wanted_path
-from .pins import Rules, path_by
+from .pins import MemberRule, Rules, path_by
 from .unavailable import SourceUnavailable
 
 MAX_MEMBERS = 100_000
@@ -24,6 +24,7 @@ MAX_UNPACKED_BYTES = 2_000_000_000
 
 Member = tuple[str, bytes]
 """Path inside the source, and content."""
+ALL_MEMBERS: Rules = (MemberRule(under=""),)
 _BROKEN = (
     zipfile.BadZipFile,
     tarfile.TarError,

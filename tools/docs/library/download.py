@@ -4,17 +4,16 @@ A cut download goes on where it ended, in this run and in the next. Of several p
 one file the first fetches it and the others wait.
 """
 
-import fcntl
 import hashlib
-import os
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 import httpx2
 
 from kopt.config.settings import Settings, ensure_folder
+from kopt.tools.docs.build_lock import file_lock
 
 from .package_index import file_url
 from .pins import PackagePin
@@ -44,7 +43,7 @@ def pinned_file(pin: PackagePin, settings: Settings, on_bytes: OnBytes) -> Path:
         SetupError: There is no folder to keep it.
     """
     path = downloads_folder(settings) / pin.filename
-    with file_lock(path), writing(path.parent):
+    with kept_lock(path), writing(path.parent):
         if not (path.is_file() and _digest(path) == pin.sha256):
             _download(pin, settings.package_index, path, on_bytes)
         on_bytes(pin.size_bytes, pin.size_bytes)
@@ -52,16 +51,16 @@ def pinned_file(pin: PackagePin, settings: Settings, on_bytes: OnBytes) -> Path:
 
 
 @contextmanager
-def file_lock(path: Path) -> Generator[None]:
-    """Hold the lock of `path`; it ends with its process, however that ends."""
-    lock = path.with_name(f"{path.name}.lock")
-    with writing(path.parent):
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+def kept_lock(path: Path) -> Generator[None]:
+    """Hold the lock of what is kept at `path`, a file beside it.
+
+    Raises:
+        SourceUnavailable: The lock cannot be made.
+    """
+    with ExitStack() as held:
+        with writing(path.parent):
+            held.enter_context(file_lock(path.with_name(f"{path.name}.lock")))
         yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

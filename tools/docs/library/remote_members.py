@@ -11,15 +11,13 @@ from typing import cast
 
 from kopt.config.settings import Settings
 
-from .archives import Member, archive_members, members_digest, wheel_members
-from .download import OnBytes, downloads_folder, file_lock, writing
+from .archives import ALL_MEMBERS, Member, archive_members, members_digest, wheel_members
+from .download import OnBytes, downloads_folder, kept_lock, writing
 from .package_index import file_url
-from .pins import MemberRule, PackagePin
+from .pins import PackagePin
 from .range_file import BLOCK_BYTES, RangeFile
 from .unavailable import SourceUnavailable
 from .web_client import web_client
-
-_ALL = (MemberRule(under=""),)
 
 
 def remote_members(pin: PackagePin, settings: Settings, on_bytes: OnBytes) -> list[Member]:
@@ -30,7 +28,7 @@ def remote_members(pin: PackagePin, settings: Settings, on_bytes: OnBytes) -> li
         SetupError: There is no folder to keep them.
     """
     kept = downloads_folder(settings) / f"{pin.filename}.members.zip"
-    with file_lock(kept):
+    with kept_lock(kept):
         if (members := _kept_members(kept)) and members_digest(members) == pin.members_sha256:
             return members
         members = _fetched_members(pin, settings.package_index, on_bytes)
@@ -49,7 +47,7 @@ def remote_members(pin: PackagePin, settings: Settings, on_bytes: OnBytes) -> li
 def _kept_members(kept: Path) -> list[Member]:
     """Return what an earlier call kept; nothing if that is damaged."""
     try:
-        return list(archive_members(kept, _ALL))
+        return list(archive_members(kept, ALL_MEMBERS))
     except (OSError, SourceUnavailable):
         return []
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from kopt.tools.docs.entries import record_of
 from kopt.tools.docs.index_file import Sheet, index_version, write_index
 from kopt.tools.docs.records import Chunk
 
-from .build_records import BuiltSource
+from .build_records import BuildProgress, BuiltSource, OnProgress
 from .parts import Parts, SourceParts
 from .vectors import model_name
 
@@ -28,13 +28,13 @@ def index_key(sources: Sequence[SourceParts]) -> str:
     return digest.hexdigest()
 
 
-def assemble(parts: Parts, path: Path, on_progress: Callable[[int, int], None]) -> None:
+def assemble(parts: Parts, path: Path, on_progress: OnProgress) -> None:
     """Write the index of everything that `parts` are settled on to `path`.
 
     Args:
         parts: What it is made of.
         path: Where it goes, in place of what is there, all at once.
-        on_progress: Called with the documents that are written and that there are.
+        on_progress: Told the documents that are written and that there are.
     """
     sources = parts.sources()
     places: dict[str, tuple[str, int]] = {}
@@ -53,7 +53,7 @@ def assemble(parts: Parts, path: Path, on_progress: Callable[[int, int], None]) 
     def sheets() -> Iterator[Sheet]:
         for done, chunk in enumerate(kept):
             if done % REPORT_EVERY == 0:
-                on_progress(done, len(kept))
+                on_progress(BuildProgress("write", None, done, len(kept)))
             key, number = places[chunk.uid]
             entry = entries(key)[number]
             if chunk.also_at != before[chunk.uid]:
@@ -69,7 +69,7 @@ def assemble(parts: Parts, path: Path, on_progress: Callable[[int, int], None]) 
         "sources": json.dumps([one.model_dump(mode="json") for one in facts]),
     }
     write_index(path, meta, sheets())
-    on_progress(len(kept), len(kept))
+    on_progress(BuildProgress("write", None, len(kept), len(kept)))
 
 
 def _facts(source: SourceParts, chunks: int) -> BuiltSource:

@@ -5,7 +5,7 @@ Whatever ends it, the old index stays readable and what was chunked is kept.
 """
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -21,14 +21,19 @@ from kopt.tools.docs.library.harvest import (
 )
 
 from .assembly import assemble, index_key
-from .build_records import BuildProgress, BuildResult, BuildStep, SkippedLibrary
+from .build_records import (
+    WAITING,
+    BuildProgress,
+    BuildResult,
+    BuildStep,
+    OnProgress,
+    SkippedLibrary,
+)
 from .kept_index import built_sources, read_meta
 from .parts import Parts, SourceParts
 from .place import library_folder, library_index_path, parts_path
 from .vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name
 from .workers import Workers, part_key
-
-OnProgress = Callable[[BuildProgress], None]
 
 
 @dataclass(frozen=True)
@@ -76,8 +81,7 @@ def build_library(
     """
     folder = ensure_folder(library_folder(settings))
     work = _Work(settings, on_progress)
-    waiting = BuildProgress("wait", None, 0, None)
-    with build_lock(folder, lambda: on_progress(waiting)), Parts(parts_path(settings)) as parts:
+    with build_lock(folder, lambda: on_progress(WAITING)), Parts(parts_path(settings)) as parts:
         for left in folder.glob(".new-*"):  # by a build that was killed while it wrote
             left.unlink()
         _gather(request, parts, work)
@@ -143,11 +147,7 @@ def _write(parts: Parts, work: _Work, fresh: bool) -> bool:
     if not fresh and read_meta(path).get("key") == index_key(work.sources):
         return False
     with work.timed("write"):
-        assemble(
-            parts,
-            path,
-            lambda done, total: work.on_progress(BuildProgress("write", None, done, total)),
-        )
+        assemble(parts, path, work.on_progress)
     return True
 
 

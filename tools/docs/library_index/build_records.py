@@ -1,5 +1,6 @@
 """What a build of the library index is asked for, tells while it runs, and gives."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +23,11 @@ class BuildProgress:
     done: int
     total: int | None
     """None while it is not known."""
+
+
+OnProgress = Callable[[BuildProgress], None]
+WAITING = BuildProgress("wait", None, 0, None)
+"""For another process that builds."""
 
 
 class BuiltSource(Record):

@@ -4,15 +4,13 @@ A build holds what is asked for and what was chosen before, so that nothing leav
 `forget_source`.
 """
 
-from collections.abc import Callable
-
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings, ensure_folder
 from kopt.tools.docs.build_lock import build_lock
 
 from .assembly import assemble
 from .build import BuildRequest, build_library
-from .build_records import BuildProgress, BuildResult
+from .build_records import WAITING, BuildResult, OnProgress
 from .choices import (
     choices_folder,
     choices_of,
@@ -23,8 +21,6 @@ from .choices import (
 from .kept_index import built_sources
 from .parts import Parts
 from .place import library_folder, library_index_path, parts_path
-
-OnProgress = Callable[[BuildProgress], None]
 
 
 def build_chosen(request: BuildRequest, settings: Settings, on_progress: OnProgress) -> BuildResult:
@@ -38,7 +34,7 @@ def build_chosen(request: BuildRequest, settings: Settings, on_progress: OnProgr
         SetupError: No source could be had, or the folder cannot be written.
     """
     folder = ensure_folder(choices_folder(settings))
-    with build_lock(folder, lambda: on_progress(BuildProgress("wait", None, 0, None))):
+    with build_lock(folder, lambda: on_progress(WAITING)):
         built = [one.source for one in built_sources(library_index_path(settings))]
         before = read_choices(settings)
         selection = whole_selection(request.selection, before, built)
@@ -57,8 +53,7 @@ def forget_source(name: str, settings: Settings, on_progress: OnProgress) -> Non
         ToolError: It is neither in the index nor a library; the message has what is.
     """
     path = library_index_path(settings)
-    waiting = BuildProgress("wait", None, 0, None)
-    with build_lock(ensure_folder(choices_folder(settings)), lambda: on_progress(waiting)):
+    with build_lock(ensure_folder(choices_folder(settings)), lambda: on_progress(WAITING)):
         built = [one.source for one in built_sources(path)]
         choices = read_choices(settings)
         if name not in built and choices.without(name) == choices:
@@ -71,10 +66,6 @@ def forget_source(name: str, settings: Settings, on_progress: OnProgress) -> Non
             left = [one for one in parts.sources() if one.source.key != name]
             parts.settle(left)
             if left:
-                assemble(
-                    parts,
-                    path,
-                    lambda done, total: on_progress(BuildProgress("write", None, done, total)),
-                )
+                assemble(parts, path, on_progress)
             else:
                 path.unlink(missing_ok=True)

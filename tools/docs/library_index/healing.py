@@ -28,7 +28,7 @@ def heal(settings: Settings) -> str:
                 return REBUILT
             with Parts(parts_path(settings)) as parts:
                 if parts.sources():
-                    assemble(parts, path, lambda _done, _total: None)
+                    assemble(parts, path, lambda _progress: None)
                     return REBUILT
             path.unlink(missing_ok=True)
     except (OSError, sqlite3.Error, ValueError, SetupError) as error:

@@ -11,6 +11,9 @@ from .remote_records import MOST_TOKENS
 
 STARTER_PLAN_TOKENS = 5_000_000
 """Embedded a month without payment, by Pinecone's documentation."""
+STARTER_PLAN_CLOUD = "aws"
+STARTER_PLAN_REGION = "us-east-1"
+"""Its only place."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +26,9 @@ class PushRequest:
     """These alone; () for all libraries under an open licence. The user's folders must be named."""
     most_tokens: int = MOST_TOKENS
     """Of each text: less costs less and finds less."""
-    cloud: str = "aws"
-    """For a new index. The Starter plan has aws, us-east-1 alone."""
-    region: str = "us-east-1"
+    cloud: str = STARTER_PLAN_CLOUD
+    """For a new index."""
+    region: str = STARTER_PLAN_REGION
 
 
 @dataclass(frozen=True)

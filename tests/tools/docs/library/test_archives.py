@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from kopt.tools.docs.library import archives
-from kopt.tools.docs.library.archives import archive_members, members_digest
+from kopt.tools.docs.library.archives import ALL_MEMBERS, archive_members, members_digest
 from kopt.tools.docs.library.file_filter import MAX_FILE_BYTES
 from kopt.tools.docs.library.pins import MemberRule, Rules
 from kopt.tools.docs.library.unavailable import SourceUnavailable
-from support.tiny_packages import ALL, KERNEL, sdist, wheel
+from support.tiny_packages import KERNEL, sdist, wheel
 
 Make = Callable[[Mapping[str, bytes]], bytes]
 both_forms = pytest.mark.parametrize(("make", "name"), [(wheel, "a.whl"), (sdist, "a.tar.gz")])
 
 
-def _read(folder: Path, data: bytes, name: str, rules: Rules = ALL) -> dict[str, bytes]:
+def _read(folder: Path, data: bytes, name: str, rules: Rules = ALL_MEMBERS) -> dict[str, bytes]:
     path = folder / name
     path.write_bytes(data)
     return dict(archive_members(path, rules))

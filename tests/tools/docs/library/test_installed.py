@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from kopt.tools.docs.library.archives import ALL_MEMBERS
 from kopt.tools.docs.library.installed import installed_members, installed_version
 from kopt.tools.docs.library.packages import installed_package
 from kopt.tools.docs.library.unavailable import SourceUnavailable
 from support.installed_package import install_package
-from support.tiny_packages import ALL, KERNEL
+from support.tiny_packages import KERNEL
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def test_sources_are_found_without_an_import(site: Path) -> None:
         "../bin/b.cu": KERNEL,
     }
     install_package(site, "tiny-kernels", "3.1", files)
-    members = dict(installed_members("tiny-kernels", ALL))
+    members = dict(installed_members("tiny-kernels", ALL_MEMBERS))
     assert installed_version("tiny-kernels") == "3.1"
     assert members["tiny_kernels/a.cu"] == KERNEL
     assert not any(".." in path for path in members)
@@ -38,7 +39,7 @@ def test_sources_are_found_without_an_import(site: Path) -> None:
 def test_file_that_is_gone_is_left_out(site: Path) -> None:
     install_package(site, "tiny-kernels", "3.1", {"a.cu": KERNEL, "b.cu": KERNEL})
     (site / "a.cu").unlink()
-    assert dict(installed_members("tiny-kernels", ALL)) == {"b.cu": KERNEL}
+    assert dict(installed_members("tiny-kernels", ALL_MEMBERS)) == {"b.cu": KERNEL}
 
 
 def test_paths_are_those_of_the_pinned_wheel(site: Path) -> None:

@@ -15,11 +15,11 @@ PIPE_WIDTH = 160  # wide enough that tables keep whole lines for grep
 
 def print_record(record: Record) -> None:
     """Print `record` as one JSON document."""
-    click.echo(record.model_dump_json(by_alias=True))
+    print_document(json.loads(record.model_dump_json(by_alias=True)))
 
 
 def print_document(document: Mapping[str, object]) -> None:
-    """Print `document` as one JSON document."""
+    """Print `document` as one JSON document, in ASCII: a terminal would obey other controls."""
     click.echo(json.dumps(document))
 
 

@@ -26,7 +26,7 @@ def document_text(uid: str, settings: Settings) -> str:
     from kopt.tools.docs.search import read_document
 
     chunk = read_document(uid, settings).document
-    head = [shown(chunk.title), shown(place_words(chunk)), origin_words(chunk), NOTICE]
+    head = [shown(chunk.title), shown(place_words(chunk)), shown(origin_words(chunk)), NOTICE]
     if chunk.also_at:
         head.insert(3, shown(f"also at {', '.join(chunk.also_at)}"))
     if chunk.head:

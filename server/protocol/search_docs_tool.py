@@ -114,10 +114,11 @@ def _searched(call: ToolCall, request: "SearchRequest", run_id: str) -> "SearchR
 
 def _hit(hit: "Hit") -> dict[str, Any]:
     from kopt.server.views.docs_words import origin_words, place_words, rest_words
+    from kopt.tools.docs.excerpts import shown
 
     facts: dict[str, Any] = {
         "location": place_words(hit),
-        "origin": origin_words(hit),
+        "origin": shown(origin_words(hit)),
         "matched": ", ".join(hit.matched[:MOST_WORDS]),
         "text": Block(hit.text),
     }

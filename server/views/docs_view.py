@@ -27,7 +27,7 @@ def document_view(document: DocumentText) -> RenderableType:
     return Group(
         Text(shown(chunk.title), style="bold"),
         Text(shown(place_words(chunk)), style="dim"),
-        Text(origin_words(chunk), style="dim"),
+        Text(shown(origin_words(chunk)), style="dim"),
         *_places("also at", chunk.also_at),
         Quotation(shown(f"{chunk.head}\n...\n{chunk.body}" if chunk.head else chunk.body)),
     )
@@ -58,8 +58,8 @@ def _parts(result: SearchResult) -> Iterator[RenderableType]:
 def _hit(number: int, hit: Hit) -> Iterator[RenderableType]:
     yield Text(f"{number}. {hit.title}", style="bold")
     yield Text(f"   {place_words(hit)}", style="dim")
-    matched = f"  has {shown(', '.join(hit.matched))}" if hit.matched else ""
-    yield Text(f"   {origin_words(hit)}{matched}", style="dim")
+    matched = f"  has {', '.join(hit.matched)}" if hit.matched else ""
+    yield Text(shown(f"   {origin_words(hit)}{matched}"), style="dim")
     yield from _places("   also at", hit.also_at)
     yield Quotation(hit.text)
     if hit.left_out_lines:

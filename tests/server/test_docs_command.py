@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from kopt.config.settings import Settings
 from kopt.kernels.status import Status
 from kopt.server.exits import ExitCode
 from kopt.tools.docs.records import SearchResult
 from support.command_line import Kopt
+from support.small_library import function, write_library
 
 
 def test_a_search_shows_where_each_hit_stands_and_quotes_it(kopt: Kopt) -> None:
@@ -29,6 +31,24 @@ def test_json_is_one_document_of_the_stated_schema(kopt: Kopt) -> None:
     result = SearchResult.model_validate(document)
     assert (document["schema"], document["status"]) == ("kopt.docs-search/1", "passed")
     assert result.hits[0].symbol == Status.DATA_RACE
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_no_control_of_a_document_reaches_a_terminal(
+    kopt: Kopt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_json: bool
+) -> None:
+    monkeypatch.setenv("KOPT_HOME", str(tmp_path))
+    written = "MIT\x9b31m\u202e"
+    write_library(
+        Settings(home=tmp_path), [function("vllm", "a.cu", body=written, license_id=written)]
+    )
+    options = ("--json",) if as_json else ()
+    for words in (("search", "rows", "--source", "vllm"), ("show", "vllm:a.cu#1")):
+        ending = kopt("docs", *words, *options)
+        assert ending.code == ExitCode.PASSED
+        assert "MIT" in ending.stdout
+        assert "\x9b" not in ending.stdout
+        assert "\u202e" not in ending.stdout
 
 
 def test_json_has_the_keys_that_programs_rely_on(kopt: Kopt) -> None:

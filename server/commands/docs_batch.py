@@ -18,6 +18,8 @@ from kopt.tools.docs.records import SearchResult
 
 MAX_BYTES = 16 << 20
 """Of a file of queries: a thousand of the longest that are answered."""
+MAX_QUERIES = 10_000
+"""Of a call: it keeps every answer until the last."""
 
 Answer = SearchResult | ToolError
 
@@ -47,17 +49,14 @@ def read_queries(file: str) -> list[str]:
     """Return the lines of `file` that are not blank; `-` is stdin.
 
     Raises:
-        ToolError: It cannot be read, is too large, is no text in UTF-8, or has no query.
+        ToolError: It cannot be read, is no regular file, is too large, is no text in UTF-8, or has
+            no query or too many.
     """
+    name = "stdin" if file == "-" else shown(file)
     try:
-        if file == "-":
-            data = sys.stdin.buffer.read(MAX_BYTES + 1)
-        else:
-            with Path(file).open("rb") as opened:
-                data = opened.read(MAX_BYTES + 1)
+        data = sys.stdin.buffer.read(MAX_BYTES + 1) if file == "-" else _content(Path(file))
     except OSError as error:
-        raise ToolError(f"cannot read {file}: {error.strerror}") from error
-    name = "stdin" if file == "-" else file
+        raise ToolError(f"cannot read {name}: {error.strerror}") from error
     if len(data) > MAX_BYTES:
         raise ToolError(f"{name} has more than {MAX_BYTES:,} bytes: split it")
     try:
@@ -69,7 +68,17 @@ def read_queries(file: str) -> list[str]:
     queries = [query for line in text.split("\n") if (query := line.strip())]
     if not queries:
         raise ToolError(f"{name} has no query: write one a line")
+    if len(queries) > MAX_QUERIES:
+        raise ToolError(f"{name} has {len(queries):,} queries, {MAX_QUERIES:,} at most: split it")
     return queries
+
+
+def _content(path: Path) -> bytes:
+    """Return at most MAX_BYTES + 1 bytes of a regular file; a pipe could be silent for ever."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ToolError(f"{shown(str(path))} is no regular file: pipe it into --batch -")
+    with path.open("rb") as opened:
+        return opened.read(MAX_BYTES + 1)
 
 
 def _answered(query: str, ask: Callable[[str], SearchResult]) -> Answer:

@@ -1,6 +1,8 @@
 """`kopt docs search --batch`: one answer a query, in the order of the file, whatever is in it."""
 
 import io
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,7 @@ def test_people_read_one_answer_below_the_other(kopt: Kopt, queries: Path) -> No
         (b"warp\0shuffle", "binary file"),
         (b" \n\n", "no query"),
         (b"", "no query"),
+        (b"warp\n" * 10_001, "has 10,001 queries, 10,000 at most"),
         (b"a" * ((16 << 20) + 1), "more than 16,777,216 bytes"),
     ],
 )
@@ -105,6 +108,26 @@ def test_missing_file_and_folder_are_named(kopt: Kopt, tmp_path: Path) -> None:
     assert missing.code == ExitCode.USAGE
     assert f"cannot read {tmp_path / 'none'}: No such file" in missing.stderr
     assert "Is a directory" in kopt("docs", "search", "--batch", tmp_path).stderr
+
+
+def test_pipe_that_nobody_writes_to_is_refused_at_once(kopt: Kopt, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Else a kopt that waits for a writer would wait for ever.
+    release = threading.Timer(5.0, lambda: os.close(os.open(pipe, os.O_RDWR)))
+    release.start()
+    ending = kopt("docs", "search", "--batch", pipe)
+    release.cancel()
+    assert ending.code == ExitCode.USAGE
+    assert f"{pipe} is no regular file: pipe it into --batch -" in ending.stderr
+
+
+def test_controls_in_the_name_of_a_file_are_not_written(kopt: Kopt, tmp_path: Path) -> None:
+    named = tmp_path / "a\x9b31m\u202e"
+    named.write_bytes(b"")
+    for path in (named, tmp_path / "b\x9b31m\u202e"):
+        said = kopt("docs", "search", "--batch", path).stderr
+        assert path.name[0] + "\ufffd31m\ufffd" in said
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ _SECRET_WORDS = (
 _PERSONAL_TOKEN = re.compile(r"(?<![A-Z])PATS?(?![A-Z])")
 """In an upper-case name: PAT as a word of its own, which PATH and PATTERN are not."""
 _SECRET_VALUE = re.compile(
-    r"://[^/\s:@]*:[^/\s@]+@"  # a password in an address
+    r"://[^/\s@]+@"  # a password in an address, or a token as its user
     r"|\b(gh[opusr]_|github_pat_|glpat-|hf_|npm_|pypi-|sk-|xox[abeprs]-|nvapi-|pcsk_|AIza)[\w-]{16,}"
     r"|\b(AKIA|ASIA)[0-9A-Z]{16}\b"
     r"|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"  # a JSON web token

@@ -94,7 +94,7 @@ class Settings:
 
     def without_keys(self) -> Self:
         """Return these settings for another process: nothing that gives access to a service."""
-        return replace(self, pinecone_api_key=None)
+        return replace(self, pinecone_api_key=None, package_index=DEFAULT_PACKAGE_INDEX)
 
     @property
     def cubin_cache(self) -> Path:

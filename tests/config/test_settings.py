@@ -4,6 +4,7 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import (
+    DEFAULT_PACKAGE_INDEX,
     SERVER_VARIABLES,
     server_variables,
     settings_from_environment,
@@ -43,6 +44,8 @@ def test_child_processes_get_no_secret_and_all_else() -> None:
         "github_token": "gh-1",
         "SSH_AUTH_SOCK": "/tmp/agent",
         "PIP_INDEX_URL": "https://me:word@example.org/simple",
+        "FEED": "https://made-up@example.org/simple",
+        "MIRROR": "https://made-up:@example.org/simple",
         "GITHUB_PAT": "made-up",
         "AZURE_DEVOPS_EXT_PAT": "made-up",
         "pat": "made-up",
@@ -110,3 +113,4 @@ def test_package_index_is_the_one_of_pip_or_uv(environment: dict[str, str], inde
 def test_password_of_the_package_index_is_not_shown() -> None:
     settings = settings_from_environment({"PIP_INDEX_URL": "https://me:s3cret@host/simple"})
     assert "s3cret" not in repr(settings)
+    assert settings.without_keys().package_index == DEFAULT_PACKAGE_INDEX

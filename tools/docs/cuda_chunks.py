@@ -13,8 +13,11 @@ from .records import Kind
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _OPAQUE = re.compile(
-    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n]){1,4}'", re.DOTALL
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*+(?P<closing>\"?)"
+    r"|'(?:\\.|[^'\\\n]){1,4}'",
+    re.DOTALL,
 )
+"""A string without an end is matched too: tried again at each escaped quote it took minutes."""
 _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)")
 _DIRECTIVE_LINE = re.compile(r"^[ \t]*#[ \t]*(\w+)[^\n]*", re.MULTILINE)
 _TEMPLATE = re.compile(r"^\s*template\s*<[^{};]*?>\s*(?=\w)", re.MULTILINE)
@@ -149,7 +152,7 @@ def comment_text(text: str) -> str:
 
 def blanked(text: str) -> str:
     """Return `text` with everything that is no code as blanks; offsets stay."""
-    text = _OPAQUE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    text = _OPAQUE.sub(_as_blanks, text)
     lines, continued = text.split("\n"), False
     dropped, others = [False], [True]
     for at, line in enumerate(lines):
@@ -160,6 +163,17 @@ def blanked(text: str) -> str:
             lines[at] = " " * len(line)
         continued = line.endswith("\\") and (directive is not None or continued)
     return "\n".join(lines)
+
+
+def _as_blanks(match: re.Match[str]) -> str:
+    """Return blanks for `match`; of a string without an end only for the comments in it."""
+    if match["closing"] == "":
+        return _COMMENT.sub(_spaces, match[0])
+    return _spaces(match)
+
+
+def _spaces(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])
 
 
 def _follow(line: str, directive: str, dropped: list[bool], others: list[bool]) -> None:

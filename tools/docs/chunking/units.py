@@ -5,7 +5,7 @@ does. Parsers make units, `gaps.py` adds what they missed, `sizes.py` cuts and j
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,9 @@ _C_IDLE = re.compile(
     r"|(?:public|private|protected)\s*:\s*$|namespace\b|extern\s+\"C\"\s*\{?\s*$)"
 )
 _PYTHON_IDLE = re.compile(r"\s*(?:$|#|[{}()\[\];,\s]+$|import\b|from\s+[\w.]+\s+import\b)")
-_BLOCK_MARK = re.compile(r"//|/\*|\*/|\"(?:\\.|[^\"\\])*\"")
+_COMMENT_MARK = re.compile(r"//|/\*|\*/")
+_MARK_OR_STRING = re.compile(rf"{_COMMENT_MARK.pattern}|\"(?:\\.|[^\"\\])*+(?P<closing>\"?)")
+"""A string without an end is matched too: trying again at each escaped quote is quadratic."""
 _RULE = re.compile(r"[\W_]*$")
 _LEGAL = re.compile(r"copyright|spdx-license|licensed under|redistribution and use", re.IGNORECASE)
 
@@ -108,14 +110,23 @@ class SourceLines:
 
 def _ends_in_block(line: str, in_block: bool) -> bool:
     """Say whether a block comment is open at the end of `line`."""
-    for match in _BLOCK_MARK.finditer(line):
-        if match[0] == "*/":
+    for mark in _comment_marks(line):
+        if mark == "*/":
             in_block = False
-        elif match[0] == "//" and not in_block:
+        elif mark == "//" and not in_block:
             return False
-        elif match[0] == "/*":
+        elif mark == "/*":
             in_block = True
     return in_block
+
+
+def _comment_marks(line: str) -> Iterator[str]:
+    """Yield the marks outside of strings; a lone quote, as in prose, begins none."""
+    for match in _MARK_OR_STRING.finditer(line):
+        if match["closing"] is None:
+            yield match[0]
+        elif not match["closing"]:
+            yield from _COMMENT_MARK.findall(match[0])
 
 
 def one_line(text: str) -> str:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from kopt.tools.docs.chunking.units import SourceLines
+from kopt.tools.docs.cuda_chunks import blanked
 from support.library_files import chunk_of, chunks_of
 
 N = 20_000
@@ -21,6 +23,7 @@ HOSTILE = {
     "open conditionals": b"#if A\n" * N,
     "open comment": b"/*" * N,
     "open string": b'"' * N,
+    "escaped quotes": b'"\\' * 8 * N,
     "open raw string": b'R"(' + b"{" * N,
     "open expressions": b"{{" * N,
     "open statements": b"{%" * N,
@@ -48,6 +51,25 @@ def test_long_lines_are_cut_and_say_so() -> None:
     assert chunk.derived
     assert len(chunk.body) < 1000
     assert chunk.body.endswith("characters left out")
+
+
+@pytest.mark.parametrize(
+    ("text", "blank"),
+    [
+        ('"{\\"}', '"{\\"}'),
+        ('"{\\" // }', '"{\\"     '),
+        ('"{\\" /* {\\\n */ }', '"{\\"      \n    }'),
+        ('"{\\"" }', "      }"),
+    ],
+)
+def test_string_without_an_end_stays_but_for_its_comments(text: str, blank: str) -> None:
+    assert blanked(text) == blank
+
+
+@pytest.mark.parametrize("line", ['/* 3" wide */', '/* "\\" */'])
+def test_lone_quote_in_a_comment_does_not_hide_its_end(line: str) -> None:
+    source = SourceLines(f"{line}\nint a;", is_python=False)
+    assert source.is_code[1]
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])

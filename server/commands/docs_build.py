@@ -107,7 +107,7 @@ def _folder(text: str) -> FolderChoice:
 def command(session: Session, options: BuildOptions) -> int:
     """Get production kernels and index them for kopt docs search.
 
-    FlashInfer, vLLM, SGLang, CUTLASS, PyTorch's headers and more: about 75 MB to download once.
+    FlashInfer, vLLM, SGLang, CUTLASS, PyTorch's headers and more: about 74 MB to download once.
     """
     selection = Selection(
         sources=options.source,

@@ -31,7 +31,7 @@ from .sought_words import NEAREST, SoughtWords, sought_words, unknown_words
 
 OFFER = (
     "kopt docs build adds the production kernels of FlashInfer, vLLM, SGLang, CUTLASS and PyTorch:"
-    " a download of 70 MB, then about 90 s on two cores"
+    " a download of 74 MB, then about 90 s on two cores"
 )
 Answer = TypeVar("Answer")
 

@@ -1,6 +1,7 @@
 """pins.yaml against what everything else relies on."""
 
 import re
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -15,7 +16,10 @@ from kopt.tools.docs.library.pins import (
 )
 from support.tiny_packages import pin_of
 
+ROOT = Path(__file__).parents[4]
 PACKAGES = pins().packages
+TORCH_BYTES = 1_700_000
+"""What is read of PyTorch's wheel: its directory and the blocks with the headers."""
 
 
 def test_every_pinned_source_is_known_and_every_known_one_can_be_had() -> None:
@@ -39,6 +43,21 @@ def test_pins_name_one_file_of_their_version(pin: PackagePin) -> None:
 def test_by_default_the_inference_libraries_and_headers_are_obtained() -> None:
     assert default_keys() == ("flashinfer", "cutlass", "vllm", "sglang", "torch", "cuda")
     assert {*default_keys(), "liger", "quack", "flash_attn"} == set(PACKAGES)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "README.md",
+        "docs/search.md",
+        "docs/session.md",
+        "server/commands/docs_build.py",
+        "tools/docs/search.py",
+    ],
+)
+def test_size_of_the_default_download_is_told_as_it_is(file: str) -> None:
+    whole = [PACKAGES[key].size_bytes for key in default_keys() if PACKAGES[key].sha256]
+    assert f" {(sum(whole) + TORCH_BYTES) / 1e6:.0f} MB" in (ROOT / file).read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ class SearchOptions:
 @click.command("search", epilog=EPILOG)
 @click.argument("text", nargs=-1)
 @click.option("--batch", metavar="FILE", help="One query a line instead of TEXT; - for stdin.")
-@click.option("--k", default=5, show_default=True, help="Most hits, up to 50.")
+@click.option("--k", default=10, show_default=True, help="Most hits, up to 50.")
 @click.option("--page", default=1, show_default=True, help="2 for the hits after the first k.")
 @click.option("--source", metavar="SOURCE,...", help="Only these (kopt docs sources).")
 @click.option("--without", multiple=True, metavar="SOURCE", help="Not this source; repeatable.")

@@ -29,9 +29,10 @@ Examples:
 
 \b
 Needs kopt docs build before, and PINECONE_API_KEY; PINECONE_INDEX_NAME and
-PINECONE_INDEX_HOST name the index. What is sent are cards of some 110 tokens and
-the beginning of the code; CUDA's own headers never, folders of yours only if
---source names them. Ctrl-C loses nothing: the same command goes on."""
+PINECONE_INDEX_HOST name the index. What is sent are cards of some 120 tokens and
+the beginning of the code; files whose own licence forbids it or is not known
+never, folders of yours only if --source names them. Ctrl-C loses nothing: the
+same command goes on."""
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,16 @@ from kopt.tools.docs.library_index.place import library_folder, library_index_pa
 from kopt.tools.docs.records import Chunk
 
 
-def function(source: str, path: str, line: int = 1, body: str = "") -> Chunk:
+def function(
+    source: str, path: str, line: int = 1, body: str = "", license_id: str | None = "Apache-2.0"
+) -> Chunk:
     """Return a kernel that normalizes rows."""
     symbol = path.split("/")[-1].split(".")[0]
     code = f"__global__ void {symbol}(float* x) {{ /* {body} */ }}"
     return Chunk(
         source=source,
         version="1.0",
-        license="Apache-2.0",
+        license=license_id,
         path=path,
         title=f"{source}: {symbol}",
         symbol=symbol,

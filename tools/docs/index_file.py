@@ -37,9 +37,9 @@ _TABLES = f"""
 create table meta (key text primary key, value text not null);
 create table chunk (
   id integer primary key, first integer not null, uid text not null unique, source text not null,
-  path text not null, kind text not null, quality real not null, symbol text, arch text not null,
-  dtype text not null, symbol_terms integer not null, comment_terms integer not null,
-  code_terms integer not null);
+  license text, path text not null, kind text not null, quality real not null, symbol text,
+  arch text not null, dtype text not null, symbol_terms integer not null,
+  comment_terms integer not null, code_terms integer not null);
 create index piece on chunk (first) where first <> id;
 create table body (block integer primary key, records blob not null);
 create table posting (phrase text primary key, ids blob not null, levels blob not null);
@@ -147,6 +147,8 @@ def open_index(path: Path, expected: Mapping[str, str]) -> sqlite3.Connection:
     """
     connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
     try:
+        if connection.execute("pragma schema_version").fetchone()[0] == 0:
+            raise sqlite3.DatabaseError("the index is empty")
         meta = meta_of(connection)
         if meta.get("whole") != "yes" or not expected.items() <= meta.items():
             raise sqlite3.DatabaseError("the index is not the one that is wanted")
@@ -194,12 +196,13 @@ def _continues(before: Chunk, chunk: Chunk) -> bool:
 def _insert(connection: sqlite3.Connection, number: int, first: int, sheet: Sheet) -> None:
     chunk, entry = sheet
     connection.execute(
-        "insert into chunk values (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        "insert into chunk values (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             number,
             first,
             chunk.uid,
             chunk.source,
+            chunk.license,
             chunk.path,
             chunk.kind,
             chunk.quality,

@@ -130,7 +130,6 @@ def test_ctrl_c_says_that_the_same_command_goes_on(
     ("words", "said"),
     [
         (("--source", "walrus"), "has no source walrus; it has: flashinfer, vllm"),
-        (("--source", "cuda"), "may not be handed on"),
         (("--most-tokens", "5"), "must be 60 to"),
         (("--most-tokens", "many"), "not a valid integer"),
     ],

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
+from kopt.tools.docs.library.file_license import license_of
 from kopt.tools.docs.library.source_file import SourceFile
 from kopt.tools.docs.records import Chunk
 
@@ -39,11 +40,12 @@ def library_chunks(file: SourceFile) -> list[Chunk]:
     for unit in joined(units):
         for piece in pieces(unit, source):
             found.setdefault(piece.numbers[0], _chunk(file, piece, source))
-    language, framework = language_of(file.path, text), framework_of(file.path, text)
-    return [
-        chunk.model_copy(update={"language": language, "framework": framework})
-        for chunk in found.values()
-    ]
+    of_the_file = {
+        "language": language_of(file.path, text),
+        "framework": framework_of(file.path, text),
+        "license": license_of(file),
+    }
+    return [chunk.model_copy(update=of_the_file) for chunk in found.values()]
 
 
 def chunker_version() -> str:
@@ -51,7 +53,8 @@ def chunker_version() -> str:
     digest = hashlib.sha256()
     docs = Path(str(files("kopt.tools.docs")))
     own = (path for path in (docs / "chunking").iterdir() if path.suffix in (".py", ".yaml"))
-    for path in [*sorted(own), docs / "cuda_chunks.py", docs / "code_pieces.py"]:
+    others = ("cuda_chunks.py", "code_pieces.py", "library/file_license.py")
+    for path in [*sorted(own), *(docs / name for name in others)]:
         digest.update(path.read_bytes())
     grammar = version("tree-sitter-cuda") if has_grammar() else "scanner"
     digest.update(grammar.encode())
@@ -83,7 +86,6 @@ def _chunk(file: SourceFile, piece: Piece, source: SourceLines) -> Chunk:
     return Chunk(
         source=file.source.key,
         version=file.source.version,
-        license=file.source.license,
         quality=file.source.quality,
         path=file.path,
         title=_title(file, unit),

@@ -13,10 +13,8 @@ from pydantic import model_validator
 
 from kopt.kernels.record import Record
 
+from .file_license import PROPRIETARY
 from .source_file import LibrarySource
-
-_EULA = "LicenseRef-NVIDIA-Proprietary"
-"""CUDA's headers: indexed on this machine, never handed on."""
 
 
 def _known(key: str, license_id: str, quality: float, holds: str) -> LibrarySource:
@@ -56,7 +54,7 @@ _LIBRARIES = (
     ),
     _known(
         "cuda",
-        _EULA,
+        PROPRIETARY,
         1.0,
         "CUDA's documented fp4, fp6, fp8, fp16 and bf16 intrinsics.",
     ),

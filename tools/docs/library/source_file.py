@@ -13,7 +13,8 @@ class LibrarySource:
     version: str | None
     """Of the project, or the commit; None where none is known."""
     license: str | None
-    """SPDX expression; None where it is not known, as for folders of the user."""
+    """SPDX expression, of files that do not name another; None where it is not known, as for
+    folders of the user."""
     quality: float
     """Weight in the ranking, above 0, at most 1."""
     holds: str

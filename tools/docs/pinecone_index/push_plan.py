@@ -3,22 +3,22 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
+from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
 from kopt.tools.docs.library_index.reading import all_chunks
 from kopt.tools.docs.records import Chunk
 
 from .index_shape import EMBEDDING_MODEL, MOST_RECORDS, TEXT_FIELD
-from .library_version import PUBLIC_SOURCES, namespace_of
+from .library_version import is_public, namespace_of
 from .push_records import STARTER_PLAN_TOKENS, PushEstimate, PushRequest
 from .remote_ids import MOST_ID_BYTES
 from .remote_records import MOST_TOKENS, RemoteRecord, batches, remote_record
 
 LEAST_TOKENS = 60
-"""Of one record: half a card, which has 126 at the median."""
-_PROPRIETARY = "cuda"
+"""Of one record: half a card, which has 120 at the median."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,20 @@ class Plan:
     sources: dict[str, int]
     kept_back: dict[str, str]
     left_out: int
+
+
+@dataclass
+class _Sorted:
+    """The documents of the library, by what becomes of them."""
+
+    records: list[RemoteRecord] = field(default_factory=list[RemoteRecord])
+    sources: Counter[str] = field(default_factory=Counter[str])
+    """Those records, by source."""
+    closed: Counter[str] = field(default_factory=Counter[str])
+    """Documents of libraries that are wanted, whose own licence keeps them here."""
+    others: set[str] = field(default_factory=set[str])
+    """Sources that are not wanted."""
+    left_out: int = 0
 
 
 def push_estimate(request: PushRequest, settings: Settings) -> PushEstimate:
@@ -74,34 +88,50 @@ def planned(request: PushRequest, settings: Settings) -> Plan:
     namespace = namespace_of(settings)
     if namespace is None:
         raise SetupError("there is no library to upload: build it with `kopt docs build`")
-    wanted = frozenset(request.sources) or PUBLIC_SOURCES
-    if _PROPRIETARY in wanted:
-        raise ToolError("the source cuda is NVIDIA's and may not be handed on: leave it out")
-    sources: Counter[str] = Counter()
-    others: Counter[str] = Counter()
-    records: list[RemoteRecord] = []
-    left_out = 0
+    found = _sorted(request, settings)
+    _refuse_what_cannot_be_sent(request.sources, found)
+    kept_back = {name: _why(name) for name in found.others}
+    for name, count in found.closed.items():
+        kept_back[name] = f"{count:,} documents whose licence forbids it or is not known"
+    return Plan(
+        namespace,
+        found.records,
+        dict(found.sources),
+        dict(sorted(kept_back.items())),
+        found.left_out,
+    )
+
+
+def _sorted(request: PushRequest, settings: Settings) -> _Sorted:
+    found = _Sorted()
     for chunk in _chunks(settings):
-        if chunk.source not in wanted:
-            others[chunk.source] += 1
-            continue
-        record = remote_record(chunk, request.most_tokens)
-        if len(record.id) > MOST_ID_BYTES:
-            left_out += 1
-            continue
-        sources[chunk.source] += 1
-        records.append(record)
-    if unknown := sorted(set(request.sources) - sources.keys()):
-        known = ", ".join(sorted(sources | others))
+        if not _is_wanted(chunk.source, request.sources):
+            found.others.add(chunk.source)
+        elif chunk.source in KNOWN_LIBRARIES and not is_public(chunk.source, chunk.license):
+            found.closed[chunk.source] += 1
+        else:
+            record = remote_record(chunk, request.most_tokens)
+            if len(record.id) > MOST_ID_BYTES:
+                found.left_out += 1
+            else:
+                found.sources[chunk.source] += 1
+                found.records.append(record)
+    return found
+
+
+def _refuse_what_cannot_be_sent(named: Sequence[str], found: _Sorted) -> None:
+    """Raise what `planned` raises of the sources."""
+    there = found.sources.keys() | found.closed.keys() | found.others
+    if unknown := sorted(set(named) - there):
+        known = ", ".join(sorted(there))
         raise ToolError(f"the library has no source {', '.join(unknown)}; it has: {known}")
-    if not records:
+    if barred := sorted((found.closed.keys() - found.sources.keys()) & set(named)):
+        raise ToolError(f"the licence of {', '.join(barred)} forbids to hand it on: leave it out")
+    if not found.records:
         raise SetupError(
-            f"of the library nothing is sent unasked, it has {', '.join(sorted(others))} alone:"
+            f"of the library nothing is sent unasked, it has {', '.join(sorted(there))} alone:"
             " name your folders as sources, or build open libraries with `kopt docs build`"
         )
-    return Plan(
-        namespace, records, dict(sources), {name: _why(name) for name in sorted(others)}, left_out
-    )
 
 
 def _chunks(settings: Settings) -> Iterator[Chunk]:
@@ -113,10 +143,13 @@ def _chunks(settings: Settings) -> Iterator[Chunk]:
         ) from error
 
 
+def _is_wanted(source: str, named: Sequence[str]) -> bool:
+    """Say whether the call means this source; without names it means the known libraries."""
+    return source in named if named else source in KNOWN_LIBRARIES
+
+
 def _why(source: str) -> str:
-    if source == _PROPRIETARY:
-        return "its licence forbids to hand it on"
-    if source in PUBLIC_SOURCES:
+    if source in KNOWN_LIBRARIES:
         return "not asked for"
     return "a folder of yours is sent only if it is named"
 

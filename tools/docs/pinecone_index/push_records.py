@@ -23,7 +23,7 @@ class PushRequest:
     create: bool = False
     """Make the index if there is none."""
     sources: tuple[str, ...] = ()
-    """These alone; () for all libraries under an open licence. The user's folders must be named."""
+    """These alone; () for all known libraries. The user's folders must be named."""
     most_tokens: int = MOST_TOKENS
     """Of each text: less costs less and finds less."""
     cloud: str = STARTER_PLAN_CLOUD
@@ -62,7 +62,7 @@ class PushEstimate(Record):
     sources: dict[str, int]
     """Records by source."""
     kept_back: dict[str, str]
-    """Sources of the library that are not sent, and why."""
+    """Sources of the library that are not sent, whole or in part, and why."""
     left_out: int
     """Records that the service cannot take: their ids are too long."""
     records: int

@@ -200,12 +200,43 @@ def test_an_index_that_another_process_makes_meanwhile_is_used(
 def test_only_the_users_word_sends_his_folders_and_none_sends_nvidias_headers(
     service: PineconeService, settings: Settings
 ) -> None:
-    sources = ("vllm", "mine", "cuda")
-    write_library(settings, [function(source, "a.cu") for source in sources])
+    write_library(
+        settings,
+        [
+            function("vllm", "a.cu"),
+            function("mine", "a.cu"),
+            function("cuda", "a.cu", license_id="LicenseRef-NVIDIA-Proprietary"),
+        ],
+    )
     assert push(settings).sources == {"vllm": 1}
     assert push(settings, PushRequest(sources=("mine",))).sources == {"mine": 1}
     assert set(stored(service, settings)) == {"vllm:a.cu#1", "mine:a.cu#1"}
-    with pytest.raises(ToolError, match="cuda"):
+    with pytest.raises(ToolError, match="licence of cuda forbids"):
         push(settings, PushRequest(sources=("cuda",)))
     with pytest.raises(ToolError, match="no source vlm; it has: cuda, mine, vllm"):
         push(settings, PushRequest(sources=("vlm",)))
+
+
+def test_a_file_under_a_licence_of_its_own_is_sent_only_if_that_one_is_public(
+    service: PineconeService, settings: Settings
+) -> None:
+    write_library(
+        settings,
+        [
+            function("flashinfer", "apache.cu"),
+            function("flashinfer", "mit.cu", license_id="MIT AND Apache-2.0"),
+            function("flashinfer", "nvidia.cu", license_id="LicenseRef-NvidiaProprietary"),
+            function("flashinfer", "part.cu", license_id="MIT AND LicenseRef-Acme"),
+            function("flashinfer", "unknown.cu", license_id=None),
+            function("mine", "unknown.cu", license_id=None),
+            function("mine", "own.cu", license_id="LicenseRef-Mine"),
+        ],
+    )
+    estimate = push_estimate(PushRequest(), settings)
+    assert estimate.sources == {"flashinfer": 2}
+    assert estimate.kept_back.keys() == {"flashinfer", "mine"}
+    assert estimate.kept_back["flashinfer"].startswith("3 documents")
+    for sources in ((), ("flashinfer",)):
+        push(settings, PushRequest(sources=sources))
+        assert set(stored(service, settings)) == {"flashinfer:apache.cu#1", "flashinfer:mit.cu#1"}
+    assert push(settings, PushRequest(sources=("mine",))).sources == {"mine": 2}

@@ -129,12 +129,15 @@ def test_earlier_libraries_of_this_machine_go_once_the_new_one_is_counted(
     assert service.index.namespaces.keys() == others | {uncounted.namespace}
 
 
-def test_the_namespace_follows_from_the_open_libraries_alone(settings: Settings) -> None:
+def test_the_namespace_follows_from_what_is_public_alone(settings: Settings) -> None:
     first = namespace_of(settings)
     write_library(settings, [function("vllm", "a.cu")])
     second = namespace_of(settings)
-    write_library(settings, [function("vllm", "a.cu"), function("mine", "b.cu")])
+    closed = function("vllm", "b.cu", license_id="LicenseRef-Acme")
+    write_library(settings, [function("vllm", "a.cu"), function("mine", "b.cu"), closed])
     assert namespace_of(settings) == second
+    write_library(settings, [function("vllm", "a.cu"), function("vllm", "b.cu")])
+    assert namespace_of(settings) not in (first, second)
     assert first is not None and second is not None and first != second
     assert first.startswith("kopt-")
 
@@ -145,7 +148,7 @@ def test_an_estimate_needs_neither_key_nor_service(settings: Settings) -> None:
         [
             *[function("vllm", f"{number}.cu", body=LONG) for number in range(100)],
             function("mine", "a.cu"),
-            function("cuda", "fp8.h"),
+            function("cuda", "fp8.h", license_id="LicenseRef-NVIDIA-Proprietary"),
             function("vllm", f"{'long/' * 110}a.cu"),
         ],
     )

@@ -4,23 +4,11 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.collection import Collection
 from kopt.tools.docs.entries import records_in
 from kopt.tools.docs.index_file import open_index
-from kopt.tools.docs.open_library import with_library
 from kopt.tools.docs.records import Chunk
 
 from .place import library_index_path
-
-
-def library_chunk(uid: str, settings: Settings) -> Chunk | None:
-    """Return the function that `uid` is a piece of, whole; None if there is none."""
-
-    def found(library: Collection | None, _said: str | None) -> Chunk | None:
-        first = library.first_of(uid) if library else None
-        return library.whole(first) if library and first is not None else None
-
-    return with_library(settings, found)
 
 
 def all_chunks(settings: Settings) -> Iterator[Chunk]:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from kopt.config.errors import SetupError
+from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.tools.docs.build_lock import build_lock
 from kopt.tools.docs.library_index.build_records import BuildProgress, BuildResult
 from kopt.tools.docs.library_index.parts import COMMIT_EVERY
 from kopt.tools.docs.library_index.place import library_folder, library_index_path
-from kopt.tools.docs.library_index.reading import all_chunks, library_chunk
+from kopt.tools.docs.library_index.reading import all_chunks
 from kopt.tools.docs.records import SearchRequest
-from kopt.tools.docs.search import search_documents
+from kopt.tools.docs.search import read_document, search_documents
 from support.tiny_library import ALPHA, BETA, kernel, tiny_library
 
 FILES = 2 * COMMIT_EVERY
@@ -158,8 +158,9 @@ def test_a_document_is_read_whole_by_its_uid_and_all_from_end_to_end(own_docs: S
     tiny_library(alpha=2, beta=1).build(own_docs)
     chunks = list(all_chunks(own_docs))
     assert [chunk.source for chunk in chunks] == ["alpha", "alpha", "beta"]
-    assert [library_chunk(chunk.uid, own_docs) for chunk in chunks] == chunks
-    assert library_chunk("alpha:nothing.cu#1", own_docs) is None
+    assert [read_document(chunk.uid, own_docs).document for chunk in chunks] == chunks
+    with pytest.raises(ToolError, match="nothing"):
+        read_document("alpha:nothing.cu#1", own_docs)
 
 
 def test_the_same_code_in_two_libraries_is_one_hit_with_both_places(own_docs: Settings) -> None:

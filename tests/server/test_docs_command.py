@@ -9,7 +9,7 @@ from kopt.kernels.status import Status
 from kopt.server.exits import ExitCode
 from kopt.tools.docs.records import SearchResult
 from support.command_line import Kopt
-from support.small_library import function, write_library
+from support.written_index import function, write_library
 
 
 def test_a_search_shows_where_each_hit_stands_and_quotes_it(kopt: Kopt) -> None:

@@ -9,7 +9,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.server import docs_findings
 from kopt.server.views.doctor_view import Finding
-from support.small_library import function, write_library
+from support.written_index import function, write_library
 
 KEY = "pcsk_made_up_0123456789"
 

@@ -9,10 +9,10 @@ from kopt.server.exits import ExitCode
 from kopt.tools.docs.library import harvest, packages
 from kopt.tools.docs.library.pins import Pins, default_keys
 from kopt.tools.docs.library_index import choices, chosen_build
+from support.archives import pin_of, wheel
 from support.command_line import Kopt
 from support.git_repository import commit_files
 from support.package_server import package_server
-from support.tiny_packages import pin_of, wheel
 
 KERNEL = b"""// Walks like a %s over its rows.
 __global__ void %s_walk(float* x, int rows) {

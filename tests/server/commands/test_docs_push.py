@@ -11,7 +11,7 @@ from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 from support.pinecone_service import KEY, Fault, PineconeService, pinecone_service
 from support.pinecone_store import records_index
-from support.small_library import function, write_library
+from support.written_index import function, write_library
 
 
 @pytest.fixture

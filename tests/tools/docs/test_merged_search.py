@@ -10,7 +10,7 @@ from kopt.tools.docs.corpus import SOURCES
 from kopt.tools.docs.open_indexes import close_all
 from kopt.tools.docs.records import Chunk, SearchRequest, SearchResult
 from kopt.tools.docs.search import OFFER, read_document, search_documents
-from support.small_library import function, write_library
+from support.written_index import function, write_library
 
 ABOUT = ("cp.async pipeline in shared memory", "warp shuffle reduction", "TMA tile store")
 LONG = [f"  value += row[{number}];" for number in range(150)]

@@ -19,7 +19,7 @@ from kopt.tools.docs.postings import (
 )
 from kopt.tools.docs.records import SearchRequest
 from kopt.tools.docs.search import search_documents
-from support.small_library import function, write_library
+from support.written_index import function, write_library
 
 WITHOUT_NUMPY = {"numpy": None}
 

@@ -6,7 +6,7 @@ from kopt.tools.docs.chunking.cards import MOST_TAGS, card_of
 from kopt.tools.docs.chunking.duplicates import merged
 from kopt.tools.docs.chunking.source_chunks import chunker_version
 from kopt.tools.docs.records import Chunk
-from support.library_files import chunk_of, chunks_of, library_file
+from support.chunked_files import chunk_of, chunks_of, library_file
 
 KERNEL = """// {comment}
 __global__ void flashDecode{n}(float* out, float const* in) {{

@@ -4,7 +4,7 @@ import pytest
 
 from kopt.tools.docs.chunking import cuda_units
 from kopt.tools.docs.chunking.cuda_tree import has_grammar
-from support.library_files import chunk_of, chunks_of
+from support.chunked_files import chunk_of, chunks_of
 
 
 @pytest.fixture(autouse=True, params=["grammar", "scanner"])

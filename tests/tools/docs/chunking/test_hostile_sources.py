@@ -4,7 +4,7 @@ import pytest
 
 from kopt.tools.docs.chunking.units import SourceLines
 from kopt.tools.docs.cuda_chunks import blanked
-from support.library_files import chunk_of, chunks_of
+from support.chunked_files import chunk_of, chunks_of
 
 N = 20_000
 HOSTILE = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.library_files import chunk_of, chunks_of
+from support.chunked_files import chunk_of, chunks_of
 
 BODY = "    a = tl.load(x)\n    b = a + a\n    tl.store(x, b)\n"
 

@@ -14,7 +14,7 @@ from kopt.tools.docs.library.archives import ALL_MEMBERS, archive_members, membe
 from kopt.tools.docs.library.file_filter import MAX_FILE_BYTES
 from kopt.tools.docs.library.pins import MemberRule, Rules
 from kopt.tools.docs.library.unavailable import SourceUnavailable
-from support.tiny_packages import KERNEL, sdist, wheel
+from support.archives import KERNEL, sdist, wheel
 
 Make = Callable[[Mapping[str, bytes]], bytes]
 both_forms = pytest.mark.parametrize(("make", "name"), [(wheel, "a.whl"), (sdist, "a.tar.gz")])

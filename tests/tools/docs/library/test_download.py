@@ -9,8 +9,8 @@ from kopt.config.settings import Settings
 from kopt.tools.docs.library.download import MOST_ATTEMPTS, downloads_folder, pinned_file
 from kopt.tools.docs.library.pins import PackagePin
 from kopt.tools.docs.library.unavailable import SourceUnavailable
+from support.archives import pin_of
 from support.package_server import PackageServer
-from support.tiny_packages import pin_of
 
 DATA = bytes(range(256)) * 400
 PIN = pin_of(DATA)

@@ -3,7 +3,7 @@
 import pytest
 
 from kopt.tools.docs.library.file_filter import MAX_FILE_BYTES, is_wanted_path, is_wanted_text
-from support.tiny_packages import KERNEL, TRITON_KERNEL
+from support.archives import KERNEL, TRITON_KERNEL
 
 
 @pytest.mark.parametrize(

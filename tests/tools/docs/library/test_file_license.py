@@ -8,7 +8,7 @@ from kopt.tools.docs.chunking.source_chunks import chunker_version
 from kopt.tools.docs.library import file_license
 from kopt.tools.docs.library.file_license import PROPRIETARY, license_of, may_be_handed_on
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
-from support.library_files import chunk_of, library_file
+from support.chunked_files import chunk_of, library_file
 
 OF_THE_LIBRARY = "MIT"
 AGREEMENT = """\

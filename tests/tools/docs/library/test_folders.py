@@ -8,7 +8,7 @@ import pytest
 from kopt.tools.docs.library import folders
 from kopt.tools.docs.library.folders import folder_members
 from kopt.tools.docs.library.unavailable import SourceUnavailable
-from support.tiny_packages import KERNEL
+from support.archives import KERNEL
 
 
 def _write(root: Path, *names: str) -> None:

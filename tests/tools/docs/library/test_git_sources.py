@@ -14,8 +14,8 @@ from kopt.tools.docs.library.git_program import without_credentials
 from kopt.tools.docs.library.git_sources import Snapshot, git_choice, snapshot
 from kopt.tools.docs.library.pins import pins
 from kopt.tools.docs.library.unavailable import SourceUnavailable
+from support.archives import KERNEL
 from support.git_repository import commit_files, git
-from support.tiny_packages import KERNEL
 
 TABLE = random.Random(7).randbytes(500_000)
 

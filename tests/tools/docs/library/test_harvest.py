@@ -18,10 +18,10 @@ from kopt.tools.docs.library.harvest import (
     harvest,
 )
 from kopt.tools.docs.library.pins import Pins
+from support.archives import KERNEL, TRITON_KERNEL, pin_of, sdist, wheel
 from support.git_repository import commit_files
 from support.installed_package import install_package
 from support.package_server import PackageServer
-from support.tiny_packages import KERNEL, TRITON_KERNEL, pin_of, sdist, wheel
 
 PINNED = Selection(sources=("vllm", "liger"))
 WHEEL = wheel({"pkg/b.py": TRITON_KERNEL, "pkg/a.cu": KERNEL, "pkg/host.py": b"import os\n"})

@@ -9,8 +9,8 @@ from kopt.tools.docs.library.archives import ALL_MEMBERS
 from kopt.tools.docs.library.installed import installed_members, installed_version
 from kopt.tools.docs.library.packages import installed_package
 from kopt.tools.docs.library.unavailable import SourceUnavailable
+from support.archives import KERNEL
 from support.installed_package import install_package
-from support.tiny_packages import KERNEL
 
 
 @pytest.fixture

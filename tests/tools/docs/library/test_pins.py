@@ -14,7 +14,7 @@ from kopt.tools.docs.library.pins import (
     path_by,
     pins,
 )
-from support.tiny_packages import pin_of
+from support.archives import pin_of
 
 ROOT = Path(__file__).parents[4]
 PACKAGES = pins().packages

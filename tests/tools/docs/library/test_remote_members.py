@@ -12,8 +12,8 @@ from kopt.tools.docs.library.download import downloads_folder
 from kopt.tools.docs.library.pins import MemberRule, PackagePin
 from kopt.tools.docs.library.remote_members import remote_members
 from kopt.tools.docs.library.unavailable import SourceUnavailable
+from support.archives import KERNEL, wheel
 from support.package_server import PackageServer
-from support.tiny_packages import KERNEL, wheel
 
 MEMBERS = [("cuda/Atomic.cuh", KERNEL), ("cuda/Sort.cuh", KERNEL * 2)]
 WHEEL = wheel(

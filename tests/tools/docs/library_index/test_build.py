@@ -17,7 +17,7 @@ from kopt.tools.docs.library_index.place import library_folder, library_index_pa
 from kopt.tools.docs.library_index.reading import all_chunks
 from kopt.tools.docs.records import SearchRequest
 from kopt.tools.docs.search import read_document, search_documents
-from support.tiny_library import ALPHA, BETA, kernel, tiny_library
+from support.fake_harvest import ALPHA, BETA, fake_harvest, kernel
 
 FILES = 2 * COMMIT_EVERY
 DEADLINE_S = 120
@@ -25,7 +25,7 @@ KILLED_BUILD = """
 import sys
 from pathlib import Path
 from kopt.config.settings import Settings
-from support.tiny_library import tiny_library
+from support.fake_harvest import fake_harvest
 
 def on_progress(progress):
     if progress.step == "read" and progress.done == int(sys.argv[2]):
@@ -33,7 +33,7 @@ def on_progress(progress):
         sys.stdin.readline()
 
 if __name__ == "__main__":
-    tiny_library(alpha=int(sys.argv[3])).build(Settings(home=Path(sys.argv[1])), on_progress)
+    fake_harvest(alpha=int(sys.argv[3])).build(Settings(home=Path(sys.argv[1])), on_progress)
 """
 
 
@@ -42,7 +42,7 @@ def _symbols(settings: Settings, query: str) -> list[str | None]:
 
 
 def test_a_function_is_found_with_source_version_and_licence(own_docs: Settings) -> None:
-    tiny_library().build(own_docs)
+    fake_harvest().build(own_docs)
     hit = search_documents(SearchRequest(query="betaa_kernel"), own_docs).hits[0]
     assert (hit.source, hit.version, hit.license) == ("beta", "3.4", "BSD-3-Clause")
     assert (hit.path, hit.symbol, hit.kind) == ("src/beta0.cu", "betaa_kernel", "kernel")
@@ -51,7 +51,7 @@ def test_a_function_is_found_with_source_version_and_licence(own_docs: Settings)
 
 
 def test_the_result_says_what_is_in_the_index(own_docs: Settings) -> None:
-    result = tiny_library(alpha=2, beta=1).build(own_docs)
+    result = fake_harvest(alpha=2, beta=1).build(own_docs)
     counts = {source.source: (source.files, source.chunks) for source in result.sources}
     assert counts == {"alpha": (2, 2), "beta": (1, 1)}
     assert (result.chunks, result.files, result.reused_files) == (3, 3, 0)
@@ -61,7 +61,7 @@ def test_the_result_says_what_is_in_the_index(own_docs: Settings) -> None:
 
 
 def test_what_did_not_change_is_not_read_again(own_docs: Settings) -> None:
-    library = tiny_library(alpha=3, beta=0)
+    library = fake_harvest(alpha=3, beta=0)
     library.build(own_docs)
     written = library_index_path(own_docs).stat().st_mtime_ns
     again = library.build(own_docs)
@@ -78,7 +78,7 @@ def test_what_did_not_change_is_not_read_again(own_docs: Settings) -> None:
 
 
 def test_a_source_that_cannot_be_had_stays_as_it_was(own_docs: Settings) -> None:
-    library = tiny_library()
+    library = fake_harvest()
     library.missing["beta"] = "no network"
     first = library.build(own_docs)
     assert [(one.source, one.reason) for one in first.skipped] == [("beta", "no network")]
@@ -94,7 +94,7 @@ def test_a_source_that_cannot_be_had_stays_as_it_was(own_docs: Settings) -> None
 
 
 def test_without_any_source_the_index_stays_and_the_reasons_are_said(own_docs: Settings) -> None:
-    library = tiny_library()
+    library = fake_harvest()
     library.missing = {"alpha": "no network", "beta": "no disk"}
     with pytest.raises(SetupError, match="alpha: no network; beta: no disk"):
         library.build(own_docs)
@@ -103,7 +103,7 @@ def test_without_any_source_the_index_stays_and_the_reasons_are_said(own_docs: S
 
 def test_progress_ends_each_step_with_everything_done(own_docs: Settings) -> None:
     told: list[BuildProgress] = []
-    tiny_library(alpha=2, beta=0).build(own_docs, told.append)
+    fake_harvest(alpha=2, beta=0).build(own_docs, told.append)
     assert told[0].step == "download"
     read = [progress for progress in told if (progress.step, progress.source) == ("read", "alpha")]
     assert [(progress.done, progress.total) for progress in read] == [(0, 2), (1, 2), (2, 2)]
@@ -127,14 +127,14 @@ def test_a_killed_build_goes_on_where_it_was(own_docs: Settings) -> None:
     assert not library_index_path(own_docs).exists()
     half_written = library_folder(own_docs) / ".new-killed.sqlite"
     half_written.touch()
-    result = tiny_library(alpha=FILES).build(own_docs)
+    result = fake_harvest(alpha=FILES).build(own_docs)
     assert not half_written.exists()
     assert COMMIT_EVERY <= result.reused_files < FILES
     assert result.chunks == FILES + 1
 
 
 def test_the_second_of_two_builds_waits_and_finds_it_done(own_docs: Settings) -> None:
-    library = tiny_library(alpha=1, beta=0)
+    library = fake_harvest(alpha=1, beta=0)
     library.build(own_docs)
     waits = threading.Event()
     results: list[BuildResult] = []
@@ -155,7 +155,7 @@ def test_the_second_of_two_builds_waits_and_finds_it_done(own_docs: Settings) ->
 
 
 def test_a_document_is_read_whole_by_its_uid_and_all_from_end_to_end(own_docs: Settings) -> None:
-    tiny_library(alpha=2, beta=1).build(own_docs)
+    fake_harvest(alpha=2, beta=1).build(own_docs)
     chunks = list(all_chunks(own_docs))
     assert [chunk.source for chunk in chunks] == ["alpha", "alpha", "beta"]
     assert [read_document(chunk.uid, own_docs).document for chunk in chunks] == chunks
@@ -164,7 +164,7 @@ def test_a_document_is_read_whole_by_its_uid_and_all_from_end_to_end(own_docs: S
 
 
 def test_the_same_code_in_two_libraries_is_one_hit_with_both_places(own_docs: Settings) -> None:
-    library = tiny_library(alpha=1, beta=0)
+    library = fake_harvest(alpha=1, beta=0)
     library.files[BETA] = {"copy.cu": library.files[ALPHA]["csrc/alpha0.cu"]}
     library.build(own_docs)
     (hit,) = search_documents(SearchRequest(query="alphaa", source="alpha,beta"), own_docs).hits

@@ -15,7 +15,7 @@ from kopt.tools.docs.open_indexes import close_all, opened
 from kopt.tools.docs.open_library import OUTDATED
 from kopt.tools.docs.records import SearchRequest, SearchResult
 from kopt.tools.docs.search import search_documents
-from support.tiny_library import ALPHA, kernel, tiny_library
+from support.fake_harvest import ALPHA, fake_harvest, kernel
 
 QUERY = SearchRequest(query="walrus row", source="alpha,beta")
 OWN = SearchRequest(query="cp_async_wait_group")
@@ -71,7 +71,7 @@ def _places(result: SearchResult) -> list[tuple[str, str]]:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Return a home with a library, which each test of this file leaves whole."""
     settings = Settings(home=tmp_path_factory.mktemp("library-home"))
-    tiny_library().build(settings)
+    fake_harvest().build(settings)
     return settings
 
 
@@ -90,7 +90,7 @@ def test_a_damaged_index_is_made_again_and_that_is_said_once(
 
 
 def test_without_parts_kopts_own_documents_answer(own_docs: Settings) -> None:
-    tiny_library().build(own_docs)
+    fake_harvest().build(own_docs)
     parts_path(own_docs).write_bytes(b"no database" * 1000)
     _pages_overwritten(library_index_path(own_docs))
     first = search_documents(OWN, own_docs)
@@ -102,7 +102,7 @@ def test_without_parts_kopts_own_documents_answer(own_docs: Settings) -> None:
 
 
 def test_a_search_under_way_keeps_the_index_that_it_began_with(own_docs: Settings) -> None:
-    library = tiny_library(alpha=1, beta=0)
+    library = fake_harvest(alpha=1, beta=0)
     library.build(own_docs)
     path = library_index_path(own_docs)
     library.files[ALPHA] = {"csrc/gamma.cu": kernel("gamma")}
@@ -117,7 +117,7 @@ def test_a_search_under_way_keeps_the_index_that_it_began_with(own_docs: Setting
 
 
 def test_an_index_of_another_version_is_not_searched_and_that_is_said(own_docs: Settings) -> None:
-    tiny_library(alpha=1, beta=0).build(own_docs)
+    fake_harvest(alpha=1, beta=0).build(own_docs)
     close_all()
     with closing(sqlite3.connect(library_index_path(own_docs))) as connection:
         connection.execute("update meta set value = 'older' where key in ('key', 'version')")
@@ -125,5 +125,5 @@ def test_an_index_of_another_version_is_not_searched_and_that_is_said(own_docs: 
     result = search_documents(OWN, own_docs)
     assert result.hits[0].symbol == "cp_async_wait_group"
     assert result.degraded == OUTDATED
-    tiny_library(alpha=1, beta=0).build(own_docs)
+    fake_harvest(alpha=1, beta=0).build(own_docs)
     assert search_documents(QUERY, own_docs).hits[0].symbol == "alphaa_kernel"

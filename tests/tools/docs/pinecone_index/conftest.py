@@ -9,7 +9,7 @@ import pytest
 from kopt.config.settings import Settings
 from support.pinecone_service import KEY, PineconeService, pinecone_service
 from support.pinecone_store import documents_index, records_index
-from support.small_library import function, write_library
+from support.written_index import function, write_library
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from kopt.tools.docs.pinecone_index.remote_filters import RemoteFilters
 from support.pinecone_service import Fault, PineconeService, pinecone_service
 from support.pinecone_store import MOST_RECORDS, Fields
 from support.quick_pacing import QuickPacing
-from support.small_library import function, write_library
+from support.written_index import function, write_library
 
 FOREVER = 1000
 MANY = 2 * MOST_RECORDS + 8

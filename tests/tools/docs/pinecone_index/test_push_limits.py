@@ -17,7 +17,7 @@ from kopt.tools.docs.pinecone_index.remote_records import batches, remote_record
 from support.pinecone_service import Fault, PineconeService
 from support.pinecone_store import MOST_BYTES, MOST_RECORDS
 from support.quick_pacing import QuickPacing
-from support.small_library import function, write_library
+from support.written_index import function, write_library
 
 FOREVER = 1000
 LONG = "some words of a body " * 200

@@ -1,6 +1,6 @@
 """A library of a few kernels written for the tests, as if it had just been obtained.
 
-Builds read it instead of the pinned archives: `use_tiny_library` puts it there.
+Builds read it instead of the pinned archives: `FakeHarvest.build` puts it there.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +43,7 @@ __global__ void {name}_kernel(const float* input, float* output, int columns) {{
 
 
 @dataclass
-class TinyLibrary:
+class FakeHarvest:
     """What a harvest gives; tests change it between builds."""
 
     files: dict[LibrarySource, dict[str, str]] = field(
@@ -78,9 +78,9 @@ class TinyLibrary:
             return build_library(BuildRequest(Selection(), fresh), settings, on_progress)
 
 
-def tiny_library(alpha: int = 2, beta: int = 1) -> TinyLibrary:
-    """Return a library with so many files in each source."""
-    return TinyLibrary(
+def fake_harvest(alpha: int = 2, beta: int = 1) -> FakeHarvest:
+    """Return a harvest with so many files in each source."""
+    return FakeHarvest(
         {
             ALPHA: {f"csrc/alpha{n}.cu": kernel(f"alpha{_letters(n)}") for n in range(alpha)},
             BETA: {f"src/beta{n}.cu": kernel(f"beta{_letters(n)}") for n in range(beta)},

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .damage import damage
+from .damage import damage, read_error
 from .entries import records_in
 from .filters import Filters, conditions
 from .index_file import block_number, found_postings
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST_REMEMBERED = 4096
 """Phrases, and filters, whose answers are kept before they are forgotten together."""
+MOST_UIDS = 1000
+"""Looked up at once; a service may answer with any number, SQLite takes so many values."""
 MOST_LIKE = 2000
 """Words that a misspelled one is compared with."""
 
@@ -91,7 +93,8 @@ class Collection:
         return [row[0] for row in rows]
 
     def by_uid(self, uids: Sequence[str], filters: Filters) -> Sequence[int]:
-        """Return those of `uids` that there are, in their order."""
+        """Return those of the first MOST_UIDS of `uids` that there are, in their order."""
+        uids = uids[:MOST_UIDS]
         condition, values = conditions(filters, self.remembered.sources)
         rows = self._select(
             f"select uid, id from chunk where uid in ({','.join('?' * len(uids))})"
@@ -201,14 +204,16 @@ class Collection:
             if rows:
                 return unpacked_postings(*rows[0])
             return found_postings(self.connection, phrase)
-        except (sqlite3.Error, ValueError) as error:
+        except sqlite3.Error as error:
+            raise read_error(self.is_own, error) from error
+        except ValueError as error:
             raise damage(self.is_own, error) from error
 
     def _select(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         try:
             return self.connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            raise damage(self.is_own, error) from error
+            raise read_error(self.is_own, error) from error
 
     def _rows(self, filters: Filters) -> "array[int] | None":
         """Return the ids that `filters` leave, ascending; None for all."""

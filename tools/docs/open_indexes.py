@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .collection import Collection, Remembered
-from .damage import LibraryDamaged, OwnIndexDamaged, damage
+from .damage import LibraryDamaged, LibraryUnreadable, OwnIndexDamaged, damage, read_error
 from .index_file import meta_of, open_index
 from .library_index.kept_index import sources_in
 
@@ -49,20 +49,18 @@ def opened(path: Path, expected: Mapping[str, str], is_own: bool) -> Generator[C
 
     Raises:
         OwnIndexDamaged, LibraryDamaged: It is no index, damaged or another one.
+        LibraryUnreadable, sqlite3.Error: It cannot be read now.
         OSError: It cannot be looked at.
     """
-    state = file_state(path)
-    connection, remembered = _taken(path, state)
-    if connection is None:
-        try:
-            connection = open_index(path, expected)
-        except sqlite3.Error as error:
-            raise damage(is_own, error) from error
-    if remembered is None:
-        remembered = _remembered(connection)
+    try:
+        state, connection, remembered = _connected(path, expected)
+    except sqlite3.Error as error:
+        raise read_error(is_own, error) from error
+    except ValueError as error:
+        raise damage(is_own, error) from error
     try:
         yield Collection(connection, remembered, is_own)
-    except (OwnIndexDamaged, LibraryDamaged):
+    except (OwnIndexDamaged, LibraryDamaged, LibraryUnreadable):
         connection.close()
         raise
     except BaseException:
@@ -91,6 +89,29 @@ def close_all() -> None:
 
 
 atexit.register(close_all)
+
+
+def _connected(
+    path: Path, expected: Mapping[str, str]
+) -> tuple[FileState, sqlite3.Connection, Remembered]:
+    """Return a connection with the state of its very file, and what is remembered of that.
+
+    A file that is replaced while it is opened is opened once more: nothing that was known of the
+    one before holds for it.
+    """
+    while True:
+        state = file_state(path)
+        connection, remembered = _taken(path, state)
+        if connection and remembered:
+            return state, connection, remembered
+        connection = open_index(path, expected)
+        try:
+            if file_state(path) == state:
+                return state, connection, remembered or _remembered(connection)
+        except BaseException:
+            connection.close()
+            raise
+        connection.close()
 
 
 def _taken(path: Path, state: FileState) -> tuple[sqlite3.Connection | None, Remembered | None]:

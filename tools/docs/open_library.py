@@ -6,9 +6,9 @@ from typing import TypeVar
 from kopt.config.settings import Settings
 
 from .collection import Collection
-from .damage import LibraryDamaged
+from .damage import LibraryDamaged, LibraryUnreadable
 from .index_file import index_version
-from .library_index.healing import heal
+from .library_index.healing import BUILDING, heal
 from .library_index.place import library_index_path
 from .open_indexes import opened
 
@@ -42,4 +42,8 @@ def with_library(
             return use(None, OUTDATED)
         except LibraryDamaged:
             said = heal(settings)
+            if said == BUILDING:
+                break
+        except LibraryUnreadable as error:
+            return use(None, f"the library index cannot be read now ({error}): not searched")
     return use(None, said)

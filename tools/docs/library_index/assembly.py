@@ -41,8 +41,7 @@ def assemble(parts: Parts, path: Path, on_progress: OnProgress) -> None:
     chunks: list[Chunk] = []
     for source in sources:
         for key in source.keys:
-            for number, record in enumerate(parts.records(key)):
-                chunk = Chunk.model_validate_json(record)
+            for number, chunk in enumerate(parts.chunks(key)):
                 if chunk.uid not in places:
                     places[chunk.uid] = (key, number)
                     chunks.append(chunk)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings, ensure_folder
 from kopt.tools.docs.build_lock import build_lock
+from kopt.tools.docs.damage import PartsDamaged
 from kopt.tools.docs.library.harvest import (
     FetchProgress,
     Harvested,
@@ -80,10 +81,18 @@ def build_library(
             to do.
     """
     folder = ensure_folder(library_folder(settings))
-    work = _Work(settings, on_progress)
-    with build_lock(folder, lambda: on_progress(WAITING)), Parts(parts_path(settings)) as parts:
+    with build_lock(folder, lambda: on_progress(WAITING)):
         for left in folder.glob(".new-*"):  # by a build that was killed while it wrote
             left.unlink()
+        try:
+            return _built(request, _Work(settings, on_progress))
+        except PartsDamaged:  # what is kept only saves time
+            parts_path(settings).unlink()
+            return _built(request, _Work(settings, on_progress))
+
+
+def _built(request: BuildRequest, work: _Work) -> BuildResult:
+    with Parts(parts_path(work.settings)) as parts:
         _gather(request, parts, work)
         _keep_what_was_skipped(parts, work)
         if not work.sources:
@@ -144,7 +153,8 @@ def _write(parts: Parts, work: _Work, fresh: bool) -> bool:
     """Write the index unless it is there; return whether it was written."""
     path = library_index_path(work.settings)
     parts.settle(work.sources)
-    if not fresh and read_meta(path).get("key") == index_key(work.sources):
+    is_readable = bool(built_sources(path))
+    if not fresh and is_readable and read_meta(path).get("key") == index_key(work.sources):
         return False
     with work.timed("write"):
         assemble(parts, path, work.on_progress)

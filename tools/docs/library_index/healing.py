@@ -5,6 +5,7 @@ import sqlite3
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.tools.docs.build_lock import build_lock
+from kopt.tools.docs.damage import PartsDamaged
 from kopt.tools.docs.open_indexes import file_state
 
 from .assembly import assemble
@@ -13,26 +14,41 @@ from .place import library_folder, library_index_path, parts_path
 
 REBUILT = "the library index was damaged and was made again from what its build had kept"
 REMOVED = "the library index was damaged and was removed: run kopt docs build"
+BUILDING = "the library index is being built; not searched now"
+
+
+class _Building(Exception):
+    """Another process holds the lock."""
 
 
 def heal(settings: Settings) -> str:
     """Make the index again unless another process has done so; return what happened, in one line.
 
-    What cannot be made again is removed, so that the next search does not try once more.
+    What cannot be made again is removed, so that the next search does not try once more. A search
+    does not wait for a build.
     """
     path = library_index_path(settings)
     seen = file_state(path) if path.exists() else None
     try:
-        with build_lock(library_folder(settings)):
+        with build_lock(library_folder(settings), _give_up):
             if path.exists() and file_state(path) != seen:
                 return REBUILT
-            with Parts(parts_path(settings)) as parts:
-                if parts.sources():
-                    assemble(parts, path, lambda _progress: None)
-                    return REBUILT
+            try:
+                with Parts(parts_path(settings)) as parts:
+                    if parts.sources():
+                        assemble(parts, path, lambda _progress: None)
+                        return REBUILT
+            except PartsDamaged:
+                parts_path(settings).unlink(missing_ok=True)
             path.unlink(missing_ok=True)
-    except (OSError, sqlite3.Error, ValueError, SetupError) as error:
+    except _Building:
+        return BUILDING
+    except (OSError, sqlite3.Error, SetupError) as error:
         return (
             f"the library index is damaged and cannot be made again ({error}): run kopt docs build"
         )
     return REMOVED
+
+
+def _give_up() -> None:
+    raise _Building

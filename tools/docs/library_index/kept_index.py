@@ -1,14 +1,17 @@
 """What a library index says of itself, read without opening it for a search."""
 
-import json
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from kopt.tools.docs.index_file import meta_of, open_index
 
 from .build_records import BuiltSource
+
+_SOURCES = TypeAdapter(tuple[BuiltSource, ...])
 
 
 def read_meta(path: Path) -> dict[str, str]:
@@ -21,10 +24,17 @@ def read_meta(path: Path) -> dict[str, str]:
 
 
 def sources_in(meta: Mapping[str, str]) -> tuple[BuiltSource, ...]:
-    """Return the sources of the index whose meta this is."""
-    return tuple(map(BuiltSource.model_validate, json.loads(meta.get("sources", "[]"))))
+    """Return the sources of the index whose meta this is.
+
+    Raises:
+        ValueError: It is damaged.
+    """
+    return _SOURCES.validate_json(meta.get("sources", "[]"))
 
 
 def built_sources(path: Path) -> tuple[BuiltSource, ...]:
-    """Return the sources of the index at `path`; none if there is no such index."""
-    return sources_in(read_meta(path))
+    """Return the sources of the index at `path`; none if there is no index that can be read."""
+    try:
+        return sources_in(read_meta(path))
+    except ValueError:
+        return ()

@@ -6,19 +6,24 @@ unchanged file is never chunked again. Only the build, which holds the lock, wri
 
 import json
 import sqlite3
-from collections.abc import Collection, Sequence
-from contextlib import closing, suppress
+from collections.abc import Collection, Generator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from kopt.config.errors import SetupError
+from kopt.tools.docs.damage import PartsDamaged, is_damage
 from kopt.tools.docs.entries import FIELDS, Entry, block_of, records_in, terms_version
 from kopt.tools.docs.library.source_file import LibrarySource
+from kopt.tools.docs.records import Chunk
 
 _FORMAT = 3
 COMMIT_EVERY = 8
 """Files: what a killed build loses at most."""
+LOCKED_AFTER_S = 5.0
+"""How long another program may hold the file, a copy being made say."""
 _TABLES = """
 create table part (key text primary key, records blob, fields blob, vectors blob);
 create table source (
@@ -55,14 +60,37 @@ def part_of(key: str, entries: Sequence[Entry]) -> Part:
     )
 
 
+@contextmanager
+def _sound() -> Generator[None]:
+    """Raise PartsDamaged for damage, SetupError for a file that cannot be used now."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise PartsDamaged(error) from error
+    except sqlite3.Error as error:
+        if is_damage(error):
+            raise PartsDamaged(error) from error
+        raise SetupError(
+            f"what builds of the library index keep cannot be used now ({error}): try again later"
+        ) from error
+
+
 class Parts:
-    """The open file; a context manager that commits on leaving, also when interrupted."""
+    """The open file; a context manager that commits on leaving, also when interrupted.
+
+    Whatever reads or writes it raises PartsDamaged, or SetupError if it cannot be used now.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Open the parts at `path`; a file that is damaged or of another format starts anew."""
+        """Open the parts at `path`; a file that is damaged or of another format starts anew.
+
+        Raises:
+            SetupError: It cannot be used now, because another program has locked it say.
+        """
         try:
-            self._connection = _opened(path)
-        except sqlite3.DatabaseError:
+            with _sound():
+                self._connection = _opened(path)
+        except PartsDamaged:
             path.unlink()
             self._connection = _opened(path)
         self._uncommitted = 0
@@ -81,10 +109,12 @@ class Parts:
         with closing(self._connection), suppress(sqlite3.DatabaseError):
             self._connection.commit()
 
+    @_sound()
     def known(self) -> set[str]:
         """Return the keys of all parts."""
         return {row[0] for row in self._connection.execute("select key from part")}
 
+    @_sound()
     def add(self, part: Part) -> None:
         """Keep the entries of one file."""
         self._connection.execute("insert or replace into part values (?,?,?,?)", part)
@@ -93,23 +123,19 @@ class Parts:
             self._connection.commit()
             self._uncommitted = 0
 
-    def records(self, key: str) -> list[str]:
-        """Return the records of one file in order.
+    @_sound()
+    def chunks(self, key: str) -> list[Chunk]:
+        """Return the chunks of one file in order."""
+        return [Chunk.model_validate_json(one) for one in self._unpacked("records", key)]
 
-        Raises:
-            ValueError: They are damaged.
-        """
-        return self._unpacked("records", key)
-
+    @_sound()
     def entries(self, key: str) -> list[Entry]:
-        """Return the entries of one file in order.
-
-        Raises:
-            ValueError: They are damaged.
-        """
-        records, fields = self.records(key), self._unpacked("fields", key)
+        """Return the entries of one file in order."""
+        records, fields = self._unpacked("records", key), self._unpacked("fields", key)
         vectors = self._column("vectors", key)
         size, lines = len(vectors) // max(1, len(records)), len(FIELDS)
+        if len(fields) != lines * len(records):
+            raise ValueError(f"the part {key} has lost fields")
         return [
             Entry(
                 record,
@@ -129,6 +155,7 @@ class Parts:
             raise ValueError(f"the part {key} is not there")
         return found[0]
 
+    @_sound()
     def sources(self) -> list[SourceParts]:
         """Return what the index was last made of, if by this version of kopt."""
         rows = self._connection.execute(
@@ -139,6 +166,7 @@ class Parts:
             for facts, keys in rows
         ]
 
+    @_sound()
     def settle(self, sources: Sequence[SourceParts]) -> None:
         """Keep `sources` as what the index is made of, and no part that is not of them."""
         wanted = {key for source in sources for key in source.keys}
@@ -158,7 +186,7 @@ class Parts:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path)
+    connection = sqlite3.connect(path, LOCKED_AFTER_S)
     try:
         (version,) = connection.execute("pragma user_version").fetchone()
         if version not in (0, _FORMAT):

@@ -53,6 +53,12 @@ def _vectors_cut(path: Path) -> None:
         connection.commit()
 
 
+def _sources_no_json(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("update meta set value = '[{' where key = 'sources'")
+        connection.commit()
+
+
 DAMAGES = [
     _cut_short,
     _emptied,
@@ -60,6 +66,7 @@ DAMAGES = [
     _records_overwritten,
     _postings_overwritten,
     _vectors_cut,
+    _sources_no_json,
 ]
 
 

@@ -78,7 +78,9 @@ def test_of_more_answers_than_were_asked_for_the_first_are_taken(
     service: PineconeService, settings: Settings
 ) -> None:
     fill(service, settings, {"_id": "vllm:a.cu#1"})
-    hits = [{"_id": f"vllm:{name}.cu#1", "_score": 1.0, "fields": {}} for name in "abc"]
+    hits = [
+        {"_id": f"vllm:{name}.cu#1", "_score": 1.0, "fields": {"source": "vllm"}} for name in "abc"
+    ]
     answer = {"result": {"hits": hits}, "usage": {"read_units": 6}}
     service.faults = [Fault(200, body=json.dumps(answer).encode(), on="/search")]
     backend = PineconeBackend(settings, PATIENT_S)

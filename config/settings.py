@@ -46,6 +46,7 @@ SERVER_VARIABLES = (
     "KOPT_NCU",
     "KOPT_NVCC",
     "KOPT_PROBLEMS",
+    "KOPT_RUN",
     "KOPT_SANDBOX",
     "KOPT_WITHOUT_SOURCES",
     "PINECONE_INDEX_HOST",
@@ -77,6 +78,9 @@ class Settings:
     without_sources: tuple[str, ...] = ()
     """KOPT_WITHOUT_SOURCES: sources that no search and no reading of documents may see, as in a
     study whose agents must not find earlier winners."""
+    retrieval_run: str | None = None
+    """KOPT_RUN: the run that searches and readings of documents are logged with, if they name none
+    themselves; None logs none of them."""
     package_index: str = field(default=DEFAULT_PACKAGE_INDEX, repr=False)
     """PIP_INDEX_URL, UV_DEFAULT_INDEX or UV_INDEX_URL: the index that pinned packages come from. It
     may hold a password."""
@@ -184,6 +188,7 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
         jobs=int(jobs_text) if jobs_text else len(os.sched_getaffinity(0)),
         sandbox=sandbox,
         without_sources=_names(environment.get("KOPT_WITHOUT_SOURCES", "")),
+        retrieval_run=environment.get("KOPT_RUN") or None,
         package_index=_package_index(environment),
         library_environment=_library_environment(environment),
         pinecone_api_key=_printable("PINECONE_API_KEY", environment),

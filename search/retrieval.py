@@ -3,7 +3,9 @@
 import hashlib
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
+from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.tools.docs.hidden_sources import without_hidden
 from kopt.tools.docs.query_text import plain_text
@@ -18,21 +20,23 @@ from .run_folders import find_run
 class Asker:
     """For which run documents are asked for, and by whom."""
 
-    run: str
-    """Id of the run, or an unmistakable part of one."""
+    run: str | None
+    """Id of the run, or an unmistakable part of one; None for that of KOPT_RUN, if it is set."""
     name: str
     """What the log calls it, e.g. `kopt docs search`."""
 
 
 def search_for_run(request: SearchRequest, asker: Asker, settings: Settings) -> SearchResult:
-    """Return what `search_documents` does, once it is logged with the run.
+    """Return what `search_documents` does, once it is logged with the run, if there is one.
 
     Raises:
         ToolError: There is no such run, or `request` asks for what cannot be had.
         SetupError: The log cannot be written.
     """
-    folder = find_run(asker.run, settings)
+    folder = _folder(asker, settings)
     result = search_documents(request, settings)
+    if folder is None:
+        return result
     asked = request.model_dump(exclude_defaults=True, exclude={"query", "without"})
     hidden = without_hidden(request, settings).without
     hits = tuple(
@@ -60,14 +64,16 @@ def search_for_run(request: SearchRequest, asker: Asker, settings: Settings) -> 
 
 
 def read_for_run(uid: str, asker: Asker, settings: Settings) -> DocumentText:
-    """Return what `read_document` does, once it is logged with the run.
+    """Return what `read_document` does, once it is logged with the run, if there is one.
 
     Raises:
         ToolError: There is no such run or no such document, or its source is hidden.
         SetupError: The log cannot be written.
     """
-    folder = find_run(asker.run, settings)
+    folder = _folder(asker, settings)
     document = read_document(uid, settings)
+    if folder is None:
+        return document
     text = RetrievedText(
         uid=document.uid, score=None, sha256=_digest(document.document.body), left_out_lines=0
     )
@@ -84,6 +90,17 @@ def read_for_run(uid: str, asker: Asker, settings: Settings) -> DocumentText:
     )
     append_retrieval(folder, retrieval)
     return document
+
+
+def _folder(asker: Asker, settings: Settings) -> Path | None:
+    if asker.run is not None:
+        return find_run(asker.run, settings)
+    if settings.retrieval_run is None:
+        return None
+    try:
+        return find_run(settings.retrieval_run, settings)
+    except ToolError as error:
+        raise ToolError(f"KOPT_RUN: {error}") from error
 
 
 def _now_us() -> int:

@@ -73,9 +73,9 @@ Exit codes: 0 passed, 1 the candidate fell short, 2 wrong usage, 3 this machine
 lacks something, 70 a bug in kopt, 130 interrupted.
 Every command but serve takes --json: one JSON document on stdout, nothing else.
 State lives under KOPT_HOME (default ~/.kopt). KOPT_PROBLEMS, KOPT_JOBS,
-KOPT_SANDBOX and KOPT_WITHOUT_SOURCES are read too, and KOPT_NVCC, KOPT_CXX,
-KOPT_NCU and CUDA_HOME, which name tools that are not found by themselves. With
-PINECONE_API_KEY set, docs search asks Pinecone too: its index
+KOPT_SANDBOX, KOPT_RUN and KOPT_WITHOUT_SOURCES are read too, and KOPT_NVCC,
+KOPT_CXX, KOPT_NCU and CUDA_HOME, which name tools that are not found by
+themselves. With PINECONE_API_KEY set, docs search asks Pinecone too: its index
 PINECONE_INDEX_NAME, at PINECONE_INDEX_HOST if known."""
 
 group = click.version_option(__version__, message="kopt %(version)s")(

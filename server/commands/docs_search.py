@@ -12,7 +12,6 @@ from kopt.server.session import Session, command_body
 from kopt.server.views.docs_view import search_view
 from kopt.tools.docs.query_text import MOST_TOKENS
 from kopt.tools.docs.records import SearchRequest, SearchResult
-from kopt.tools.docs.search import search_documents
 
 from .docs_batch import search_batch
 
@@ -85,8 +84,6 @@ def command(session: Session, options: SearchOptions) -> int:
 
     def ask(query: str) -> SearchResult:
         asked = request.model_copy(update={"query": query})
-        if options.run is None:
-            return search_documents(asked, session.settings)
         return search_for_run(asked, Asker(options.run, "kopt docs search"), session.settings)
 
     if options.batch is not None:

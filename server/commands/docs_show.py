@@ -9,7 +9,6 @@ from kopt.server.console import print_record, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.docs_view import document_view
-from kopt.tools.docs.search import read_document
 
 EPILOG = """\b
 Example:
@@ -30,11 +29,8 @@ class ShowOptions:
 @command_body(ShowOptions)
 def command(session: Session, options: ShowOptions) -> int:
     """Show one document in full; UID is that of a search hit."""
-    if options.run is None:
-        document = read_document(options.uid, session.settings)
-    else:
-        asker = Asker(options.run, "kopt docs show")
-        document = read_for_run(options.uid, asker, session.settings)
+    asker = Asker(options.run, "kopt docs show")
+    document = read_for_run(options.uid, asker, session.settings)
     if session.as_json:
         print_record(document)
     else:

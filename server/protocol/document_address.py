@@ -19,13 +19,14 @@ def document_text(uid: str, settings: Settings) -> str:
     Loads the readers of the index: call it inside a request.
 
     Raises:
-        ToolError: There is no such document, or its source is hidden.
+        ToolError: There is no such document, or its source is hidden, or no run of KOPT_RUN.
+        SetupError: It is to be logged with a run and cannot be.
     """
+    from kopt.search.retrieval import Asker, read_for_run
     from kopt.server.views.docs_words import origin_words, place_words
     from kopt.tools.docs.excerpts import shown
-    from kopt.tools.docs.search import read_document
 
-    chunk = read_document(uid, settings).document
+    chunk = read_for_run(uid, Asker(None, PREFIX), settings).document
     head = [shown(chunk.title), shown(place_words(chunk)), shown(origin_words(chunk)), NOTICE]
     if chunk.also_at:
         head.insert(3, shown(f"also at {', '.join(chunk.also_at)}"))

@@ -102,14 +102,10 @@ def _found(call: ToolCall, arguments: SearchDocsArguments) -> dict[str, Any]:
 
 
 def _searched(call: ToolCall, request: "SearchRequest", run_id: str) -> "SearchResult":
-    if run_id:
-        from kopt.search.retrieval import Asker, search_for_run
+    from kopt.search.retrieval import Asker, search_for_run
 
-        asker = Asker(run_id, f"search_docs, {caller_of(call.context)}")
-        return search_for_run(request, asker, call.options.settings)
-    from kopt.tools.docs.search import search_documents
-
-    return search_documents(request, call.options.settings)
+    asker = Asker(run_id or None, f"search_docs, {caller_of(call.context)}")
+    return search_for_run(request, asker, call.options.settings)
 
 
 def _hit(hit: "Hit") -> dict[str, Any]:

@@ -72,6 +72,13 @@ def test_sources_to_hide_are_read_as_a_list_with_commas() -> None:
     assert settings_from_environment({}).without_sources == ()
 
 
+def test_run_to_log_with_is_read_and_handed_to_servers() -> None:
+    environment = {"KOPT_RUN": "run-1"}
+    assert settings_from_environment(environment).retrieval_run == "run-1"
+    assert server_variables(environment) == environment
+    assert settings_from_environment({"KOPT_RUN": ""}).retrieval_run is None
+
+
 def test_the_key_of_pinecone_is_shown_nowhere_and_stays_in_this_process() -> None:
     environment = {"PINECONE_API_KEY": f"{KEY}\n", "PINECONE_INDEX_NAME": "mine"}
     settings = settings_from_environment(environment)

@@ -78,6 +78,23 @@ def test_what_the_process_hides_is_logged(home: Settings, folder: Path) -> None:
     assert read_retrievals(folder)[0].without == ("winners",)
 
 
+def test_what_names_no_run_is_logged_with_that_of_the_process(home: Settings, folder: Path) -> None:
+    nobody = Asker(None, "a test")
+    uid = search_for_run(SearchRequest(query="grid", k=1), nobody, home).hits[0].uid
+    read_for_run(uid, nobody, home)
+    assert read_retrievals(folder) == ()
+    study = replace(home, retrieval_run="run-1")
+    search_for_run(SearchRequest(query="grid", k=1), nobody, study)
+    read_for_run(uid, nobody, study)
+    assert [entry.hits[0].uid for entry in read_retrievals(folder)] == [uid, uid]
+
+
+def test_run_of_the_process_that_is_not_there_is_an_error(home: Settings) -> None:
+    study = replace(home, retrieval_run="run-2")
+    with pytest.raises(ToolError, match="KOPT_RUN: no run matches 'run-2'"):
+        search_for_run(SearchRequest(query="grid"), Asker(None, "a test"), study)
+
+
 def test_search_that_fails_and_search_for_no_run_log_nothing(home: Settings, folder: Path) -> None:
     with pytest.raises(ToolError, match="no word"):
         search_for_run(SearchRequest(query="..."), ASKER, home)

@@ -28,6 +28,16 @@ def test_searches_and_readings_for_a_run_are_shown_with_it(kopt: Kopt, run: str)
     assert "Documents were asked 2 times; 1 of them" in kopt("runs", "show", run).stdout
 
 
+def test_everything_that_a_process_asks_is_logged_with_its_run(
+    kopt: Kopt, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KOPT_RUN", run)
+    uid = kopt("docs", "search", "warp", "--k", "1", "--json").document["hits"][0]["uid"]
+    kopt("docs", "show", uid)
+    retrievals = kopt("runs", "show", run, "--json").document["retrievals"]
+    assert [one["asked_by"] for one in retrievals] == ["kopt docs search", "kopt docs show"]
+
+
 def test_run_without_retrievals_says_nothing_of_them(kopt: Kopt, run: str) -> None:
     assert "Documents" not in kopt("runs", "show", run).stdout
     assert kopt("runs", "show", run, "--json").document["retrievals"] == []

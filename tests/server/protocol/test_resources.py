@@ -20,6 +20,7 @@ from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem_loader import load_problem, load_problems
 from kopt.kernels.source_names import kopt_headers
 from kopt.kernels.status import Status
+from kopt.search.retrieval_log import read_retrievals
 from kopt.search.runs import RunRequest, begin_run
 from kopt.server.jobs.records import JobView
 from kopt.server.protocol.candidate_guide import GUIDE
@@ -28,6 +29,7 @@ from kopt.server.protocol.resources import add_resources
 from kopt.tools.docs.search import read_document
 from support.job_views import JOB_ID, KERNEL, done_job, failed_job, job
 from support.scripted_jobs import ScriptedJobs
+from support.scripted_runs import new_store
 
 pytestmark = pytest.mark.anyio
 TINY = Path(__file__).parents[2] / "samples" / "problems"
@@ -152,6 +154,18 @@ async def test_hidden_document_cannot_be_read(tmp_path: Path) -> None:
     async with Client(server) as connected:
         with pytest.raises(MCPError, match="KOPT_WITHOUT_SOURCES"):
             await connected.read_resource(document_uri("headers:kernels/common/cp_async.cuh#9"))
+
+
+async def test_document_that_is_read_is_logged_with_the_run_of_the_process(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, retrieval_run="run-1")
+    uid = "headers:kernels/common/cp_async.cuh#9"
+    server: MCPServer[Any] = MCPServer("kopt", version="0")
+    add_resources(server, ScriptedJobs(), settings)
+    with new_store(tmp_path, "run-1") as store:
+        async with Client(server) as connected:
+            await connected.read_resource(document_uri(uid))
+        (entry,) = read_retrievals(store.folder)
+    assert (entry.asked_by, entry.hits[0].uid) == ("kopt://docs/", uid)
 
 
 async def test_run_and_its_sources_can_be_read_while_it_is_driven(tmp_path: Path) -> None:

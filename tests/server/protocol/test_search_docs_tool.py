@@ -1,5 +1,6 @@
 """What `search_docs` answers over the protocol; how documents are found is tests/tools/docs'."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,16 @@ async def test_what_is_found_for_a_run_is_logged_with_it(tmp_path: Path) -> None
         (entry,) = read_retrievals(store.folder)
     assert len(entry.hits) == len(facts["hits"])
     assert entry.asked_by.startswith("search_docs, local")
+
+
+async def test_what_names_no_run_is_logged_with_that_of_the_process(tmp_path: Path) -> None:
+    options = serve_options(tmp_path)
+    study = replace(options, settings=replace(options.settings, retrieval_run="run-1"))
+    with new_store(tmp_path, "run-1") as store:
+        async with connected(study, ScriptedJobs()) as client:
+            await client.call_tool("search_docs", {"query": "warp", "k": 2})
+        (entry,) = read_retrievals(store.folder)
+    assert entry.query == "warp"
 
 
 async def test_unknown_run_is_answered_with_those_that_there_are(tmp_path: Path) -> None:

@@ -56,8 +56,7 @@ def filters_of(request: SearchRequest, built: Iterable[str]) -> Filters:
         if source in KNOWN_LIBRARIES and source not in present:
             raise ToolError(f"source {source!r} is not in the index; {how_to_build(source)}")
         _known("source", source, present)
-    for source in request.without:
-        _known("source", source, [*SOURCES, *dict.fromkeys((*KNOWN_LIBRARIES, *built))])
+    check_left_out(request.without, built)
     if request.kind:
         _known("kind", request.kind, get_args(Kind))
     if request.dtype:
@@ -73,6 +72,17 @@ def filters_of(request: SearchRequest, built: Iterable[str]) -> Filters:
         dtype=request.dtype,
         symbol=symbol_name(plain_text(request.symbol)) if request.symbol else None,
     )
+
+
+def check_left_out(sources: Iterable[str], built: Iterable[str]) -> None:
+    """See that `sources`, which are to be left out, can be: a misspelled one would not be.
+
+    Raises:
+        ToolError: One is unknown; the message lists what is known.
+    """
+    known = [*SOURCES, *dict.fromkeys((*KNOWN_LIBRARIES, *built))]
+    for source in sources:
+        _known("source", source, known)
 
 
 def barring_archs(arch: str) -> tuple[str, ...]:

@@ -3,10 +3,12 @@
 Applied where documents are searched and read, so that no face can go around it.
 """
 
+from collections.abc import Collection
+
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 
-from .records import SearchRequest
+from .records import Chunk, SearchRequest
 
 VARIABLE = "KOPT_WITHOUT_SOURCES"
 
@@ -33,3 +35,9 @@ def refuse_hidden(source: str, settings: Settings) -> None:
     """
     if source in settings.without_sources:
         raise ToolError(f"source {source!r} is hidden from this process by {VARIABLE}")
+
+
+def without_places(chunk: Chunk, hidden: Collection[str]) -> Chunk:
+    """Return `chunk` without the places of equal code in `hidden` sources."""
+    seen = tuple(place for place in chunk.also_at if place.partition(":")[0] not in hidden)
+    return chunk.model_copy(update={"also_at": seen})

@@ -17,8 +17,8 @@ from kopt.config.settings import Settings
 from .answer import MOST_FURTHER, Quoted, Wanted, quoted_hits
 from .collection import Collection
 from .corpus import SOURCES
-from .filters import Filters, filters_of
-from .hidden_sources import refuse_hidden, without_hidden
+from .filters import Filters, check_left_out, filters_of
+from .hidden_sources import refuse_hidden, without_hidden, without_places
 from .index import Index, with_index
 from .library_index.kept_index import sources_in
 from .library_index.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name, vector_model
@@ -95,16 +95,18 @@ def read_document(uid: str, settings: Settings) -> DocumentText:
     """Return the whole document of a hit; of a piece of a long function, the function.
 
     Raises:
-        ToolError: No document has this uid, the message has near ones; or its source is hidden.
+        ToolError: No document has this uid, the message has near ones; or its source is hidden, or
+            a source that is to be hidden is unknown.
     """
     uid = plain_text(uid)
     refuse_hidden(uid.partition(":")[0], settings)
 
     def answer(there: _Open) -> DocumentText:
+        check_left_out(settings.without_sources, there.built)
         for one in there.both:
             first = one.first_of(uid)
             if first is not None:
-                chunk = one.whole(first)
+                chunk = without_places(one.whole(first), settings.without_sources)
                 place = f"{chunk.path}:{chunk.start_line}"
                 return DocumentText(uid=chunk.uid, location=place, document=chunk)
         near = _near_uids(uid, there, settings)
@@ -152,7 +154,8 @@ def _answer(asked: _Asked, there: _Open, settings: Settings) -> SearchResult:
         left_out=page.quoted.left_out,
         page=asked.request.page,
         next_page=page.following,
-        unknown_words=unknown_words(words, collections),
+        # A word to suggest may be one of what is left out.
+        unknown_words=unknown_words(words, [] if asked.filters.without else collections),
         offer=OFFER if _offers_library(asked, there) else None,
         advice=_advice(asked, there, sought, page),
         tokens=page.quoted.tokens,
@@ -197,15 +200,16 @@ def _page(found: Ranking, asked: _Asked, words: SoughtWords) -> _Page:
     begin = 0
     quoted = quoted_hits([], 0, wanted)
     for _number in range(asked.request.page):
-        quoted = quoted_hits(_chunks(found.best[begin:]), found.matches - begin, wanted)
+        chunks = _chunks(found.best[begin:], asked.filters.without)
+        quoted = quoted_hits(chunks, found.matches - begin, wanted)
         begin += len(quoted.hits)
     has_more = bool(quoted.hits) and begin < found.matches
     return _Page(found.matches, quoted, asked.request.page + 1 if has_more else None)
 
 
-def _chunks(best: Sequence[Ranked]) -> Iterator[tuple[Chunk, float]]:
+def _chunks(best: Sequence[Ranked], hidden: Sequence[str]) -> Iterator[tuple[Chunk, float]]:
     for one in best:
-        yield one.collection.whole(one.first), one.score
+        yield without_places(one.collection.whole(one.first), hidden), one.score
 
 
 def _degraded(there: _Open, collections: Sequence[Collection], remote: RemoteHits) -> str | None:

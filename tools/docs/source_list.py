@@ -7,6 +7,7 @@ from kopt.config.settings import Settings
 
 from .collection import Collection
 from .corpus import QUALITY, SOURCES
+from .filters import check_left_out
 from .index import Index, with_index
 from .library.pins import KNOWN_LIBRARIES
 from .library_index.kept_index import sources_in
@@ -15,9 +16,14 @@ from .records import SourceFacts, SourcesResult
 
 
 def list_sources(settings: Settings) -> SourcesResult:
-    """Return every source with its version, licence and size; kopt's own are built if need be."""
+    """Return every source with its version, licence and size; kopt's own are built if need be.
+
+    Raises:
+        ToolError: A source that is to be hidden is unknown; the message lists what is known.
+    """
 
     def answer(library: Collection | None, said: str | None) -> SourcesResult:
+        check_left_out(settings.without_sources, library.remembered.sources if library else ())
         return with_index(settings, lambda index: _listed(index, library, said))
 
     return with_library(settings, answer)

@@ -8,7 +8,9 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.tools.docs.records import SearchRequest
 from kopt.tools.docs.search import read_document, search_documents
+from kopt.tools.docs.source_list import list_sources
 from support.docs_winners import promote
+from support.written_index import function, write_library
 
 ZEBRA = SearchRequest(query="zebra_sum stripe")
 
@@ -50,3 +52,43 @@ def test_near_uids_are_not_those_of_hidden_documents(own_docs: Settings, blind: 
 def test_hidden_source_that_is_asked_for_is_refused_rather_than_empty(blind: Settings) -> None:
     with pytest.raises(ToolError, match="KOPT_WITHOUT_SOURCES"):
         search_documents(ZEBRA.model_copy(update={"source": "notes,winners"}), blind)
+
+
+def test_places_in_hidden_sources_are_not_named(own_docs: Settings) -> None:
+    twice = function("vllm", "csrc/walrus.cu").model_copy(
+        update={"also_at": ("csrc/copy.cu:3", "mine:secret.cu:7")}
+    )
+    write_library(own_docs, [twice, function("mine", "csrc/otter.cu", body="unlike the other")])
+    blind = replace(own_docs, without_sources=("mine",))
+    walrus = SearchRequest(query="walrus", source="vllm")
+    leaving_out = walrus.model_copy(update={"without": ("mine",)})
+    assert search_documents(walrus, own_docs).hits[0].also_at == twice.also_at
+    assert search_documents(walrus, blind).hits[0].also_at == ("csrc/copy.cu:3",)
+    assert search_documents(leaving_out, own_docs).hits[0].also_at == ("csrc/copy.cu:3",)
+    assert read_document(twice.uid, own_docs).document.also_at == twice.also_at
+    assert read_document(twice.uid, blind).document.also_at == ("csrc/copy.cu:3",)
+
+
+@pytest.mark.parametrize("name", ["Winners", "nothing-of-this-name"])
+def test_a_name_to_hide_that_is_unknown_hides_everything(own_docs: Settings, name: str) -> None:
+    uid = search_documents(SearchRequest(query="cp_async_wait_group"), own_docs).hits[0].uid
+    blind = replace(own_docs, without_sources=(name,))
+    for use in (
+        lambda: search_documents(ZEBRA, blind),
+        lambda: read_document(uid, blind),
+        lambda: list_sources(blind),
+    ):
+        with pytest.raises(ToolError, match=f"{name}' is unknown"):
+            use()
+
+
+def test_words_are_not_suggested_while_something_is_hidden(
+    own_docs: Settings, blind: Settings
+) -> None:
+    typo = SearchRequest(query="zebra_sun")
+    assert "zebra_sum" in search_documents(typo, own_docs).unknown_words[0].nearest
+    for result in (
+        search_documents(typo, blind),
+        search_documents(typo.model_copy(update={"without": ("winners",)}), own_docs),
+    ):
+        assert [word.nearest for word in result.unknown_words] == [()]

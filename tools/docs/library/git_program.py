@@ -8,7 +8,9 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -17,6 +19,9 @@ from .unavailable import SourceUnavailable
 GIT_TIMEOUT_S = 900.0
 """Of one command; the largest known repository has 30 MB."""
 _LONGEST_REASON = 200
+_BLOCK_BYTES = 1 << 16
+_LONGEST_PART_BYTES = 1 << 20
+"""A path may have 4,096."""
 _CREDENTIALS = re.compile(r"//[^/\s]*@")
 _QUERY = re.compile(r"(://[^\s?#'\"]*)[?#][^\s'\"]*")
 _ENVIRONMENT = (
@@ -69,19 +74,38 @@ def run_git(*arguments: str) -> bytes:
     return output
 
 
-def read_blobs(clone: Path, names: list[str], most_bytes: int) -> Iterator[bytes | None]:
+def git_parts(*arguments: str, end: bytes) -> Generator[bytes]:
+    """Yield the parts of git's output as they come, each without its `end`.
+
+    Raises:
+        SourceUnavailable: There is no git, or it fails; the message has git's own reason.
+    """
+    with _started(arguments, subprocess.DEVNULL) as process, _ended(process):
+        if process.stdout is None or process.stderr is None:
+            raise SourceUnavailable("git has no pipes")
+        rest = b""
+        while block := os.read(process.stdout.fileno(), _BLOCK_BYTES):
+            *parts, rest = (rest + block).split(end)
+            yield from parts
+            if len(rest) > _LONGEST_PART_BYTES:
+                raise SourceUnavailable("the repository has a path too long to read")
+        errors = process.stderr.read()
+        if process.wait() == -signal.SIGKILL:
+            raise SourceUnavailable(f"git took more than {GIT_TIMEOUT_S:.0f} s: ended")
+        if process.returncode != 0:
+            raise SourceUnavailable(f"git cannot get it: {_reason(errors)}")
+
+
+def read_blobs(clone: Path, names: list[str], most_bytes: int) -> Generator[bytes | None]:
     """Yield the content of each blob of `names`; None for one of more than `most_bytes`."""
     arguments = (f"--git-dir={clone}", "cat-file", "--batch")
-    with _started(arguments, subprocess.PIPE) as process:
-        try:
-            if process.stdin is None or process.stdout is None:
-                raise SourceUnavailable("git has no pipes")
-            for name in names:
-                process.stdin.write(f"{name}\n".encode())
-                process.stdin.flush()
-                yield _read_blob(process.stdout, most_bytes)
-        finally:
-            _end(process)
+    with _started(arguments, subprocess.PIPE) as process, _ended(process):
+        if process.stdin is None or process.stdout is None:
+            raise SourceUnavailable("git has no pipes")
+        for name in names:
+            process.stdin.write(f"{name}\n".encode())
+            process.stdin.flush()
+            yield _read_blob(process.stdout, most_bytes)
 
 
 def without_credentials(text: str) -> str:
@@ -115,6 +139,19 @@ def _started(arguments: tuple[str, ...], stdin: int) -> subprocess.Popen[bytes]:
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
+
+
+@contextmanager
+def _ended(process: subprocess.Popen[bytes]) -> Generator[None]:
+    """End `process` after GIT_TIMEOUT_S, or as soon as nobody reads on."""
+    timer = threading.Timer(GIT_TIMEOUT_S, _end, (process,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        _end(process)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

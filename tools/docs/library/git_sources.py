@@ -10,6 +10,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -21,8 +22,9 @@ from kopt.tools.docs.corpus import SOURCES
 
 from .archives import ALL_MEMBERS, Member
 from .download import kept_lock, writing
-from .file_filter import MAX_FILE_BYTES, is_wanted_path
-from .git_program import read_blobs, run_git, without_credentials
+from .file_filter import MAX_FILE_BYTES, is_wanted_path, is_wanted_text
+from .folders import MAX_BYTES, MAX_ENTRIES
+from .git_program import git_parts, read_blobs, run_git, without_credentials
 from .pins import KNOWN_LIBRARIES, Repository, Rules, path_by, pins
 from .unavailable import SourceUnavailable
 
@@ -126,26 +128,58 @@ def _fetch(clone: Path) -> None:
 
 
 def _members(clone: Path, commit: str, rules: Rules) -> Iterator[Member]:
-    """Yield the plain files of `commit` that `rules` take and whose names are wanted."""
-    listed = run_git(f"--git-dir={clone}", "ls-tree", "-r", "-z", "--full-tree", commit)
+    """Yield the plain files of `commit` that `rules` take and whose names and content are wanted.
+
+    Raises:
+        SourceUnavailable: They are too many: equal folders in one another cost nothing to send.
+    """
+    paths: dict[str, list[str]] = {}
+    for path, blob in _wanted_blobs(clone, commit, rules).items():
+        paths.setdefault(blob, []).append(path)
+    total_bytes = 0
+    with closing(read_blobs(clone, list(paths), MAX_FILE_BYTES)) as blobs:
+        for data, sharing in zip(blobs, paths.values(), strict=True):
+            for path in sharing:
+                if data is None or not is_wanted_text(path, data):
+                    continue
+                total_bytes += len(data)
+                if total_bytes > MAX_BYTES:
+                    raise SourceUnavailable(
+                        f"the repository has more than {MAX_BYTES:,} bytes of sources: "
+                        "clone it and name a folder of it"
+                    )
+                yield path, data
+
+
+def _wanted_blobs(clone: Path, commit: str, rules: Rules) -> dict[str, str]:
+    """Return the blobs that may be wanted, by path."""
     absent = _absent_blobs(clone, commit)
     wanted: dict[str, str] = {}
-    for entry in listed.split(b"\0"):
-        match = _BLOB.fullmatch(entry)  # no link and no submodule
-        if match and match[1] not in absent:
-            path = path_by(rules, match[2].decode(errors="replace"))
-            if path is not None and is_wanted_path(path, 0):
-                wanted[path] = match[1].decode()
-    blobs = read_blobs(clone, list(wanted.values()), MAX_FILE_BYTES)
-    for path, data in zip(wanted, blobs, strict=True):
-        if data is not None:
-            yield path, data
+    listing = git_parts(
+        f"--git-dir={clone}", "ls-tree", "-r", "-z", "--full-tree", commit, end=b"\0"
+    )
+    with closing(listing) as entries:
+        for count, entry in enumerate(entries):
+            if count >= MAX_ENTRIES:
+                raise SourceUnavailable(
+                    f"the repository has more than {MAX_ENTRIES:,} files: "
+                    "clone it and name a folder of it"
+                )
+            match = _BLOB.fullmatch(entry)  # no link and no submodule
+            if match and match[1] not in absent:
+                path = path_by(rules, match[2].decode(errors="replace"))
+                if path is not None and is_wanted_path(path, 0):
+                    wanted[path] = match[1].decode()
+    return wanted
 
 
 def _absent_blobs(clone: Path, commit: str) -> frozenset[bytes]:
     """Return the blobs that the filter left at the server; reading one would fetch it."""
-    objects = run_git(f"--git-dir={clone}", "rev-list", "--objects", "--missing=print", commit)
-    return frozenset(line[1:] for line in objects.splitlines() if line.startswith(b"?"))
+    options = ("--objects", "--no-object-names", "--missing=print")
+    with closing(
+        git_parts(f"--git-dir={clone}", "rev-list", *options, commit, end=b"\n")
+    ) as objects:
+        return frozenset(line[1:] for line in objects if line.startswith(b"?"))
 
 
 def _key_of(address: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.tools.docs.library import git_program
+from kopt.tools.docs.library import git_program, git_sources
 from kopt.tools.docs.library.git_program import without_credentials
 from kopt.tools.docs.library.git_sources import Snapshot, git_choice, snapshot
 from kopt.tools.docs.library.pins import pins
@@ -67,6 +67,35 @@ def test_large_blob_is_left_out_where_the_server_cannot_filter(
     commit_files(tmp_path / "repo", {"table.cu": bytes(500_000), "z.cu": KERNEL})
     git(tmp_path / "repo", "config", "uploadpack.allowFilter", "false")
     assert dict(_snapshot(tmp_path / "repo", settings).members) == {"z.cu": KERNEL}
+
+
+def _nested_trees(folder: Path, levels: int) -> None:
+    """Commit ten equal folders in each of ten equal folders, and so on: 10**levels files."""
+    commit_files(folder, {"a.cu": KERNEL})
+    tree = git(folder, "rev-parse", "HEAD^{tree}")
+    for _ in range(levels):
+        listing = "".join(f"040000 tree {tree}\td{at}\n" for at in range(10))
+        (folder / "listing").write_text(listing, encoding="utf-8")
+        tree = git(folder, "-c", f"alias.make=!git mktree <{folder}/listing", "make")
+    git(folder, "update-ref", "HEAD", git(folder, "commit-tree", "-m", "nested", tree))
+
+
+def test_endless_listing_is_refused_as_it_comes(tmp_path: Path, settings: Settings) -> None:
+    _nested_trees(tmp_path / "repo", levels=9)
+    with pytest.raises(SourceUnavailable, match="more than 200,000 files"):
+        _snapshot(tmp_path / "repo", settings)
+
+
+def test_content_of_many_paths_is_read_once_and_counted_for_each(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _nested_trees(tmp_path / "repo", levels=2)
+    contents = [data for _, data in _snapshot(tmp_path / "repo", settings).members]
+    assert len(contents) == 100
+    assert all(data is contents[0] for data in contents)
+    monkeypatch.setattr(git_sources, "MAX_BYTES", 99 * len(KERNEL))
+    with pytest.raises(SourceUnavailable, match="bytes of sources"):
+        _snapshot(tmp_path / "repo", settings)
 
 
 def test_links_are_left_out(tmp_path: Path, settings: Settings) -> None:

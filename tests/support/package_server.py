@@ -21,6 +21,8 @@ class PackageServer:
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     """Content by filename; each is a file of every project."""
     form: Literal["json", "html", "nonsense"] = "json"
+    page: tuple[str, bytes] | None = None
+    """Content type and content of every project page, in place of what `form` says."""
     has_ranges: bool = True
     index_status: int = 200
     faults: deque[Fault] = field(default_factory=deque[Fault])
@@ -56,7 +58,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Write nothing."""
 
     def _answer_index(self, served: PackageServer) -> None:
-        if served.form == "json":
+        if served.page is not None:
+            kind, body = served.page
+        elif served.form == "json":
             files = [
                 {"filename": name, "url": f"{served.url}/files/{name}"} for name in served.files
             ]

@@ -6,6 +6,7 @@ Source:
     PEP 503 and PEP 691, https://packaging.python.org/specifications/simple-repository-api/.
 """
 
+import json
 from html.parser import HTMLParser
 
 import httpx2
@@ -14,6 +15,8 @@ from .unavailable import SourceUnavailable
 from .web_client import failure, refuse_status
 
 _JSON = "application/vnd.pypi.simple.v1+json"
+MOST_PAGE_BYTES = 32_000_000
+"""Of a project page, unpacked: enough for any project with thousands of files."""
 _ACCEPT = f"{_JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 
 
@@ -31,9 +34,10 @@ def file_url(client: httpx2.Client, index: str, project: str, filename: str) -> 
     """
     page = _project_page(index, project)
     try:
-        response = client.get(page, headers={"Accept": _ACCEPT})
-        refuse_status(response, project)
-        address = _listed(response).get(filename)
+        with client.stream("GET", page, headers={"Accept": _ACCEPT}) as response:
+            refuse_status(response, project)
+            is_html = "html" in response.headers.get("content-type", "")
+            address = _listed(_text(response), page.host, is_html=is_html).get(filename)
         if address is None:
             raise SourceUnavailable(
                 f"{page.host} does not list {filename}: set PIP_INDEX_URL to an index that has it"
@@ -55,17 +59,31 @@ def _project_page(index: str, project: str) -> httpx2.URL:
     return page
 
 
-def _listed(response: httpx2.Response) -> dict[str, str]:
+def _text(response: httpx2.Response) -> str:
+    """Return the answer as UTF-8, whatever it says of itself."""
+    page = bytearray()
+    for block in response.iter_bytes():
+        page += block
+        if len(page) > MOST_PAGE_BYTES:
+            raise SourceUnavailable(
+                f"{response.url.host} answers with more than {MOST_PAGE_BYTES:,} bytes: "
+                "correct PIP_INDEX_URL"
+            )
+    return page.decode("utf-8", "replace")
+
+
+def _listed(text: str, host: str, *, is_html: bool) -> dict[str, str]:
     """Return addresses by filename."""
-    if "html" in response.headers.get("content-type", ""):
-        links = _Links()
-        links.feed(response.text)
-        return links.addresses
     try:
-        return {str(file["filename"]): str(file["url"]) for file in response.json()["files"]}
-    except (ValueError, KeyError, TypeError) as error:
+        if is_html:
+            links = _Links()
+            links.feed(text)
+            return links.addresses
+        return {str(file["filename"]): str(file["url"]) for file in json.loads(text)["files"]}
+    except (ValueError, KeyError, TypeError, AssertionError, RecursionError) as error:
+        # HTMLParser asserts on some broken declarations
         raise SourceUnavailable(
-            f"{response.url.host} does not answer as a package index: correct PIP_INDEX_URL"
+            f"{host} does not answer as a package index: correct PIP_INDEX_URL"
         ) from error
 
 

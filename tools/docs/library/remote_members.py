@@ -19,6 +19,9 @@ from .range_file import BLOCK_BYTES, RangeFile
 from .unavailable import SourceUnavailable
 from .web_client import web_client
 
+MOST_BYTES = 50_000_000
+"""Of the selected members, unpacked: all pinned libraries together have 46 MB."""
+
 
 def remote_members(pin: PackagePin, settings: Settings, on_bytes: OnBytes) -> list[Member]:
     """Return the members of the wheel of `pin` that its rules take.
@@ -56,10 +59,17 @@ def _fetched_members(pin: PackagePin, index: str, on_bytes: OnBytes) -> list[Mem
     with web_client() as client:
         url = file_url(client, index, pin.project, pin.filename)
         members: list[Member] = []
+        unpacked_bytes = 0
         with RangeFile(client, url, pin.size_bytes) as remote:
             # BufferedReader makes whole blocks of zipfile's many small reads.
             file = io.BufferedReader(cast("io.RawIOBase", remote), BLOCK_BYTES)
             for member in wheel_members(file, pin.filename, pin.members):
+                unpacked_bytes += len(member[1])
+                if unpacked_bytes > MOST_BYTES:
+                    raise SourceUnavailable(
+                        f"the members of {pin.filename} unpack to more than {MOST_BYTES:,} bytes: "
+                        "not used; set PIP_INDEX_URL to an index that has the original"
+                    )
                 members.append(member)
                 on_bytes(remote.fetched_bytes, None)
     return members

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.tools.docs.library import package_index
 from kopt.tools.docs.library.download import MOST_ATTEMPTS, downloads_folder, pinned_file
 from kopt.tools.docs.library.pins import PackagePin
 from kopt.tools.docs.library.unavailable import SourceUnavailable
@@ -133,6 +134,38 @@ def test_login_page_in_place_of_an_index_is_recognized(
 ) -> None:
     server.form = "nonsense"
     assert "does not answer as a package index" in _refusal(settings)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        ("application/json", b"[" * 200_000),
+        ("application/json", b"9" * 5000),
+        ("application/json", b'{"files": 1}'),
+        ("text/html", b"<![broken["),
+    ],
+)
+def test_page_that_cannot_be_parsed_is_one_line(
+    server: PackageServer, settings: Settings, page: tuple[str, bytes]
+) -> None:
+    server.page = page
+    assert "PIP_INDEX_URL" in _refusal(settings)
+
+
+@pytest.mark.parametrize("charset", ["zlib", "undefined", "rot13", "idna"])
+def test_page_is_utf_8_whatever_it_says(
+    server: PackageServer, settings: Settings, charset: str
+) -> None:
+    server.page = (f"text/html; charset={charset}", b"\xff<a href=x>other.whl</a>")
+    assert "does not list" in _refusal(settings)
+
+
+def test_endless_page_is_read_no_further_than_allowed(
+    server: PackageServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(package_index, "MOST_PAGE_BYTES", 1000)
+    server.page = ("application/json", b" " * 1001)
+    assert "more than 1,000 bytes" in _refusal(settings)
 
 
 @pytest.mark.parametrize("index", ["file:///srv/simple", "pypi.org/simple", "http://", "::"])

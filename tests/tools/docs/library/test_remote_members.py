@@ -83,6 +83,13 @@ def test_other_members_than_pinned_are_not_used(settings: Settings) -> None:
     assert list(downloads_folder(settings).glob("*.zip")) == []
 
 
+def test_members_that_unpack_to_too_much_are_not_used(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{remote_members.__module__}.MOST_BYTES", 3 * len(KERNEL) - 1)
+    assert "unpack to more than" in _refusal(settings)
+
+
 def test_host_without_ranges_is_named(server: PackageServer, settings: Settings) -> None:
     server.has_ranges = False
     assert "HTTP ranges" in _refusal(settings)

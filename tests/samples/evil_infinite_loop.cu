@@ -14,7 +14,7 @@ launch:
 
 __device__ __nv_bfloat16 silu_mul(__nv_bfloat16 gate, __nv_bfloat16 up) {
   const float g = __bfloat162float(gate);  // <- here
-  return __float2bfloat16(g / (1.0f + __expf(-g)) * __bfloat162float(up));  // <- here: what the loop calls
+  return __float2bfloat16(g / (1.0f + __expf(-g)) * __bfloat162float(up));  // <- here
 }
 
 extern "C" __global__ void silu_and_mul(const __nv_bfloat16* input, __nv_bfloat16* out, int H) {

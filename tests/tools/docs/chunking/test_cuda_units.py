@@ -12,8 +12,8 @@ def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Run each test with tree-sitter and with the brace scanner alone."""
     if request.param == "scanner":
         monkeypatch.setattr(cuda_units, "has_grammar", lambda: False)
-    elif not has_grammar():
-        pytest.skip("needs the extra docs: tree-sitter-cuda")
+    else:
+        assert has_grammar(), "these tests need the extra docs, which make test installs"
     return str(request.param)
 
 

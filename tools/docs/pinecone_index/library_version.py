@@ -44,7 +44,7 @@ def _namespace(path: Path, *_state: int) -> str | None:
             rows = connection.execute(
                 "select uid, source, license from chunk order by uid"
             ).fetchall()
-    except sqlite3.Error:
+    except (sqlite3.Error, ValueError):  # damaged: the next search heals it
         return None
     public = {uid: key for uid, key, license_id in rows if is_public(key, license_id)}
     keys = set(public.values())

@@ -30,6 +30,7 @@ from .run_rows import (
     now_us,
 )
 from .schema import open_writer
+from .transaction import Transaction
 
 FILE_NAME = "run.sqlite"
 # A candidate that takes workers down again and again would loop for ever.
@@ -285,15 +286,9 @@ class RunStore:
 
     @contextmanager
     def _transaction(self) -> Generator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        self._unpublished.clear()
+        with Transaction(self._connection):
             yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            self._unpublished.clear()
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
         events, self._unpublished = self._unpublished, []
         if self._subscriber is not None:
             for event in events:

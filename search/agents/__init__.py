@@ -1,0 +1,1 @@
+"""The agents that think for a search: planner, coder, fixer, reflector, combiner."""

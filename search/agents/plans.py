@@ -1,0 +1,65 @@
+"""What planner and reflector hand back, as it is kept with the run: hypotheses and lessons."""
+
+from typing import Literal
+
+from kopt.kernels.record import Record
+
+Origin = Literal["model", "fallback"]
+"""Whether a model gave an answer, or a rule had to because no usable answer came."""
+
+
+class Hypothesis(Record):
+    """One idea for a candidate, before anybody has written it."""
+
+    slot: str
+    """Id of the slot that it fills; empty in the reserve."""
+    family: str
+    name: str
+    """A few words, unlike those of the other hypotheses."""
+    hypothesis: str
+    """What to change and why that should be faster."""
+    mechanism: str
+    """What of the hardware makes it faster."""
+    expected_gain: float
+    """Fraction by which it should be faster than its parent: 0.1 for 10 %. A guess."""
+    risk: str
+    evidence: str
+    """The numbers or documents that it stands on."""
+    parents: tuple[int, ...]
+    """`seq` of the candidates to start from, the skeleton first."""
+
+
+class Plan(Record):
+    """The hypotheses of one round."""
+
+    hypotheses: tuple[Hypothesis, ...]
+    """One for each slot, in the order of the slots."""
+    reserve: tuple[Hypothesis, ...] = ()
+    """Surplus, the most promising first."""
+    origin: Origin = "model"
+    """fallback: at least one slot was filled by rule."""
+    why: str = ""
+    """Why a rule had to; empty where none had to."""
+
+
+class Lesson(Record):
+    """What one candidate has taught."""
+
+    candidate: int
+    """Its `seq`."""
+    text: str
+
+
+class Reflection(Record):
+    """What one round has taught."""
+
+    digest: str
+    """The round in two or three sentences."""
+    lessons: tuple[Lesson, ...]
+    directions: tuple[str, ...]
+    """What to try next, the most promising first."""
+    avoid: tuple[str, ...]
+    """What not to repeat, each with its reason."""
+    origin: Origin = "model"
+    why: str = ""
+    """Why a rule had to answer; empty where a model did."""

@@ -1,0 +1,1 @@
+"""Asking a language model: the protocol, Claude behind it, its price, its pace and its record."""

@@ -1,0 +1,35 @@
+"""The one word that ends all waiting of a run: what Ctrl-C says to every thread at once."""
+
+import threading
+
+from .call_errors import Stopped
+
+
+class Halt:
+    """Given once, by the main thread; asked by everything that waits or works elsewhere."""
+
+    def __init__(self) -> None:
+        """Let everything go on."""
+        self._event = threading.Event()
+
+    def stop(self) -> None:
+        """End all waiting, for good."""
+        self._event.set()
+
+    def check(self) -> None:
+        """Go on, or raise.
+
+        Raises:
+            Stopped: The run is being stopped.
+        """
+        if self._event.is_set():
+            raise Stopped("the run is being stopped")
+
+    def wait(self, seconds: float) -> None:
+        """Wait so long.
+
+        Raises:
+            Stopped: The run is being stopped, before or meanwhile.
+        """
+        self._event.wait(seconds)
+        self.check()

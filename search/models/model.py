@@ -1,0 +1,133 @@
+"""What is said to a model and what it says: the records, and the protocol of whoever answers.
+
+A request is complete: it holds everything that decides the answer, as plain JSON, so that it can
+be recorded and replayed. The real model is in `anthropic_model.py`, its offline twin in
+`recording.py`; nothing here knows a network.
+"""
+
+from typing import Any, Literal, Protocol
+
+from pydantic import Field
+
+from kopt.kernels.record import Record
+
+Role = Literal["planner", "coder", "fixer", "reflector", "combiner"]
+Effort = Literal["low", "medium", "high", "xhigh", "max"]
+
+
+class SystemBlock(Record):
+    """One part of the system prompt."""
+
+    text: str = Field(min_length=1)
+    cache: Literal["1h", "5m"] | None = None
+    """Marks the prompt up to the end of this block for the provider's cache, and for how long."""
+
+
+class Tool(Record):
+    """One function that the model may ask for."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    """JSON schema of its arguments."""
+
+
+class ModelRequest(Record):
+    """One call. A conversation is a sequence of them whose messages are only ever appended to."""
+
+    id: str = Field(pattern=r"^r[0-9]+(/[a-z0-9]+)+/[0-9]+$")
+    """Unique in the run: the place of the call, then its turn, as `r2/b3/coder/0`."""
+    role: Role
+    model: str
+    effort: Effort
+    max_output_tokens: int = Field(gt=0)
+    """Thinking included; a reply that needs more is cut, with the stop `max_tokens`."""
+    system: tuple[SystemBlock, ...]
+    """The same for all calls of a role in a run, or the provider's cache is of no use."""
+    tools: tuple[Tool, ...] = ()
+    messages: tuple[dict[str, Any], ...] = Field(min_length=1)
+    """As the Messages API takes them: `role`, and `content` as text or a list of blocks."""
+    answer_schema: dict[str, Any] | None = None
+    """JSON schema that the text of the reply follows; None asks for free text."""
+
+
+class Usage(Record):
+    """Tokens of one call as the provider counts them; the four inputs add up to the prompt."""
+
+    input_tokens: int = Field(default=0, ge=0)
+    """Of the prompt, neither read from the provider's cache nor written to it."""
+    cache_write_5m_tokens: int = Field(default=0, ge=0)
+    cache_write_1h_tokens: int = Field(default=0, ge=0)
+    cache_read_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    """Thinking included."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Size of the prompt."""
+        return (
+            self.input_tokens
+            + self.cache_write_5m_tokens
+            + self.cache_write_1h_tokens
+            + self.cache_read_tokens
+        )
+
+    @property
+    def total_tokens(self) -> int:
+        """What a budget of tokens counts: prompt and output."""
+        return self.prompt_tokens + self.output_tokens
+
+
+class ToolCall(Record):
+    """One call of a tool that a reply asks for."""
+
+    id: str
+    """What the result has to name."""
+    name: str
+    arguments: Any
+    """An object that follows the tool's schema, if the model kept to it; anything else if not."""
+
+
+class ModelReply(Record):
+    """What a model answered. A refusal and a cut reply are answers too, and are paid for."""
+
+    content: tuple[dict[str, Any], ...]
+    """The blocks, thinking included, exactly as the next request has to send them back."""
+    stop: str
+    """end_turn, tool_use, max_tokens, refusal, pause_turn, ...: why it ends here."""
+    usage: Usage
+    model: str
+    """Which model answered, as the provider names it."""
+    request_id: str | None
+    """What to name when asking the provider about this call."""
+    latency_s: float
+    """Wall time from the request to the end of the reply, seconds."""
+    refusal: str | None = None
+    """Why the model refused, as far as it says so; set exactly when the stop is a refusal."""
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined."""
+        return "".join(block["text"] for block in self.content if block["type"] == "text")
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that it asks for, in its order."""
+        return tuple(
+            ToolCall(id=block["id"], name=block["name"], arguments=block["input"])
+            for block in self.content
+            if block["type"] == "tool_use"
+        )
+
+
+class Model(Protocol):
+    """Answers requests, from many threads at once."""
+
+    def reply(self, request: ModelRequest) -> ModelReply:
+        """Return the answer to `request`; blocks until it is complete.
+
+        Raises:
+            CallFailed: There is none; the error says who can mend that and whether it may cost.
+            Stopped: The run was stopped meanwhile.
+        """
+        ...

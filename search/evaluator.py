@@ -6,13 +6,16 @@ stages on this machine; `recorded_evaluator.py` is the offline twin.
 """
 
 from concurrent.futures import Future
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pydantic import Field, model_validator
 
-from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status
+
+EvaluationLevel = Literal["quick", "tie", "full"]
+"""quick: what the search goes by. tie: the quick check again, timed with more pairs. full: what a
+winner needs."""
 
 LATENCY = "latency"
 """Metric: time of one call, unit us. Estimated, it orders candidates; measured, it is shown only,
@@ -40,7 +43,7 @@ class EvaluationJob(Record):
     source_name: str
     """File name shown in diagnostics."""
     tune: dict[str, int]
-    level: CheckLevel
+    level: EvaluationLevel
     arch: str
     """Compiler target, e.g. sm_100a."""
     baseline: str | None = None
@@ -74,6 +77,11 @@ class Evaluation(Record):
     artifacts: dict[str, str] = Field(default_factory=dict[str, str])
     """Digest by kind, already in the artifact store."""
     elapsed_s: float = 0.0
+    gpu_seconds: float = 0.0
+    """How long the GPU was held for it; 0 on sim."""
+    measured_as: int | None = None
+    """`seq` of the candidate with the same cubins and launches whose times these are; None: its
+    own."""
 
     @model_validator(mode="after")
     def _speed_only_if_passed(self) -> "Evaluation":

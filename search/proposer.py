@@ -54,6 +54,31 @@ class Member:
     """The evaluation that a winner needs; None for all who were not put to it."""
     note: str = ""
     """Why it should be faster, in its author's words."""
+    lineage: LineageKind = "tune"
+    """What it is to its parents."""
+    branch: str | None = None
+    """`r2/b3`: the branch of an agents' round that wrote it; None for all others."""
+    attempt: int = 0
+    """Which of that branch's candidates it is: 0 is the coder's, then the fixes."""
+    tie: Evaluation | None = None
+    """A second, longer measurement, made where the first was too close to another's to decide."""
+
+    @property
+    def label(self) -> str:
+        """Its name wherever a model reads it: `r2b3`, `r2b3f1` for a fix, else its number.
+
+        The number of a branch's candidate depends on which branch came first; the label does not.
+        """
+        if self.branch is None:
+            return str(self.seq)
+        return self.branch.replace("/", "") + (f"f{self.attempt}" if self.attempt else "")
+
+    @property
+    def order(self) -> tuple[int, int, int, int]:
+        """Its place among all candidates, whichever branch came first: what breaks ties."""
+        if self.branch is None:
+            return self.round, -1, 0, self.seq
+        return self.round, int(self.branch.rpartition("b")[2]), self.attempt, 0
 
     @property
     def passed(self) -> bool:
@@ -62,7 +87,9 @@ class Member:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether the full check found what the quick one did not."""
+        """Whether a later check found what the quick one did not."""
+        if self.tie is not None and self.tie.status is not Status.PASSED:
+            return True
         return self.full is not None and not self.is_confirmed
 
     @property
@@ -72,14 +99,19 @@ class Member:
         return full is not None and full.status is Status.PASSED and full.cost is not None
 
     @property
+    def timing(self) -> Evaluation | None:
+        """The evaluation with the time that counts: of the most pairs that were measured."""
+        return self.quick if self.tie is None or self.tie.cost is None else self.tie
+
+    @property
     def cost(self) -> float | None:
         """What orders it, less is better; None without a passed quick check (`Evaluation.cost`)."""
-        return None if self.quick is None else self.quick.cost
+        return None if self.timing is None else self.timing.cost
 
     @property
     def latency_us(self) -> float | None:
         """The time of one call, in microseconds; None without a passed quick check."""
-        latency = None if self.quick is None else self.quick.latency
+        latency = None if self.timing is None else self.timing.latency
         return None if latency is None else latency.value
 
 

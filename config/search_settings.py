@@ -1,0 +1,214 @@
+"""How the search behaves: `search.yaml` beside this file, which explains every key, as a record."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib.resources import files
+from math import ceil
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .errors import ToolError
+
+Role = Literal["planner", "coder", "fixer", "reflector", "combiner"]
+ROLES: tuple[Role, ...] = ("planner", "coder", "fixer", "reflector", "combiner")
+Effort = Literal["low", "medium", "high", "xhigh", "max"]
+DiversityMode = Literal["family_diverse", "fastest"]
+
+MAX_CROSSES = 2
+"""Merged candidates of one round, at most."""
+
+_MAX_FILE_BYTES = 64 * 1024
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+_S = TypeVar("_S", bound=_Section)
+
+
+class BeamSettings(_Section):
+    """The size of the search."""
+
+    width: int = Field(gt=0, le=64)
+    refine_rounds: int = Field(ge=0, le=1000)
+
+
+class RoleSettings(_Section):
+    """Who is asked in one role, and how much it may say."""
+
+    model: str = Field(min_length=1)
+    effort: Effort
+    max_output_tokens: int = Field(ge=1024, le=128_000)
+    tool_calls: int = Field(ge=0, le=100)
+
+
+class RolesSettings(_Section):
+    """Every role of the search."""
+
+    planner: RoleSettings
+    coder: RoleSettings
+    fixer: RoleSettings
+    reflector: RoleSettings
+    combiner: RoleSettings
+
+    def of(self, role: Role) -> RoleSettings:
+        """Return the settings of one role."""
+        return cast(RoleSettings, getattr(self, role))
+
+
+class SearchSettings(_Section):
+    """The whole of `search.yaml`, where every key is explained."""
+
+    beam: BeamSettings
+    tree_speedup_threshold: float = Field(gt=0.0)
+    tree_branching_factor: int = Field(ge=0, le=16)
+    diversity_mode: DiversityMode
+    early_stop_min_improvement: float = Field(ge=0.0)
+    population_crossover: bool
+    combine_top_k: int = Field(ge=0, le=8)
+    merge_accept: float = Field(ge=0.0, le=1.0)
+    fix_attempts: int = Field(ge=0, le=16)
+    retire_after: int = Field(gt=0)
+    retire_trail: float = Field(ge=0.0, le=1.0)
+    min_effect: float = Field(ge=0.0, lt=1.0)
+    reserve_factor: int = Field(ge=1, le=8)
+    roofline_stop: float = Field(gt=0.0, le=1.0)
+    tie_pairs: int = Field(ge=100, le=1600)
+    concurrency: int = Field(gt=0, le=256)
+    roles: RolesSettings
+
+    @property
+    def round_size(self) -> int:
+        """Most candidates of one round: a refinement and children per place, and the merged."""
+        crosses = MAX_CROSSES if self.population_crossover else 0
+        return self.beam.width * (1 + self.tree_branching_factor) + crosses
+
+    @property
+    def family_share(self) -> int:
+        """Most places of one family in a diverse beam, where there are others."""
+        return ceil(self.beam.width / 2)
+
+    def with_beam(self, width: int | None, refine_rounds: int | None) -> Self:
+        """Return these settings with another beam; None leaves its part as it is.
+
+        Raises:
+            ToolError: A number is out of range.
+        """
+        wanted = {"width": width, "refine_rounds": refine_rounds}
+        changes = {name: value for name, value in wanted.items() if value is not None}
+        beam = _validated(BeamSettings, self.beam.model_dump() | changes, "beam.")
+        return self.model_copy(update={"beam": beam})
+
+
+def load_search_settings(path: Path | None = None) -> SearchSettings:
+    """Return the settings in `path` over those of `search.yaml`; None: those alone.
+
+    Raises:
+        ToolError: The file cannot be read, is no YAML, repeats a key or has one that does not
+            exist, or a value is out of range; the message names it, and the nearest key.
+    """
+    if path is None:
+        return _defaults()
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_MAX_FILE_BYTES + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ToolError(f"cannot read the search settings {path}: {error}") from error
+    if len(text) > _MAX_FILE_BYTES:
+        raise ToolError(f"{path}: more than {_MAX_FILE_BYTES} characters are no search settings")
+    changes = _parse(text, str(path))
+    merged = _merge(_default_tree(), changes, f"{path}: ")
+    return _validated(SearchSettings, merged, f"{path}: ")
+
+
+@lru_cache
+def _defaults() -> SearchSettings:
+    return _validated(SearchSettings, _default_tree(), "search.yaml: ")
+
+
+def _default_tree() -> dict[str, Any]:
+    text = files("kopt.config").joinpath("search.yaml").read_text("utf-8")
+    return _parse(text, "search.yaml")
+
+
+def _parse(text: str, name: str) -> dict[str, Any]:
+    import yaml
+
+    try:
+        _refuse_repeated_keys(yaml.compose(text, yaml.SafeLoader), name)
+        tree: object = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ToolError(f"{name} is no YAML: {error}") from error
+    if tree is None:
+        return {}
+    if not isinstance(tree, dict):
+        raise ToolError(f"{name}: write keys with values, as in `beam: {{width: 6}}`")
+    return cast(dict[str, Any], tree)
+
+
+def _refuse_repeated_keys(node: Any, name: str) -> None:
+    import yaml
+
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: set[str] = set()
+    for key, value in node.value:
+        if key.value in seen:
+            line = key.start_mark.line + 1
+            raise ToolError(f"{name}, line {line}: {key.value} stands there twice")
+        seen.add(key.value)
+        _refuse_repeated_keys(value, name)
+
+
+def _merge(
+    known: Mapping[str, Any], changes: Mapping[str, Any], where: str, prefix: str = ""
+) -> dict[str, Any]:
+    """Return the tree of `known` keys with the values of `changes`."""
+    merged = dict(known)
+    for key, value in changes.items():
+        path = f"{prefix}{key}"
+        if key not in known:
+            raise ToolError(f"{where}unknown key {path}{_nearest(str(key), prefix)}")
+        if isinstance(known[key], dict):
+            if not isinstance(value, dict):
+                inside = ", ".join(known[key])
+                raise ToolError(f"{where}{path} is {value!r}; it has keys of its own: {inside}")
+            below = cast(Mapping[str, Any], value)
+            merged[key] = _merge(known[key], below, where, f"{path}.")
+        else:
+            merged[key] = value
+    return merged
+
+
+def _nearest(key: str, prefix: str) -> str:
+    """Return what follows an unknown key: the known one that looks most like it."""
+    by_name: dict[str, str] = {}
+    for path in _paths(_default_tree()):
+        name = path.rpartition(".")[2]
+        if name not in by_name or path == f"{prefix}{name}":
+            by_name[name] = path
+    found = get_close_matches(key, by_name, n=1, cutoff=0.5)
+    return f"; did you mean {by_name[found[0]]}?" if found else "; the keys are in search.yaml"
+
+
+def _paths(tree: Mapping[str, Any], prefix: str = "") -> list[str]:
+    paths: list[str] = []
+    for key, value in tree.items():
+        paths.append(f"{prefix}{key}")
+        if isinstance(value, dict):
+            paths += _paths(cast(Mapping[str, Any], value), f"{prefix}{key}.")
+    return paths
+
+
+def _validated(section: type[_S], tree: Mapping[str, Any], where: str) -> _S:
+    try:
+        return section.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        message = f"{where}{key} is {first['input']!r}: {first['msg']}"
+        raise ToolError(message) from error

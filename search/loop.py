@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 from .beam import round_gain
 from .proposer import Member
+from .round_table import Opening
 from .run_drive import RunDrive, Search
-from .run_records import Event, RunState, StopReason
+from .run_records import Event, RoundKind, RunState, StopReason
 
 
 def run_search(search: Search, on_event: Callable[[Event], None] | None = None) -> RunState:
@@ -36,7 +37,7 @@ def _advance(drive: RunDrive) -> None:
     state = drive.state()
     if state.round_open:
         drive.evaluate("quick")
-        drive.search.store.close_round(drive.select(), _reason_to_stop(drive))
+        drive.search.store.rounds.close(drive.select(), _reason_to_stop(drive))
     elif state.stop_reason is not None:
         drive.finish()
     else:
@@ -49,10 +50,11 @@ def _open_round(drive: RunDrive, state: RunState) -> None:
     limit = None if state.round < 0 else drive.limit_reached()
     proposals = () if limit else drive.propose()
     if proposals:
-        store.start_round(state.round + 1, proposals)
+        kind: RoundKind = "start" if state.round < 0 else "sweep"
+        store.rounds.open(Opening(state.round + 1, kind, proposals))
     else:
         exhausted: tuple[StopReason, str] = ("exhausted", "the proposer has no further candidate")
-        store.close_round(state.beam, limit or exhausted)
+        store.rounds.close(state.beam, limit or exhausted)
 
 
 def _reason_to_stop(drive: RunDrive) -> tuple[StopReason, str] | None:

@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kopt.config.errors import InfraError, KoptError
-from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.status import Status
 
 from .artifacts import write_durably
 from .beam import rank, select_beam
-from .evaluator import Evaluation, EvaluationJob, Evaluator
+from .evaluation_queue import QUARANTINE_AFTER, Lease
+from .evaluator import Evaluation, EvaluationJob, EvaluationLevel, Evaluator
 from .proposer import Member, Population, Proposal, Proposer
 from .run_records import RunState, StopReason
-from .store import QUARANTINE_AFTER, Lease, RunStore
+from .store import RunStore
 from .winner import pin_tune, winner_path
 
 
@@ -122,7 +122,7 @@ class RunDrive:
         """Put the best to the full check, in order, until one passes; that one is the winner."""
         store, state = self.search.store, self.state()
         for seq in _finalists(self.members(), state.settings.beam_width):
-            store.queue_full(seq)
+            store.queue.add(seq, "full")
             self.evaluate("full")
             member = self.members()[seq]
             if member.is_confirmed:
@@ -133,7 +133,7 @@ class RunDrive:
                 return
         store.finish("budget" if state.stop_reason == "budget" else "failed", None)
 
-    def evaluate(self, level: CheckLevel) -> None:
+    def evaluate(self, level: EvaluationLevel) -> None:
         """Evaluate everything that is queued at `level`, or until the time is spent."""
         state = self.state()
         running: dict[Future[Evaluation], Lease] = {}
@@ -146,17 +146,17 @@ class RunDrive:
                 self._record(running.pop(future), future)
 
     def _fill_slots(
-        self, running: dict["Future[Evaluation]", Lease], state: RunState, level: CheckLevel
+        self, running: dict["Future[Evaluation]", Lease], state: RunState, level: EvaluationLevel
     ) -> None:
         store = self.search.store
         while len(running) < self.search.evaluator.slots:
             if level == "quick" and self.is_out_of_time():
                 return
-            lease = store.lease_next(level)
+            lease = store.queue.lease_next(level)
             if lease is None:
                 return
             if lease.infra_failures >= QUARANTINE_AFTER:
-                store.finish_evaluation(lease, _quarantined(state, lease), self.spent_s())
+                store.queue.finish(lease, _quarantined(state, lease), self.spent_s())
                 continue
             members = self.members()
             member = members[lease.candidate]
@@ -176,9 +176,9 @@ class RunDrive:
         try:
             evaluation = future.result()
         except InfraError as error:
-            self.search.store.requeue(lease, str(error))
+            self.search.store.queue.requeue(lease, str(error))
         else:
-            self.search.store.finish_evaluation(lease, evaluation, self.spent_s())
+            self.search.store.queue.finish(lease, evaluation, self.spent_s())
 
 
 def _finalists(members: tuple[Member, ...], width: int) -> list[int]:

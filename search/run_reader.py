@@ -13,8 +13,8 @@ from kopt.kernels.status import Status
 
 from .artifacts import ArtifactStore
 from .evaluator import Evaluation, Value
-from .proposer import Member
-from .run_records import Event, RunState
+from .proposer import LineageKind, Member
+from .run_records import BranchRow, Event, RoundRow, RunState
 
 Row = dict[str, Any]
 
@@ -34,8 +34,7 @@ class RunReader:
 
     def run_exists(self) -> bool:
         """Return whether the run was begun: a kill may leave a file without one."""
-        tables = self._rows("SELECT name FROM sqlite_master WHERE name = 'run'")
-        return bool(tables) and bool(self._rows("SELECT id FROM run"))
+        return self._has_table("run") and bool(self._rows("SELECT id FROM run"))
 
     def state(self) -> RunState:
         """Return the run's present state."""
@@ -49,8 +48,10 @@ class RunReader:
     def members(self) -> tuple[Member, ...]:
         """Return every candidate with its evaluations, by `seq`."""
         parents: dict[int, list[int]] = defaultdict(list)
-        for row in self._rows("SELECT child, parent FROM lineage ORDER BY child, parent"):
+        kinds: dict[int, LineageKind] = {}
+        for row in self._rows("SELECT * FROM lineage ORDER BY child, parent"):
             parents[row["child"]].append(row["parent"])
+            kinds[row["child"]] = row["kind"]
         evaluations = self._evaluations()
         return tuple(
             Member(
@@ -65,10 +66,42 @@ class RunReader:
                 parents=tuple(parents[row["seq"]]),
                 quick=evaluations.get((row["seq"], "quick")),
                 full=evaluations.get((row["seq"], "full")),
-                note=row.get("note", ""),  # a file of format 1 has none
+                tie=evaluations.get((row["seq"], "tie")),
+                lineage=kinds.get(row["seq"], "tune"),
+                # Files of older formats have no such columns.
+                note=row.get("note", ""),
+                branch=row.get("branch"),
+                attempt=row.get("attempt", 0),
             )
             for row in self._rows("SELECT * FROM candidate ORDER BY seq")
         )
+
+    def rounds(self) -> tuple[RoundRow, ...]:
+        """Return the rounds by number; () for a file of an older format."""
+        if not self._has_table("round"):
+            return ()
+        rows = self._rows("SELECT * FROM round ORDER BY number")
+        return tuple(RoundRow.model_validate(row) for row in rows)
+
+    def branches(self, number: int | None = None) -> tuple[BranchRow, ...]:
+        """Return the branches of a round, or of all, by round and ordinal."""
+        if not self._has_table("branch"):
+            return ()
+        rows = self._rows(
+            "SELECT * FROM branch WHERE coalesce(round = ?, 1) ORDER BY round, ordinal", number
+        )
+        for row in rows:
+            row["parents"] = tuple(json.loads(row["parents"]))
+            row["hypothesis"] = json.loads(row["hypothesis"])
+        return tuple(BranchRow.model_validate(row) for row in rows)
+
+    def blob(self, sha: str) -> bytes:
+        """Return an artifact by its digest.
+
+        Raises:
+            InfraError: It is missing or damaged.
+        """
+        return self._artifacts.get(sha)
 
     def source(self, sha: str) -> str:
         """Return a source by its digest.
@@ -133,9 +166,13 @@ class RunReader:
                 values=tuple(values[row["id"]]),
                 artifacts=artifacts[row["id"]],
                 elapsed_s=row["elapsed_s"],
+                gpu_seconds=row.get("gpu_seconds") or 0.0,
             )
             for row in self._rows("SELECT * FROM evaluation WHERE state = 'done'")
         }
+
+    def _has_table(self, name: str) -> bool:
+        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = ?", name))
 
     def _rows(self, statement: str, *parameters: object) -> list[Row]:
         cursor = self._connection.execute(statement, parameters)

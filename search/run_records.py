@@ -10,9 +10,12 @@ from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
 
 from .budget import UNLIMITED, Budget
+from .proposer import LineageKind
 
 RunStatus = Literal["running", "paused", "done", "failed", "budget"]
 StopReason = Literal["early_stop", "rounds", "exhausted", "budget"]
+RoundKind = Literal["start", "agents", "sweep", "step", "combine", "tune"]
+BranchState = Literal["open", "delivered", "failed"]
 
 
 def round_size(beam_width: int) -> int:
@@ -51,6 +54,44 @@ class RunSettings(Record):
         return round_size(self.beam_width)
 
 
+class BranchPlan(Record):
+    """One candidate that an agents' round is to have written."""
+
+    slot: str
+    """Why it has a place in the round (`slots.py`)."""
+    lineage: LineageKind
+    parents: tuple[int, ...] = ()
+    """`seq` of the candidates to start from, the skeleton first."""
+    hypothesis: dict[str, Any]
+    """The planner's hypothesis as JSON (`agents/plans.py`)."""
+
+
+class BranchRow(BranchPlan):
+    """A branch as it stands in the store."""
+
+    id: str
+    """`r2/b3`: what the ids of its model calls begin with."""
+    round: int
+    ordinal: int
+    """From 0, in the order of the plan."""
+    state: BranchState
+    candidate: int | None
+    """`seq` of what it delivered; None while it is open, and where it failed without one."""
+    why: str | None
+    """Why it failed."""
+
+
+class RoundRow(Record):
+    """A round as it stands in the store."""
+
+    number: int
+    kind: RoundKind
+    plan_sha: str | None
+    """The planner's document, in an agents' round."""
+    reflection_sha: str | None
+    """The reflector's document; None before it answered, and in other rounds."""
+
+
 class EventKind(StrEnum):
     """What an event tells."""
 
@@ -62,7 +103,16 @@ class EventKind(StrEnum):
     EVALUATION_REQUEUED = "evaluation_requeued"
     RESULT_DROPPED = "result_dropped"
     ROUND_DONE = "round_done"
+    PLAN_MADE = "plan_made"
+    BRANCH_STARTED = "branch_started"
+    BRANCH_ENDED = "branch_ended"
+    CANDIDATE_ADDED = "candidate_added"
+    CALL_STARTED = "call_started"
+    CALL_DONE = "call_done"
+    EVALUATION_QUEUED = "evaluation_queued"
+    REFLECTED = "reflected"
     FINAL_CHECK = "final_check"
+    PROMOTED = "promoted"
     DOCUMENT_ADDED = "document_added"
     RUN_PAUSED = "run_paused"
     RUN_FINISHED = "run_finished"

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from .evaluator import Evaluation
 from .proposer import Proposal
 
+QUEUE = "INSERT OR IGNORE INTO evaluation (candidate, level, state) VALUES (?, ?, 'queued')"
+
 
 @dataclass(frozen=True)
 class CandidateRow:
@@ -18,13 +20,17 @@ class CandidateRow:
     round: int
     source_sha: str
     proposal: Proposal
+    branch: str | None = None
+    """The branch that wrote it, in an agents' round."""
+    attempt: int = 0
+    """Which of that branch's candidates it is: 0 is the coder's, then the fixes."""
 
 
 def insert_candidate(connection: sqlite3.Connection, row: CandidateRow) -> None:
     """Insert a candidate and its parents."""
     connection.execute(
         "INSERT INTO candidate (seq, round, source_sha, source_name, tune, family, proposer,"
-        " created_us, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " created_us, note, branch, attempt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             row.seq,
             row.round,
@@ -35,11 +41,18 @@ def insert_candidate(connection: sqlite3.Connection, row: CandidateRow) -> None:
             row.proposal.proposer,
             now_us(),
             row.proposal.note,
+            row.branch,
+            row.attempt,
         ),
     )
+    insert_parents(connection, row.seq, row.proposal)
+
+
+def insert_parents(connection: sqlite3.Connection, seq: int, proposal: Proposal) -> None:
+    """Insert what a candidate comes from."""
     connection.executemany(
         "INSERT INTO lineage VALUES (?, ?, ?)",
-        [(row.seq, parent, row.proposal.lineage) for parent in row.proposal.parents],
+        [(seq, parent, proposal.lineage) for parent in proposal.parents],
     )
 
 

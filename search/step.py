@@ -18,6 +18,7 @@ from .budget import Budget
 from .evaluate_job import EvaluationSite
 from .leader_profile import profile_leader
 from .proposer import Member, Proposal
+from .round_table import Opening
 from .run_drive import RunDrive
 from .run_lock import LockClaim
 from .run_records import RunSettings, RunState, StopReason, round_size
@@ -186,7 +187,7 @@ def _take_proposals(drive: RunDrive, plan: _Plan) -> StepOutcome:
     if own_round is None and plan.before.round_open:
         own_round = plan.before.round  # of this very request, if its candidates are in it
     if fresh:
-        _run_round(drive, fresh, plan.key)
+        _run_round(drive, Opening(drive.state().round + 1, "step", fresh, step=plan.key))
     stepped: list[Stepped] = []
     for one in numbered:
         is_new = one.seq < len(members) and members[one.seq].round == own_round
@@ -202,16 +203,16 @@ def _take_own(drive: RunDrive, plan: _Plan) -> StepOutcome:
         limit = drive.limit_reached()
         proposals = () if limit else drive.propose()
         if proposals:
-            _run_round(drive, proposals, plan.key)
+            _run_round(drive, Opening(state.round + 1, "sweep", proposals, step=plan.key))
             return _outcome(drive, plan, state.round + 1)
         idle: tuple[StopReason, str] = ("exhausted", "the proposer has no further candidate")
-        drive.search.store.close_round(state.beam, limit or idle)
+        drive.search.store.rounds.close(state.beam, limit or idle)
     drive.finish()
     return StepOutcome(plan.before.beam, has_ended=True)
 
 
-def _run_round(drive: RunDrive, proposals: tuple[Proposal, ...], key: str | None) -> None:
-    drive.search.store.start_round(drive.state().round + 1, proposals, key)
+def _run_round(drive: RunDrive, opening: Opening) -> None:
+    drive.search.store.rounds.open(opening)
     _close_open_round(drive)
 
 
@@ -222,11 +223,11 @@ def _close_open_round(drive: RunDrive) -> None:
     """
     store = drive.search.store
     if drive.state().round < 0:
-        store.start_round(0, (drive.search.start,))
+        store.rounds.open(Opening(0, "start", (drive.search.start,)))
     if drive.state().round_open:
         drive.evaluate("quick")
         limit = drive.limit_reached()
-        store.close_round(drive.select(), limit if limit and limit[0] == "budget" else None)
+        store.rounds.close(drive.select(), limit if limit and limit[0] == "budget" else None)
 
 
 def _outcome(drive: RunDrive, plan: _Plan, index: int) -> StepOutcome:

@@ -7,10 +7,12 @@ import pytest
 from kopt.config.errors import InfraError, SetupError
 from kopt.kernels.status import Status
 from kopt.search.budget import Budget
+from kopt.search.evaluation_queue import QUARANTINE_AFTER, Lease
 from kopt.search.evaluator import Evaluation, EvaluationJob
 from kopt.search.loop import run_search
+from kopt.search.round_table import Opening
 from kopt.search.run_records import EventKind
-from kopt.search.store import QUARANTINE_AFTER, Lease, RunStore
+from kopt.search.store import RunStore
 from kopt.search.winner import winner_path
 from support.scripted_runs import (
     GRID,
@@ -209,15 +211,15 @@ def test_late_result_is_dropped(tmp_path: Path) -> None:
     with new_store(tmp_path) as store:
         late = _lease_start(store)
         store.resume(settings())
-        current = store.lease_next("quick")
-        assert current is not None and not store.finish_evaluation(late, passed(1.0), 0.0)
-        assert store.finish_evaluation(current, passed(2.0), 0.0)
-        assert not store.finish_evaluation(current, passed(3.0), 0.0)
+        current = store.queue.lease_next("quick")
+        assert current is not None and not store.queue.finish(late, passed(1.0), 0.0)
+        assert store.queue.finish(current, passed(2.0), 0.0)
+        assert not store.queue.finish(current, passed(3.0), 0.0)
         assert store.reader.members()[0].latency_us == 2.0
 
 
 def _lease_start(store: RunStore) -> Lease:
-    store.start_round(0, [search(store).start])
-    lease = store.lease_next("quick")
+    store.rounds.open(Opening(0, "start", (search(store).start,)))
+    lease = store.queue.lease_next("quick")
     assert lease is not None
     return lease

@@ -8,6 +8,7 @@ import pytest
 from kopt.config.errors import SetupError
 from kopt.search.artifacts import open_artifacts
 from kopt.search.loop import run_search
+from kopt.search.round_table import Opening
 from kopt.search.run_reader import RunReader
 from kopt.search.schema import SCHEMA_VERSION, open_viewer, open_writer
 from kopt.search.store import FILE_NAME, RunStore
@@ -34,25 +35,52 @@ def test_file_of_a_format_below_zero_is_refused_as_damaged(tmp_path: Path) -> No
             open_file(path)
 
 
-def test_file_of_format_1_gets_what_is_new_and_keeps_its_candidates(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_file_of_an_older_format_gets_what_is_new_and_keeps_what_it_has(
+    tmp_path: Path, version: int
+) -> None:
     with new_store(tmp_path) as store:
         run_search(search(store))
-        members = store.reader.members()
-        _turn_into_format_1(path := store.folder / FILE_NAME)
-    viewer = open_viewer(path)
-    assert RunReader(viewer, open_artifacts(tmp_path)).members() == members
-    viewer.close()
+        members, events = store.reader.members(), store.reader.events()
+        rounds = store.reader.rounds()
+        _turn_into_format(version, path := store.folder / FILE_NAME)
+    viewer = RunReader(connection := open_viewer(path), open_artifacts(tmp_path))
+    assert viewer.members() == members
+    assert viewer.rounds() == () and viewer.branches() == ()
+    connection.close()
     with RunStore(path.parent, open_artifacts(tmp_path)) as store:
-        assert store.reader.members() == members
+        assert (store.reader.members(), store.reader.events()) == (members, events)
+        assert store.reader.rounds() == rounds
         store.reopen(store.reader.state().settings)
-        store.start_round(9, [start(SOURCE + "\n").model_copy(update={"note": "why"})])
+        proposal = start(SOURCE + "\n").model_copy(update={"note": "why"})
+        store.rounds.open(Opening(9, "step", (proposal,)))
+        store.queue.add(0, "tie")
         assert store.reader.members()[-1].note == "why"
+        connection = open_viewer(path)
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        assert _tables(connection) == _tables(open_writer(tmp_path / "new.sqlite"))
+        connection.close()
 
 
-def _turn_into_format_1(path: Path) -> None:
+def _tables(connection: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
+    """Return the columns of every table, without their order in an altered one."""
+    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return {
+        name: sorted(row[1:] for row in connection.execute(f"PRAGMA table_info({name})"))
+        for (name,) in names
+    }
+
+
+def _turn_into_format(version: int, path: Path) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("ALTER TABLE candidate DROP COLUMN note")
-    connection.execute("PRAGMA user_version = 1")
+    for column in ("branch", "attempt"):
+        connection.execute(f"ALTER TABLE candidate DROP COLUMN {column}")
+    connection.execute("ALTER TABLE evaluation DROP COLUMN gpu_seconds")
+    for table in ("branch", "round", "llm_call"):
+        connection.execute(f"DROP TABLE {table}")
+    if version < 2:
+        connection.execute("ALTER TABLE candidate DROP COLUMN note")
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
 
 
@@ -103,7 +131,7 @@ def test_viewer_of_a_missing_file_is_a_setup_error(tmp_path: Path) -> None:
 )
 def test_row_that_cannot_be_true_is_refused(tmp_path: Path, statement: str) -> None:
     with new_store(tmp_path) as store:
-        store.start_round(0, [search(store).start])
+        store.rounds.open(Opening(0, "start", (search(store).start,)))
         connection = sqlite3.connect(store.folder / FILE_NAME, isolation_level=None)
         connection.execute("PRAGMA foreign_keys = ON")
         with pytest.raises(sqlite3.IntegrityError):

@@ -17,6 +17,14 @@ Role = Literal["in", "out", "inout"]
 Layout = Literal["row_major", "sf_128x4"]
 Tolerance = Literal["nvfp4", "fp8", "bf16"]
 
+TOLERANCES: dict[Tolerance, str] = {
+    "nvfp4": "codes element by element given the candidate's own e4m3 scale; scale at most one "
+    "step from exact; residual bit-exact",
+    "fp8": "codes within one step and only near a midpoint; scales at most one step from exact",
+    "bf16": "relative L2 against correct rounding, in total and per row; at most 2 ulp",
+}
+"""What each asks of an output, in words; docs/correctness.md says more."""
+
 
 class TensorSpec(Record):
     """One tensor argument of a problem."""

@@ -7,11 +7,11 @@ import click
 from kopt.config.gpu_specs import load_gpus
 from kopt.kernels.byte_model import roofline, workload_bytes
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.candidate_skeleton import candidate_skeleton
 from kopt.kernels.problem_loader import find_kernel
 from kopt.server.console import print_document, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
-from kopt.server.views.candidate_skeleton import candidate_skeleton
 from kopt.server.views.problem_view import example_view, problem_view
 
 EPILOG = """\b

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
+from kopt.search.facts.wording import lines
 
 from .replies.job_links import log_paths
-from .replies.wording import lines
 
 MAX_LOG_BYTES = 1 << 20
 HOME = "$KOPT_HOME"

@@ -11,12 +11,12 @@ from kopt.config.gpu_specs import load_gpus
 from kopt.config.settings import Settings
 from kopt.kernels.byte_model import roofline, workload_bytes
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.candidate_guide import GUIDE
+from kopt.kernels.candidate_skeleton import candidate_skeleton
 from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.problem_loader import find_kernel, load_problems
-from kopt.server.views.candidate_skeleton import candidate_skeleton
 from kopt.server.views.problem_view import problem_view
 
-from .candidate_guide import GUIDE
 from .choices import known_kernel
 
 _WIDTH = 160

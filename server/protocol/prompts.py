@@ -8,9 +8,9 @@ from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import Field
 
 from kopt.config.errors import KoptError, ToolError
+from kopt.search.facts.wording import clipped, lines
 
 from .choices import chosen_device, known_kernel
-from .replies.wording import clipped, lines
 from .serve_options import ServeOptions
 
 _CLAIM_CHARACTERS = 20_000

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 from mcp.types import CallToolResult
 from pydantic import Field
 
+from kopt.search.facts.wording import Block
+
 from .answers import facts_answer
 from .caller import caller_of
 from .document_address import document_uri
-from .replies.wording import Block
 from .tool_spec import ToolArguments, ToolCall, ToolSpec
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from mcp.server.mcpserver import Extension, MethodBinding, require_client_extens
 from mcp.types import CallToolRequestParams, CallToolResult, GetTaskRequestParams
 
 from kopt.config.errors import ToolError
+from kopt.search.facts.fitting import Detail
+from kopt.search.facts.wording import clipped, plain
 from kopt.server.jobs.jobs import Jobs
 from kopt.server.jobs.records import JobState, JobView
 
 from .answers import job_answer
-from .replies.fitting import Detail
-from .replies.wording import clipped, plain
 
 REVISION = "2026-07-28"
 STAGE_TOOLS = frozenset({"compile", "check_correctness", "benchmark", "profile", "beam_step"})

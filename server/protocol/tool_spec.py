@@ -12,9 +12,9 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 
 from kopt.kernels.record import Record
+from kopt.search.facts.fitting import Detail
 from kopt.server.jobs.jobs import Jobs
 
-from .replies.fitting import Detail
 from .serve_options import ServeOptions
 
 

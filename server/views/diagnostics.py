@@ -6,8 +6,7 @@ from rich.text import Text
 
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-
-from .status_advice import ADVICE
+from kopt.kernels.status_advice import ADVICE
 
 SHOWN = 12  # more would push the first, which matters most, off the screen
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}

@@ -8,14 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kopt.kernels.byte_model import ByteModel, Roofline
-from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
-
-TOLERANCES = {
-    "nvfp4": "codes element by element given the candidate's own e4m3 scale; scale at most one "
-    "step from exact; residual bit-exact",
-    "fp8": "codes within one step and only near a midpoint; scales at most one step from exact",
-    "bf16": "relative L2 against correct rounding, in total and per row; at most 2 ulp",
-}
+from kopt.kernels.problem import TOLERANCES, Problem, TensorSpec, Workload, storage_shape
 
 
 def problem_view(

@@ -1,1 +1,1 @@
-"""Replies that fit a model's context: a stage's document cut to what decides the next step."""
+"""Replies of tools: what a stage found, cut to what decides the next step, and where the rest is."""

@@ -13,13 +13,14 @@ from kopt.kernels.bench_result import (
     RejectedBaseline,
 )
 from kopt.kernels.status import Provenance, Status, Verdict
+from kopt.search.facts.check_facts import wrong_facts
+from kopt.search.facts.compile_facts import build_facts, flagged_facts, function_rows
+from kopt.search.facts.findings import advice, diagnostic_facts, head
+from kopt.search.facts.fitting import Detail, Facts, Listing
+from kopt.search.facts.wording import Quoted
 from kopt.server.views.bench_words import verdict_words
 
-from .check_reply import wrong_facts
-from .compile_reply import build_facts, flagged_facts, function_rows
-from .findings import advice, diagnostic_facts, head, mend_and_call, same_call
-from .fitting import Detail, Facts, Listing
-from .wording import Quoted
+from .next_steps import mend_and_call, same_call
 
 MEASURED_ON = "speedup = baseline time / candidate time, medians over pairs of replays"
 ESTIMATED_ON = "nothing was timed on sim: a ratio of estimates orders candidates and proves nothing"

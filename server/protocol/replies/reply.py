@@ -16,14 +16,16 @@ from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import Record
+from kopt.search.facts.check_facts import check_facts
+from kopt.search.facts.compile_facts import compile_facts
+from kopt.search.facts.findings import with_excerpts
+from kopt.search.facts.fitting import Detail, Facts, cleaned, fitted, page
+from kopt.search.facts.profile_facts import profile_facts
+from kopt.search.facts.rendering import render, structured
 from kopt.search.step_result import StepResult
 from kopt.server.jobs.records import JobView
 
 from .bench_reply import bench_facts, bench_next
-from .check_reply import check_facts, check_next
-from .compile_reply import compile_facts, compile_next
-from .findings import with_excerpts
-from .fitting import Detail, Facts, cleaned, fitted, page
 from .job_links import job_links, log_uri, result_uri
 from .job_states import (
     UNREADABLE,
@@ -34,8 +36,7 @@ from .job_states import (
     waiting_facts,
     waiting_next,
 )
-from .profile_reply import profile_facts, profile_next
-from .rendering import render, structured
+from .next_steps import check_next, compile_next, profile_next
 from .step_reply import step_facts, step_next
 
 __all__ = ["Detail", "facts_reply", "job_reply"]

@@ -13,6 +13,7 @@ from mcp.types import TextResourceContents
 from kopt.config.gpu_specs import load_gpus
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.candidate_guide import GUIDE
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.expression_parser import FUNCTIONS
 from kopt.kernels.header import CandidateHeader, LaunchTemplate
@@ -23,7 +24,6 @@ from kopt.kernels.status import Status
 from kopt.search.retrieval_log import read_retrievals
 from kopt.search.runs import RunRequest, begin_run
 from kopt.server.jobs.records import JobView
-from kopt.server.protocol.candidate_guide import GUIDE
 from kopt.server.protocol.document_address import document_uri
 from kopt.server.protocol.resources import add_resources
 from kopt.tools.docs.search import read_document

@@ -8,7 +8,7 @@ from kopt.kernels.check_result import CheckResult, Mismatch
 from kopt.kernels.compile_result import CompileResult, KernelResources
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.server.protocol.replies.fitting import Detail
+from kopt.search.facts.fitting import Detail
 from kopt.server.protocol.replies.reply import job_reply
 from support.bench_results import check
 from support.job_views import JOB_ID, KERNEL, done_job

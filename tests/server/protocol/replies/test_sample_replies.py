@@ -12,9 +12,9 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.status import Status
+from kopt.kernels.status_advice import ADVICE
 from kopt.server.jobs.records import JobView
 from kopt.server.protocol.replies.reply import job_reply
-from kopt.server.views.status_advice import ADVICE
 from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 from kopt.tools.sim.toolset import find_toolset

@@ -1,10 +1,9 @@
-"""The reply to `profile`: the bottleneck, the numbers that say so, and which strategies address it.
+"""A profile as facts: the bottleneck, the numbers that say so, and which strategies address it.
 
 Each group of numbers stands under how it came to be; what is unavailable says why.
 """
 
 from collections.abc import Sequence
-from itertools import chain
 
 from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
 from kopt.kernels.profile_result import (
@@ -18,8 +17,8 @@ from kopt.kernels.profile_result import (
 from kopt.kernels.status import Provenance, Status
 from kopt.kernels.time_estimate import TimeEstimate
 
-from .compile_reply import resource_facts
-from .findings import advice, diagnostic_facts, head, mend_and_call
+from .compile_facts import resource_facts
+from .findings import advice, diagnostic_facts, head
 from .fitting import Detail, Facts, Listing
 from .wording import Quoted, file_name
 
@@ -50,21 +49,6 @@ def profile_facts(result: ProfileResult, detail: Detail) -> Facts:
     if result.suspects:
         facts["suspects"] = Listing(tuple(map(_suspect, result.suspects)), most=3)
     return facts
-
-
-def profile_next(result: ProfileResult) -> str:
-    """Return what to do after this result."""
-    if result.status is not Status.PASSED:
-        return mend_and_call("check_correctness", result)
-    # What promises most, then what holds it back altogether, then the rest.
-    ordered = sorted(result.suspects, key=lambda suspect: -(suspect.gain_us or 0.0))
-    best = [suspect.families for suspect in ordered[:1] if suspect.gain_us]
-    limit = [result.bottleneck.families] if result.bottleneck else []
-    named = chain.from_iterable((*best, *limit, *(suspect.families for suspect in ordered)))
-    families = list(dict.fromkeys(named))[:3]
-    strategy = f" of the family {' or '.join(families)}" if families else ""
-    check = f"check_correctness with kernel={result.kernel}"
-    return f"Write a candidate{strategy} and call {check} and its source."
 
 
 def bottleneck_facts(found: Bottleneck) -> Facts:

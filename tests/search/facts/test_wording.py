@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.server.protocol.replies.wording import (
+from kopt.search.facts.wording import (
     MARK,
     clipped,
     file_name,

@@ -3,11 +3,11 @@
 import pytest
 
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.candidate_skeleton import candidate_skeleton
 from kopt.kernels.domain import tune_choices
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
-from kopt.server.views.candidate_skeleton import candidate_skeleton
 
 PROBLEMS = list(load_problems().values())
 

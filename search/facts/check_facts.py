@@ -1,4 +1,4 @@
-"""The reply to `check_correctness`: passed and how thoroughly, or the first thing that is wrong."""
+"""A check as facts: passed and how thoroughly, or the first thing that is wrong."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,8 @@ from kopt.kernels.check_result import CheckResult, Mismatch, TensorAccuracy, Wor
 from kopt.kernels.sanitizer_result import SanitizerRun
 from kopt.kernels.status import Status
 
-from .compile_reply import build_facts, flagged_facts, function_rows
-from .findings import advice, diagnostic_facts, head, mend_and_call, same_call
+from .compile_facts import build_facts, flagged_facts, function_rows
+from .findings import advice, diagnostic_facts, head
 from .fitting import Detail, Facts, Listing
 from .wording import Quoted
 
@@ -35,20 +35,6 @@ def check_facts(result: CheckResult, detail: Detail) -> Facts:
     if detail == "full":
         facts |= _full_facts(result)
     return facts
-
-
-def check_next(result: CheckResult) -> str:
-    """Return what to do after this result."""
-    device = f"device={result.device}"
-    if result.status is Status.UNSUPPORTED_ON_SIM:
-        instead = mend_and_call("check_correctness", result, device)
-        return f"{instead[:-1]}; on a machine with a GPU device=cuda:0 runs it as it is."
-    if result.status is Status.PASSED:
-        if result.level == "quick":
-            full = same_call("check_correctness", result, device, "level=full")
-            return f"Call benchmark for its speed; before it is used, call {full}."
-        return f"Call {same_call('benchmark', result, device)}."
-    return mend_and_call("check_correctness", result, device)
 
 
 def wrong_facts(result: CheckResult) -> Facts:

@@ -5,8 +5,8 @@ import random
 import pytest
 import yaml
 
-from kopt.server.protocol.replies.rendering import render, structured
-from kopt.server.protocol.replies.wording import Block, Quoted
+from kopt.search.facts.rendering import render, structured
+from kopt.search.facts.wording import Block, Quoted
 
 TRICKY = [
     "",

@@ -8,13 +8,12 @@ from typing import Any
 from kopt.config.gpu_specs import GpuSpec, load_gpus
 from kopt.kernels.byte_model import ByteModel, memory_floor_us, roofline, workload_bytes
 from kopt.kernels.candidate import read_candidate
-from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
-from kopt.server.views.candidate_skeleton import candidate_skeleton
-from kopt.server.views.problem_view import TOLERANCES
+from kopt.kernels.candidate_guide import GUIDE
+from kopt.kernels.candidate_skeleton import candidate_skeleton
+from kopt.kernels.problem import TOLERANCES, Problem, TensorSpec, Workload, storage_shape
 
-from .candidate_guide import GUIDE
-from .replies.fitting import CONCISE_TOKENS, tokens
-from .replies.wording import Block
+from .fitting import CONCISE_TOKENS, tokens
+from .wording import Block
 
 HOW_TO_WRITE = (
     "One .cu file of device code, no host code. It opens with /* kopt: 1 and YAML: family, note,"

@@ -1,12 +1,11 @@
-"""The reply to `compile`: registers, spills and occupancy, or the first errors with their lines."""
+"""A build as facts: registers, spills and occupancy, or the first errors with their lines."""
 
 from collections.abc import Iterator
 
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.compile_result import Build, CompileResult, KernelResources
-from kopt.kernels.status import Status
 
-from .findings import advice, diagnostic_facts, head, mend_and_call, same_call
+from .findings import advice, diagnostic_facts, head
 from .fitting import Detail, Facts, Listing
 from .wording import Quoted, short_id, tune_words
 
@@ -24,13 +23,6 @@ def compile_facts(result: CompileResult, detail: Detail) -> Facts:
     if detail == "full":
         facts |= build_facts(result)
     return facts
-
-
-def compile_next(result: CompileResult) -> str:
-    """Return what to do after this result."""
-    if result.status is Status.PASSED:
-        return f"Call {same_call('check_correctness', result)}."
-    return mend_and_call("compile", result)
 
 
 def function_rows(result: CompileResult) -> Iterator[Facts]:

@@ -1,0 +1,78 @@
+"""What to do after a result: which tool to call next, with the arguments that make it the same."""
+
+import json
+from itertools import chain
+
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.profile_result import ProfileResult
+from kopt.kernels.status import Status
+from kopt.search.facts.findings import Judged
+from kopt.search.facts.wording import plain_beginning
+
+_TUNE_NAME_CHARACTERS = 80
+_TUNE_CHARACTERS = 400
+_HEADER_STATUSES = (Status.PLAN_ERROR, Status.REFUSED)
+
+
+def compile_next(result: CompileResult) -> str:
+    """Return what to do after this result."""
+    if result.status is Status.PASSED:
+        return f"Call {same_call('check_correctness', result)}."
+    return mend_and_call("compile", result)
+
+
+def check_next(result: CheckResult) -> str:
+    """Return what to do after this result."""
+    device = f"device={result.device}"
+    if result.status is Status.UNSUPPORTED_ON_SIM:
+        instead = mend_and_call("check_correctness", result, device)
+        return f"{instead[:-1]}; on a machine with a GPU device=cuda:0 runs it as it is."
+    if result.status is Status.PASSED:
+        if result.level == "quick":
+            full = same_call("check_correctness", result, device, "level=full")
+            return f"Call benchmark for its speed; before it is used, call {full}."
+        return f"Call {same_call('benchmark', result, device)}."
+    return mend_and_call("check_correctness", result, device)
+
+
+def profile_next(result: ProfileResult) -> str:
+    """Return what to do after this result."""
+    if result.status is not Status.PASSED:
+        return mend_and_call("check_correctness", result)
+    # What promises most, then what holds it back altogether, then the rest.
+    ordered = sorted(result.suspects, key=lambda suspect: -(suspect.gain_us or 0.0))
+    best = [suspect.families for suspect in ordered[:1] if suspect.gain_us]
+    limit = [result.bottleneck.families] if result.bottleneck else []
+    named = chain.from_iterable((*best, *limit, *(suspect.families for suspect in ordered)))
+    families = list(dict.fromkeys(named))[:3]
+    strategy = f" of the family {' or '.join(families)}" if families else ""
+    check = f"check_correctness with kernel={result.kernel}"
+    return f"Write a candidate{strategy} and call {check} and its source."
+
+
+def tune_argument(tune: dict[str, int]) -> tuple[str, ...]:
+    """Return the argument that chooses these tune values; nothing if there are none."""
+    if not tune:
+        return ()
+    shown = {plain_beginning(name, _TUNE_NAME_CHARACTERS): value for name, value in tune.items()}
+    whole = f"tune={json.dumps(shown)}"
+    return (whole if len(whole) <= _TUNE_CHARACTERS else "the same tune",)
+
+
+def same_call(tool: str, result: Judged, *more: str) -> str:
+    """Return `tool with kernel=..., the same source` and whatever else is worth naming."""
+    arguments = ", ".join((f"kernel={result.kernel}", *tune_argument(result.chosen_tune), *more))
+    return f"{tool} with {arguments} and the same source"
+
+
+def mend_and_call(tool: str, result: Judged, *more: str) -> str:
+    """Return the next step after a failure: mend the source, call `tool` again."""
+    if result.status is Status.QUARANTINED:
+        arguments = ", ".join((f"kernel={result.kernel}", *more))
+        return f"Write another candidate and call {tool} with {arguments} and its source."
+    arguments = ", ".join((f"kernel={result.kernel}", *tune_argument(result.chosen_tune), *more))
+    grammar = ""
+    if result.status in _HEADER_STATUSES:
+        grammar = f" (kopt://kernels/{result.kernel} shows a valid one)"
+    return f"Change the source as what_to_do says{grammar}, then call {tool} with {arguments}."

@@ -11,31 +11,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
+from .claude_access import DEFAULT_BASE_URL, ClaudeAccess
 from .errors import SetupError, ToolError
+from .library_environment import library_environment
 from .secret_marks import looks_secret
 
 DEFAULT_ARCH = "sm_100a"
 DEFAULT_PACKAGE_INDEX = "https://pypi.org/simple"
 _PACKAGE_INDEX_VARIABLES = ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL")
 DEFAULT_PINECONE_INDEX = "cuda-kernels-v2"
-LIBRARY_VARIABLES = (
-    "CC",
-    "CPATH",
-    "CUDAHOSTCXX",
-    "CXX",
-    "LD_LIBRARY_PATH",
-    "LIBRARY_PATH",
-    "MAX_JOBS",
-    "NVCC_APPEND_FLAGS",
-    "NVCC_PREPEND_FLAGS",
-    "NVIDIA_DRIVER_CAPABILITIES",
-    "NVIDIA_TF32_OVERRIDE",
-    "NVIDIA_VISIBLE_DEVICES",
-    "OMP_NUM_THREADS",
-    "PATH",
-    "TORCH_CUDA_ARCH_LIST",
-)
-LIBRARY_PREFIXES = ("CUDA_", "CUTE_DSL_", "FLASHINFER_")
 SERVER_VARIABLES = (
     "CUDA_HOME",
     "CUDA_PATH",
@@ -52,7 +36,6 @@ SERVER_VARIABLES = (
     "PINECONE_INDEX_HOST",
     "PINECONE_INDEX_NAME",
 )
-_FOLDER_WORDS = ("CACHE", "DUMP")
 
 
 @dataclass(frozen=True)
@@ -85,9 +68,8 @@ class Settings:
     """PIP_INDEX_URL, UV_DEFAULT_INDEX or UV_INDEX_URL: the index that pinned packages come from. It
     may hold a password."""
     library_environment: tuple[tuple[str, str], ...] = ()
-    """What CUDA, torch and FlashInfer look at, for the processes that use them: the variables of
-    LIBRARY_VARIABLES and LIBRARY_PREFIXES that are set, but none that looks like a secret or names
-    a folder to write."""
+    """What CUDA, torch and FlashInfer look at, for the processes that use them
+    (`library_environment.py`)."""
     pinecone_api_key: str | None = field(default=None, repr=False)
     """PINECONE_API_KEY: asks Pinecone beside the index of this machine; None asks nobody. Shown
     nowhere, and no other process is given it: see `without_keys`."""
@@ -95,10 +77,15 @@ class Settings:
     """PINECONE_INDEX_NAME: the Pinecone index to ask."""
     pinecone_index_host: str | None = None
     """PINECONE_INDEX_HOST: where that index answers, so that its address need not be asked for."""
+    claude: ClaudeAccess | None = None
+    """ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, with ANTHROPIC_BASE_URL: `kopt run` asks Claude.
+    None asks nobody. No other process is given it: see `without_keys`."""
 
     def without_keys(self) -> Self:
         """Return these settings for another process: nothing that gives access to a service."""
-        return replace(self, pinecone_api_key=None, package_index=DEFAULT_PACKAGE_INDEX)
+        return replace(
+            self, pinecone_api_key=None, claude=None, package_index=DEFAULT_PACKAGE_INDEX
+        )
 
     @property
     def cubin_cache(self) -> Path:
@@ -190,11 +177,12 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
         without_sources=_names(environment.get("KOPT_WITHOUT_SOURCES", "")),
         retrieval_run=environment.get("KOPT_RUN") or None,
         package_index=_package_index(environment),
-        library_environment=_library_environment(environment),
+        library_environment=library_environment(environment),
         pinecone_api_key=_printable("PINECONE_API_KEY", environment),
         pinecone_index_name=_printable("PINECONE_INDEX_NAME", environment)
         or DEFAULT_PINECONE_INDEX,
         pinecone_index_host=_printable("PINECONE_INDEX_HOST", environment),
+        claude=_claude_access(environment),
     )
 
 
@@ -262,14 +250,14 @@ def _package_index(environment: Mapping[str, str]) -> str:
     return next((index for index in set_ones if index), DEFAULT_PACKAGE_INDEX)
 
 
-def _library_environment(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (name, value)
-        for name, value in sorted(environment.items())
-        if (name in LIBRARY_VARIABLES or name.startswith(LIBRARY_PREFIXES))
-        and not any(word in name for word in _FOLDER_WORDS)
-        and not looks_secret(name, value)
-    )
+def _claude_access(environment: Mapping[str, str]) -> ClaudeAccess | None:
+    """Return the key, or else the token: the service takes one of them."""
+    key = _printable("ANTHROPIC_API_KEY", environment)
+    token = None if key else _printable("ANTHROPIC_AUTH_TOKEN", environment)
+    if not (key or token):
+        return None
+    base_url = _printable("ANTHROPIC_BASE_URL", environment) or DEFAULT_BASE_URL
+    return ClaudeAccess(key, token, base_url)
 
 
 def _names(text: str) -> tuple[str, ...]:

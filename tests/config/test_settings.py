@@ -2,6 +2,7 @@
 
 import pytest
 
+from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import ToolError
 from kopt.config.settings import (
     DEFAULT_PACKAGE_INDEX,
@@ -89,6 +90,30 @@ def test_the_key_of_pinecone_is_shown_nowhere_and_stays_in_this_process() -> Non
     assert KEY not in repr(settings.library_environment)
     assert server_variables(environment) == {"PINECONE_INDEX_NAME": "mine"}
     assert "PINECONE_API_KEY" not in SERVER_VARIABLES
+
+
+def test_the_key_of_claude_is_shown_nowhere_and_stays_in_this_process() -> None:
+    secret = "made-up-claude-key"
+    address = "https://me:word@gateway.example"
+    environment = {"ANTHROPIC_API_KEY": f" {secret}\n", "ANTHROPIC_BASE_URL": address}
+    settings = settings_from_environment(environment)
+    assert settings.claude == ClaudeAccess(api_key=secret, base_url=address)
+    assert secret not in repr(settings) and "word" not in repr(settings)
+    assert settings.without_keys().claude is None
+    assert server_variables(environment) == {}
+    assert without_secrets(environment) == {}
+
+
+def test_a_token_is_used_where_there_is_no_key() -> None:
+    token = {"ANTHROPIC_AUTH_TOKEN": "made-up-token"}
+    both = {"ANTHROPIC_API_KEY": "made-up-key", **token}
+    assert settings_from_environment(token).claude == ClaudeAccess(auth_token="made-up-token")
+    assert settings_from_environment(both).claude == ClaudeAccess(api_key="made-up-key")
+
+
+def test_an_address_alone_gives_no_access_to_claude() -> None:
+    environment = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1", "ANTHROPIC_API_KEY": ""}
+    assert settings_from_environment(environment).claude is None
 
 
 def test_without_variables_of_pinecone_nobody_is_asked() -> None:

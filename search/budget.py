@@ -1,17 +1,26 @@
-"""How much a run may spend, and how a budget is written: `50` evaluations, `90s`, `10m`, `2h`.
+"""How much a run may spend, and how a budget is written: `50`, `90s`, `$5`, `2Mtok`, `gpu:10m`.
 
 A budget bounds the search. The full check of the winner comes after it and is never cut, because
 a winner that was not checked is none.
 """
 
 import re
+from collections.abc import Callable
 
 from pydantic import Field
 
 from kopt.config.errors import ToolError
 from kopt.kernels.record import Record
 
+WARNING_SHARE = 0.8
+"""A run says so when it has spent this share of a limit."""
+
 _SECONDS_PER_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_TOKENS_PER_UNIT = {"tok": 1, "ktok": 1_000, "Mtok": 1_000_000}
+_FORMS = (
+    "write a number of evaluations (50) or a time (90s, 10m, 2h), dollars ($5 or 5usd), tokens"
+    " (400ktok, 2Mtok), time on the GPU (gpu:10m), or several with commas between them"
+)
 
 
 class Budget(Record):
@@ -21,37 +30,78 @@ class Budget(Record):
     """Candidates that are evaluated, the starting point included."""
     seconds: float | None = Field(default=None, gt=0.0)
     """Wall time of the processes that drove the run; the time between them does not count."""
+    tokens: int | None = Field(default=None, gt=0)
+    """Tokens of all prompts and replies, whether read from a cache or not."""
+    usd: float | None = Field(default=None, gt=0.0)
+    """US dollars for models, computed from usage and the table of prices."""
+    gpu_seconds: float | None = Field(default=None, gt=0.0)
+    """Time for which evaluations held the GPU."""
+
+    @property
+    def microusd(self) -> int | None:
+        """The limit of dollars in 1e-6 USD, as the ledger counts."""
+        return None if self.usd is None else round(self.usd * 1e6)
 
     def __str__(self) -> str:
         """Return the budget in words."""
         limits = [
             None if self.evaluations is None else f"{self.evaluations} evaluations",
             None if self.seconds is None else f"{self.seconds:g} s",
+            None if self.tokens is None else f"{self.tokens:,} tokens",
+            None if self.usd is None else f"${self.usd:g}",
+            None if self.gpu_seconds is None else f"{self.gpu_seconds:g} s of the GPU",
         ]
         return " or ".join(limit for limit in limits if limit) or "no limit"
 
     def covers(self, other: "Budget") -> bool:
         """Return whether `other` allows nothing that this budget does not."""
-        return _covers(self.evaluations, other.evaluations) and _covers(self.seconds, other.seconds)
+        return all(_covers(getattr(self, name), getattr(other, name)) for name in _LIMITS)
 
 
 UNLIMITED = Budget()
+_LIMITS = tuple(Budget.model_fields)
 
 
 def parse_budget(text: str) -> Budget:
     """Return the budget that `text` writes.
 
     Raises:
-        ToolError: Neither a count nor a time; the message shows both forms.
+        ToolError: A part is no limit, or two parts limit the same; the message shows all forms.
     """
-    match = re.fullmatch(r"([0-9]+)([smh]?)", text.strip())
-    if match is None or int(match[1]) == 0:
-        raise ToolError(
-            f"budget {text!r}: write a number of evaluations (50) or a time (90s, 10m, 2h)"
-        )
-    if not match[2]:
-        return Budget(evaluations=int(match[1]))
-    return Budget(seconds=int(match[1]) * _SECONDS_PER_UNIT[match[2]])
+    limits: dict[str, float] = {}
+    for part in text.split(","):
+        name, value = _limit(part.strip(), text)
+        if name in limits:
+            raise ToolError(f"budget {text!r} limits {name} twice")
+        limits[name] = value
+    return Budget.model_validate(limits)
+
+
+def _limit(part: str, text: str) -> tuple[str, float]:
+    for pattern, name, value in _READERS:
+        match = re.fullmatch(pattern, part)
+        if match is not None and (amount := value(match)) > 0:
+            return name, amount
+    raise ToolError(f"budget {text!r}: {_FORMS}")
+
+
+def _seconds(match: re.Match[str]) -> float:
+    return int(match[1]) * _SECONDS_PER_UNIT[match[2]]
+
+
+_Reader = tuple[str, str, Callable[[re.Match[str]], float]]
+_READERS: tuple[_Reader, ...] = (
+    (r"([0-9]{1,9})", "evaluations", lambda match: int(match[1])),
+    (r"([0-9]{1,9})([smh])", "seconds", _seconds),
+    (r"gpu:([0-9]{1,9})([smh])", "gpu_seconds", _seconds),
+    (r"\$([0-9]{1,9}(?:\.[0-9]{1,6})?)", "usd", lambda match: float(match[1])),
+    (r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?usd", "usd", lambda match: float(match[1])),
+    (
+        r"([0-9]{1,9})([kM]?tok)",
+        "tokens",
+        lambda match: int(match[1]) * _TOKENS_PER_UNIT[match[2]],
+    ),
+)
 
 
 def _covers(limit: float | None, other: float | None) -> bool:

@@ -1,0 +1,65 @@
+"""The one policy of asking again: which failures, after how long, and how often.
+
+The client library's own retries are off. Pure: the caller waits.
+
+Source:
+    "Exponential Backoff And Jitter", AWS Architecture Blog, 2015: full jitter.
+"""
+
+import random
+from dataclasses import dataclass, field
+
+from .call_errors import CallFailed
+
+_BUSY = (429, 529)  # too many requests, overloaded: nothing is wrong with the call or the service
+_LONGEST_STEP_S = 60.0
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How much of it a run has."""
+
+    tries: int = 6
+    """Calls in a row that may fail with 5xx, a timeout or no connection."""
+    costly_tries: int = 3
+    """Calls in a row that may break off after the service began to answer: each may be paid."""
+    busy_s: float = 1800.0
+    """Seconds of waiting for a service that is busy, or that says when to come back."""
+
+
+@dataclass
+class Course:
+    """The failures of one call so far."""
+
+    patience: Patience
+    random: random.Random = field(default_factory=random.Random)
+    """For jitter: calls that failed together must not come back together."""
+    _tries: int = 0
+    _costly: int = 0
+    _busy: int = 0
+    _waited_s: float = 0.0
+
+    def wait_s(self, failure: CallFailed) -> float | None:
+        """Return how long to wait before the call is made again; None: give it up."""
+        if failure.kind != "time":
+            return None
+        if failure.may_cost:
+            self._costly += 1
+            spent = self._costly >= self.patience.costly_tries
+        elif failure.status in _BUSY:
+            self._busy += 1
+            spent = False
+        else:
+            self._tries += 1
+            spent = self._tries >= self.patience.tries
+        wait_s = self._step_s(failure)
+        if spent or self._waited_s + wait_s > self.patience.busy_s:
+            return None
+        self._waited_s += wait_s
+        return wait_s
+
+    def _step_s(self, failure: CallFailed) -> float:
+        if failure.retry_after_s is not None:
+            return failure.retry_after_s
+        before = self._tries + self._costly + self._busy - 1
+        return self.random.uniform(0.0, min(_LONGEST_STEP_S, 2.0 ** min(before, 10)))

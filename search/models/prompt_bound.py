@@ -1,0 +1,60 @@
+"""The most tokens that a prompt can have, told from its bytes before it is sent.
+
+A tokenizer over bytes makes at most one token of a byte, so the bytes of what is sent bound its
+tokens whatever the model. Real prompts of code have about a third of that; the difference is given
+back when the call is settled.
+"""
+
+import json
+from dataclasses import dataclass
+
+from .model import ModelRequest
+
+SERVICE_TOKENS = 2_000
+"""What the service adds for tools and for a schema of the answer: up to 700 tokens are documented
+for older models; the rest is reserve."""
+_BYTES_PER_TOKEN = 3
+"""Of prompts of CUDA code and English (estimated); for the pace of calls, never for money."""
+
+
+@dataclass(frozen=True)
+class PromptBound:
+    """Upper bounds in tokens (computed), apart for what may be written to the cache for an hour."""
+
+    hour_tokens: int
+    """Tools and system prompt up to the last mark for one hour."""
+    other_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        """The whole prompt."""
+        return self.hour_tokens + self.other_tokens
+
+    @property
+    def likely_tokens(self) -> int:
+        """What the prompt probably has (estimated)."""
+        return self.tokens // _BYTES_PER_TOKEN
+
+
+def bound_prompt(request: ModelRequest) -> PromptBound:
+    """Return how many tokens the prompt of `request` has at most."""
+    marks = [at for at, block in enumerate(request.system) if block.cache == "1h"]
+    end = marks[-1] + 1 if marks else 0
+    hour = [block.text for block in request.system[:end]]
+    other = [block.text for block in request.system[end:]]
+    tools = [tool.model_dump() for tool in request.tools]
+    schema_bytes = 0 if request.answer_schema is None else 2 * _size(request.answer_schema)
+    tools_bytes = _size(tools) if tools else 0
+    return PromptBound(
+        hour_tokens=_size(hour) + tools_bytes if marks else 0,
+        other_tokens=_size(other)
+        + (0 if marks else tools_bytes)
+        + _size(request.messages)
+        + schema_bytes  # twice: limits that the service does not enforce move into descriptions
+        + SERVICE_TOKENS,
+    )
+
+
+def _size(value: object) -> int:
+    """Return the bytes of `value` as JSON: no text in it has more."""
+    return len(json.dumps(value, ensure_ascii=False).encode(errors="surrogatepass"))

@@ -16,6 +16,11 @@ class Halt:
         """End all waiting, for good."""
         self._event.set()
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run is being stopped."""
+        return self._event.is_set()
+
     def check(self) -> None:
         """Go on, or raise.
 

@@ -32,8 +32,8 @@ class Course:
     """The failures of one call so far."""
 
     patience: Patience
-    random: random.Random = field(default_factory=random.Random)
-    """For jitter: calls that failed together must not come back together."""
+    jitter: random.Random = field(default_factory=random.Random)
+    """Calls that failed together must not come back together."""
     _tries: int = 0
     _costly: int = 0
     _busy: int = 0
@@ -62,4 +62,4 @@ class Course:
         if failure.retry_after_s is not None:
             return failure.retry_after_s
         before = self._tries + self._costly + self._busy - 1
-        return self.random.uniform(0.0, min(_LONGEST_STEP_S, 2.0 ** min(before, 10)))
+        return self.jitter.uniform(0.0, min(_LONGEST_STEP_S, 2.0 ** min(before, 10)))

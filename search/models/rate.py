@@ -26,9 +26,12 @@ class RateSettings:
 
 @dataclass
 class Ride:
-    """A call under way; whoever makes it says here what its prompt really had."""
+    """A call under way."""
 
+    likely_prompt_tokens: int
+    """What was taken for it from the tokens of a minute."""
     usage: Usage | None = None
+    """What it really had, once it is answered: whoever makes the call says so here."""
 
 
 class RateLimit:
@@ -61,16 +64,15 @@ class RateLimit:
             Stopped: The run is being stopped.
         """
         self._enter(likely_prompt_tokens)
-        ride = Ride()
+        ride = Ride(likely_prompt_tokens)
+        failure: CallFailed | None = None
         try:
             yield ride
-        except CallFailed as failure:
-            self._leave(likely_prompt_tokens, ride, failure)
+        except CallFailed as error:
+            failure = error
             raise
-        except BaseException:
-            self._leave(likely_prompt_tokens, ride, None)
-            raise
-        self._leave(likely_prompt_tokens, ride, None)
+        finally:
+            self._leave(ride, failure)
 
     def _enter(self, tokens: int) -> None:
         with self._turn:
@@ -92,7 +94,7 @@ class RateLimit:
             self._tokens.wait_s(tokens, now_s),
         )
 
-    def _leave(self, tokens: int, ride: Ride, failure: CallFailed | None) -> None:
+    def _leave(self, ride: Ride, failure: CallFailed | None) -> None:
         with self._turn:
             now_s = self._now_s()
             self._running -= 1
@@ -103,7 +105,8 @@ class RateLimit:
                 )
             if ride.usage is not None:
                 self._limit.answered()
-                self._tokens.take(ride.usage.prompt_tokens - tokens, now_s)
+                over = ride.usage.prompt_tokens - ride.likely_prompt_tokens
+                self._tokens.take(over, now_s)
             self._turn.notify_all()
 
 

@@ -1,0 +1,194 @@
+"""The ledger of a run's model calls: the table `llm_call`, one transaction a method.
+
+Used by the one thread that writes the run. A call is in the table before it is made, at the most
+that it can cost; so no kill and no number of branches can spend more than the budget.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+
+from kopt.search.budget import Budget
+from kopt.search.run_log import RunLog
+from kopt.search.run_records import EventKind
+from kopt.search.run_rows import name_blob, now_us
+
+from .call_errors import BudgetSpent, CallFailed
+from .ledger import CallDocuments, Reservation, Settlement
+from .spend import Spend, limits, read_spend, warnings
+
+# The rows of a call: its id, and its id with #2, #3, ... where it had to be asked again.
+_OF_CALL = "(id = :call OR substr(id, 1, length(:call) + 1) = :call || '#')"
+
+
+@dataclass(frozen=True)
+class CallStore:
+    """The `Ledger` of the run that `log` writes, within `budget`."""
+
+    log: RunLog
+    budget: Budget
+
+    def find(self, call: str) -> CallDocuments | None:
+        """Return the answered call of this id, whichever attempt it was."""
+        return self._documents(f"{_OF_CALL} LIMIT 1", {"call": call})
+
+    def last_of(self, prefix: str) -> CallDocuments | None:
+        """Return the answered call with the highest turn among the ids `prefix/N`."""
+        turn = "substr(id, length(:prefix) + 2)"  # `3`, or `3#2`, which casts to 3
+        condition = (
+            f"substr(id, 1, length(:prefix) + 1) = :prefix || '/' AND instr({turn}, '/') = 0"
+            f" ORDER BY CAST({turn} AS INTEGER) DESC LIMIT 1"
+        )
+        return self._documents(condition, {"prefix": prefix})
+
+    def reserve(self, reservation: Reservation) -> str | None:
+        """Enter a call at its worst case; None: it does not fit before another one has ended.
+
+        Raises:
+            BudgetSpent: It does not fit, whatever the calls under way give back.
+        """
+        request = reservation.request
+        with self.log.transaction() as connection:
+            if not self._has_room(reservation, read_spend(connection)):
+                return None
+            (before,) = connection.execute(
+                f"SELECT count(*) FROM llm_call WHERE {_OF_CALL}", {"call": request.id}
+            ).fetchone()
+            row = f"{request.id}#{before + 1}" if before else request.id
+            round_number, branch = _place(request.id)
+            size_and_kind = (reservation.request_bytes, "model_request")
+            name_blob(connection, reservation.request_sha, size_and_kind)
+            connection.execute(
+                "INSERT INTO llm_call (id, role, model, round, branch, state, request_sha,"
+                " reserved_microusd, reserved_tokens, attempts, started_us)"
+                " VALUES (?, ?, ?, ?, ?, 'reserved', ?, ?, ?, 1, ?)",
+                (
+                    row,
+                    request.role,
+                    request.model,
+                    round_number,
+                    branch,
+                    reservation.request_sha,
+                    reservation.microusd,
+                    reservation.tokens,
+                    now_us(),
+                ),
+            )
+            self.log.emit(
+                EventKind.CALL_STARTED,
+                call=row,
+                role=request.role,
+                round=round_number,
+                branch=branch,
+                model=request.model,
+                reserved_microusd=reservation.microusd,
+            )
+        return row
+
+    def retry(self, row: str, failure: CallFailed, wait_s: float) -> None:
+        """Note that the service turned the call away and will be asked again in `wait_s`."""
+        with self.log.transaction() as connection:
+            connection.execute("UPDATE llm_call SET attempts = attempts + 1 WHERE id = ?", (row,))
+            self.log.emit(EventKind.CALL_RETRIED, call=row, why=str(failure), wait_s=wait_s)
+
+    def settle(self, row: str, settlement: Settlement) -> None:
+        """Replace the worst case of an open row by what the call cost."""
+        usage = settlement.usage
+        values: dict[str, object] = {
+            "response_sha": settlement.response_sha,
+            "cost_microusd": settlement.microusd,
+            "input_tokens": usage.input_tokens,
+            "cache_write_tokens": usage.cache_write_5m_tokens + usage.cache_write_1h_tokens,
+            "cache_read_tokens": usage.cache_read_tokens,
+            "output_tokens": usage.output_tokens,
+            "stop": settlement.stop,
+            "latency_s": settlement.latency_s,
+        }
+        with self.log.transaction() as connection:
+            size_and_kind = (settlement.response_bytes, "model_reply")
+            name_blob(connection, settlement.response_sha, size_and_kind)
+            self._end(connection, row, "done", values)
+
+    def fail(self, row: str, failure: CallFailed) -> None:
+        """Close an open row without a reply: for nothing, or at its worst case if it may cost."""
+        state = "unknown" if failure.may_cost else "failed"
+        with self.log.transaction() as connection:
+            self._end(connection, row, state, {"why": str(failure)})
+
+    def _has_room(self, reservation: Reservation, spend: Spend) -> bool:
+        wanted = {"usd": reservation.microusd, "tokens": reservation.tokens}
+        bounds = tuple(limits(self.budget, spend))
+        for limit in bounds:
+            more = wanted[limit.name]
+            if not limit.may_fit(more):
+                raise BudgetSpent(
+                    f"{limit.words(limit.total)} of the budget of {limit.words(limit.most)} are"
+                    f" spent or set aside (computed), and the next call may take"
+                    f" {limit.words(more)}: resume the run with a larger budget"
+                )
+        return all(limit.fits(wanted[limit.name]) for limit in bounds)
+
+    def _end(
+        self, connection: sqlite3.Connection, row: str, state: str, values: dict[str, object]
+    ) -> None:
+        before = read_spend(connection)
+        cost = {"unknown": "reserved_microusd", "failed": "0"}.get(state, ":cost_microusd")
+        given = {**values, "row": row, "state": state, "now": now_us()}
+        columns = ", ".join(f"{name} = :{name}" for name in values if name != "cost_microusd")
+        ended = connection.execute(
+            f"UPDATE llm_call SET state = :state, finished_us = :now, cost_microusd = {cost},"
+            f" {columns} WHERE id = :row AND state = 'reserved'"
+            " RETURNING role, round, branch, cost_microusd",
+            given,
+        ).fetchall()
+        for role, round_number, branch, cost_microusd in ended:
+            after = read_spend(connection)
+            self.log.emit(
+                EventKind.CALL_DONE,
+                call=row,
+                role=role,
+                round=round_number,
+                branch=branch,
+                state=state,
+                why=values.get("why"),
+                input_tokens=values.get("input_tokens"),
+                cache_write_tokens=values.get("cache_write_tokens"),
+                cache_read_tokens=values.get("cache_read_tokens"),
+                output_tokens=values.get("output_tokens"),
+                cost_microusd=cost_microusd,
+                latency_s=values.get("latency_s"),
+                spent_microusd=after.total.microusd - after.open.microusd,
+                limit_microusd=self.budget.microusd,
+            )
+            for limit in warnings(self.budget, before, after):
+                spent = limit.total - limit.open
+                self.log.emit(
+                    EventKind.BUDGET_WARNING, limit=limit.name, spent=spent, most=limit.most
+                )
+
+    def _documents(self, condition: str, values: dict[str, str]) -> CallDocuments | None:
+        row = self.log.connection.execute(
+            "SELECT id, request_sha, response_sha FROM llm_call"
+            f" WHERE state = 'done' AND {condition}",
+            values,
+        ).fetchone()
+        return None if row is None else CallDocuments(*row)
+
+
+def abandon_open_calls(connection: sqlite3.Connection) -> int:
+    """Close the calls of a process that is gone, inside the transaction that takes its run up.
+
+    Whether they were answered is not known: they count at their worst case. Returns their number.
+    """
+    return connection.execute(
+        "UPDATE llm_call SET state = 'unknown', cost_microusd = reserved_microusd,"
+        " finished_us = ?, why = 'the run ended while the call was under way'"
+        " WHERE state = 'reserved'",
+        (now_us(),),
+    ).rowcount
+
+
+def _place(call: str) -> tuple[int, str | None]:
+    """Return the round of a call and, if it is a branch's, the id of the branch."""
+    first, second, *_ = call.split("/")
+    is_branch = second[0] == "b" and second[1:].isdecimal()
+    return int(first[1:]), f"{first}/{second}" if is_branch else None

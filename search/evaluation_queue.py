@@ -68,7 +68,7 @@ class EvaluationQueue:
             accepted = connection.execute(
                 "UPDATE evaluation SET state = 'done', lease_owner = NULL, status = ?,"
                 " summary = ?, device = ?, sandbox = ?, equivalence = ?, elapsed_s = ?,"
-                " gpu_seconds = ?, finished_us = ?"
+                " gpu_seconds = ?, measured_as = ?, finished_us = ?"
                 " WHERE id = ? AND state = 'leased' AND attempts = ?",
                 (
                     evaluation.status.value,
@@ -78,6 +78,7 @@ class EvaluationQueue:
                     evaluation.equivalence,
                     evaluation.elapsed_s,
                     evaluation.gpu_seconds,
+                    evaluation.measured_as,
                     now_us(),
                     lease.evaluation,
                     lease.attempt,

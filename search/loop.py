@@ -65,10 +65,10 @@ def _reason_to_stop(drive: RunDrive) -> tuple[StopReason, str] | None:
     if not any(member.passed for member in members):
         return "exhausted", f"none of the first {len(members)} candidates passed"
     gain = round_gain([m for m in members if m.round < state.round], members)
-    if gain < state.settings.early_stop_min_improvement:
+    if gain < state.settings.search.early_stop_min_improvement:
         return "early_stop", (
             f"round {state.round} improved the best by {gain:.1%} in {_provenance(members)}"
-            f" time, less than {state.settings.early_stop_min_improvement:.0%}"
+            f" time, less than {state.settings.search.early_stop_min_improvement:.0%}"
         )
     return None
 

@@ -98,7 +98,7 @@ class RunDrive:
 
     def select(self) -> list[int]:
         """Return who is kept of all that were evaluated, best first."""
-        members = select_beam(self.members(), self.state().settings.beam_width)
+        members = select_beam(self.members(), self.state().settings.search)
         return [member.seq for member in members]
 
     def limit_reached(self) -> tuple[StopReason, str] | None:
@@ -109,8 +109,8 @@ class RunDrive:
             return "budget", f"{settings.budget.seconds:g} s are spent"
         if settings.budget.evaluations is not None and known >= settings.budget.evaluations:
             return "budget", f"{settings.budget.evaluations} evaluations are spent"
-        if self.state().round >= settings.rounds:
-            return "rounds", f"all {settings.rounds} rounds are done"
+        if self.state().round >= settings.search.beam.refine_rounds:
+            return "rounds", f"all {settings.search.beam.refine_rounds} rounds are done"
         return None
 
     def is_out_of_time(self) -> bool:
@@ -121,7 +121,7 @@ class RunDrive:
     def finish(self) -> None:
         """Put the best to the full check, in order, until one passes; that one is the winner."""
         store, state = self.search.store, self.state()
-        for seq in _finalists(self.members(), state.settings.beam_width):
+        for seq in _finalists(self.members(), state.settings.search.beam.width):
             store.queue.add(seq, "full")
             self.evaluate("full")
             member = self.members()[seq]

@@ -95,6 +95,17 @@ class RunReader:
             row["hypothesis"] = json.loads(row["hypothesis"])
         return tuple(BranchRow.model_validate(row) for row in rows)
 
+    def calls(self) -> tuple[Row, ...]:
+        """Return the calls of models as they stand, in their order; () for an older format."""
+        if not self._has_table("llm_call"):
+            return ()
+        return tuple(self._rows("SELECT * FROM llm_call ORDER BY started_us, id"))
+
+    def gpu_seconds(self) -> float:
+        """Return how long the run's evaluations have held the GPU; 0 for an older format."""
+        rows = self._rows("SELECT * FROM evaluation WHERE state = 'done'")
+        return sum(row.get("gpu_seconds") or 0.0 for row in rows)
+
     def blob(self, sha: str) -> bytes:
         """Return an artifact by its digest.
 
@@ -137,7 +148,9 @@ class RunReader:
         return None if sha is None else self._artifacts.get(sha)
 
     def table(self, name: str) -> tuple[Row, ...]:
-        """Return every row of a table as it stands, in key order; for exports."""
+        """Return every row of a table as it stands, in key order; () in a file too old for it."""
+        if not self._has_table(name):
+            return ()
         return tuple(self._rows(f"SELECT * FROM {name} ORDER BY 1, 2"))
 
     def count(self, level: str, state: str | None = None) -> int:
@@ -167,6 +180,7 @@ class RunReader:
                 artifacts=artifacts[row["id"]],
                 elapsed_s=row["elapsed_s"],
                 gpu_seconds=row.get("gpu_seconds") or 0.0,
+                measured_as=row.get("measured_as"),
             )
             for row in self._rows("SELECT * FROM evaluation WHERE state = 'done'")
         }

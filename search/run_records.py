@@ -1,10 +1,11 @@
 """What a run is made of besides its candidates: settings, state, events."""
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from pydantic import Field
+from pydantic import model_validator
 
+from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
@@ -13,14 +14,15 @@ from .budget import UNLIMITED, Budget
 from .proposer import LineageKind
 
 RunStatus = Literal["running", "paused", "done", "failed", "budget"]
-StopReason = Literal["early_stop", "rounds", "exhausted", "budget"]
+StopReason = Literal["early_stop", "rounds", "exhausted", "roofline", "budget"]
 RoundKind = Literal["start", "agents", "sweep", "step", "combine", "tune"]
 BranchState = Literal["open", "delivered", "failed"]
+_OLD_SETTINGS = ("beam_width", "rounds", "early_stop_min_improvement")
 
 
-def round_size(beam_width: int) -> int:
-    """Return the most candidates of one round: per beam place one refinement and two children."""
-    return 3 * beam_width
+def round_size(search: SearchSettings) -> int:
+    """Return the most candidates of a round: per beam place a refinement and its children."""
+    return search.beam.width * (1 + search.tree_branching_factor)
 
 
 class RunSettings(Record):
@@ -40,18 +42,28 @@ class RunSettings(Record):
     """The GPU that every candidate is timed on; None on sim, where times are estimates."""
     arch: str = DEFAULT_ARCH
     seed: int = 0
-    beam_width: int = Field(default=4, gt=0)
-    """Candidates kept after each round."""
-    rounds: int = Field(default=4, ge=0)
-    """Rounds after the first, which evaluates the starting point only."""
-    early_stop_min_improvement: float = Field(default=0.03, ge=0.0)
-    """The search ends after a round that gains less than this fraction."""
+    search: SearchSettings
+    """How it searches, and whom it asks."""
     budget: Budget = UNLIMITED
 
     @property
     def round_size(self) -> int:
-        """Most candidates of one round."""
-        return round_size(self.beam_width)
+        """Most candidates of one round of a caller's or of the sweep."""
+        return round_size(self.search)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_an_older_run(cls, data: Any) -> Any:
+        """Take the settings of a run that was begun before `search` held them all."""
+        if not isinstance(data, dict):
+            return data  # pyright: ignore[reportUnknownVariableType] - pydantic refuses it
+        old = cast(dict[str, Any], data)
+        if "search" in old:
+            return old
+        known = {key: value for key, value in old.items() if key not in _OLD_SETTINGS}
+        search = load_search_settings().with_beam(old.get("beam_width"), old.get("rounds"))
+        gain = old.get("early_stop_min_improvement", search.early_stop_min_improvement)
+        return known | {"search": search.model_copy(update={"early_stop_min_improvement": gain})}
 
 
 class BranchPlan(Record):
@@ -108,7 +120,9 @@ class EventKind(StrEnum):
     BRANCH_ENDED = "branch_ended"
     CANDIDATE_ADDED = "candidate_added"
     CALL_STARTED = "call_started"
+    CALL_RETRIED = "call_retried"
     CALL_DONE = "call_done"
+    BUDGET_WARNING = "budget_warning"
     EVALUATION_QUEUED = "evaluation_queued"
     REFLECTED = "reflected"
     FINAL_CHECK = "final_check"
@@ -146,6 +160,8 @@ class RunState(Record):
     """The stop in words, with the numbers behind it."""
     winner: int | None
     """`seq` of the best candidate that passed the full check."""
+    documents_sha: str | None = None
+    """The passages that the agents are given; None before any was asked."""
     spent_s: float
     """Wall seconds of the processes that drove the run."""
     kopt_version: str

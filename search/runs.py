@@ -6,11 +6,12 @@ A run is a folder `KOPT_HOME/runs/<run id>` with its store, its lock and, at the
 import hashlib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kopt import __version__
 from kopt.config.errors import ToolError
+from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.config.settings import DEFAULT_ARCH, Settings, ensure_folder
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.device_facts import DeviceFacts
@@ -45,8 +46,7 @@ class RunRequest:
     """What `device` is, if it is a GPU."""
     arch: str = DEFAULT_ARCH
     seed: int = 0
-    beam_width: int = 4
-    rounds: int = 4
+    search: SearchSettings = field(default_factory=load_search_settings)
     budget: Budget = UNLIMITED
     name: str | None = None
     """Its id, `run-...`; None for one made of the time. A run of this name is gone on with."""
@@ -78,8 +78,7 @@ def begin_run(request: RunRequest, settings: Settings) -> RunStore:
         gpu=request.gpu,
         arch=request.arch,
         seed=request.seed,
-        beam_width=request.beam_width,
-        rounds=request.rounds,
+        search=request.search,
         budget=request.budget,
     )
     runs = ensure_folder(settings.runs)

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from kopt.config.errors import ToolError
+from kopt.config.search_settings import load_search_settings
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.tools.counted import counted
@@ -103,7 +104,7 @@ def _open(
         device=site.device.name,
         gpu=None if site.timer is None else site.timer.facts,
         arch=DEFAULT_ARCH if site.timer is None else site.timer.facts.arch,
-        rounds=request.rounds,
+        search=load_search_settings().with_beam(None, request.rounds),
         name=None if request.key is None else run_of_key(request.key),
         claim=claim,
     )
@@ -111,7 +112,7 @@ def _open(
         asked = replace(asked, budget=request.budget)
     # Before the run exists, so that a request that is refused leaves none behind.
     kernel = find_kernel(asked.kernel, settings.problems)
-    proposals = make_proposals(request.candidates, (), kernel, round_size(asked.beam_width))
+    proposals = make_proposals(request.candidates, (), kernel, round_size(asked.search))
     _refuse_beyond_budget(len(proposals), (), asked.budget, 0.0)
     return begin_run(asked, settings)
 

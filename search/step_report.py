@@ -55,7 +55,7 @@ def report_step(drive: RunDrive, outcome: StepOutcome, profile: LeaderProfile | 
     known = _known(drive, stepped, profile)
     suggestions = make_suggestions(known)
     subjects = {one.seq for one in outcome.stepped} | set(outcome.beam_before)
-    width = state.settings.beam_width
+    width = state.settings.search.beam.width
     return StepResult(
         **_facts(drive, state, members),
         round=outcome.round,
@@ -115,7 +115,7 @@ def _known(
         ),
         profile=None if profile is None else profile.profile,
         dtypes=frozenset() if profile is None else profile.dtypes,
-        standings=family_standings(members, state.settings.early_stop_min_improvement),
+        standings=family_standings(members, state.settings.search),
         untried=untried_families(members),
         ideas=len(drive.propose()) if may_propose else 0,
     )

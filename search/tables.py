@@ -28,6 +28,7 @@ EVALUATION = f"""CREATE TABLE evaluation (
         equivalence TEXT,
         elapsed_s REAL,
         gpu_seconds REAL,
+        measured_as INTEGER REFERENCES candidate (seq),
         started_us INTEGER,
         finished_us INTEGER,
         UNIQUE (candidate, level),
@@ -102,6 +103,7 @@ CREATE = (
         kopt_version TEXT NOT NULL,
         created_us INTEGER NOT NULL,
         finished_us INTEGER,
+        documents_sha TEXT REFERENCES blob (sha),
         CHECK ((status IN ('done', 'failed', 'budget')) = (finished_us IS NOT NULL)),
         CHECK (winner IS NULL OR status IN ('done', 'budget'))
     ) STRICT""",

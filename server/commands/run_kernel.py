@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from kopt.config.errors import KoptError, ToolError
+from kopt.config.search_settings import load_search_settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.budget import parse_budget
@@ -49,13 +50,14 @@ class RunOptions:
     beam_width: int | None
     seed: int | None
     budget: str | None
+    config: Path | None
     start: Path | None
     resume: str | None
     progress: bool
 
     def of_new_run(self) -> dict[str, Any]:
         """Return what was given of all that only a new run can be told."""
-        names = ("kernel", "arch", "rounds", "beam_width", "seed", "start")
+        names = ("kernel", "arch", "rounds", "beam_width", "seed", "config", "start")
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -67,12 +69,12 @@ class RunOptions:
 @click.option(
     "--rounds",
     type=click.IntRange(min=0),
-    help=f"Rounds after the starting kernel's own evaluation.  [default: {RunRequest.rounds}]",
+    help="Rounds after the starting kernel's own evaluation.  [default: 4]",
 )
 @click.option(
     "--beam-width",
     type=click.IntRange(min=1),
-    help=f"Candidates kept after each round.  [default: {RunRequest.beam_width}]",
+    help="Candidates kept after each round.  [default: 4]",
 )
 @click.option(
     "--seed", type=int, help=f"Seed of the search's own draws.  [default: {RunRequest.seed}]"
@@ -81,6 +83,11 @@ class RunOptions:
     "--budget",
     metavar="N|TIME",
     help="Evaluations (50) or wall time (90s, 10m, 2h) that the search may spend.",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    help="YAML with what shall differ from config/search.yaml, which explains every key.",
 )
 @click.option(
     "--start",
@@ -160,8 +167,16 @@ def _open(session: Session, options: RunOptions, opened: OpenedDevice) -> RunSto
     gpu = None if opened.timer is None else opened.timer.facts
     if options.resume is not None:
         return reopen_run(options.resume, session.settings, budget, gpu)
-    asked = RunRequest(**options.of_new_run())
-    request = replace(asked, arch=opened.arch, device=opened.device.name, gpu=gpu)
+    search = load_search_settings(options.config).with_beam(options.beam_width, options.rounds)
+    request = RunRequest(
+        kernel=options.kernel or "",
+        start=options.start,
+        seed=options.seed or 0,
+        search=search,
+        arch=opened.arch,
+        device=opened.device.name,
+        gpu=gpu,
+    )
     if budget is not None:
         request = replace(request, budget=budget)
     return begin_run(request, session.settings)

@@ -16,10 +16,12 @@ from kopt.search.evaluate_job import EvaluationSite
 from kopt.search.evaluator import Evaluation, EvaluationJob
 from kopt.search.recorded_evaluator import RecordedEvaluator
 from kopt.search.run_folders import new_run_folder
+from kopt.search.run_records import RunSettings
 from kopt.search.runs import RunRequest, begin_run, drive_run, reopen_run
 from kopt.search.store import RunStore
 from kopt.tools.sim.device import SimDevice
 from support.scripted_runs import failed, passed
+from support.scripted_runs import settings as run_settings
 
 KERNEL = "add_rmsnorm_fp4quant_b128xh2048"
 
@@ -127,3 +129,12 @@ def test_ids_of_runs_begun_at_once_differ_and_sort_by_time(tmp_path: Path) -> No
 def test_unwritable_runs_folder_is_a_setup_error(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="cannot create"):
         new_run_folder(tmp_path / "missing")
+
+
+def test_settings_of_a_run_of_an_older_kopt_are_read() -> None:
+    known = run_settings().model_dump(mode="json")
+    del known["search"]
+    old = known | {"beam_width": 3, "rounds": 7, "early_stop_min_improvement": 0.1}
+    search = RunSettings.model_validate(old).search
+    assert (search.beam.width, search.beam.refine_rounds) == (3, 7)
+    assert search.early_stop_min_improvement == 0.1

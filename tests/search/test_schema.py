@@ -75,7 +75,9 @@ def _turn_into_format(version: int, path: Path) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     for column in ("branch", "attempt"):
         connection.execute(f"ALTER TABLE candidate DROP COLUMN {column}")
-    connection.execute("ALTER TABLE evaluation DROP COLUMN gpu_seconds")
+    for column in ("gpu_seconds", "measured_as"):
+        connection.execute(f"ALTER TABLE evaluation DROP COLUMN {column}")
+    connection.execute("ALTER TABLE run DROP COLUMN documents_sha")
     for table in ("branch", "round", "llm_call"):
         connection.execute(f"DROP TABLE {table}")
     if version < 2:

@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from kopt.config.search_settings import load_search_settings
 from kopt.kernels.status import Provenance, Status
 from kopt.search.artifacts import open_artifacts
 from kopt.search.budget import Budget
@@ -138,8 +139,7 @@ def settings(**fields: Any) -> RunSettings:
         "start_sha": sha256(SOURCE.encode()).hexdigest(),
         "start_name": "k.cu",
         "device": "sim",
-        "beam_width": 2,
-        "rounds": 3,
+        "search": load_search_settings().with_beam(2, 3),
         "budget": Budget(),
     }
     return RunSettings.model_validate(known | fields)

@@ -22,6 +22,7 @@ from kopt.server.protocol.stdio import SIGNALS, Runners
 
 from .admission import Admission
 from .http_app import http_app
+from .lingering import Lingering
 from .listen_address import Doorway
 from .request_limits import HttpLimits
 from .timed_connection import timed_connection
@@ -44,10 +45,11 @@ class QuietServer(uvicorn.Server):
     ) -> None:
         """Serve `app` to whom `admission` lets in; `say_ready` is called once it answers."""
         limits = admission.limits
+        self._lingering = Lingering(limits)
         super().__init__(
             uvicorn.Config(
                 app,
-                http=timed_connection(admission),
+                http=timed_connection(admission, self._lingering),
                 h11_max_incomplete_event_size=limits.header_bytes,
                 ws="none",
                 lifespan="on",
@@ -67,6 +69,11 @@ class QuietServer(uvicorn.Server):
     def capture_signals(self) -> Generator[None, None, None]:
         """Leave signals alone: uvicorn's own handlers would raise them again at the end."""
         yield
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        """Leave no connection open."""
+        await super().shutdown(sockets)
+        self._lingering.end()
 
     def end(self) -> None:
         """Take no more requests, and cut soon what is open."""

@@ -39,6 +39,12 @@ class HttpLimits:
     """Of one address, or of one other user of this machine."""
     connections_kept: int = 64
     """Of all, those that only the server's own user on this machine gets."""
+    linger_s: float = 5.0
+    """After a refusal of a request that was not read to its end: for the client to read it."""
+    linger_bytes: int = 16 * MIB
+    """Of what such a client still sends, all dropped."""
+    lingering: int = 64
+    """Such connections at a time, beside the others; beyond them a client may see a reset."""
 
 
 class RequestLimits:

@@ -28,7 +28,7 @@ async def test_a_body_of_unknown_length_is_refused_where_it_becomes_too_large() 
     async with answering(limits=SMALL) as server, _connection(server.port) as (reader, writer):
         head = _request_head(server.port, length=0)
         writer.write(head.replace(b"Content-Length: 0", b"Transfer-Encoding: chunked"))
-        writer.write(b"3e9\r\n" + b"x" * 1001)  # and no end: bytes after a reply would reset it
+        writer.write(b"3e9\r\n" + b"x" * 1001)
         assert b"413" in await reader.readline()
 
 

@@ -1,84 +1,109 @@
-"""Which candidates survive a round, and when a search has stopped paying.
+"""Which candidates survive a round, and which of them have to be measured again to say so.
 
-Order is by the cost of the quick evaluation: on a GPU the paired speedup against the run's
-baseline, on `sim` the estimated time. Nothing here evaluates or proposes.
+Nothing here evaluates or proposes.
 """
 
 from collections.abc import Iterable, Sequence
-from math import ceil, inf
 
+from kopt.config.search_settings import SearchSettings
+
+from .family_evidence import is_contradicted
+from .family_standing import retired_families
+from .lineages import trace_lineages
 from .proposer import Member
+from .ranking import rank
+from .speeds import Speed, speed_of
+
+__all__ = ["eligible", "find_ties", "rank", "select_beam"]
 
 
-def rank(members: Iterable[Member]) -> list[Member]:
-    """Return the members that passed, fastest first, the same program once.
+def select_beam(members: Iterable[Member], settings: SearchSettings) -> tuple[Member, ...]:
+    """Return the members that survive, best first, at most `settings.beam.width`.
 
-    Ties go to fewer registers, then the shorter source, then the earlier candidate, which also is
-    the one that stands for all of the same binary and launches. A member that passed without a
-    cost comes last.
+    The leader always does. In a diverse beam the best of each family follows, as far as the
+    machine code bears its claim out; places that are left go to the next best, at most half the
+    beam (rounded up) per family, unless there is but one family.
     """
-    ranked: list[Member] = []
-    seen: set[str] = set()
-    for member in sorted((m for m in members if m.passed), key=_order):
-        equivalence = member.quick.equivalence if member.quick else None
-        if equivalence is None or equivalence not in seen:
-            ranked.append(member)
-        if equivalence is not None:
-            seen.add(equivalence)
-    return ranked
+    candidates = eligible(tuple(members), settings)
+    if settings.diversity_mode == "fastest":
+        kept = _fastest(candidates, settings)
+    else:
+        kept = _diverse(candidates, settings)
+    places = {member.seq: place for place, member in enumerate(candidates)}
+    return tuple(sorted(kept, key=lambda member: places[member.seq]))
 
 
-def select_beam(members: Iterable[Member], width: int) -> tuple[Member, ...]:
-    """Return at most `width` members, best first: the leader, then the best of each family.
+def eligible(members: Sequence[Member], settings: SearchSettings) -> list[Member]:
+    """Return who may have a place, best first.
 
-    Places that families leave free go to the next best, at most half the width (rounded up) per
-    family, so that one idea does not fill the beam; where all candidates are of one family there
-    is nothing to protect and the best are taken. Who failed a full check stays out.
+    Who was refuted by a later check may not, nor who was replaced by a better refinement, nor who
+    is of a retired family.
     """
-    ranked = rank(member for member in members if not member.is_refuted)
-    kept: list[Member] = []
-    for member in ranked:
-        if len(kept) < width and all(member.family != other.family for other in kept):
+    lineages = trace_lineages(members, settings.min_effect)
+    retired = retired_families(members, settings)
+    return [
+        member
+        for member in rank(member for member in members if not member.is_refuted)
+        if lineages[member.seq].replaced_by is None and member.family not in retired
+    ]
+
+
+def find_ties(members: Sequence[Member], settings: SearchSettings) -> tuple[int, ...]:
+    """Return who should be measured again, with more pairs, before the beam is selected.
+
+    Where the intervals of two candidates overlap and it matters: one leads and the other is in the
+    beam, or one has a place that the other would take. Nobody is measured again twice, and nobody
+    on sim, whose estimates have no interval.
+    """
+    kept = select_beam(members, settings)
+    inside = {member.seq for member in kept}
+    outside = [one for one in eligible(members, settings) if one.seq not in inside]
+    pairs = [(kept[0], other) for other in kept[1:]]
+    for family in dict.fromkeys(member.family for member in outside):
+        contender = next(member for member in outside if member.family == family)
+        rivals = [member for member in kept if member.family == family]
+        pairs += [(last, contender) for last in (*rivals[-1:], *kept[-1:])]
+    undecided = {one.seq for pair in pairs if _overlap(*pair) for one in pair}
+    by_seq = {member.seq: member for member in members}
+    open_ones = [by_seq[seq] for seq in undecided if by_seq[seq].tie is None]
+    return tuple(member.seq for member in sorted(open_ones, key=lambda one: one.order))
+
+
+def _fastest(candidates: Sequence[Member], settings: SearchSettings) -> list[Member]:
+    width = settings.beam.width
+    kept = list(candidates[:width])
+    families = {member.family for member in kept}
+    if settings.population_crossover and len(families) == 1 < width:
+        others = [member for member in candidates[width:] if member.family not in families]
+        kept[width - 1 :] = others[:1] or kept[width - 1 :]
+    return kept
+
+
+def _diverse(candidates: Sequence[Member], settings: SearchSettings) -> list[Member]:
+    width, share = settings.beam.width, settings.family_share
+    kept = list(candidates[:1])
+    for member in candidates[1:]:
+        is_new = all(member.family != other.family for other in kept)
+        if len(kept) < width and is_new and not is_contradicted(member):
             kept.append(member)
-    only_family = len(kept) == 1
-    for member in ranked:
+    if len({member.family for member in candidates}) == 1:
+        share = width
+    for member in candidates:
         if len(kept) >= width:
             break
-        of_family = sum(other.family == member.family for other in kept)
-        if member not in kept and (only_family or of_family < ceil(width / 2)):
+        of_family = [other for other in kept if other.family == member.family]
+        if len(of_family) < share and all(member is not other for other in of_family):
             kept.append(member)
-    return tuple(sorted(kept, key=ranked.index))
+    return kept
 
 
-def round_gain(before: Sequence[Member], after: Sequence[Member]) -> float:
-    """Return by which fraction a round made the best faster: 0.03 for 3 %.
-
-    The best of each family counts for itself, so that a family that is still getting better keeps
-    the search going while the leader stands still. 0.0 for no gain; infinite for a first cost.
-    """
-    best_before = _best_by_family(before)
-    best_after = _best_by_family(after)
-    if not best_before:
-        return inf if best_after else 0.0
-    gains = [best_before[family] / best_after[family] - 1.0 for family in best_before]
-    gains.append(min(best_before.values()) / min(best_after.values()) - 1.0)
-    return max(0.0, *gains)
+def _overlap(one: Member, other: Member) -> bool:
+    speeds = speed_of(one), speed_of(other)
+    if speeds[0] is None or speeds[1] is None:
+        return False
+    return _is_uncertain(speeds[0], speeds[1])
 
 
-def _best_by_family(members: Sequence[Member]) -> dict[str, float]:
-    best: dict[str, float] = {}
-    for member in members:
-        cost = member.cost
-        if member.passed and cost is not None:
-            best[member.family] = min(cost, best.get(member.family, inf))
-    return best
-
-
-def _order(member: Member) -> tuple[float, float, int, int]:
-    registers = member.quick.registers if member.quick else None
-    return (
-        inf if member.cost is None else member.cost,
-        inf if registers is None else registers,
-        len(member.source),
-        member.seq,
-    )
+def _is_uncertain(one: Speed, other: Speed) -> bool:
+    has_interval = one.width > 0.0 or other.width > 0.0
+    return has_interval and not (one.is_above(other) or other.is_above(one))

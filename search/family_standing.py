@@ -1,24 +1,26 @@
-"""How far each strategy family of a run has come: which lead, which have stopped paying.
+"""How far each strategy family of a run has come: which lead, which get no further candidates.
 
-Nothing is forbidden by it: the beam keeps a place for every family that deserves one, and whoever
-proposes candidates decides.
+A retired family keeps its candidates, which may still be parents of merged ones, but has no place
+in the beam. Whoever hands in candidates by hand may open it again with a faster one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from kopt.config.search_settings import SearchSettings
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import Record
 
-from .beam import rank
+from .family_evidence import is_contradicted
+from .lineages import Lineage, trace_lineages
 from .proposer import Member
+from .ranking import rank
+from .speeds import Speed, noise_of, speed_of
 
 PLATEAU_ROUNDS = 2
-"""A family that had so many rounds without a gain has stopped paying, if it also trails."""
-TRAILS_BELOW = 0.90
-"""Best speed of a family over the leader's: below it the family trails."""
+"""A family that had so many rounds without a gain is retired, if it also trails."""
 
-FamilyState = Literal["leading", "open", "plateaued", "failing"]
+FamilyState = Literal["leading", "open", "plateaued", "spent", "failing"]
 
 
 class FamilyStanding(Record):
@@ -27,7 +29,8 @@ class FamilyStanding(Record):
     family: str
     state: FamilyState
     """leading: the leader's. plateaued: two rounds of it or more without a gain, and its best
-    trails the leader by over 10 %. failing: none of it has passed. open: all others."""
+    trails the leader. spent: refining its best has failed too often. failing: none of it has
+    passed. open: all others."""
     candidates: int
     passed: int
     best: int | None
@@ -37,66 +40,89 @@ class FamilyStanding(Record):
     rounds_without_gain: int
     """Of the rounds that tried it, since its last gain."""
 
+    @property
+    def is_retired(self) -> bool:
+        """Whether it gets no further candidates."""
+        return self.state in ("plateaued", "spent")
+
 
 def family_standings(
-    members: Sequence[Member], min_improvement: float
+    members: Sequence[Member], settings: SearchSettings
 ) -> tuple[FamilyStanding, ...]:
-    """Return every family that was tried, fastest first.
-
-    Args:
-        members: All candidates of the run.
-        min_improvement: What counts as a gain: 0.03 for 3 %.
-    """
-    leader = next(iter(rank(members)), None)
+    """Return every family that was tried, fastest first."""
+    proven = [member for member in members if not member.is_refuted]
+    leader = next(iter(rank(proven)), None)
+    lineages = trace_lineages(members, settings.min_effect)
     families = dict.fromkeys(member.family for member in members)
     standings = [
-        _standing(family, members, leader, min_improvement)
+        _standing(
+            [member for member in members if member.family == family], leader, lineages, settings
+        )
         for family in families
         if family in FAMILIES
     ]
     return tuple(sorted(standings, key=lambda one: -(one.relative_speed or 0.0)))
 
 
+def retired_families(members: Sequence[Member], settings: SearchSettings) -> frozenset[str]:
+    """Return the families that get no further candidates; never the leader's."""
+    standings = family_standings(members, settings)
+    return frozenset(one.family for one in standings if one.is_retired)
+
+
 def untried_families(members: Sequence[Member]) -> tuple[str, ...]:
-    """Return the families that no candidate of the run has claimed."""
-    tried = {member.family for member in members}
+    """Return the families that no candidate has claimed, or none but in contradiction to its code.
+
+    `other` is none that could be tried.
+    """
+    tried = {member.family for member in members if not is_contradicted(member)}
     return tuple(family for family in FAMILIES if family not in tried and family != "other")
 
 
 def _standing(
-    family: str, members: Sequence[Member], leader: Member | None, min_improvement: float
+    own: Sequence[Member],
+    leader: Member | None,
+    lineages: Mapping[int, Lineage],
+    settings: SearchSettings,
 ) -> FamilyStanding:
-    own = [member for member in members if member.family == family]
-    best = next(iter(rank(own)), None)
-    speed = None
-    if leader is not None and best is not None and leader.cost and best.cost:
-        speed = leader.cost / best.cost
-    idle = _rounds_without_gain(own, min_improvement)
+    best = next(iter(rank(member for member in own if not member.is_refuted)), None)
+    relative: float | None = None
+    if leader is not None and best is not None:
+        speed, fastest = speed_of(best), speed_of(leader)
+        relative = speed.value / fastest.value if speed and fastest else None
+    idle = _rounds_without_gain(own, settings.min_effect)
+    trails = relative is not None and relative < settings.retire_trail
     state: FamilyState = "open"
     if best is None:
         state = "failing"
-    elif leader is not None and leader.family == family:
+    elif leader is not None and leader.family == best.family:
         state = "leading"
-    elif idle >= PLATEAU_ROUNDS and speed is not None and speed < TRAILS_BELOW:
+    elif idle >= PLATEAU_ROUNDS and trails:
         state = "plateaued"
+    elif lineages[best.seq].refine_fails >= settings.retire_after:
+        state = "spent"
     return FamilyStanding(
-        family=family,
+        family=own[0].family,
         state=state,
         candidates=len(own),
         passed=sum(member.passed for member in own),
         best=None if best is None else best.seq,
-        relative_speed=speed,
+        relative_speed=relative,
         rounds_without_gain=idle,
     )
 
 
-def _rounds_without_gain(own: Sequence[Member], min_improvement: float) -> int:
-    best: float | None = None
+def _rounds_without_gain(own: Sequence[Member], min_effect: float) -> int:
+    best: Speed | None = None
     idle = 0
     for index in sorted({member.round for member in own}):
-        costs = [member.cost for member in own if member.round == index and member.cost]
-        fastest = min(costs, default=None)
-        gained = fastest is not None and (best is None or best / fastest - 1.0 >= min_improvement)
+        fastest = next(iter(rank(member for member in own if member.round == index)), None)
+        speed = None if fastest is None else speed_of(fastest)
+        if fastest is None or speed is None:
+            idle += 1
+            continue
+        effect = max(min_effect, noise_of(fastest))
+        gained = best is None or (speed.is_above(best) and speed.gain_over(best) > effect)
         idle = 0 if gained else idle + 1
-        best = min((cost for cost in (best, fastest) if cost is not None), default=None)
+        best = speed if best is None or speed.low > best.low else best
     return idle

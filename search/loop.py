@@ -8,11 +8,10 @@ a run with the same seed ends the same however often it was interrupted (time bu
 
 from collections.abc import Callable
 
-from .beam import round_gain
-from .proposer import Member
 from .round_table import Opening
 from .run_drive import RunDrive, Search
 from .run_records import Event, RoundKind, RunState, StopReason
+from .stopping import FinishedRound, stop_reason
 
 
 def run_search(search: Search, on_event: Callable[[Event], None] | None = None) -> RunState:
@@ -58,25 +57,6 @@ def _open_round(drive: RunDrive, state: RunState) -> None:
 
 
 def _reason_to_stop(drive: RunDrive) -> tuple[StopReason, str] | None:
-    state, members = drive.state(), drive.members()
-    limit = drive.limit_reached()
-    if limit is not None or state.round == 0:
-        return limit
-    if not any(member.passed for member in members):
-        return "exhausted", f"none of the first {len(members)} candidates passed"
-    gain = round_gain([m for m in members if m.round < state.round], members)
-    if gain < state.settings.search.early_stop_min_improvement:
-        return "early_stop", (
-            f"round {state.round} improved the best by {gain:.1%} in {_provenance(members)}"
-            f" time, less than {state.settings.search.early_stop_min_improvement:.0%}"
-        )
-    return None
-
-
-def _provenance(members: tuple[Member, ...]) -> str:
-    found = {
-        member.quick.latency.provenance.value
-        for member in members
-        if member.quick is not None and member.quick.latency is not None
-    }
-    return " and ".join(sorted(found)) or "unknown"
+    state = drive.state()
+    finished = FinishedRound(state.round)
+    return drive.limit_reached() or stop_reason(drive.members(), finished, state.settings.search)

@@ -55,7 +55,7 @@ def report_step(drive: RunDrive, outcome: StepOutcome, profile: LeaderProfile | 
     known = _known(drive, stepped, profile)
     suggestions = make_suggestions(known)
     subjects = {one.seq for one in outcome.stepped} | set(outcome.beam_before)
-    width = state.settings.search.beam.width
+    beams = Beams(outcome.beam_before, state.beam)
     return StepResult(
         **_facts(drive, state, members),
         round=outcome.round,
@@ -65,7 +65,7 @@ def report_step(drive: RunDrive, outcome: StepOutcome, profile: LeaderProfile | 
             BeamMember(**dict(report_candidate(members[seq], members, state)), rank=rank)
             for rank, seq in enumerate(state.beam, start=1)
         ),
-        retired=find_retirements(members, subjects, Beams(outcome.beam_before, state.beam, width)),
+        retired=find_retirements(members, subjects, beams, state.settings.search),
         gain=_gain(outcome, state, members),
         families=known.standings,
         untried_families=known.untried,

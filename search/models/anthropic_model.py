@@ -1,0 +1,154 @@
+"""Claude behind the Messages API: the real `Model`. Its offline twin is in `recording.py`.
+
+Every call is a stream, because long replies are not sent otherwise. Nothing is repeated here: the
+client's own retries are off, and `patience.py` has the only policy. Importing this module costs a
+second of CPU: import it where Claude is asked.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import anthropic
+import httpx2
+from anthropic.lib.streaming import MessageStream, MessageStreamManager
+from anthropic.types import Message
+
+from kopt.config.claude_access import ClaudeAccess
+from kopt.config.errors import SetupError
+
+from .call_errors import CallFailed
+from .claude_failures import failure_of_call
+from .claude_wire import cached_prefix, reply_of, request_arguments
+from .first_alone import FirstAlone
+from .halt import Halt
+from .model import ModelReply, ModelRequest
+
+# The library does not check what a service sends: broken pieces end in any of the built-in ones.
+_FROM_SERVICE = (
+    anthropic.AnthropicError,
+    httpx2.HTTPError,
+    httpx2.StreamError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+)
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """How long the service may be silent, and how long one reply may take, seconds."""
+
+    connect_s: float = 10.0
+    silence_s: float = 300.0
+    """Between two pieces of a reply: the service sends signs of life far more often."""
+    reply_s: float = 3600.0
+    """128,000 tokens at 35 a second; beyond that it is not going anywhere."""
+
+
+class AnthropicModel:
+    """Asks Claude. Thread-safe; one for all branches of a run."""
+
+    def __init__(self, access: ClaudeAccess, halt: Halt, timeouts: Timeouts | None = None) -> None:
+        """Prepare connections; nothing is sent.
+
+        Raises:
+            SetupError: The address cannot be one.
+        """
+        self._timeouts = timeouts or Timeouts()
+        self._halt = halt
+        self._first_alone = FirstAlone(halt)
+        self._secrets = tuple(s for s in (access.api_key, access.auth_token) if s)
+        try:
+            self._client = anthropic.Anthropic(
+                api_key=access.api_key,
+                auth_token=access.auth_token,
+                base_url=access.base_url,
+                max_retries=0,
+                timeout=httpx2.Timeout(self._timeouts.silence_s, connect=self._timeouts.connect_s),
+                open_telemetry=False,
+            )
+        except httpx2.InvalidURL as error:
+            raise SetupError("ANTHROPIC_BASE_URL is no address that can be used") from error
+
+    def reply(self, request: ModelRequest) -> ModelReply:
+        """Return Claude's answer; blocks until it is complete.
+
+        Raises:
+            CallFailed: There is none.
+            Stopped: The run was stopped meanwhile; the connection is closed.
+        """
+        arguments = request_arguments(request, _enforced(request))
+        begun_s = time.monotonic()
+        with self._first_alone.turn(cached_prefix(request)) as cached:
+            progress = _Progress(cached)
+            stream = self._client.messages.stream(**arguments)
+            try:
+                message, request_id = self._read(stream, progress)
+            except _FROM_SERVICE as error:
+                failure = failure_of_call(error, progress.began)
+                raise self._without_secrets(failure) from None  # the cause may hold headers
+        reply = reply_of(message, request, request_id)
+        return reply.model_copy(update={"latency_s": time.monotonic() - begun_s})
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+    def _read(
+        self, manager: MessageStreamManager[None], progress: "_Progress"
+    ) -> tuple[Message, str | None]:
+        """Return the whole message and the id of its request."""
+        is_complete = False
+        with manager as stream, self._deadline(stream):
+            for event in stream:
+                self._halt.check()
+                progress.begin()
+                is_complete = is_complete or event.type == "message_stop"
+            if not is_complete:
+                raise httpx2.RemoteProtocolError("the stream ended before the reply did")
+            message = stream.current_message_snapshot
+            if message.stop_reason is None:
+                raise ValueError("it does not say why it stops")
+            return message, stream.request_id
+
+    @contextmanager
+    def _deadline(self, stream: MessageStream[None]) -> Generator[None]:
+        """Close the stream if the block takes too long: signs of life alone are no reply."""
+        timer = threading.Timer(self._timeouts.reply_s, stream.close)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _without_secrets(self, failure: CallFailed) -> CallFailed:
+        """Return the failure without a key that the service may have repeated in its words."""
+        for secret in self._secrets:
+            failure.message = failure.message.replace(secret, "[key]")
+        return failure
+
+
+@dataclass
+class _Progress:
+    """Whether the service has begun to answer: from then on the call may cost."""
+
+    cached: Callable[[], None]
+    began: bool = False
+
+    def begin(self) -> None:
+        if not self.began:
+            self.began = True
+            self.cached()
+
+
+def _enforced(request: ModelRequest) -> dict[str, Any] | None:
+    """Return the answer's schema with what the service does not enforce moved into words."""
+    return (
+        None if request.answer_schema is None else anthropic.transform_schema(request.answer_schema)
+    )

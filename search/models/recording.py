@@ -43,10 +43,11 @@ class RecordingModel:
             SetupError: It cannot be written.
         """
         self._model = model
+        self._path = path
         self._lock = threading.Lock()  # guards the file: one whole line at a time
         try:
-            self._file = open(path, "a+", encoding="utf-8", opener=_open_for_me_alone)
-            self._file.truncate(_whole_lines(path))
+            with open(path, "a", encoding="utf-8", opener=_open_for_me_alone) as file:
+                file.truncate(_whole_lines(path))
         except OSError as error:
             raise SetupError(f"cannot write the recording {path}: {error.strerror}") from error
 
@@ -60,17 +61,12 @@ class RecordingModel:
         self._write(request, reply, None)
         return reply
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
     def _write(self, request: ModelRequest, reply: ModelReply | None, failure: str | None) -> None:
         line = RecordedLine(
             id=request.id, request_sha=_digest(request), reply=reply, failure=failure
         )
-        with self._lock:
-            self._file.write(line.model_dump_json() + "\n")
-            self._file.flush()
+        with self._lock, open(self._path, "a", encoding="utf-8") as file:
+            file.write(line.model_dump_json() + "\n")
 
 
 class ReplayModel:

@@ -4,12 +4,13 @@ A part of the report of a run and of the result of a step.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status
 
 from .evaluator import Value
-from .proposer import Member
+from .proposer import LineageKind, Member
 from .run_records import RunState
 
 
@@ -20,11 +21,15 @@ class CandidateReport(Record):
     """Number within the run; 0 is the starting point."""
     candidate: str
     """Id of the source, 64 hex digits; tune choices of one source share it."""
+    label: str
+    """Its name wherever a model reads it: `r2b3`; its number if no model wrote it."""
     round: int
     tune: dict[str, int]
     family: str
     proposer: str
     parents: tuple[int, ...]
+    lineage: LineageKind | Literal["start"]
+    """What it is to its parents."""
     status: Status | None
     """Of the quick check; None while it is not finished."""
     summary: str
@@ -32,7 +37,8 @@ class CandidateReport(Record):
     provenance: Provenance
     """Of `latency_us`."""
     speedup: float | None
-    """Baseline time / candidate time from paired replays; None where nothing was measured."""
+    """Baseline time / candidate time from paired replays; None where nothing was measured. Of the
+    longer measurement where one had to decide between two that were too close."""
     speedup_interval: tuple[float, float] | None
     """95 % interval."""
     registers_per_thread: int | None
@@ -49,22 +55,24 @@ class CandidateReport(Record):
 
 def report_candidate(member: Member, members: Sequence[Member], state: RunState) -> CandidateReport:
     """Return what the run in `state` knows of `member`; `members` are all of the run."""
-    quick = member.quick
+    quick, timing = member.quick, member.timing
     registers = None if quick is None else quick.registers
     return CandidateReport(
         seq=member.seq,
         candidate=member.source_sha,
+        label=member.label,
         round=member.round,
         tune=member.tune,
         family=member.family,
         proposer=member.proposer,
         parents=member.parents,
+        lineage=member.lineage if member.parents else "start",
         status=None if quick is None else quick.status,
         summary="" if quick is None else quick.summary,
         latency_us=member.latency_us,
         provenance=provenance_of(member),
-        speedup=None if quick is None else number(quick.speedup),
-        speedup_interval=None if quick is None else quick.speedup_interval,
+        speedup=None if timing is None else number(timing.speedup),
+        speedup_interval=None if timing is None else timing.speedup_interval,
         registers_per_thread=None if registers is None else int(registers),
         same_program_as=first_equal(member, members),
         full_status=None if member.full is None else member.full.status,
@@ -90,6 +98,6 @@ def number(value: Value | None) -> float | None:
 
 
 def provenance_of(member: Member | None) -> Provenance:
-    """Return how the quick time of a candidate came about."""
-    latency = None if member is None or member.quick is None else member.quick.latency
+    """Return how the time of a candidate came about."""
+    latency = None if member is None or member.timing is None else member.timing.latency
     return Provenance.UNAVAILABLE if latency is None else latency.provenance

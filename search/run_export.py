@@ -7,7 +7,10 @@ from pathlib import Path
 from .retrieval_log import read_retrievals
 from .run_reader import RunReader
 
-_TABLES = ("candidate", "lineage", "evaluation", "measurement", "evaluation_artifact", "blob")
+_TABLES = (
+    *("round", "branch", "llm_call", "candidate", "lineage"),
+    *("evaluation", "measurement", "evaluation_artifact", "blob"),
+)
 
 
 def export_lines(reader: RunReader, folder: Path) -> Iterator[str]:

@@ -4,6 +4,7 @@ Every time carries its provenance; on `sim` that is `estimated`, and nothing her
 On a GPU the speedups decide, which are ratios of paired replays.
 """
 
+import json
 import logging
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -16,21 +17,24 @@ from kopt.config.errors import KoptError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
-from kopt.kernels.status import Provenance
-
-from .artifacts import open_artifacts
-from .beam import rank
-from .candidate_report import CandidateReport, number, provenance_of, report_candidate
-from .evaluator import Evaluation
-from .proposer import Member
-from .retrieval_log import Retrieval, read_retrievals
-from .run_folders import find_run, run_folders
-from .run_lock import is_run_locked
-from .run_reader import RunReader
-from .run_records import RunState, RunStatus, StopReason
-from .schema import open_viewer
-from .store import FILE_NAME
-from .winner import winner_path
+from kopt.kernels.status import Provenance, Verdict
+from kopt.search.artifacts import open_artifacts
+from kopt.search.beam import rank
+from kopt.search.candidate_report import CandidateReport, number, provenance_of, report_candidate
+from kopt.search.evaluator import Evaluation
+from kopt.search.proposer import Member
+from kopt.search.reports.lessons import Lessons, read_lessons
+from kopt.search.reports.pace import Pace, measure_pace
+from kopt.search.reports.round_figures import RoundFigures, read_rounds
+from kopt.search.reports.spending import SpendFigures, sum_spend
+from kopt.search.retrieval_log import Retrieval, read_retrievals
+from kopt.search.run_folders import find_run, run_folders
+from kopt.search.run_lock import is_run_locked
+from kopt.search.run_reader import RunReader
+from kopt.search.run_records import RunStatus, StopReason
+from kopt.search.schema import open_viewer
+from kopt.search.store import FILE_NAME
+from kopt.search.winner import winner_path
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +84,8 @@ class RunFacts(Record):
     """`seq` of the candidate that passed the full check."""
     winner_path: str | None
     """Its source, with the winning tune values as defaults."""
+    spend: SpendFigures
+    """What its model calls cost."""
     stop_reason: StopReason | None
     stop_detail: str | None
 
@@ -107,6 +113,12 @@ class RunReport(RunFacts):
     """`seq` of all that passed, best first, the same program once."""
     population: tuple[CandidateReport, ...]
     """Every candidate, by `seq`."""
+    verdicts: dict[int, Verdict]
+    """By `seq`: what the benchmark said of the speed of each that was measured."""
+    round_figures: tuple[RoundFigures, ...]
+    lessons: tuple[Lessons, ...]
+    """What the reflector said that each round has taught."""
+    pace: Pace
     retrievals: tuple[Retrieval, ...]
     """What was searched and read in documents for it, oldest first."""
 
@@ -142,7 +154,7 @@ def list_runs(settings: Settings) -> tuple[RunSummary, ...]:
     for folder in run_folders(settings):
         try:
             with view_run(folder.name, settings) as (reader, _):
-                facts = _facts(reader.state(), reader.members(), folder)
+                facts = _facts(reader, reader.members(), folder)
                 summaries.append(RunSummary(**facts))
         except ToolError:
             continue
@@ -157,25 +169,30 @@ def report_run(reader: RunReader, folder: Path) -> RunReport:
     members = reader.members()
     winner = None if state.winner is None else members[state.winner]
     return RunReport(
-        **_facts(state, members, folder),
+        **_facts(reader, members, folder),
         candidate=None if winner is None else winner.source_sha,
         winner_tune=None if winner is None else winner.tune,
         winner_times=_winner_times(winner),
         seed=state.settings.seed,
-        beam_width=state.settings.beam_width,
-        rounds=state.settings.rounds,
+        beam_width=state.settings.search.beam.width,
+        rounds=state.settings.search.beam.refine_rounds,
         budget=str(state.settings.budget),
         ranking=tuple(member.seq for member in rank(members)),
         population=tuple(report_candidate(member, members, state) for member in members),
+        verdicts=_verdicts(reader, members),
+        round_figures=read_rounds(reader, members),
+        lessons=read_lessons(reader),
+        pace=measure_pace(reader),
         retrievals=read_retrievals(folder),
     )
 
 
-def _facts(state: RunState, members: Sequence[Member], folder: Path) -> dict[str, Any]:
-    leaders = rank(members)
+def _facts(reader: RunReader, members: Sequence[Member], folder: Path) -> dict[str, Any]:
+    state, leaders = reader.state(), rank(members)
     best = members[state.winner] if state.winner is not None else next(iter(leaders), None)
     start = members[0] if members else None
     speed = None if best is None else _final(best)
+    ratio = start.cost / best.cost if start and best and start.cost and best.cost else None
     abandoned = state.status == "running" and not is_run_locked(folder)
     return {
         "status": "interrupted" if abandoned else state.status,
@@ -191,7 +208,8 @@ def _facts(state: RunState, members: Sequence[Member], folder: Path) -> dict[str
         "start_latency_us": None if start is None else start.latency_us,
         "best_latency_us": None if speed is None else number(speed.latency),
         "provenance": provenance_of(best),
-        "ratio": start.cost / best.cost if start and best and start.cost and best.cost else None,
+        "ratio": ratio,
+        "spend": sum_spend(reader.table("llm_call"), ratio),
         "baseline": None if speed is None or speed.speedup is None else speed.speedup.unit,
         "best_speedup": None if speed is None else number(speed.speedup),
         "best_speedup_interval": None if speed is None else speed.speedup_interval,
@@ -205,7 +223,18 @@ def _facts(state: RunState, members: Sequence[Member], folder: Path) -> dict[str
 def _final(member: Member) -> Evaluation | None:
     """Return the evaluation that says most about speed: the final benchmark where there is one."""
     timed = member.full is not None and member.full.speedup is not None
-    return member.full if timed else member.quick
+    return member.full if timed else member.timing
+
+
+def _verdicts(reader: RunReader, members: Sequence[Member]) -> dict[int, Verdict]:
+    """Return what the benchmark said of each candidate, in the measurement that counts."""
+    found: dict[int, Verdict] = {}
+    for member in members:
+        sha = None if member.timing is None else member.timing.artifacts.get("bench")
+        verdict = None if sha is None else json.loads(reader.blob(sha)).get("verdict")
+        if verdict is not None:
+            found[member.seq] = Verdict(verdict)
+    return found
 
 
 def _winner_times(winner: Member | None) -> tuple[WinnerTime, ...]:

@@ -9,8 +9,11 @@ from typing import Any
 import click
 
 from kopt.config.errors import SetupError
+from kopt.search.reports.contents import read_contents
+from kopt.search.reports.files import write_reports
+from kopt.search.reports.markdown import render_markdown
+from kopt.search.reports.page import render_page
 from kopt.search.run_export import export_lines
-from kopt.search.run_page import render_page
 from kopt.search.run_report import list_runs, report_run, view_run
 from kopt.server.console import print_document, print_record, print_views
 from kopt.server.exits import ExitCode
@@ -105,25 +108,40 @@ def show(session: Session, options: RunOptions) -> int:
 
 @command.command(
     "report",
-    short_help="Write one run as a web page.",
-    epilog="\b\nExample:\n  kopt runs report 120000-000 --to report.html",
+    short_help="Write the report of one run.",
+    epilog="\b\nExamples:\n  kopt runs report 120000-000\n"
+    "  kopt runs report 120000-000 --to report.md",
 )
 @run_argument
-@_to_option("Where to write the page.  [default: report.html in the run's folder]")
+@_to_option("Where to write one of the two; FILE.md is Markdown.  [default: both, with the run]")
 @command_body(WriteOptions)
 def report(session: Session, options: WriteOptions) -> int:
-    """Write one run as a web page of its own, without scripts or outside links."""
+    """Write what one run found as a web page and as Markdown.
+
+    The page is one file without scripts or outside links. Works while the run goes on, too.
+    """
     with view_run(options.run, session.settings) as (reader, folder):
-        facts = report_run(reader, folder)
-        source = None if facts.winner_path is None else Path(facts.winner_path).read_text("utf-8")
-        path = options.to or folder / "report.html"
-    _write(path, [render_page(facts, source)])
+        run = reader.state().id
+        paths: tuple[Path, ...]
+        if options.to is None:
+            paths = write_reports(reader, folder, session.settings)
+        else:
+            contents = read_contents(reader, folder, session.settings)
+            render = render_markdown if options.to.suffix == ".md" else render_page
+            _write(options.to, [render(contents)])
+            paths = (options.to,)
     if session.as_json:
         print_document(
-            {"schema": "kopt.report/1", "status": "passed", "run": facts.run, "path": str(path)}
+            {
+                "schema": "kopt.report/2",
+                "status": "passed",
+                "run": run,
+                "paths": [str(path) for path in paths],
+            }
         )
     else:
-        click.echo(path)
+        for path in paths:
+            click.echo(path)
     return ExitCode.PASSED
 
 

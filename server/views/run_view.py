@@ -11,7 +11,8 @@ from rich.text import Text
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.status import Status
 from kopt.search.candidate_report import CandidateReport
-from kopt.search.run_report import RunReport, RunSummary
+from kopt.search.reports.sections import worth
+from kopt.search.run_report import RunFacts, RunReport, RunSummary
 
 from .bench_words import interval_words
 from .diagnostics import advice_text, status_text
@@ -28,8 +29,8 @@ def run_view(report: RunReport) -> RenderableType:
 def runs_table(summaries: Sequence[RunSummary]) -> RenderableType:
     """Return one line for each run, in the order given."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("run", "status", "kernel", "evaluated", "best", "begun"):
-        is_count = column in ("evaluated", "best")
+    for column in ("run", "status", "kernel", "evaluated", "best", "cost", "begun"):
+        is_count = column in ("evaluated", "best", "cost")
         table.add_column(column, no_wrap=True, justify="right" if is_count else "left")
     for run in summaries:
         table.add_row(
@@ -38,6 +39,7 @@ def runs_table(summaries: Sequence[RunSummary]) -> RenderableType:
             run.kernel,
             f"{run.evaluated} of {run.candidates}",
             _best(run),
+            _cost(run),
             f"{datetime.fromtimestamp(run.created_us / 1e6, UTC):%Y-%m-%d %H:%M} UTC",
         )
     return table
@@ -58,6 +60,8 @@ def _parts(report: RunReport) -> Iterator[RenderableType]:
     yield from _failures(report)
     if report.ranking:
         yield _provenance_note(report)
+    if report.spend.calls:
+        yield Text(f"Models: {worth(report)}")
     if report.retrievals:
         yield _retrievals(report)
     yield _ending(report)
@@ -106,6 +110,15 @@ def _speed(entry: CandidateReport, start_us: float | None) -> str:
 def _best(run: RunSummary) -> str:
     time = _latency(run.best_latency_us, run.provenance)
     return time if run.best_speedup is None else f"{time}, {run.best_speedup:.3f}x {run.baseline}"
+
+
+def _cost(run: RunFacts) -> str:
+    """Return what the model calls of a run cost and gained: `$0.52, +67%/$`; `-` without any."""
+    spend = run.spend
+    if not spend.calls:
+        return "-"
+    gain = "" if spend.gain_per_usd is None else f", {spend.gain_per_usd:+.0%}/$"
+    return f"${spend.cost_usd:.2f}{gain}"
 
 
 def _latency(latency_us: float | None, provenance: str) -> str:

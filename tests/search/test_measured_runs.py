@@ -9,7 +9,8 @@ from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance, Status
 from kopt.search.evaluator import Evaluation, EvaluationJob, Value
 from kopt.search.loop import run_search
-from kopt.search.run_page import render_page
+from kopt.search.reports.contents import read_contents
+from kopt.search.reports.page import render_page
 from kopt.search.run_report import report_run
 from kopt.search.runs import RunRequest, begin_run, reopen_run
 from support.bench_results import H100
@@ -67,7 +68,7 @@ def test_the_report_has_the_final_times_of_every_workload_the_named_one_first(
 def test_the_page_shows_speedup_interval_baseline_and_device(tmp_path: Path) -> None:
     with new_store(tmp_path, device="cuda:0", gpu=H100) as store:
         run_search(search(store, _answer))
-        page = render_page(report_run(store.reader, store.folder), None)
+        page = render_page(read_contents(store.reader, store.folder, Settings(tmp_path)))
     assert "1.100 times the speed of flashinfer (PDL on) (1.095 to 1.105)" in page
     assert "3.14 times by measured speed." in page
     assert "NVIDIA H100 80GB HBM3, GPU-1, driver 580.159.04" in page

@@ -1,0 +1,80 @@
+"""All that the pages of one run are made of: its report, its sources, its roofline.
+
+Reads the run's store and its problem; what can no longer be found is left out and said so.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kopt.config.errors import KoptError
+from kopt.config.gpu_specs import GpuSpec, gpu_for_arch, load_gpus
+from kopt.config.settings import Settings
+from kopt.kernels.byte_model import ByteModel, Roofline, roofline, workload_bytes
+from kopt.kernels.problem_loader import find_kernel
+from kopt.search.run_reader import RunReader
+from kopt.search.run_report import RunReport, report_run
+
+
+@dataclass(frozen=True)
+class Roof:
+    """The work of the run's workload, and the roofline of its GPU above it."""
+
+    model: ByteModel
+    line: Roofline
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the pages show."""
+
+    report: RunReport
+    start_source: str
+    winner_source: str | None
+    """With the winning tune values as defaults; None without a winner."""
+    roof: Roof | None
+    """None if the problem or a data sheet of the GPU is not there."""
+    roof_missing: str
+    """Why there is none, in words; empty if there is one."""
+
+
+def read_contents(reader: RunReader, folder: Path, settings: Settings) -> Contents:
+    """Return what the pages of the run in `folder` show.
+
+    Raises:
+        InfraError: A source of the run is missing or damaged.
+    """
+    report = report_run(reader, folder)
+    roof, missing = _roof(report, settings)
+    winner = None if report.winner_path is None else Path(report.winner_path)
+    return Contents(
+        report=report,
+        start_source=reader.source(reader.state().settings.start_sha),
+        winner_source=winner.read_text("utf-8") if winner and winner.is_file() else None,
+        roof=roof,
+        roof_missing=missing,
+    )
+
+
+def _roof(report: RunReport, settings: Settings) -> tuple[Roof | None, str]:
+    try:
+        problem, workload = find_kernel(report.kernel, settings.problems)
+        gpu = _sheet(report)
+    except KoptError as error:
+        return None, str(error)
+    if gpu is None:
+        return None, f"no data sheet describes {report.gpu.name if report.gpu else report.arch}"
+    model = workload_bytes(problem, workload)
+    return Roof(model, roofline(model, gpu)), ""
+
+
+def _sheet(report: RunReport) -> GpuSpec | None:
+    """Return the data sheet of the GPU: of the one measured on, else of the target."""
+    if report.gpu is None:
+        return gpu_for_arch(report.arch)
+    words = report.gpu.name.split()
+    fitting = (
+        sheet
+        for sheet in load_gpus().values()
+        if sheet.name in words and sheet.sm_count == report.gpu.sm_count
+    )
+    return next(fitting, None)

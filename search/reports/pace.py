@@ -1,0 +1,72 @@
+"""How fast a run evaluated, and whether its GPU had to wait: from the times in its store.
+
+An evaluation is pending from the moment that its candidate is recorded until its result is. The
+busy share is the GPU time of all evaluations over the time in which one of them was pending: what
+is missing to 1 are compilers, judges and model calls that the GPU waited for.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from kopt.kernels.record import Record
+from kopt.search.run_reader import Row, RunReader
+from kopt.search.run_records import Event, EventKind
+
+from .spans import Span, common, joined, seconds
+
+
+class Pace(Record):
+    """How fast a run evaluated; measured by the clock of the machine."""
+
+    evaluations: int
+    """Finished ones, of any level."""
+    evaluations_per_minute: float | None
+    """Per minute of the processes that drove the run; None before the first second."""
+    pending_s: float
+    """Seconds of these processes in which an evaluation was queued or under way."""
+    gpu_s: float | None
+    """Seconds of them in which evaluations held the GPU; None where that was not recorded."""
+    gpu_busy_share: float | None
+    """`gpu_s` / `pending_s`; None on sim, and before anything was evaluated."""
+
+
+def measure_pace(reader: RunReader) -> Pace:
+    """Return how fast the run in `reader` has evaluated so far."""
+    state, events = reader.state(), reader.events()
+    rows = reader.table("evaluation")
+    finished = [row for row in rows if row["state"] == "done"]
+    pending = common(_pending(reader, rows, events), _sessions(events))
+    pending_s = seconds(pending)
+    held = [row["gpu_seconds"] for row in finished if row.get("gpu_seconds") is not None]
+    gpu_s = sum(held) if held and state.settings.gpu is not None else None
+    return Pace(
+        evaluations=len(finished),
+        evaluations_per_minute=60.0 * len(finished) / state.spent_s if state.spent_s else None,
+        pending_s=pending_s,
+        gpu_s=gpu_s,
+        gpu_busy_share=min(1.0, gpu_s / pending_s) if gpu_s is not None and pending_s else None,
+    )
+
+
+def _pending(reader: RunReader, rows: Sequence[Row], events: Sequence[Event]) -> Iterator[Span]:
+    """Yield when each evaluation was pending; the quick one is queued with its candidate."""
+    queued_us = {(row["seq"], "quick"): row["created_us"] for row in reader.table("candidate")}
+    last_us = events[-1].at_us if events else 0
+    for row in rows:
+        begin = queued_us.get((row["candidate"], row["level"]), row["started_us"])
+        if begin is not None:
+            yield begin, row["finished_us"] or last_us
+
+
+def _sessions(events: Sequence[Event]) -> list[Span]:
+    """Return when a process drove the run: a killed one ends with the last that it recorded."""
+    spans: list[Span] = []
+    begin_us = last_us = None
+    for event in events:
+        if event.kind in (EventKind.RUN_STARTED, EventKind.RUN_RESUMED):
+            if begin_us is not None and last_us is not None:
+                spans.append((begin_us, last_us))
+            begin_us = event.at_us
+        last_us = event.at_us
+    if begin_us is not None and last_us is not None:
+        spans.append((begin_us, last_us))
+    return joined(spans)

@@ -1,0 +1,29 @@
+"""The style of the HTML report: light and dark as the reader has it, nothing loaded."""
+
+STYLE = """
+:root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--faint:#6e7781;--rule:#d0d7de;
+--mark:#0969da;--bad:#cf222e;--good:#1a7f37;--tint:#f6f8fa}
+@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--paper:#0d1117;--faint:#8b949e;
+--rule:#30363d;--mark:#58a6ff;--bad:#ff7b72;--good:#3fb950;--tint:#161b22}}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);
+max-width:66rem;margin:2rem auto;padding:0 1rem}
+h2{margin-top:2.2rem;border-bottom:1px solid var(--rule)}
+.verdict{font-size:1.15rem;background:var(--tint);border-left:4px solid var(--mark);
+padding:.6rem 1rem}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;width:100%;font-size:.9rem}
+td,th{padding:.2rem .6rem;text-align:left;vertical-align:top;border-bottom:1px solid var(--rule)}
+td.number,th.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+pre{overflow:auto;border:1px solid var(--rule);background:var(--tint);padding:1rem;
+font-size:.82rem}
+ins{color:var(--good);text-decoration:none}del{color:var(--bad);text-decoration:none}
+.note{color:var(--faint);font-size:.9rem}
+svg{display:block}svg.wide{width:100%}svg text{font-size:12px;fill:var(--ink)}
+.axis{stroke:var(--ink)}.grid,.edge{stroke:var(--rule)}.even{stroke:var(--faint);
+stroke-dasharray:2 3}.spread{stroke:var(--ink)}.best{fill:none;stroke:var(--mark);
+stroke-dasharray:5 3}.roof{fill:none;stroke:var(--ink);stroke-width:2}
+.chosen{stroke:var(--mark);stroke-width:3}
+.passed{fill:var(--paper);stroke:var(--mark)}.kept{fill:var(--mark)}
+.winner{fill:var(--paper);stroke:var(--mark);stroke-width:4}
+.failed{stroke:var(--bad);fill:none;stroke-width:1.5}.open{fill:var(--faint)}
+"""

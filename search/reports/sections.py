@@ -1,0 +1,210 @@
+"""What a report says in words and tables, for any form of page: nothing here is escaped yet.
+
+Every number says how it came about, or stands under a heading that does.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from kopt.search.candidate_report import CandidateReport
+from kopt.search.run_report import RunReport
+
+from .yardstick import Yardstick, yardstick_of
+
+
+@dataclass(frozen=True)
+class Table:
+    """Text in rows; a column whose head ends with `#` is of numbers."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def verdict(report: RunReport) -> str:
+    """Return the outcome in a sentence."""
+    if report.winner is None:
+        return f"{report.status}: no candidate has passed the full check."
+    if report.best_latency_us is None:
+        return f"Candidate {report.winner} passed the full check; its time is unavailable."
+    text = (
+        f"Candidate {report.winner} passed the full check, {report.provenance}"
+        f" {report.best_latency_us:.3f} us"
+    )
+    if report.best_speedup is not None:
+        interval = _interval(report.best_speedup_interval)
+        text += f", {report.best_speedup:.3f} times the speed of {report.baseline}{interval}"
+    if report.start_latency_us is None or report.ratio is None:
+        return f"{text}; the start has no time to compare with."
+    return (
+        f"{text}; the start {report.start_latency_us:.3f} us:"
+        f" {report.ratio:.2f} times by {report.provenance} {_kind_of_ratio(report)}."
+    )
+
+
+def facts(report: RunReport) -> Iterator[tuple[str, str]]:
+    """Yield what was run, where, and how it ended."""
+    yield "Run", f"{report.run}, {report.status}"
+    begun = datetime.fromtimestamp(report.created_us / 1e6, UTC)
+    yield "Begun", f"{begun:%Y-%m-%d %H:%M} UTC, {report.spent_s:.1f} s of wall time"
+    gpu = report.gpu
+    described = "" if gpu is None else f" ({gpu.name}, {gpu.uuid}, driver {gpu.driver_version})"
+    yield "Device", f"{report.device}{described}, compiled for {report.arch}"
+    for time in report.winner_times:
+        compared = f"{_times(time.speedup)} {time.baseline or ''}{_interval(time.speedup_interval)}"
+        yield f"Winner at {time.workload}", f"{time.latency_us:.3f} us measured, {compared}"
+    yield (
+        "Search",
+        (
+            f"beam {report.beam_width}, at most {report.rounds} rounds, budget {report.budget},"
+            f" seed {report.seed}"
+        ),
+    )
+    if report.stop_detail is not None:
+        yield "Stopped", f"{report.stop_reason}: {report.stop_detail}"
+    yield "Evaluated", _evaluated(report)
+    if report.pace.gpu_busy_share is not None:
+        yield (
+            "GPU",
+            (
+                f"held for {report.pace.gpu_s or 0.0:.1f} s, {report.pace.gpu_busy_share:.0%} of"
+                f" the {report.pace.pending_s:.1f} s in which a candidate was queued or under"
+                " evaluation (measured)"
+            ),
+        )
+    yield "Models", _models(report)
+
+
+def round_table(report: RunReport) -> Table:
+    """Return a row for each round."""
+    yardstick = yardstick_of(report)
+    by_seq = {entry.seq: entry for entry in report.population}
+    rows: list[tuple[str, ...]] = []
+    for one in report.round_figures:
+        best = None if one.best is None else by_seq[one.best]
+        rows.append(
+            (
+                str(one.round),
+                one.kind,
+                f"{one.passed} of {one.candidates}",
+                "" if best is None else f"#{best.seq} {yardstick.told(best)}",
+                " ".join(f"#{seq}" for seq in one.beam),
+                f"{one.cost_usd:.4f}",
+            )
+        )
+    best_head = f"Best so far ({yardstick.words})"
+    return Table(("Round#", "Kind", "Passed", best_head, "Beam", "USD#"), tuple(rows))
+
+
+def candidate_table(report: RunReport) -> Table:
+    """Return a row for each candidate, the best first, then the others by number."""
+    yardstick = yardstick_of(report)
+    place = {seq: index for index, seq in enumerate(report.ranking)}
+    ordered = sorted(report.population, key=lambda e: (place.get(e.seq, len(place)), e.seq))
+    heads = (
+        *("Candidate#", "Round#", "From", "Family", "Tune", "Status", "Time in us#"),
+        *(f"Speed ({yardstick.words})#", "Verdict", "Registers#", "Full check", "Remark"),
+    )
+    return Table(heads, tuple(tuple(_cells(entry, report, yardstick)) for entry in ordered))
+
+
+def family_table(report: RunReport) -> Table:
+    """Return a row for each strategy family, the fastest first."""
+    yardstick = yardstick_of(report)
+    rows: list[tuple[float, tuple[str, ...]]] = []
+    for family in dict.fromkeys(entry.family for entry in report.population):
+        own = [entry for entry in report.population if entry.family == family]
+        timed = [entry for entry in own if yardstick.speed(entry) is not None]
+        best = max(timed, key=lambda entry: yardstick.speed(entry) or 0.0, default=None)
+        passed = sum(entry.status == "passed" for entry in own)
+        told = "" if best is None else f"#{best.seq} {yardstick.told(best)}"
+        speed = 0.0 if best is None else yardstick.speed(best) or 0.0
+        rows.append((-speed, (family, f"{passed} of {len(own)}", told)))
+    ordered = tuple(row for _, row in sorted(rows))
+    return Table(("Family", "Passed", f"Best ({yardstick.words})"), ordered)
+
+
+def cost_table(report: RunReport) -> Table:
+    """Return a row for each role and model, the dearest first."""
+    rows = tuple(
+        (
+            one.role,
+            one.model,
+            f"{one.calls}" + (f" ({one.failed} failed)" if one.failed else ""),
+            f"{one.input_tokens:,}",
+            f"{one.cache_write_tokens:,}",
+            f"{one.cache_read_tokens:,}",
+            f"{one.output_tokens:,}",
+            f"{one.latency_s:.1f}",
+            f"{one.cost_usd:.4f}",
+        )
+        for one in report.spend.roles
+    )
+    heads = (
+        *("Role", "Model", "Calls", "Input#", "Cache written#", "Cache read#", "Output#"),
+        *("Seconds#", "USD, computed#"),
+    )
+    return Table(heads, rows)
+
+
+def worth(report: RunReport) -> str:
+    """Return what the calls cost in all and what they bought; empty where none was made."""
+    spend = report.spend
+    if not spend.calls:
+        return ""
+    parts = [f"{spend.calls} calls, {spend.tokens:,} tokens, ${spend.cost_usd:.4f} computed"]
+    if spend.cached_share is not None:
+        parts.append(f"{spend.cached_share:.0%} of the prompts read from the provider's cache")
+    if spend.unsettled:
+        parts.append(f"{spend.unsettled} calls of unknown end, counted at their reservation")
+    if spend.gain_per_usd is not None:
+        parts.append(
+            f"{spend.gain_per_usd:+.0%} speed over the start per dollar ({report.provenance})"
+        )
+    if spend.log_speedup_per_mtok is not None:
+        parts.append(f"ln(speedup) per million tokens {spend.log_speedup_per_mtok:.3f}")
+    return "; ".join(parts) + "."
+
+
+def _cells(entry: CandidateReport, report: RunReport, yardstick: Yardstick) -> Iterator[str]:
+    parents = " ".join(f"#{parent}" for parent in entry.parents)
+    same = "" if entry.same_program_as is None else f"same program as #{entry.same_program_as}"
+    remark = " · ".join(part for part in (same or entry.summary, entry.note) if part)
+    yield f"#{entry.seq}" + ("" if entry.label == str(entry.seq) else f" {entry.label}")
+    yield str(entry.round)
+    yield f"{entry.lineage} {parents}".strip()
+    yield entry.family
+    yield ", ".join(f"{name}={value}" for name, value in entry.tune.items())
+    yield entry.status or "not evaluated"
+    yield "" if entry.latency_us is None else f"{entry.latency_us:.3f} {entry.provenance}"
+    yield yardstick.told(entry)
+    estimated = "estimated" if report.gpu is None and entry.latency_us is not None else ""
+    yield report.verdicts.get(entry.seq, estimated)
+    yield "" if entry.registers_per_thread is None else str(entry.registers_per_thread)
+    yield entry.full_status or ""
+    yield remark
+
+
+def _evaluated(report: RunReport) -> str:
+    rate = report.pace.evaluations_per_minute
+    words = f"{report.evaluated} of {report.candidates} candidates"
+    return words if rate is None else f"{words}, {rate:.1f} evaluations per minute (measured)"
+
+
+def _models(report: RunReport) -> str:
+    if not report.spend.calls:
+        return "none was asked"
+    return ", ".join(f"{one.role} {one.model}" for one in report.spend.roles)
+
+
+def _kind_of_ratio(report: RunReport) -> str:
+    """Return what the ratio is one of: measured times of two moments are never divided."""
+    return "time" if report.best_speedup is None else "speed"
+
+
+def _times(speedup: float | None) -> str:
+    return "" if speedup is None else f"{speedup:.3f}x"
+
+
+def _interval(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else f" ({interval[0]:.3f} to {interval[1]:.3f})"

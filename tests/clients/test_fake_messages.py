@@ -4,7 +4,8 @@ import http.client
 import json
 from typing import Any
 
-from support.fake_messages import FakeMessages
+from support.fake_messages import FakeMessages, in_conversation
+from support.messages_faults import Refused
 from support.messages_wire import Exchange, ToolCall, Turn, complaint, exchanges
 
 TOOLS = [{"name": "compile", "input_schema": {"type": "object"}}]
@@ -66,7 +67,7 @@ def events(stream: bytes) -> list[dict[str, Any]]:
 
 
 def test_script_goes_on_with_the_results_of_the_history() -> None:
-    with FakeMessages(play) as fake:
+    with FakeMessages(in_conversation(play)) as fake:
         first = answer(fake, request())
         second = answer(fake, request(said("a"), results("a")))
         third = answer(fake, request(said("a"), results("a"), said("b"), results("b")))
@@ -77,13 +78,13 @@ def test_script_goes_on_with_the_results_of_the_history() -> None:
 
 
 def test_same_request_twice_gets_the_same_turn() -> None:
-    with FakeMessages(play) as fake:
+    with FakeMessages(in_conversation(play)) as fake:
         contents = [answer(fake, request())["content"] for _ in range(2)]
     assert [c[1]["input"] for c in contents] == [LONG, LONG]
 
 
 def test_streamed_reply_adds_up_to_the_plain_one() -> None:
-    with FakeMessages(play) as fake:
+    with FakeMessages(in_conversation(play)) as fake:
         plain = answer(fake, request())
         status, stream, content_type = post(fake, request(stream=True))
     found = events(stream)
@@ -96,7 +97,7 @@ def test_streamed_reply_adds_up_to_the_plain_one() -> None:
 
 
 def test_long_block_comes_in_several_deltas() -> None:
-    with FakeMessages(play) as fake:
+    with FakeMessages(in_conversation(play)) as fake:
         found = events(post(fake, request(stream=True))[1])
     pieces = [e for e in found if e.get("delta", {}).get("type") == "input_json_delta"]
     assert len(pieces) > 3
@@ -104,7 +105,7 @@ def test_long_block_comes_in_several_deltas() -> None:
 
 
 def test_scripted_failure_comes_first_and_once() -> None:
-    with FakeMessages(play, failures=[529]) as fake:
+    with FakeMessages(in_conversation(play), [Refused(529)]) as fake:
         status, body, _ = post(fake, request())
         again = answer(fake, request())
     assert (status, json.loads(body)["error"]["type"]) == (529, "overloaded_error")
@@ -112,7 +113,7 @@ def test_scripted_failure_comes_first_and_once() -> None:
 
 
 def test_request_without_tools_leaves_the_script_alone() -> None:
-    with FakeMessages(play) as fake:
+    with FakeMessages(in_conversation(play)) as fake:
         title = answer(fake, request(tools=[]))
     assert title["content"] == [{"type": "text", "text": "ok"}]
 
@@ -121,13 +122,13 @@ def test_script_that_fails_is_told_to_the_client() -> None:
     def broken(done: tuple[Exchange, ...]) -> Turn:
         raise KeyError(f"run_id after {len(done)} calls")
 
-    with FakeMessages(broken) as fake:
+    with FakeMessages(in_conversation(broken)) as fake:
         status, body, _ = post(fake, request())
     assert (status, "run_id after 0 calls" in body.decode()) == (400, True)
 
 
 def test_broken_history_is_answered_with_400() -> None:
-    with FakeMessages(play) as fake:
+    with FakeMessages(in_conversation(play)) as fake:
         status, body, _ = post(fake, request(said("a")))
     assert (status, json.loads(body)["error"]["type"]) == (400, "invalid_request_error")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.command_line import Ending
-from support.fake_messages import FakeMessages
+from support.fake_messages import FakeMessages, in_conversation
 from support.http_server import HttpServer
 from support.messages_wire import Exchange, Turn
 from support.real_clients import KOPT, Clients
@@ -72,7 +72,7 @@ def test_server_reached_over_http_is_connected(clients: Clients, http: HttpServe
 
 
 def test_mcp_json_of_the_checkout_works_as_it_is(clients: Clients) -> None:
-    with FakeMessages(_say_done) as fake:
+    with FakeMessages(in_conversation(_say_done)) as fake:
         ending = _headless(replace(clients, project=ROOT), fake, ROOT / "mcp.json", "hello")
     assert (ending.code, read_session(ending.stdout).server) == (0, "connected"), ending.stderr
 
@@ -88,7 +88,7 @@ def test_checkout_is_found_without_being_told_and_waits_for_approval(clients: Cl
 
 
 def test_core_tools_are_in_the_first_request(clients: Clients) -> None:
-    with FakeMessages(_say_done) as fake:
+    with FakeMessages(in_conversation(_say_done)) as fake:
         ending = _headless(clients, fake, _configuration(clients), "hello")
     assert ending.code == 0, ending.stderr
     offered = {tool["name"] for tool in fake.requests[0]["tools"]}
@@ -100,7 +100,7 @@ def test_core_tools_are_in_the_first_request(clients: Clients) -> None:
 def test_scripted_session_is_what_the_document_shows(
     clients: Clients, request: pytest.FixtureRequest
 ) -> None:
-    with FakeMessages(faster_silu(clients.project)) as fake:
+    with FakeMessages(in_conversation(faster_silu(clients.project))) as fake:
         ending = _headless(clients, fake, _configuration(clients), PROMPT)
     session = read_session(ending.stdout)
     assert session.server == "connected"

@@ -2,7 +2,7 @@
 
 import json
 
-from support.fake_messages import FakeMessages
+from support.fake_messages import FakeMessages, in_conversation
 from support.messages_wire import Exchange, ToolCall, Turn
 from support.real_clients import KOPT, Clients
 from support.session_script import KERNEL, candidate
@@ -35,7 +35,7 @@ def test_result_of_a_task_is_pushed_into_the_conversation(clients: Clients) -> N
     words = ["--mcp-config", clients.home / "mcp.json", "--strict-mcp-config"]
     words += ["--allowedTools", "mcp__kopt", "--", "Check mine.cu."]
 
-    with FakeMessages(_check_then_rest) as fake:
+    with FakeMessages(in_conversation(_check_then_rest)) as fake:
 
         def messages() -> str:
             return json.dumps([request["messages"] for request in list(fake.requests)])

@@ -1,35 +1,55 @@
 """A loopback stand-in for the Messages API in which a script plays the model.
 
-A script is a function of the calls so far with their results, so a client that sends a request
-again gets the same answer. Requests are kept for the test to look at. The wire format is in
-`messages_wire.py`.
+A script is a function of the request, or of the calls in it with their results, so a client that
+sends a request again gets the same answer. Requests are kept for the test to look at. The wire
+format is in `messages_wire.py`, what can go wrong in `messages_faults.py`.
 """
 
 import json
+import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from support.messages_wire import Exchange, Turn, complaint, error, exchanges, reply, stream
+from support.messages_faults import BrokenStream, Fault, Page, Refused, SignsOfLife, Silence
+from support.messages_wire import (
+    Exchange,
+    Turn,
+    complaint,
+    error_document,
+    event,
+    exchanges,
+    reply,
+    stream_events,
+)
 
+Body = dict[str, Any]
 Script = Callable[[tuple[Exchange, ...]], Turn]
-"""Returns the next turn of the model."""
+"""Returns the next turn of the model in a conversation with tools."""
+BodyScript = Callable[[Body], Turn | Fault]
+"""Returns the next turn of the model, or how it fails to come."""
 
-_ERROR_KINDS = {429: "rate_limit_error", 500: "api_error", 529: "overloaded_error"}
+
+def in_conversation(script: Script) -> BodyScript:
+    """Return `script` for what clients send: they ask on the side too, for a title for example."""
+    return lambda body: script(exchanges(body["messages"])) if body.get("tools") else Turn("ok")
 
 
 class FakeMessages:
     """`POST /v1/messages` on a free port of the loopback, from `with` to its end."""
 
-    def __init__(self, script: Script, failures: Iterable[int] = ()) -> None:
-        """Play `script`, after answering the first requests with the statuses `failures`."""
-        self.requests: list[dict[str, Any]] = []
+    def __init__(self, script: BodyScript, faults: Iterable[Fault] = ()) -> None:
+        """Play `script`, after answering the first requests with `faults`."""
+        self.requests: list[Body] = []
         """The bodies of all requests for a message, refused ones too."""
+        self.headers: list[Mapping[str, str]] = []
+        """Their headers, by lower-case name."""
+        self.ended = threading.Event()
         self._script = script
-        self._failures = list(failures)
-        self._lock = threading.Lock()  # for the two lists: every connection has a thread
+        self._faults = list(faults)
+        self._lock = threading.Lock()  # for the lists: every connection has a thread
         self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
@@ -50,28 +70,27 @@ class FakeMessages:
         trace: TracebackType | None,
     ) -> None:
         """End the server and free its port."""
+        self.ended.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
-    def answer(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Return the status and the document that answer one request."""
+    def answer(self, body: Body, headers: Mapping[str, str]) -> tuple[int, Turn | Fault]:
+        """Return the number of a request and what answers it."""
         with self._lock:
             self.requests.append(body)
+            self.headers.append(headers)
             number = len(self.requests)
-            failure = self._failures.pop(0) if self._failures else None
-        if failure is not None:
-            return failure, error(_ERROR_KINDS.get(failure, "api_error"), "scripted failure")
+            fault = self._faults.pop(0) if self._faults else None
+        if fault is not None:
+            return number, fault
         wrong = complaint(body)
         if wrong is not None:
-            return 400, error("invalid_request_error", wrong)
-        if not body.get("tools"):  # clients ask on the side too, for a title for example
-            return 200, reply(Turn("ok"), body["model"], number)
+            return number, Refused(400, words=wrong)
         try:
-            turn = self._script(exchanges(body["messages"]))
-        except Exception as fault:  # the outermost frame; clients do not repeat what got a 400
-            return 400, error("invalid_request_error", f"the script fails: {fault!r}")
-        return 200, reply(turn, body["model"], number)
+            return number, self._script(body)
+        except Exception as mistake:  # the outermost frame; clients do not repeat what got a 400
+            return number, Refused(400, words=f"the script fails: {mistake!r}")
 
 
 class _Server(ThreadingHTTPServer):
@@ -93,38 +112,74 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if self.path.partition("?")[0] == "/v1/messages/count_tokens":
-            return self._send(200, {"input_tokens": 1000})
+            return self._send(200, json.dumps({"input_tokens": 1000}).encode())
         if self.path.partition("?")[0] != "/v1/messages":
-            return self._send(404, error("not_found_error", "not found"))
-        status, document = self._fake.answer(body)
-        if status == 200 and body.get("stream"):
-            return self._stream(document)
-        return self._send(status, document)
+            return self._not_found()
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        number, answer = self._fake.answer(body, headers)
+        match answer:
+            case Turn() if body.get("stream"):
+                self._stream(list(stream_events(reply(answer, body["model"], number))))
+            case Turn():
+                self._send(200, json.dumps(reply(answer, body["model"], number)).encode())
+            case Refused():
+                self._send(answer.status, answer.document, answer.headers)
+            case BrokenStream():
+                self._stream(answer.events(body["model"], number), answer.is_cut)
+            case Page():
+                self._send(200, answer.text.encode(), {"content-type": "text/html"})
+            case Silence():
+                self._fake.ended.wait()
+            case SignsOfLife():
+                self._live_on(list(stream_events(reply(Turn(), body["model"], number))))
 
     def do_GET(self) -> None:
-        self._send(404, error("not_found_error", "not found"))
+        self._not_found()
 
     def do_HEAD(self) -> None:
-        self._send(404, None)
+        self._send(404, b"")
 
-    def _send(self, status: int, document: dict[str, Any] | None) -> None:
-        data = b"" if document is None else json.dumps(document).encode()
-        self._head(status, "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
+    def _not_found(self) -> None:
+        self._send(404, json.dumps(error_document("not_found_error", "not found")).encode())
+
+    def _send(self, status: int, data: bytes, more: Mapping[str, str] | None = None) -> None:
+        headers = {"content-type": "application/json", **(more or {})}
+        self._head(status, {**headers, "content-length": str(len(data))})
         self.wfile.write(data)
 
-    def _stream(self, message: dict[str, Any]) -> None:
-        self._head(200, "text/event-stream; charset=utf-8")
-        self.send_header("transfer-encoding", "chunked")
-        self.end_headers()
-        for event in (*stream(message), b""):  # an empty chunk ends the body
-            self.wfile.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+    def _stream(self, events: Iterable[bytes], is_cut: bool = False) -> None:
+        self._begin_stream()
+        for data in events:
+            self._chunk(data)
+        if is_cut:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+        else:
+            self._chunk(b"")  # an empty chunk ends the body
 
-    def _head(self, status: int, content_type: str) -> None:
+    def _live_on(self, events: list[bytes]) -> None:
+        self._begin_stream()
+        self._chunk(events[0])
+        self.close_connection = True
+        try:
+            while not self._fake.ended.wait(0.02):
+                self._chunk(event({"type": "ping"}))
+        except OSError:
+            return  # the client has gone away
+
+    def _begin_stream(self) -> None:
+        content_type = "text/event-stream; charset=utf-8"
+        self._head(200, {"content-type": content_type, "transfer-encoding": "chunked"})
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    def _head(self, status: int, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        self.send_header("content-type", content_type)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("request-id", f"req_{len(self._fake.requests):04}")
+        self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing: stderr belongs to the tests."""

@@ -6,8 +6,8 @@ port.
 """
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 _PIECE_CHARACTERS = 24  # a block comes in several deltas, as from the service
@@ -27,6 +27,27 @@ class Turn:
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
+    thinking: str = ""
+    """What it thinks before, as a summary."""
+    stop: str | None = None
+    """Why it stops, if not for its calls or because it has said everything."""
+    refusal: tuple[str, str] | None = None
+    """Category and explanation; the stop is a refusal then."""
+    usage: Mapping[str, Any] = field(default_factory=lambda: DEFAULT_USAGE)
+
+
+DEFAULT_USAGE: Mapping[str, Any] = {"input_tokens": 50, "output_tokens": 7}
+
+
+def cached_usage(read: int, hour: int, five: int) -> dict[str, Any]:
+    """Return the usage of a call that reads and writes the cache, besides the default."""
+    split = {"ephemeral_1h_input_tokens": hour, "ephemeral_5m_input_tokens": five}
+    return {
+        **DEFAULT_USAGE,
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": hour + five,
+        "cache_creation": split,
+    }
 
 
 @dataclass(frozen=True)
@@ -54,9 +75,9 @@ def exchanges(messages: list[dict[str, Any]]) -> tuple[Exchange, ...]:
 
 def complaint(body: dict[str, Any]) -> str | None:
     """Return why the service answers this request with 400; None if it would take it."""
-    for field in ("model", "max_tokens", "messages"):
-        if field not in body:
-            return f"{field}: Field required"
+    for required in ("model", "max_tokens", "messages"):
+        if required not in body:
+            return f"{required}: Field required"
     messages: list[dict[str, Any]] = body["messages"]
     if not messages or messages[0]["role"] != "user":
         return 'messages: first message must use the "user" role'
@@ -79,7 +100,11 @@ def complaint(body: dict[str, Any]) -> str | None:
 
 def reply(turn: Turn, model: str, number: int) -> dict[str, Any]:
     """Return `turn` as the message that answers request `number`."""
-    content: list[dict[str, Any]] = [{"type": "text", "text": turn.text}] if turn.text else []
+    content: list[dict[str, Any]] = []
+    if turn.thinking:
+        content.append({"type": "thinking", "thinking": turn.thinking, "signature": f"sig{number}"})
+    if turn.text:
+        content.append({"type": "text", "text": turn.text})
     content += [
         {
             "type": "tool_use",
@@ -89,49 +114,70 @@ def reply(turn: Turn, model: str, number: int) -> dict[str, Any]:
         }
         for at, call in enumerate(turn.calls)
     ]
-    return {
+    message = {
         "id": f"msg_{number:04}",
         "type": "message",
         "role": "assistant",
         "model": model,
         "content": content,
-        "stop_reason": "tool_use" if turn.calls else "end_turn",
+        "stop_reason": turn.stop or ("tool_use" if turn.calls else "end_turn"),
         "stop_sequence": None,
-        "usage": {"input_tokens": 50, "output_tokens": 7},
+        "usage": dict(turn.usage),
     }
+    if turn.refusal is not None:
+        category, explanation = turn.refusal
+        details = {"type": "refusal", "category": category, "explanation": explanation}
+        message |= {"stop_reason": "refusal", "stop_details": details}
+    return message
 
 
-def stream(message: dict[str, Any]) -> Iterator[bytes]:
+def stream_events(message: dict[str, Any]) -> Iterator[bytes]:
     """Yield `message` as the server-sent events of a streamed reply."""
-    head: dict[str, Any] = {**message, "content": [], "stop_reason": None}
-    yield _event({"type": "message_start", "message": head})
-    yield _event({"type": "ping"})
+    head: dict[str, Any] = {**message, "content": [], "stop_reason": None, "stop_details": None}
+    yield event({"type": "message_start", "message": head})
+    yield event({"type": "ping"})
     for index, block in enumerate(message["content"]):
-        is_call = block["type"] == "tool_use"
-        empty: dict[str, Any] = {**block, "input": {}} if is_call else {**block, "text": ""}
-        yield _event({"type": "content_block_start", "index": index, "content_block": empty})
-        whole = json.dumps(block["input"]) if is_call else block["text"]
-        for start in range(0, len(whole), _PIECE_CHARACTERS):
-            piece = whole[start : start + _PIECE_CHARACTERS]
-            delta = (
-                {"type": "input_json_delta", "partial_json": piece}
-                if is_call
-                else {"type": "text_delta", "text": piece}
-            )
-            yield _event({"type": "content_block_delta", "index": index, "delta": delta})
-        yield _event({"type": "content_block_stop", "index": index})
+        empty, deltas = _pieces(block)
+        yield event({"type": "content_block_start", "index": index, "content_block": empty})
+        for delta in deltas:
+            yield event({"type": "content_block_delta", "index": index, "delta": delta})
+        yield event({"type": "content_block_stop", "index": index})
     end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-    yield _event({"type": "message_delta", "delta": end, "usage": message["usage"]})
-    yield _event({"type": "message_stop"})
+    end["stop_details"] = message.get("stop_details")
+    usage = {k: v for k, v in message["usage"].items() if k != "cache_creation"}
+    yield event({"type": "message_delta", "delta": end, "usage": usage})
+    yield event({"type": "message_stop"})
 
 
-def error(kind: str, message: str) -> dict[str, Any]:
+def error_document(kind: str, message: str) -> dict[str, Any]:
     """Return the body of a refused request."""
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-def _event(data: dict[str, Any]) -> bytes:
+def event(data: dict[str, Any]) -> bytes:
+    """Return one server-sent event."""
     return f"event: {data['type']}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+def _pieces(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return a block as it begins and what is added to it, in pieces."""
+    if block["type"] == "tool_use":
+        cut = _cut(json.dumps(block["input"]))
+        return {**block, "input": {}}, [
+            {"type": "input_json_delta", "partial_json": piece} for piece in cut
+        ]
+    kind: str = block["type"]
+    deltas = [{"type": f"{kind}_delta", kind: piece} for piece in _cut(block[kind])]
+    empty: dict[str, Any] = {**block, kind: ""}
+    if kind == "thinking":
+        empty["signature"] = ""
+        deltas.append({"type": "signature_delta", "signature": block["signature"]})
+    return empty, deltas
+
+
+def _cut(whole: str) -> list[str]:
+    steps = range(0, len(whole), _PIECE_CHARACTERS)
+    return [whole[start : start + _PIECE_CHARACTERS] for start in steps]
 
 
 def _blocks(messages: list[dict[str, Any]], role: str, kind: str) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 
 from .halt import Halt
 
-_LOOK_EVERY_S = 0.5  # whoever waits asks so often whether the run is being stopped
 # An entry lives for at least five minutes after its last use; a little less counts as cached here.
 _CACHED_FOR_S = 240.0
 
@@ -61,10 +60,9 @@ class FirstAlone:
         """Wait; return whether this call is the one that writes the prefix to the cache."""
         with self._changed:
             while True:
-                self._halt.check()
                 if self._now_s() - self._used_s.get(prefix, float("-inf")) < _CACHED_FOR_S:
                     return False
                 if prefix not in self._writing:
                     self._writing.add(prefix)
                     return True
-                self._changed.wait(_LOOK_EVERY_S)
+                self._halt.wait_on(self._changed)

@@ -4,6 +4,8 @@ import threading
 
 from .call_errors import Stopped
 
+_LOOK_EVERY_S = 0.1  # whoever waits for something else asks so often
+
 
 class Halt:
     """Given once, by the main thread; asked by everything that waits or works elsewhere."""
@@ -37,4 +39,13 @@ class Halt:
             Stopped: The run is being stopped, before or meanwhile.
         """
         self._event.wait(seconds)
+        self.check()
+
+    def wait_on(self, changed: threading.Condition, seconds: float = _LOOK_EVERY_S) -> None:
+        """Wait for news from other threads, for a moment at most; look then what has changed.
+
+        Raises:
+            Stopped: The run is being stopped.
+        """
+        changed.wait(min(seconds, _LOOK_EVERY_S))
         self.check()

@@ -7,8 +7,6 @@ from .call_errors import CallFailed
 from .halt import Halt
 from .ledger import Ledger, Settlement
 
-_LOOK_EVERY_S = 0.5  # whoever waits asks so often whether the run is being stopped
-
 
 @dataclass
 class OpenCall:
@@ -64,5 +62,4 @@ class CallEnds:
         """
         with self._changed:
             while self._count == count:
-                self._changed.wait(_LOOK_EVERY_S)
-                halt.check()
+                halt.wait_on(self._changed)

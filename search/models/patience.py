@@ -22,7 +22,8 @@ class Patience:
     tries: int = 6
     """Calls in a row that may fail with 5xx, a timeout or no connection."""
     costly_tries: int = 3
-    """Calls in a row that may break off after the service began to answer: each may be paid."""
+    """Calls in a row that may fail after the service began to answer, because the stream broke or
+    the reply is no reply: each may be paid."""
     busy_s: float = 1800.0
     """Seconds of waiting for a service that is busy, or that says when to come back."""
 
@@ -41,7 +42,7 @@ class Course:
 
     def wait_s(self, failure: CallFailed) -> float | None:
         """Return how long to wait before the call is made again; None: give it up."""
-        if failure.kind != "time":
+        if failure.kind != "time" and not (failure.kind == "us" and failure.may_cost):
             return None
         if failure.may_cost:
             self._costly += 1

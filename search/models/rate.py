@@ -11,8 +11,6 @@ from .halt import Halt
 from .model import Usage
 from .pace import AdaptiveLimit, MinuteBucket
 
-_LOOK_EVERY_S = 0.5  # whoever waits asks so often whether the run is being stopped
-
 
 @dataclass(frozen=True)
 class RateSettings:
@@ -77,8 +75,7 @@ class RateLimit:
     def _enter(self, tokens: int) -> None:
         with self._turn:
             while (wait_s := self._wait_s(tokens)) > 0.0:
-                self._turn.wait(min(wait_s, _LOOK_EVERY_S))
-                self._halt.check()
+                self._halt.wait_on(self._turn, wait_s)
             self._halt.check()
             self._running += 1
             self._requests.take(1, self._now_s())
@@ -87,7 +84,7 @@ class RateLimit:
     def _wait_s(self, tokens: int) -> float:
         now_s = self._now_s()
         if self._running >= self._limit.allowed:
-            return _LOOK_EVERY_S
+            return float("inf")
         return max(
             self._closed_until_s - now_s,
             self._requests.wait_s(1, now_s),

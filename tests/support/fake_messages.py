@@ -129,6 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
             case Page():
                 self._send(200, answer.text.encode(), {"content-type": "text/html"})
             case Silence():
+                self.close_connection = True
                 self._fake.ended.wait()
             case SignsOfLife():
                 self._live_on(list(stream_events(reply(Turn(), body["model"], number))))

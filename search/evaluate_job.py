@@ -2,21 +2,19 @@
 
 import hashlib
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import Settings
-from kopt.kernels.byte_model import workload_bytes
+from kopt.kernels.byte_model import roofline, workload_bytes
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.check_result import CheckResult
-from kopt.kernels.compile_result import Build
 from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.problem import Workload
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
-from kopt.kernels.status import Provenance, Status
+from kopt.kernels.status import Status
 from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.bench.request import TimingDevice
 from kopt.tools.check.check_plans import final_plans, make_plans
@@ -24,10 +22,14 @@ from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.device import Device
 from kopt.tools.estimate import estimate_time, find_build
+from kopt.tools.gpu_time import metered_gpu_time
 
 from .artifacts import ArtifactStore
-from .evaluator import LATENCY, REGISTERS, Evaluation, EvaluationJob, Value
+from .computed_values import computed_values
+from .evaluator import LATENCY, Evaluation, EvaluationJob, KnownMeasurement, Value
+from .family_evidence import MachineCode, judge_family
 from .measure_job import measure_job
+from .reuse import MeasuredOnce
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class EvaluationSite:
     """The same device where it is a GPU; None on sim, which measures no time."""
     settings: Settings
     artifacts: ArtifactStore
+    measured: MeasuredOnce = field(default_factory=MeasuredOnce)
+    """What was measured here since the process began."""
 
 
 def evaluate_job(job: EvaluationJob, place: EvaluationSite) -> Evaluation:
@@ -51,21 +55,21 @@ def evaluate_job(job: EvaluationJob, place: EvaluationSite) -> Evaluation:
     """
     began = time.monotonic()
     problem, workload = find_kernel(job.kernel, place.settings.problems)
-    candidate = Candidate(job.source, job.source_name)
     request = CheckRequest(
         problem=problem,
         workload=workload,
-        candidate=candidate,
+        candidate=Candidate(job.source, job.source_name),
         level="full" if job.level == "full" else "quick",
         tune=job.tune,
         # The same instructions in a fraction of the time; what is called a winner is nvcc's.
         compiler="nvcc" if job.level == "full" else "nvrtc",
         arch=job.arch,
     )
-    checked = check_candidate(request, place.device, place.settings)
-    findings = _Findings(checked.status, _summary(checked), documents={"check": _json(checked)})
-    if checked.status is Status.PASSED:
-        findings = _judge_speed(job, (request, checked), place, findings)
+    with metered_gpu_time() as on_gpu:
+        checked = check_candidate(request, place.device, place.settings)
+        findings = _Findings(checked.status, _summary(checked))
+        if checked.status is Status.PASSED:
+            findings = _judge_speed(job, (request, checked), place, findings)
     return Evaluation(
         status=findings.status,
         summary=findings.summary,
@@ -73,8 +77,10 @@ def evaluate_job(job: EvaluationJob, place: EvaluationSite) -> Evaluation:
         sandbox=checked.sandbox,
         equivalence=findings.equivalence,
         values=findings.values,
-        artifacts={kind: place.artifacts.put(data) for kind, data in findings.documents.items()},
+        artifacts={**findings.artifacts, **_kept(place, {"check": _json(checked)})},
         elapsed_s=time.monotonic() - began,
+        gpu_seconds=on_gpu.seconds,
+        measured_as=findings.measured_as,
     )
 
 
@@ -84,10 +90,11 @@ class _Findings:
 
     status: Status
     summary: str
-    documents: dict[str, bytes]
-    """By artifact kind."""
     values: tuple[Value, ...] = ()
+    artifacts: dict[str, str] = field(default_factory=dict[str, str])
+    """Digests by kind."""
     equivalence: str | None = None
+    measured_as: int | None = None
 
 
 def _judge_speed(
@@ -100,28 +107,71 @@ def _judge_speed(
     request, checked = passed
     gpu = place.device.gpu or gpu_for_arch(job.arch)
     plan = _final_plan(request, checked, gpu)
-    build = find_build(checked.compiled, plan, gpu)
-    values = tuple(_build_values(build, checked, request.workload))
-    documents = {**found.documents, "cubin": Path(build.cubin_path).read_bytes()}
-    equivalence = _equivalence(checked, plan)
-    if place.timer is not None:
-        timed = measure_job(job, passed, place.timer, place.settings)
-        return _Findings(
-            status=timed.status,
-            summary=f"{found.summary}; {timed.summary}",
-            documents=documents | timed.documents,
-            values=(*values, *timed.values),
-            equivalence=equivalence,
-        )
+    code = MachineCode(find_build(checked.compiled, plan, gpu), plan, checked.compiled.occupancy)
     model = workload_bytes(request.problem, request.workload)
-    estimate = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
-    return _Findings(
-        status=found.status,
-        summary=found.summary,
-        documents={**documents, "estimate": _json(estimate)},
-        values=(*values, _latency(estimate)),
+    evidence = judge_family(job.family, code)
+    floor_us = roofline(model, gpu).floor_us
+    values = computed_values(code, evidence, (request.workload.name, floor_us))
+    documents = {"cubin": Path(code.build.cubin_path).read_bytes(), "family": _json(evidence)}
+    artifacts = _kept(place, documents)
+    equivalence = _equivalence(checked, plan)
+    if place.timer is None:
+        estimate = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
+        timed = _Findings(
+            status=found.status,
+            summary=found.summary,
+            values=(_latency(estimate),),
+            artifacts=_kept(place, {"estimate": _json(estimate)}),
+        )
+    else:
+        timed = _time(job, passed, (place, place.timer), equivalence)
+        timed = replace(timed, summary=f"{found.summary}; {timed.summary}")
+    return replace(
+        timed,
+        values=(*values, *timed.values),
+        artifacts=artifacts | timed.artifacts,
         equivalence=equivalence,
     )
+
+
+def _time(
+    job: EvaluationJob,
+    passed: tuple[CheckRequest, CheckResult],
+    site: tuple[EvaluationSite, TimingDevice],
+    equivalence: str,
+) -> _Findings:
+    """Return the times of a candidate: measured now, or earlier for another of the same program."""
+    place, timer = site
+    measured_now: list[_Findings] = []
+
+    def measure() -> KnownMeasurement | None:
+        found = measure_job(job, passed, timer, place.settings)
+        artifacts = _kept(place, found.documents)
+        measured_now.append(_Findings(found.status, found.summary, found.values, artifacts))
+        if found.status is not Status.PASSED:
+            return None
+        return KnownMeasurement(
+            equivalence=equivalence,
+            candidate=job.candidate,
+            values=found.values,
+            artifacts=artifacts,
+        )
+
+    known = place.measured.measure(job, equivalence, measure) if job.level == "quick" else measure()
+    if measured_now or known is None:
+        return measured_now[0]
+    return _Findings(
+        status=Status.PASSED,
+        summary=f"the same cubins and launches as #{known.candidate}, whose times these are",
+        values=known.values,
+        artifacts=known.artifacts,
+        measured_as=known.candidate,
+    )
+
+
+def _kept(place: EvaluationSite, documents: Mapping[str, bytes]) -> dict[str, str]:
+    """Keep documents and return their digests, by kind."""
+    return {kind: place.artifacts.put(data) for kind, data in documents.items()}
 
 
 def _json(record: Record) -> bytes:
@@ -132,27 +182,6 @@ def _final_plan(request: CheckRequest, checked: CheckResult, gpu: GpuSpec) -> La
     """Return the plan of the named workload as it is launched on `gpu`."""
     plans = final_plans(make_plans(request, gpu), checked.compiled, gpu, simulated=False)
     return plans[request.workload.name]
-
-
-def _build_values(build: Build, checked: CheckResult, workload: Workload) -> Iterator[Value]:
-    def computed(metric: str, unit: str, value: float) -> Value:
-        return Value(
-            workload=workload.name,
-            metric=metric,
-            unit=unit,
-            provenance=Provenance.COMPUTED,
-            value=value,
-        )
-
-    kernels = build.kernels
-    yield computed(REGISTERS, "1", max(kernel.registers_per_thread for kernel in kernels))
-    spills = sum(kernel.spill_store_bytes + kernel.spill_load_bytes for kernel in kernels)
-    yield computed("spills", "bytes", spills)
-    static = max(kernel.static_smem_bytes for kernel in kernels)
-    yield computed("static_smem", "bytes", static)
-    occupancy = [entry.theoretical_occupancy for entry in checked.compiled.occupancy]
-    if occupancy:
-        yield computed("theoretical_occupancy", "1", min(occupancy))
 
 
 def _latency(estimate: TimeEstimate) -> Value:

@@ -42,7 +42,7 @@ class EvaluationJob(Record):
     """One candidate to evaluate at one level."""
 
     id: str
-    """Idempotency key: the same id is the same work."""
+    """`run-1/5/quick`: run, candidate and level. The same id is the same work."""
     kernel: str
     """Kernel id."""
     source: str
@@ -54,6 +54,22 @@ class EvaluationJob(Record):
     """Compiler target, e.g. sm_100a."""
     baseline: str | None = None
     """The unit of the speedups that the run has so far; another one is refused. None: none yet."""
+    family: str = "other"
+    """What its author claims; checked against the machine code."""
+    pairs: int | None = None
+    """Timed pairs of a quick or a tie evaluation; None: the fewest that there are."""
+    measured: tuple["KnownMeasurement", ...] = ()
+    """What the run has measured already: not measured again in a quick evaluation."""
+
+    @property
+    def run(self) -> str:
+        """Id of the run."""
+        return self.id.split("/")[0]
+
+    @property
+    def candidate(self) -> int:
+        """`seq` of the candidate."""
+        return int(self.id.split("/")[1])
 
 
 class Value(Record):
@@ -66,6 +82,18 @@ class Value(Record):
     provenance: Provenance
     value: float | None
     """None exactly if the provenance is unavailable."""
+
+
+class KnownMeasurement(Record):
+    """The times of one program, as they were measured for the first candidate that it was of."""
+
+    equivalence: str
+    candidate: int
+    """`seq` of that candidate."""
+    values: tuple[Value, ...]
+    """Empty where its time was impossible."""
+    artifacts: dict[str, str] = Field(default_factory=dict[str, str])
+    """Digests of the benchmark's results, by kind."""
 
 
 class Evaluation(Record):

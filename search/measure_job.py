@@ -1,7 +1,8 @@
 """A checked candidate timed on a GPU: what the search keeps of the benchmark stage's results.
 
-A sweep's step is timed against the run's main baseline with one fixed number of pairs; a winner at
-every workload that it claims, with as many pairs as the verdicts need.
+A step of the search is timed against the run's main baseline with one fixed number of pairs, a
+greater one where two candidates are tied; a winner at every workload that it claims, with as many
+pairs as the verdicts need.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ from kopt.tools.check.request import CheckRequest
 from .evaluator import (
     BASELINE_LATENCY,
     LATENCY,
+    NOISE_FLOOR,
     SPEEDUP,
     SPEEDUP_HIGH,
     SPEEDUP_LOW,
@@ -65,12 +67,13 @@ def measure_job(
         compiler=request.compiler,
         checked=check,
     )
-    if job.level == "quick":
+    if job.level == "full":
+        requests = [_at(base, check, workload) for workload in _workloads(request)]
+    else:
         # The first candidate has found that no library path works here; the winner asks again.
         baselines: BaselineChoice = "reference" if job.baseline == REFERENCE else "auto"
-        requests = [replace(base, baselines=baselines, min_pairs=MIN_PAIRS, max_pairs=MIN_PAIRS)]
-    else:
-        requests = [_at(base, check, workload) for workload in _workloads(request)]
+        pairs = job.pairs or MIN_PAIRS
+        requests = [replace(base, baselines=baselines, min_pairs=pairs, max_pairs=pairs)]
     results: list[tuple[Workload, BenchResult]] = []
     for each in requests:
         result = bench_candidate(each, timer, settings)
@@ -145,6 +148,8 @@ def _values(workload: Workload, result: BenchResult) -> Iterator[Value]:
         yield measured(SPEEDUP, unit, main.speedup)
         yield measured(SPEEDUP_LOW, unit, main.interval[0])
         yield measured(SPEEDUP_HIGH, unit, main.interval[1])
+    if main.noise_floor is not None:
+        yield measured(NOISE_FLOOR, "1", main.noise_floor.threshold)
     if main.baseline_latency is not None:
         yield measured(BASELINE_LATENCY, "us", main.baseline_latency.median_us)
 

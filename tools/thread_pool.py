@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 
 
 @contextmanager
@@ -10,9 +11,16 @@ def thread_pool(workers: int, name: str) -> Generator[ThreadPoolExecutor]:
     """Give a pool of `workers` threads; what is still queued at the end is dropped.
 
     The end waits for running work, except after KeyboardInterrupt: the threads wait for children
-    that end with this process, and the command line leaves at once.
+    that end with this process, and the command line leaves at once. The threads have the context
+    variables of whoever opened the pool.
     """
-    pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix=name)
+    context = copy_context()
+
+    def take_over_context() -> None:
+        for variable, value in context.items():
+            variable.set(value)
+
+    pool = ThreadPoolExecutor(workers, name, take_over_context)
     try:
         yield pool
     except KeyboardInterrupt:

@@ -7,64 +7,15 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.check_result import CheckLevel, CheckResult, Mismatch
-from kopt.kernels.compile_result import Build, CompileResult, KernelResources, Toolchain
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
 from kopt.search import evaluate_job as module
 from kopt.search.artifacts import open_artifacts
 from kopt.search.evaluate_job import EvaluationSite
-from kopt.search.evaluator import Evaluation, EvaluationJob
+from kopt.search.evaluator import Evaluation
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.sim.device import SimDevice
-
-KERNEL = "silu_and_mul_b8xh14336"
-SOURCE = """/* kopt: 1
-family: other
-tune: {BLOCK: [128, 256], UNROLL: [1, 2]}
-launch:
-  - {kernel: k, grid: B, block: BLOCK, args: [input, out, B, H]}
-*/
-"""
-KERNEL_FACTS = KernelResources(
-    name="k",
-    registers_per_thread=40,
-    spill_store_bytes=8,
-    spill_load_bytes=4,
-    stack_bytes=0,
-    static_smem_bytes=256,
-    constant_bytes=0,
-    barriers=1,
-    max_threads_per_block=None,
-    parameters=(),
-    instructions=None,
-)
-TOOLCHAIN = Toolchain(compiler="nvcc", version="13.2", path="nvcc", origin="path")
-
-
-def _checked(request: CheckRequest, cubin: Path, **fields: Any) -> CheckResult:
-    build = Build(
-        arch=request.arch,
-        defines=dict(request.tune or {}),
-        workloads=(request.workload.name,),
-        cubin_sha256="c" * 64,
-        cubin_path=str(cubin),
-        module_global_bytes=0,
-        kernels=(KERNEL_FACTS,),
-        toolchain=TOOLCHAIN,
-        compile_s=0.1,
-        cached=False,
-    )
-    compiled = CompileResult(status=Status.PASSED, kernel=KERNEL, candidate="0", builds=(build,))
-    known: dict[str, Any] = {
-        "status": Status.PASSED,
-        "kernel": KERNEL,
-        "candidate": "0",
-        "device": "sim",
-        "level": request.level,
-        "compiled": compiled,
-        "elapsed_s": 0.1,
-    }
-    return CheckResult(**(known | fields))
+from support.checked_jobs import checked, job
 
 
 @pytest.fixture
@@ -77,21 +28,12 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def call(tune: dict[str, int], level: CheckLevel = "quick", **fields: Any) -> Evaluation:
         def stand_in(request: CheckRequest, *_: object) -> CheckResult:
             requests.append(request)
-            return _checked(request, tmp_path / "cubin", **fields)
+            return checked(request, tmp_path / "cubin", **fields)
 
         monkeypatch.setattr(module, "check_candidate", stand_in)
         settings = Settings(tmp_path)
-        job = EvaluationJob(
-            id="run-1/0/quick",
-            kernel=KERNEL,
-            source=SOURCE,
-            source_name="k.cu",
-            tune=tune,
-            level=level,
-            arch="sm_100a",
-        )
         place = EvaluationSite(SimDevice(settings), None, settings, open_artifacts(tmp_path))
-        return module.evaluate_job(job, place)
+        return module.evaluate_job(job(tune=tune, level=level), place)
 
     call.requests = requests  # type: ignore[attr-defined]  # what the stage was asked
     return call
@@ -107,7 +49,7 @@ def test_passed_candidate_gets_an_estimated_latency_and_computed_facts(evaluate:
 
 def test_artifacts_are_stored_before_they_are_named(evaluate: Any, tmp_path: Path) -> None:
     evaluation = evaluate({"BLOCK": 128, "UNROLL": 1})
-    assert set(evaluation.artifacts) == {"check", "estimate", "cubin"}
+    assert set(evaluation.artifacts) == {"check", "estimate", "cubin", "family"}
     assert open_artifacts(tmp_path).get(evaluation.artifacts["cubin"]) == b"cubin"
 
 

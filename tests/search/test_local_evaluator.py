@@ -14,7 +14,7 @@ from kopt.search.evaluate_job import EvaluationSite
 from kopt.search.evaluator import Evaluation, EvaluationJob
 from kopt.search.local_evaluator import LocalEvaluator
 from kopt.tools.sim.device import SimDevice
-from support.scripted_runs import SOURCE, passed
+from support.populations import SOURCE, passed
 
 TIME_LIMIT_S = 30.0
 

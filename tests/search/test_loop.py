@@ -14,16 +14,8 @@ from kopt.search.round_table import Opening
 from kopt.search.run_records import EventKind
 from kopt.search.store import RunStore
 from kopt.search.winner import winner_path
-from support.scripted_runs import (
-    GRID,
-    failed,
-    final_state,
-    new_store,
-    passed,
-    scripted_answer,
-    search,
-    settings,
-)
+from support.populations import failed, passed
+from support.scripted_runs import GRID, final_state, new_store, scripted_answer, search, settings
 
 
 def test_the_best_choice_of_the_grid_wins(tmp_path: Path) -> None:

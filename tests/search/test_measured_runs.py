@@ -14,7 +14,8 @@ from kopt.search.reports.page import render_page
 from kopt.search.run_report import report_run
 from kopt.search.runs import RunRequest, begin_run, reopen_run
 from support.bench_results import H100
-from support.scripted_runs import new_store, search, timed
+from support.populations import timed
+from support.scripted_runs import new_store, search
 
 KERNEL = "silu_and_mul_b8xh14336"
 BASELINE = "flashinfer (PDL on)"

@@ -9,7 +9,8 @@ from kopt.search.proposer import Member, Proposal
 from kopt.search.round_table import Opening
 from kopt.search.run_records import BranchPlan
 from kopt.search.store import RunStore
-from support.scripted_runs import SOURCE, new_store, start
+from support.populations import SOURCE
+from support.scripted_runs import new_store, start
 
 IDEA = BranchPlan(slot="new-1", lineage="refine", parents=(0,), hypothesis={"name": "idea"})
 

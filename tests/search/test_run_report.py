@@ -16,7 +16,8 @@ from kopt.search.reports.contents import read_contents
 from kopt.search.reports.page import render_page
 from kopt.search.run_export import export_lines
 from kopt.search.run_report import list_runs, report_run, view_run
-from support.scripted_runs import failed, new_store, passed, search
+from support.populations import failed, passed
+from support.scripted_runs import new_store, search
 
 
 def _finished(home: Path, run_id: str = "run-1") -> None:

@@ -20,7 +20,7 @@ from kopt.search.run_records import RunSettings
 from kopt.search.runs import RunRequest, begin_run, drive_run, reopen_run
 from kopt.search.store import RunStore
 from kopt.tools.sim.device import SimDevice
-from support.scripted_runs import failed, passed
+from support.populations import failed, passed
 from support.scripted_runs import settings as run_settings
 
 KERNEL = "add_rmsnorm_fp4quant_b128xh2048"

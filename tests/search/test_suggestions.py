@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from kopt.config.search_settings import load_search_settings
 from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.profile_result import Bottleneck, ProfileResult, Suspect
 from kopt.kernels.record import Diagnostic
@@ -9,7 +10,7 @@ from kopt.kernels.status import Provenance, Status
 from kopt.search.family_standing import family_standings, untried_families
 from kopt.search.proposer import Member
 from kopt.search.suggestions import Known, Suggestion, make_suggestions
-from support.scripted_runs import failed, member, passed
+from support.populations import failed, member, passed
 
 
 def _suspect(gain_us: float | None, *families: str) -> Suspect:
@@ -46,7 +47,7 @@ def _suggest(members: tuple[Member, ...], **fields: Any) -> tuple[Suggestion, ..
         "failed": (),
         "profile": None,
         "dtypes": frozenset({"bfloat16"}),
-        "standings": family_standings(members, 0.03),
+        "standings": family_standings(members, load_search_settings()),
         "untried": untried_families(members),
         "ideas": 0,
     }

@@ -5,7 +5,8 @@ from math import prod
 from kopt.search.evaluator import Evaluation
 from kopt.search.proposer import Member, Population
 from kopt.search.sweep import SweepProposer
-from support.scripted_runs import failed, grid_choices, member, passed
+from support.populations import failed, member, passed
+from support.scripted_runs import grid_choices
 
 BIG = {
     "AXIS_A": (1, 2, 4, 8, 16),

@@ -13,7 +13,7 @@ from kopt.search.evaluator import Evaluation, EvaluationJob
 from kopt.search.recorded_evaluator import RecordedEvaluator
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
-from support.scripted_runs import failed, passed
+from support.populations import failed, passed
 
 KERNEL = "silu_and_mul_b8xh14336"
 Answer = Callable[[EvaluationJob], Evaluation]

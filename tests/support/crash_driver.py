@@ -26,14 +26,8 @@ from kopt.search.run_reader import RunReader
 from kopt.search.schema import open_viewer
 from kopt.search.store import FILE_NAME, RunStore
 from kopt.search.winner import winner_path
-from support.scripted_runs import (
-    SOURCE,
-    final_state,
-    grid_choices,
-    scripted_answer,
-    search,
-    settings,
-)
+from support.populations import SOURCE
+from support.scripted_runs import final_state, grid_choices, scripted_answer, search, settings
 
 RUN_ID = "run-1"
 CHOICES = grid_choices({"BLOCK": (64, 128, 256), "ROWS": (1,)})

@@ -7,35 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from kopt.config.search_settings import load_search_settings
-from kopt.kernels.status import Provenance, Status
 from kopt.search.artifacts import open_artifacts
 from kopt.search.budget import Budget
-from kopt.search.evaluator import (
-    LATENCY,
-    REGISTERS,
-    SPEEDUP,
-    SPEEDUP_HIGH,
-    SPEEDUP_LOW,
-    Evaluation,
-    EvaluationJob,
-    Value,
-)
-from kopt.search.proposer import Member, Proposal
+from kopt.search.evaluator import Evaluation, EvaluationJob
+from kopt.search.proposer import Proposal
 from kopt.search.recorded_evaluator import RecordedEvaluator
-from kopt.search.run_drive import Search
+from kopt.search.rounds.drive import Search
 from kopt.search.run_records import RunSettings
 from kopt.search.store import RunStore
 from kopt.search.sweep import SweepProposer
+from support.populations import SOURCE, failed, passed
 
 GRID = {"BLOCK": (64, 128, 256), "ROWS": (1, 2, 4)}
-SOURCE = """/* kopt: 1
-family: vectorization
-tune: {BLOCK: [64, 128, 256], ROWS: [1, 2, 4]}   # the first is the default
-launch:
-  - {kernel: k, grid: B, block: BLOCK, args: [x]}
-*/
-extern "C" __global__ void k(float* x) {}
-"""
 
 
 def start(source: str = SOURCE, tune: Mapping[str, int] | None = None) -> Proposal:
@@ -54,56 +37,6 @@ def grid_choices(grid: Mapping[str, Sequence[int]] = GRID) -> tuple[dict[str, in
     return tuple(dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
 
 
-def passed(latency_us: float, equivalence: str | None = None, registers: int = 32) -> Evaluation:
-    """Return a passed evaluation with an estimated latency."""
-
-    def value(metric: str, unit: str, number: float) -> Value:
-        return Value(
-            workload="w", metric=metric, unit=unit, provenance=Provenance.ESTIMATED, value=number
-        )
-
-    return Evaluation(
-        status=Status.PASSED,
-        summary="2 executions agree with the oracle",
-        device="sim",
-        equivalence=equivalence,
-        values=(value(LATENCY, "us", latency_us), value(REGISTERS, "1", registers)),
-    )
-
-
-def timed(
-    latency_us: float, speedup: float, workload: str = "b8", baseline: str = "flashinfer (PDL on)"
-) -> Evaluation:
-    """Return a passed evaluation from a GPU, its interval 1 % wide."""
-
-    def value(metric: str, unit: str, number: float) -> Value:
-        return Value(
-            workload=workload,
-            metric=metric,
-            unit=unit,
-            provenance=Provenance.MEASURED,
-            value=number,
-        )
-
-    return Evaluation(
-        status=Status.PASSED,
-        summary="2 executions agree with the oracle",
-        device="cuda:0",
-        values=(
-            value(LATENCY, "us", latency_us),
-            value(SPEEDUP, baseline, speedup),
-            value(SPEEDUP_LOW, baseline, speedup - 0.005),
-            value(SPEEDUP_HIGH, baseline, speedup + 0.005),
-            value(REGISTERS, "1", 32),
-        ),
-    )
-
-
-def failed(status: Status = Status.INCORRECT) -> Evaluation:
-    """Return an evaluation of a candidate that fell short."""
-    return Evaluation(status=status, summary="row 3 is wrong", device="sim")
-
-
 def scripted_answer(job: EvaluationJob) -> Evaluation:
     """Answer so that BLOCK 256 with ROWS 2 is best and ROWS 4 with BLOCK 64 is wrong."""
     if job.tune == {"BLOCK": 64, "ROWS": 4}:
@@ -111,24 +44,6 @@ def scripted_answer(job: EvaluationJob) -> Evaluation:
     block_cost = {64: 4.0, 128: 2.0, 256: 1.0}[job.tune["BLOCK"]]
     row_cost = {1: 1.5, 2: 1.0, 4: 2.0}[job.tune["ROWS"]]
     return passed(block_cost * row_cost)
-
-
-def member(seq: int, evaluation: Evaluation | None, **fields: Any) -> Member:
-    """Return a member of a population with defaults for everything that a test leaves out."""
-    known: dict[str, Any] = {
-        "seq": seq,
-        "round": 0,
-        "source": SOURCE,
-        "source_sha": "a" * 64,
-        "source_name": "k.cu",
-        "tune": {"BLOCK": 64, "ROWS": 1},
-        "family": "vectorization",
-        "proposer": "sweep",
-        "parents": (),
-        "quick": evaluation,
-        "full": None,
-    }
-    return Member(**(known | fields))
 
 
 def settings(**fields: Any) -> RunSettings:

@@ -18,7 +18,7 @@ from kopt.search.run_report import view_run
 from kopt.search.step_request import StepCandidate, StepHooks, StepRequest
 from kopt.search.step_result import StepResult
 from kopt.tools.sim.device import SimDevice
-from support.scripted_runs import failed, passed
+from support.populations import failed, passed
 
 KERNEL = "silu_and_mul_b8xh14336"
 Answer = Callable[[EvaluationJob], Evaluation]

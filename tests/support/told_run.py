@@ -21,7 +21,8 @@ from kopt.search.run_records import BranchPlan
 from kopt.search.store import RunStore
 from kopt.search.winner import winner_path
 from support.bench_results import H100
-from support.scripted_runs import SOURCE, failed, new_store, start, timed
+from support.populations import SOURCE, failed, timed
+from support.scripted_runs import new_store, start
 
 BASELINE = "flashinfer (PDL on)"
 

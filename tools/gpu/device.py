@@ -16,6 +16,7 @@ from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.status import Status
 from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.gpu_time import count_gpu_time
 from kopt.tools.timer import (
     CandidateSide,
     LibraryRun,
@@ -229,6 +230,7 @@ class CudaDevice:
                 return
             with self._lock.hold(self._tell):
                 self._has_turn = True
+                began = time.monotonic()
                 try:
                     yield
                 except BaseException:
@@ -236,6 +238,7 @@ class CudaDevice:
                     raise
                 finally:
                     self._has_turn = False
+                    count_gpu_time(time.monotonic() - began)
             self._pool.refill()
 
     def _tell(self, wait: Wait) -> None:

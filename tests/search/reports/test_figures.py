@@ -13,7 +13,8 @@ from kopt.search.round_table import Opening
 from kopt.search.run_export import export_lines
 from kopt.search.run_report import RunReport, list_runs, report_run
 from support.bench_results import H100
-from support.scripted_runs import new_store, passed, start
+from support.populations import passed
+from support.scripted_runs import new_store, start
 from support.told_run import told_run
 
 

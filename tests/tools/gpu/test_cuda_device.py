@@ -12,6 +12,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
 from kopt.tools.device import Device
+from kopt.tools.gpu import device as device_module
 from kopt.tools.gpu.ticket_lock import TicketLock
 from kopt.tools.timer import Timer, TimingFailure
 from support.bench_results import H100
@@ -190,6 +191,18 @@ def test_thread_that_opened_a_session_may_execute_in_it(scripted: ScriptedDevice
         assert not isinstance(session, TimingFailure)
         assert scripted.execute().status is Status.PASSED
         assert not isinstance(session.replay([0]), TimingFailure)
+
+
+def test_gpu_time_is_that_of_the_turn_counted_once(
+    scripted: ScriptedDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[float] = []
+    monkeypatch.setattr(device_module, "count_gpu_time", turns.append)
+    with scripted.device.open_timing(scripted.timing(side())):
+        scripted.execute()
+        assert turns == []
+    scripted.execute()
+    assert len(turns) == 2 and min(turns) > 0.0
 
 
 def test_interrupt_frees_the_gpu_and_ends_the_worker(scripted: ScriptedDevice) -> None:

@@ -4,7 +4,7 @@ A suggestion is an idea with its evidence, not a promise: what a time model woul
 also where the leader itself was measured.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -43,6 +43,11 @@ class Suggestion(Record):
     """Of the numbers in it."""
 
 
+def numbered(member: Member) -> str:
+    """Return `#3`, what people call a candidate."""
+    return f"#{member.seq}"
+
+
 @dataclass(frozen=True)
 class Known:
     """What suggestions are made from."""
@@ -59,6 +64,12 @@ class Known:
     untried: tuple[str, ...]
     ideas: int
     """How many candidates kopt's proposer would try next."""
+    name: Callable[[Member], str] = numbered
+    """What a candidate is called."""
+
+    def leader(self) -> str:
+        """Return what the best of the beam is called; there has to be one."""
+        return self.name(self.members[self.beam[0]])
 
 
 def make_suggestions(known: Known) -> tuple[Suggestion, ...]:
@@ -67,7 +78,7 @@ def make_suggestions(known: Known) -> tuple[Suggestion, ...]:
     named = {family for trait in traits for family in trait.families}
     families = (one for one in _families(known) if not named & set(one.families))
     return (
-        *islice(_fixes(known.failed), MOST_FIXES),
+        *islice(_fixes(known), MOST_FIXES),
         *traits,
         *islice(families, MOST_FAMILIES),
         *_cross(known),
@@ -75,15 +86,15 @@ def make_suggestions(known: Known) -> tuple[Suggestion, ...]:
     )
 
 
-def _fixes(failed: Sequence[tuple[Member, Diagnostic | None]]) -> Iterator[Suggestion]:
-    for member, diagnostic in failed:
+def _fixes(known: Known) -> Iterator[Suggestion]:
+    for member, diagnostic in known.failed:
         quick = member.quick
         if quick is None:
             continue
         hint = "" if diagnostic is None or not diagnostic.hint else f" Hint: {diagnostic.hint}"
         yield Suggestion(
             kind="fix",
-            text=f"Mend #{member.seq} ({quick.status.value}): {quick.summary}.{hint}",
+            text=f"Mend {known.name(member)} ({quick.status.value}): {quick.summary}.{hint}",
             parents=(member.seq,),
             families=(member.family,),
         )
@@ -101,7 +112,7 @@ def _traits(known: Known) -> Iterator[Suggestion]:
         yield Suggestion(
             kind="trait",
             text=(
-                f"#{known.beam[0]}: {suspect.statement} Without it the estimate falls by"
+                f"{known.leader()}: {suspect.statement} Without it the estimate falls by"
                 f" {gain_us:.2f} us of {whole_us:.2f} us"
                 f"{f' ({evidence})' if evidence else ''}. {_ways(suspect, known)}"
             ),
@@ -126,7 +137,7 @@ def _families(known: Known) -> Iterator[Suggestion]:
                 kind="family",
                 text=(
                     f"{family}, which was not tried: {FAMILY_CHANGES[family]}. It addresses"
-                    f" {bottleneck.name}, the bottleneck of #{known.beam[0]}."
+                    f" {bottleneck.name}, the bottleneck of {known.leader()}."
                 ),
                 parents=known.beam[:1],
                 families=(family,),
@@ -153,9 +164,9 @@ def _cross(known: Known) -> Iterator[Suggestion]:
     yield Suggestion(
         kind="cross",
         text=(
-            f"Join #{leader.seq} ({leader.family}, {speed_words(leader)}) and #{other.seq}"
-            f" ({other.family}, {speed_words(other)}): keep the launches of the first and bring in"
-            " what the second changes."
+            f"Join {known.name(leader)} ({leader.family}, {speed_words(leader)}) and"
+            f" {known.name(other)} ({other.family}, {speed_words(other)}): keep the launches of"
+            " the first and bring in what the second changes."
         ),
         parents=(leader.seq, other.seq),
         families=(leader.family,),
@@ -193,7 +204,7 @@ def _way(family: str, known: Known) -> str:
         return f"{family} (not tried): {FAMILY_CHANGES[family]}"
     if standing.best is None:
         return f"{family} (tried {standing.candidates} times, none passed)"
-    return f"{family} ({standing.state}, best #{standing.best})"
+    return f"{family} ({standing.state}, best {known.name(known.members[standing.best])})"
 
 
 def _untried_first(families: Sequence[str], known: Known) -> tuple[str, ...]:

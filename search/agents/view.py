@@ -52,6 +52,8 @@ class RoundView:
     reserve_wanted: int = 0
     """How many hypotheses beyond the slots are asked for."""
     documents: Documents = field(default_factory=Documents)
+    reading: str = ""
+    """What documents say about the leader's bottleneck; the agents fill it themselves."""
     reflections: tuple[Reflection, ...] = ()
     """Of the earlier rounds, in their order."""
     failed_branches: tuple[FailedBranch, ...] = ()

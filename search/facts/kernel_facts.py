@@ -72,11 +72,7 @@ def full_kernel_facts(problem: Problem, workload: Workload) -> dict[str, Any]:
     lines = [roofline(model, gpu) for gpu in _gpus()]
     return {
         **_definition(problem, workload, model),
-        "tensor_remarks": {
-            tensor.name: tensor.description.strip()
-            for tensor in problem.tensors
-            if tensor.description
-        },
+        "tensor_remarks": _remarks(problem),
         "workloads": list(problem.kernel_ids),
         "flop": model.flop,
         "rooflines": [
@@ -88,6 +84,26 @@ def full_kernel_facts(problem: Problem, workload: Workload) -> dict[str, Any]:
         "how_to_write": Block(GUIDE),
         "reference_source": Block(_reference_source(problem)),
         "skeleton": Block(candidate_skeleton(problem)),
+    }
+
+
+def author_facts(problem: Problem, workload: Workload, gpu: GpuSpec) -> dict[str, Any]:
+    """Return what an author for one GPU needs to know of a kernel, but for the sources."""
+    model = workload_bytes(problem, workload)
+    line = roofline(model, gpu)
+    return {
+        **_definition(problem, workload, model),
+        "tensor_remarks": _remarks(problem),
+        "workloads": list(problem.kernel_ids),
+        "flop": model.flop,
+        "floors": line.model_dump(mode="json", exclude={"kernel"}),
+        "baselines": [baseline.name for baseline in problem.baselines],
+    }
+
+
+def _remarks(problem: Problem) -> dict[str, str]:
+    return {
+        tensor.name: tensor.description.strip() for tensor in problem.tensors if tensor.description
     }
 
 

@@ -22,8 +22,8 @@ def document_text(uid: str, settings: Settings) -> str:
         ToolError: There is no such document, or its source is hidden, or no run of KOPT_RUN.
         SetupError: It is to be logged with a run and cannot be.
     """
+    from kopt.search.facts.docs_facts import origin_words, place_words
     from kopt.search.retrieval import Asker, read_for_run
-    from kopt.server.views.docs_words import origin_words, place_words
     from kopt.tools.docs.excerpts import shown
 
     chunk = read_for_run(uid, Asker(None, PREFIX), settings).document

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from kopt.search.facts.wording import Block
-
 from .answers import facts_answer
 from .caller import caller_of
 from .document_address import document_uri
@@ -33,8 +31,6 @@ Example: {"query": "cvt e2m1x2 pack fp4", "arch": "sm_100a"} or {"query": "rmsno
 
 CONCISE_TOKENS = 1_200
 FULL_TOKENS = 4_000
-MOST_WORDS = 6
-"""Of those that matched, in a concise reply."""
 
 
 class SearchDocsArguments(ToolArguments):
@@ -110,15 +106,9 @@ def _searched(call: ToolCall, request: "SearchRequest", run_id: str) -> "SearchR
 
 
 def _hit(hit: "Hit") -> dict[str, Any]:
-    from kopt.server.views.docs_words import origin_words, place_words, rest_words
-    from kopt.tools.docs.excerpts import shown
+    from kopt.search.facts.docs_facts import hit_facts, rest_words
 
-    facts: dict[str, Any] = {
-        "location": place_words(hit),
-        "origin": shown(origin_words(hit)),
-        "matched": ", ".join(hit.matched[:MOST_WORDS]),
-        "text": Block(hit.text),
-    }
+    facts = hit_facts(hit)
     if hit.left_out_lines:
         facts["rest"] = f"{rest_words(hit)}: {document_uri(hit.uid)}"
     return facts

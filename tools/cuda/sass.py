@@ -8,24 +8,19 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
-from kopt.config.errors import InfraError
 from kopt.config.settings import Settings
-from kopt.tools.sandbox.ladder import run_sandboxed
-from kopt.tools.sandbox.policy import SandboxPolicy
 
 from .constant_slots import constant_slots
 from .l2_requests import Request, cache_requests
+from .nvdisasm import run_nvdisasm
 from .toolchain import FoundToolchain
 
 ScreenClass = (
     Literal["stop", "sleep", "wall_clock", "clock", "module_state", "constant_address"] | Request
 )
 
-_OUTPUT_LIMIT_BYTES = 256 << 20
 _BY_WIDTH = {"LDG": "ldg", "STG": "stg"}
 _CLASSES = {
     "LD": "ld",
@@ -76,21 +71,8 @@ def disassemble(
     Raises:
         InfraError: nvdisasm cannot read a cubin of its own toolkit.
     """
-    if toolchain.nvdisasm is None:
-        return None
-    with TemporaryDirectory(prefix="kopt-sass-") as scratch:
-        path = Path(scratch) / "candidate.cubin"
-        path.write_bytes(cubin)
-        policy = SandboxPolicy(
-            readable=(toolchain.nvdisasm.parent,),
-            writable=(path.parent,),
-            output_bytes=_OUTPUT_LIMIT_BYTES,
-        )
-        run = run_sandboxed([toolchain.nvdisasm, "-json", path.name], policy, settings)
-    if run.returncode != 0 or run.timed_out or run.dropped_bytes:
-        said = run.stderr.decode(errors="replace").strip()[-300:]
-        raise InfraError(f"nvdisasm ended with {run.returncode} on a fresh cubin: {said}")
-    return parse_nvdisasm(run.stdout.decode())
+    text = run_nvdisasm(cubin, toolchain, settings)
+    return None if text is None else parse_nvdisasm(text)
 
 
 def parse_nvdisasm(text: str) -> tuple[SassFunction, ...]:

@@ -1,0 +1,94 @@
+"""What every agent of a run is told, the same in every call: rules, kernel, GPU, start, documents.
+
+It is the beginning of each prompt, which a service reads once and then from its cache. Nothing in
+it changes while the run lasts; what does, stands in the messages.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kopt.config.gpu_specs import GpuSpec
+from kopt.config.search_settings import ROLES, Role, SearchSettings
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.candidate_guide import GUIDE
+from kopt.kernels.families import FAMILY_CHANGES
+from kopt.kernels.problem import Problem, Workload
+from kopt.search.facts.gpu_facts import gpu_facts
+from kopt.search.facts.kernel_facts import author_facts
+from kopt.search.facts.rendering import render
+from kopt.search.models.model import SystemBlock
+
+from .fencing import fenced
+from .prompt_files import render_prompt
+
+_WITH_TOOLS = ("coder", "fixer", "combiner")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a run is about."""
+
+    problem: Problem
+    workload: Workload
+    gpu: GpuSpec
+    """The target: its limits and peaks are the only ones that agents are told."""
+    is_measured: bool
+    """Whether candidates are timed on it; else they are estimated for it."""
+    start: Candidate
+    documents: str = ""
+    """Of `Reader.documents`, as they were found when the run began."""
+
+    @property
+    def kernel(self) -> str:
+        """Kernel id."""
+        return self.problem.kernel_id(self.workload)
+
+    @property
+    def dtypes(self) -> frozenset[str]:
+        """Of the kernel's tensors."""
+        return frozenset(tensor.dtype for tensor in self.problem.tensors)
+
+
+@dataclass(frozen=True)
+class Briefing:
+    """The fixed part of every prompt of a run."""
+
+    subject: Subject
+    settings: SearchSettings
+    common: str
+    """The same for all roles, so that those of one model share its cache."""
+    tasks: Mapping[Role, str]
+
+    def system_blocks(self, role: Role) -> tuple[SystemBlock, ...]:
+        """Return the system prompt of `role`; both parts are marked for the cache."""
+        return (
+            SystemBlock(text=self.common, cache="1h"),
+            SystemBlock(text=self.tasks[role], cache="1h"),
+        )
+
+
+def make_briefing(subject: Subject, settings: SearchSettings) -> Briefing:
+    """Return what the agents of a run are told.
+
+    Raises:
+        SetupError: The prompts of this installation are damaged.
+    """
+    common = render_prompt(
+        "kernel",
+        {
+            "kernel": subject.kernel,
+            "definition": render(author_facts(subject.problem, subject.workload, subject.gpu)),
+            "gpu": render(gpu_facts(subject.gpu)),
+            "speed": render_prompt("speed_gpu" if subject.is_measured else "speed_sim"),
+            "guide": GUIDE.strip(),
+            "families": "\n".join(f"- {name}: {text}" for name, text in FAMILY_CHANGES.items()),
+            "start": fenced("candidate 0, the starting kernel", subject.start.source),
+            "documents": fenced("documents", subject.documents) if subject.documents else "None.",
+        },
+    )
+    return Briefing(subject, settings, common, {role: _task(role, settings) for role in ROLES})
+
+
+def _task(role: Role, settings: SearchSettings) -> str:
+    calls = {"tool_calls": str(settings.roles.of(role).tool_calls)}
+    return render_prompt(role, calls if role in _WITH_TOOLS else None)

@@ -1,0 +1,114 @@
+"""Candidates as an agent reads them: what became of each, in tables and beside their sources.
+
+They are named by label everywhere: the numbers of a run depend on which branch came first. What a
+candidate says of itself, and what compilers say of it, is quoted.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from kopt.kernels.check_result import CheckResult
+from kopt.search.facts.check_facts import check_facts
+from kopt.search.facts.findings import with_excerpts
+from kopt.search.facts.fitting import Facts, cleaned, fitted
+from kopt.search.facts.profile_facts import profile_facts
+from kopt.search.facts.rendering import render
+from kopt.search.facts.wording import Quoted, plain_beginning
+from kopt.search.proposer import Member
+from kopt.search.retirement import speed_words
+
+from .fencing import fenced
+from .view import Documents
+
+MOST_ROWS = 60
+"""Candidates of a table: the beam, then the latest."""
+_NOTE_CHARACTERS = 240
+_NONE = "None yet."
+_REST = "the rest is left out"
+
+
+def candidate_table(
+    members: Sequence[Member], beam: Sequence[int], marked_round: int | None = None
+) -> str:
+    """Return a row for each candidate, in the order in which they were planned."""
+    ordered = sorted(members, key=lambda one: one.order)
+    shown = {one.seq for one in ordered[-MOST_ROWS:]} | set(beam)
+    by_seq = {one.seq: one for one in members}
+    rows = [_row(one, by_seq, beam, marked_round) for one in ordered if one.seq in shown]
+    facts: Facts = {"candidates": rows}
+    if len(rows) < len(ordered):
+        facts["left_out"] = f"{len(ordered) - len(rows)} older ones that are not in the beam"
+    return fenced("candidates", render(cleaned(facts))) if rows else _NONE
+
+
+def labels(seqs: Iterable[int], members: Sequence[Member]) -> str:
+    """Return the names of candidates by their numbers."""
+    by_seq = {member.seq: member.label for member in members}
+    return ", ".join(by_seq[seq] for seq in seqs if seq in by_seq)
+
+
+def source_of(member: Member) -> str:
+    """Return the source of a candidate; that of the starting kernel is in the system prompt."""
+    if member.seq == 0:
+        return "Candidate 0: the starting kernel, whose source you were given above."
+    tuned = "".join(f" -D{name}={value}" for name, value in sorted(member.tune.items()))
+    choice = f"; evaluated with{tuned}" if tuned else ""
+    return fenced(f"source of candidate {member.label}{choice}", member.source)
+
+
+def result_words(member: Member) -> str:
+    """Return in a line how a candidate ended: its speed, or what is wrong with it."""
+    quick = member.quick
+    if quick is None:
+        return "not evaluated"
+    if not member.passed:
+        return f"{quick.status.value}: {plain_beginning(quick.summary, _NOTE_CHARACTERS)}"
+    timing = member.timing
+    interval = None if timing is None else timing.speedup_interval
+    between = "" if interval is None else f", 95 % interval {interval[0]:.3f} to {interval[1]:.3f}"
+    refuted = ", refuted by a later check" if member.is_refuted else ""
+    return f"passed, {speed_words(member)}{between}{refuted}"
+
+
+def evidence_of(members: Sequence[Member], documents: Documents) -> str:
+    """Return the profile of each of `members` that has one, and the check of each that failed."""
+    parts: list[str] = []
+    for member in members:
+        profile = documents.profiles.get(member.seq)
+        if profile is not None:
+            facts = fitted(_without_identity(profile_facts(profile, "concise")), _REST)
+            parts.append(fenced(f"profile of {member.label}", render(facts)))
+        check = documents.checks.get(member.seq)
+        if check is not None and not member.passed:
+            parts.append(fenced(f"check of {member.label}", findings_of(check, member.source)))
+    return "\n\n".join(parts) or "No profile was made."
+
+
+def findings_of(check: CheckResult, source: str) -> str:
+    """Return what a check found wrong, with the lines of `source` that it speaks of."""
+    document = with_excerpts(check.model_dump(mode="json", by_alias=True), source)
+    facts = check_facts(CheckResult.model_validate(document), "concise")
+    return render(fitted(_without_identity(facts), _REST))
+
+
+def _row(
+    member: Member, members: dict[int, Member], beam: Sequence[int], marked_round: int | None
+) -> Facts:
+    parents = [members[seq].label for seq in member.parents if seq in members]
+    registers = None if member.quick is None else member.quick.registers
+    facts: Facts = {
+        "name": member.label,
+        "round": member.round,
+        "beam_place": beam.index(member.seq) + 1 if member.seq in beam else None,
+        "this_round": True if member.round == marked_round else None,
+        "family": member.family,
+        "from": f"{member.lineage} of {' and '.join(parents)}" if parents else "start",
+        "tune": ", ".join(f"{name}={value}" for name, value in sorted(member.tune.items())),
+        "result": Quoted(result_words(member)),
+        "registers": None if registers is None else int(registers),
+        "note": Quoted(plain_beginning(member.note, _NOTE_CHARACTERS)),
+    }
+    return {name: value for name, value in facts.items() if value not in (None, "")}
+
+
+def _without_identity(facts: Facts) -> Facts:
+    return {name: value for name, value in facts.items() if name not in ("kernel", "candidate")}

@@ -1,0 +1,152 @@
+"""One conversation with a model: calls with ids of their own, a history that only ever grows.
+
+All that it knows is in its messages. A conversation that was interrupted is therefore taken up from
+its last recorded call: what was asked, answered and done before is neither paid nor done again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kopt.config.search_settings import RoleSettings
+from kopt.search.models.model import ModelReply, ModelRequest, Role, SystemBlock, Tool
+
+Message = dict[str, Any]
+"""As the Messages API takes it."""
+Block = dict[str, Any]
+"""One block of a message's content."""
+
+
+class Recorded(Protocol):
+    """A call that was answered before."""
+
+    @property
+    def request(self) -> ModelRequest:
+        """What was asked."""
+        ...
+
+    @property
+    def reply(self) -> ModelReply:
+        """What was answered."""
+        ...
+
+
+class Desk(Protocol):
+    """Where models are asked (`models/call_desk.py`): records, pays and remembers every call."""
+
+    def ask(self, request: ModelRequest) -> ModelReply:
+        """Return the answer, the recorded one if this call was made before.
+
+        Raises:
+            CallFailed: There is none.
+            BudgetSpent: The call might cost more than is left.
+            Stopped: The run is being stopped.
+        """
+        ...
+
+    def last_of(self, prefix: str) -> Recorded | None:
+        """Return the answered call with the highest turn among the ids `prefix/N`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How a conversation begins, and what stays the same in it."""
+
+    prefix: str
+    """What the ids of its calls begin with: `r2/b3/coder`."""
+    role: Role
+    settings: RoleSettings
+    system: tuple[SystemBlock, ...]
+    text: str
+    """The first message."""
+    tools: tuple[Tool, ...] = ()
+    answer_schema: dict[str, Any] | None = None
+
+
+class Conversation:
+    """The state of one conversation: whose turn it is and all that was said."""
+
+    def __init__(self, desk: Desk, opening: Opening) -> None:
+        """Take up the conversation where it was left, or begin it."""
+        self._desk = desk
+        self._opening = opening
+        self._messages: tuple[Message, ...] = (_user([said(opening.text)]),)
+        self._turn = 0
+        self._recorded: ModelReply | None = None
+        last = desk.last_of(opening.prefix)
+        if last is not None:
+            self._messages = last.request.messages
+            self._turn = int(last.request.id.rpartition("/")[2])
+            self._recorded = last.reply
+
+    @property
+    def turn(self) -> int:
+        """How many replies came before the next one."""
+        return self._turn
+
+    @property
+    def repairs(self) -> int:
+        """How often the model was told what was wrong with its reply."""
+        return self._count("text") - 1
+
+    @property
+    def tool_uses(self) -> int:
+        """How many calls of tools were answered."""
+        return self._count("tool_result")
+
+    def next_reply(self) -> ModelReply:
+        """Return what the model says next; raises what `Desk.ask` raises."""
+        if self._recorded is not None:
+            return self._recorded
+        return self._desk.ask(
+            ModelRequest(
+                id=f"{self._opening.prefix}/{self._turn}",
+                role=self._opening.role,
+                model=self._opening.settings.model,
+                effort=self._opening.settings.effort,
+                max_output_tokens=self._opening.settings.max_output_tokens,
+                system=self._opening.system,
+                tools=self._opening.tools,
+                messages=self._messages,
+                answer_schema=self._opening.answer_schema,
+            )
+        )
+
+    def go_on(self, reply: ModelReply, blocks: Iterable[Block] = ()) -> None:
+        """Keep `reply` as it is and say `blocks`; none sends the conversation back as it is."""
+        said_now = list(blocks)
+        kept = {"role": "assistant", "content": [dict(block) for block in reply.content]}
+        self._extend(kept, *([_user(said_now)] if said_now else []))
+
+    def go_on_without(self, block: Block) -> None:
+        """Leave the last reply out, which was cut or is empty, and say `block`.
+
+        A cut reply may hold half a thought or half a call, which no service takes back.
+        """
+        self._extend(_user([block]))
+
+    def _extend(self, *messages: Message) -> None:
+        self._messages = (*self._messages, *messages)
+        self._turn += 1
+        self._recorded = None
+
+    def _count(self, kind: str) -> int:
+        """Return how many blocks of this kind the user has said."""
+        said_by_user = (one["content"] for one in self._messages if one["role"] == "user")
+        return sum(block["type"] == kind for content in said_by_user for block in content)
+
+
+def said(text: str) -> Block:
+    """Return a block of text."""
+    return {"type": "text", "text": text}
+
+
+def answered(call_id: str, text: str, is_error: bool) -> Block:
+    """Return the answer to one call of a tool."""
+    answer: Block = {"type": "tool_result", "tool_use_id": call_id, "content": text}
+    return {**answer, "is_error": True} if is_error else answer
+
+
+def _user(blocks: list[Block]) -> Message:
+    return {"role": "user", "content": blocks}

@@ -1,0 +1,42 @@
+"""The agents of a run as one object: each role asks a model by way of the desk.
+
+It keeps nothing. What a model says is in the answers; that a model could not be asked is raised, as
+`CallFailed`, `BudgetSpent` or `Stopped`.
+"""
+
+from dataclasses import dataclass, replace
+
+from .coder import write_candidate
+from .fixer import mend_candidate
+from .means import Means
+from .planner import plan
+from .plans import Plan, Reflection
+from .reflector import reflect
+from .view import BranchTask, Failure, GaveUp, RoundView, Written
+
+
+@dataclass(frozen=True)
+class ModelRoles:
+    """Planner, coder and combiner, fixer, reflector."""
+
+    means: Means
+
+    def plan(self, view: RoundView) -> Plan:
+        """Return a hypothesis for each slot of the round, with documents on what limits it."""
+        leader = view.beam[0] if view.beam else None
+        profile = None if leader is None else view.documents.profiles.get(leader)
+        tools = self.means.tools
+        reading = tools.reader.round_documents(profile, tools.arch)
+        return plan(self.means, replace(view, reading=reading))
+
+    def write(self, task: BranchTask) -> Written | GaveUp:
+        """Return the candidate of a branch."""
+        return write_candidate(self.means, task)
+
+    def mend(self, task: BranchTask, failure: Failure, attempt: int) -> Written | GaveUp:
+        """Return a mended candidate; `attempt` is 1 for the branch's first repair."""
+        return mend_candidate(self.means, task, failure, attempt)
+
+    def reflect(self, view: RoundView) -> Reflection:
+        """Return what the round has taught."""
+        return reflect(self.means, view)

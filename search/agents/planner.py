@@ -1,0 +1,215 @@
+"""The planner: one call fills the slots of a round with hypotheses.
+
+A plan is always made. What a model leaves out or says in an unusable form is said to it once; what
+is still missing then is filled by rule.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic import Field, ValidationError
+
+from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
+from kopt.kernels.families import FAMILIES
+from kopt.kernels.record import Record
+from kopt.search.facts.rendering import render
+from kopt.search.facts.wording import plain_beginning
+from kopt.search.slots import Slot
+
+from .answering import Answer, obtain_answer
+from .briefing import Briefing
+from .candidate_words import labels
+from .conversation import Opening
+from .fallback_plan import fill_by_rule
+from .means import Means
+from .plans import Hypothesis, Plan
+from .prompt_files import render_prompt
+from .round_words import (
+    attempts_of,
+    evidence_for,
+    families_of,
+    lessons_of,
+    parents_of_slots,
+    suggestions_for,
+)
+from .tool_definitions import answer_schema, mistakes_of
+from .view import RoundView
+
+_MOST_GAIN = 10.0
+_NAME_CHARACTERS = 80
+_RESERVE = "reserve"
+
+
+class _Idea(Record):
+    slot: str
+    """Id of the slot that it fills; empty for a hypothesis beyond the slots."""
+    family: str = Field(json_schema_extra={"enum": list(FAMILIES)})
+    name: str = Field(min_length=1)
+    """A few words, unlike those of the others."""
+    hypothesis: str = Field(min_length=1)
+    """What to change, and why it should be faster. At most 2,000 characters, as all texts."""
+    mechanism: str
+    """What of the hardware makes it faster."""
+    expected_gain: float = Field(allow_inf_nan=False)
+    """Fraction of the parent's speed: 0.1 for 10 %."""
+    risk: str
+    """What could go wrong."""
+    evidence: str
+    """The numbers or documents that it stands on; what is guessed."""
+
+
+class _PlannerAnswer(Record):
+    hypotheses: tuple[_Idea, ...]
+
+
+PLAN_SCHEMA = answer_schema(_PlannerAnswer)
+
+
+@dataclass(frozen=True)
+class _Ideas:
+    """What of an answer can be used."""
+
+    by_slot: dict[str, _Idea]
+    surplus: tuple[_Idea, ...]
+
+
+def plan(means: Means, view: RoundView) -> Plan:
+    """Return a hypothesis for each slot of `view`, and the surplus for the reserve.
+
+    Slots of the reserve take what was planned before; the rest is asked of a model in one call.
+
+    Raises:
+        CallFailed: No answer, and asking later or with another key might help.
+        BudgetSpent: The budget does not allow the call.
+        Stopped: The run is being stopped.
+    """
+    planned = {slot.id: found for slot in view.slots if (found := _from_reserve(slot, view))}
+    asked = tuple(slot for slot in view.slots if slot.id not in planned)
+    if not asked and not view.reserve_wanted:
+        return Plan(hypotheses=tuple(planned[slot.id] for slot in view.slots))
+    opening = _opening(means.briefing, view, asked)
+    answer = obtain_answer(means.desk, opening, lambda text: _read(text, asked))
+    ideas = answer.value or _Ideas({}, ())
+    for slot in asked:
+        if slot.id in ideas.by_slot:
+            planned[slot.id] = _hypothesis(ideas.by_slot[slot.id], slot)
+    empty = [slot for slot in view.slots if slot.id not in planned]
+    suggestions = suggestions_for(view, means.briefing)
+    for one in fill_by_rule(view, empty, suggestions, tuple(planned.values())):
+        planned[one.slot] = one
+    reserve = [_hypothesis(idea, None) for idea in ideas.surplus[: view.reserve_wanted]]
+    return Plan(
+        hypotheses=tuple(planned[slot.id] for slot in view.slots),
+        reserve=tuple(reserve),
+        origin="fallback" if empty else "model",
+        why=answer.mistakes if empty else "",
+    )
+
+
+def _opening(briefing: Briefing, view: RoundView, asked: tuple[Slot, ...]) -> Opening:
+    wanted = view.reserve_wanted
+    text = render_prompt(
+        "plan_round",
+        {
+            "round": str(view.round),
+            "slots": render({"slots": [_slot_facts(slot, view) for slot in asked]}),
+            "reserve": f"{wanted} hypotheses with an empty slot, of families of their own as far as"
+            " there are any, each from candidate 0."
+            if wanted
+            else "no further hypotheses.",
+            "candidates": attempts_of(view),
+            "families": families_of(view),
+            "evidence": evidence_for(view, briefing),
+            "lessons": lessons_of(view.reflections, view.members),
+            "sources": parents_of_slots(view),
+        },
+    )
+    return Opening(
+        prefix=f"r{view.round}/plan",
+        role="planner",
+        settings=briefing.settings.roles.planner,
+        system=briefing.system_blocks("planner"),
+        text=text,
+        answer_schema=PLAN_SCHEMA,
+    )
+
+
+def _slot_facts(slot: Slot, view: RoundView) -> dict[str, Any]:
+    parents = labels(slot.parents, view.members)
+    return {"id": slot.id, "kind": slot.kind, "parents": parents or "0", "why": slot.why}
+
+
+def _from_reserve(slot: Slot, view: RoundView) -> Hypothesis | None:
+    """Return the hypothesis of a slot that takes one from the reserve; None for other slots."""
+    if slot.kind != _RESERVE:
+        return None
+    place = int(slot.id.rpartition("-")[2])
+    if place >= len(view.reserve):
+        return None
+    return view.reserve[place].model_copy(update={"slot": slot.id, "parents": slot.parents})
+
+
+def _read(text: str, slots: tuple[Slot, ...]) -> Answer[_Ideas]:
+    """Return what of an answer can be used, and what is wrong with it."""
+    try:
+        ideas, mistakes = _ideas_in(text)
+    except ValidationError as error:
+        return Answer(None, mistakes_of(error))
+    wanted = {slot.id: slot for slot in slots}
+    by_slot: dict[str, _Idea] = {}
+    surplus: list[_Idea] = []
+    for idea in ideas:
+        if idea.slot in wanted and idea.slot not in by_slot:
+            by_slot[idea.slot] = idea
+        else:
+            surplus.append(idea)
+    missing = [slot for slot in wanted if slot not in by_slot]
+    if missing:
+        mistakes.append(f"no hypothesis for {', '.join(missing)}")
+    new = [by_slot[slot.id].family for slot in slots if slot.kind == "new" and slot.id in by_slot]
+    if len(set(new)) < len(new):
+        mistakes.append("`new` slots share a family")
+    return Answer(_Ideas(by_slot, tuple(surplus)), "; ".join(mistakes))
+
+
+def _ideas_in(text: str) -> tuple[list[_Idea], list[str]]:
+    """Return every hypothesis that is well formed, and what is wrong with the others."""
+    try:
+        document: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return [], ["it is no JSON"]
+    fields = cast(dict[str, object], document) if isinstance(document, dict) else {}
+    entries = fields.get("hypotheses")
+    if not isinstance(entries, list):
+        return [], ["it has no list `hypotheses`"]
+    ideas: list[_Idea] = []
+    mistakes: list[str] = []
+    for place, entry in enumerate(cast(list[object], entries)):
+        try:
+            idea = _Idea.model_validate(entry)
+        except ValidationError as error:
+            mistakes.append(f"hypothesis {place}: {mistakes_of(error)}")
+            continue
+        if idea.family in FAMILIES:
+            ideas.append(idea)
+        else:
+            mistakes.append(f"hypothesis {place}: {idea.family[:40]!r} is no family")
+    return ideas, mistakes
+
+
+def _hypothesis(idea: _Idea, slot: Slot | None) -> Hypothesis:
+    def short(text: str) -> str:
+        return plain_beginning(text, MAX_HYPOTHESIS_CHARACTERS - 40)
+
+    return Hypothesis(
+        slot="" if slot is None else slot.id,
+        family=idea.family,
+        name=plain_beginning(idea.name, _NAME_CHARACTERS),
+        hypothesis=short(idea.hypothesis),
+        mechanism=short(idea.mechanism),
+        expected_gain=min(max(idea.expected_gain, -1.0), _MOST_GAIN),
+        risk=short(idea.risk),
+        evidence=short(idea.evidence),
+        parents=(0,) if slot is None else slot.parents,
+    )

@@ -1,0 +1,94 @@
+"""The prompts: text files of `search/prompts`, whose placeholders are checked as they are loaded.
+
+A placeholder is `{{name}}`. Which ones a prompt has to have stands here, so that a file and what
+fills it cannot drift apart. A value is put in as it is and never looked at for placeholders.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+
+from kopt.config.errors import SetupError
+
+PLACEHOLDERS: Mapping[str, frozenset[str]] = {
+    "kernel": frozenset(
+        {"kernel", "definition", "guide", "families", "gpu", "speed", "start", "documents"}
+    ),
+    "speed_sim": frozenset[str](),
+    "speed_gpu": frozenset[str](),
+    "planner": frozenset[str](),
+    "coder": frozenset({"tool_calls"}),
+    "fixer": frozenset({"tool_calls"}),
+    "reflector": frozenset[str](),
+    "combiner": frozenset({"tool_calls"}),
+    "plan_round": frozenset(
+        {"round", "slots", "reserve", "candidates", "families", "evidence", "lessons", "sources"}
+    ),
+    "write_candidate": frozenset({"hypothesis", "parents", "evidence", "lessons"}),
+    "merge_candidates": frozenset({"hypothesis", "parents", "evidence", "lessons"}),
+    "mend_failed": frozenset({"hypothesis", "source", "findings", "lessons"}),
+    "mend_regressed": frozenset({"hypothesis", "source", "findings", "lessons"}),
+    "reflect_round": frozenset({"round", "candidates", "families", "evidence", "lessons"}),
+    "repair_answer": frozenset({"mistakes"}),
+    "repair_candidate": frozenset({"mistakes"}),
+    "repair_cut": frozenset[str](),
+}
+"""What each file of `search/prompts` has to leave open, by its name without `.md`."""
+
+_PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}")
+
+
+def load_prompts() -> dict[str, str]:
+    """Return the text of every prompt by name.
+
+    Raises:
+        SetupError: A file is missing, or its placeholders are not those that are filled.
+    """
+    return dict(_loaded())
+
+
+def render_prompt(name: str, values: Mapping[str, str] | None = None) -> str:
+    """Return the prompt `name` with each placeholder replaced by its value.
+
+    Raises:
+        SetupError: The prompts of this installation are damaged.
+        ValueError: `values` are not exactly those that the prompt leaves open.
+    """
+    filled = values or {}
+    if filled.keys() != PLACEHOLDERS[name]:
+        wrong = sorted(filled.keys() ^ PLACEHOLDERS[name])
+        raise ValueError(f"prompt {name}: {', '.join(wrong)} is missing or too much")
+    return _PLACEHOLDER.sub(lambda found: filled[found[1]], _loaded()[name])
+
+
+def checked_prompt(name: str, text: str, expected: frozenset[str]) -> str:
+    """Return `text` without the blanks around it, once its placeholders are `expected`.
+
+    Raises:
+        SetupError: One is unknown, missing or badly written; the message names it.
+    """
+    found = set(_PLACEHOLDER.findall(text))
+    rest = _PLACEHOLDER.sub("", text)
+    mistakes = [f"unknown placeholder {one}" for one in sorted(found - expected)]
+    mistakes += [f"no placeholder {one}" for one in sorted(expected - found)]
+    if "{{" in rest or "}}" in rest:
+        mistakes.append("double braces that are no placeholder")
+    if not text.strip():
+        mistakes.append("it is empty")
+    if mistakes:
+        raise SetupError(f"prompt {name}.md: {'; '.join(mistakes)}; install kopt again")
+    return text.strip()
+
+
+@lru_cache
+def _loaded() -> Mapping[str, str]:
+    folder = files("kopt.search").joinpath("prompts")
+    loaded: dict[str, str] = {}
+    for name, expected in PLACEHOLDERS.items():
+        try:
+            text = folder.joinpath(f"{name}.md").read_text("utf-8")
+        except OSError as error:
+            raise SetupError(f"prompt {name}.md is missing: install kopt again") from error
+        loaded[name] = checked_prompt(name, text, expected)
+    return loaded

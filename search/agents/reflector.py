@@ -1,0 +1,117 @@
+"""The reflector: one call says what a round has taught; without a usable answer a rule does."""
+
+from pydantic import Field, ValidationError
+
+from kopt.kernels.record import Record
+from kopt.search.facts.wording import plain_beginning
+
+from .answering import Answer, obtain_answer
+from .briefing import Briefing
+from .candidate_words import candidate_table, result_words
+from .conversation import Opening
+from .means import Means
+from .plans import Lesson, Reflection
+from .prompt_files import render_prompt
+from .round_words import evidence_for, families_of, lessons_of
+from .tool_definitions import answer_schema, mistakes_of
+from .view import RoundView
+
+_CHARACTERS = 1_000
+"""Of one sentence that is kept: it stands in every later plan."""
+_MOST = 12
+"""Directions, and things to avoid."""
+
+
+class _CandidateLesson(Record):
+    candidate: str
+    """Its name, as `r2b3`."""
+    text: str = Field(min_length=1)
+    """What its result says about its hypothesis."""
+
+
+class _ReflectorAnswer(Record):
+    digest: str = Field(min_length=1)
+    """The round in two or three sentences."""
+    lessons: tuple[_CandidateLesson, ...]
+    directions: tuple[str, ...]
+    """What to try next, the most promising first."""
+    avoid: tuple[str, ...]
+    """What not to repeat, each with the result that says so."""
+
+
+REFLECTION_SCHEMA = answer_schema(_ReflectorAnswer)
+
+
+def reflect(means: Means, view: RoundView) -> Reflection:
+    """Return what round `view.round`, which has been evaluated, teaches.
+
+    Raises:
+        CallFailed: No answer, and asking later or with another key might help.
+        BudgetSpent: The budget does not allow the call.
+        Stopped: The run is being stopped.
+    """
+    opening = _opening(means.briefing, view)
+    answer = obtain_answer(means.desk, opening, lambda text: _read(text, view))
+    if answer.value is None:
+        return _by_rule(view, answer.mistakes)
+    return answer.value
+
+
+def _opening(briefing: Briefing, view: RoundView) -> Opening:
+    text = render_prompt(
+        "reflect_round",
+        {
+            "round": str(view.round),
+            "candidates": candidate_table(view.members, view.beam, view.round),
+            "families": families_of(view),
+            "evidence": evidence_for(view, briefing),
+            "lessons": lessons_of(view.reflections, view.members),
+        },
+    )
+    return Opening(
+        prefix=f"r{view.round}/reflect",
+        role="reflector",
+        settings=briefing.settings.roles.reflector,
+        system=briefing.system_blocks("reflector"),
+        text=text,
+        answer_schema=REFLECTION_SCHEMA,
+    )
+
+
+def _read(text: str, view: RoundView) -> Answer[Reflection]:
+    try:
+        said = _ReflectorAnswer.model_validate_json(text)
+    except ValidationError as error:
+        return Answer(None, mistakes_of(error))
+    known = {member.label: member.seq for member in view.members}
+    lessons = [one for one in said.lessons if one.candidate in known]
+    return Answer(
+        Reflection(
+            digest=plain_beginning(said.digest, _CHARACTERS),
+            lessons=tuple(
+                Lesson(candidate=known[one.candidate], text=plain_beginning(one.text, _CHARACTERS))
+                for one in lessons
+            ),
+            directions=_short(said.directions),
+            avoid=_short(said.avoid),
+        ),
+        "",
+    )
+
+
+def _short(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(plain_beginning(one, _CHARACTERS) for one in texts[:_MOST])
+
+
+def _by_rule(view: RoundView, why: str) -> Reflection:
+    """Return the bare results of the round."""
+    own = sorted((one for one in view.members if one.round == view.round), key=lambda m: m.order)
+    passed = sum(member.passed for member in own)
+    return Reflection(
+        digest=f"{passed} of {len(own)} candidates of round {view.round} passed.",
+        lessons=tuple(Lesson(candidate=one.seq, text=result_words(one)) for one in own),
+        directions=(),
+        avoid=(),
+        origin="fallback",
+        why=why,
+    )

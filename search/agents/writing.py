@@ -1,0 +1,184 @@
+"""Getting a candidate out of a conversation, however it ends: one failure costs one branch.
+
+The candidate comes as the argument of a tool, so that it needs no quoting; a model that shows it in
+a fenced block instead is understood, too. Nothing that the model claims about it is believed: the
+evaluation judges it.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from kopt.config.errors import ToolError
+from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS, candidate_of_text
+from kopt.kernels.record import Record
+from kopt.search.facts.wording import clipped, plain
+from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.model import ModelReply, Tool, ToolCall
+
+from .conversation import Block, Conversation, Desk, Opening, answered, said
+from .prompt_files import render_prompt
+from .tool_definitions import define_tool, mistakes_of
+from .view import GaveUp, Written
+
+MAX_SUBMITTED_BYTES = 128 * 1024
+"""Of a source that a model writes: it is read again as a parent, by many calls."""
+MOST_REPAIRS = 1
+SPARE_REPLIES = 4
+"""Beyond one for each use of a tool: submissions that are turned away, repairs, pauses."""
+_FENCED = re.compile(r"^(`{3,})[^`\n]*\n(.*?)^\1", re.MULTILINE | re.DOTALL)
+_FIRST = "/* kopt: 1"
+
+
+class _Submission(Record):
+    source: str = Field(min_length=1)
+    """The complete file, from `/* kopt: 1` on."""
+    note: str = ""
+    """What was changed and why it should be faster, in one to three sentences."""
+
+
+SUBMIT = define_tool(
+    "submit_candidate",
+    "Hand in the complete candidate and end this task. It is built, checked against the oracle and"
+    " timed; what you say about it decides nothing.",
+    _Submission,
+)
+
+
+@dataclass(frozen=True)
+class ToolAnswer:
+    """What a tool answered."""
+
+    text: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True)
+class Author:
+    """Who is to write a candidate, with what."""
+
+    opening: Opening
+    """Its tools are `SUBMIT` and those that `use` knows."""
+    use: Callable[[ToolCall], ToolAnswer]
+    """Uses a tool; never raises for what the model asks."""
+    known: frozenset[str]
+    """Sources that are no news: those of the parents."""
+
+
+def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
+    """Return what an author is offered: `tools`, and to hand in."""
+    return (*tools, SUBMIT)
+
+
+def obtain_candidate(desk: Desk, author: Author) -> Written | GaveUp:
+    """Return the candidate that the model hands in, or why there is none.
+
+    Raises:
+        CallFailed: No answer, and asking later or with another key might help.
+        BudgetSpent: The budget does not allow the next call.
+        Stopped: The run is being stopped.
+    """
+    conversation = Conversation(desk, author.opening)
+    most = author.opening.settings.tool_calls + SPARE_REPLIES
+    while conversation.turn < most:
+        try:
+            reply = conversation.next_reply()
+        except CallFailed as error:
+            if error.kind != "us":
+                raise
+            return GaveUp("call_failed", str(error))
+        ending = _go_on(conversation, reply, author)
+        if ending is not None:
+            return ending
+    return GaveUp("malformed", f"no candidate was handed in within {most} replies")
+
+
+def _go_on(
+    conversation: Conversation, reply: ModelReply, author: Author
+) -> Written | GaveUp | None:
+    """Return how the conversation ended; None after saying what is next."""
+    match reply.stop:
+        case "tool_use" | "end_turn" | "stop_sequence":
+            if reply.tool_calls:
+                return _answer_calls(conversation, reply, author)
+            return _read_text(conversation, reply, author)
+        case "pause_turn":
+            conversation.go_on(reply)
+            return None
+        case "max_tokens":
+            if conversation.repairs == MOST_REPAIRS:
+                return GaveUp("truncated", "the reply was cut off at its limit of tokens, twice")
+            conversation.go_on_without(said(render_prompt("repair_cut")))
+            return None
+        case "refusal":
+            return GaveUp("refused", f"the model refused: {plain(reply.refusal or 'no reason')}")
+        case "model_context_window_exceeded":
+            return GaveUp("too_long", "the conversation is longer than the model can read")
+        case other:
+            return GaveUp("unknown_stop", f"the reply ended for an unknown reason: {plain(other)}")
+
+
+def _answer_calls(conversation: Conversation, reply: ModelReply, author: Author) -> Written | None:
+    """Return the candidate that was handed in; else answer every call."""
+    submissions = {call.id: _submitted(call.arguments, author) for call in _submits(reply)}
+    for one in submissions.values():
+        if isinstance(one, Written):
+            return one
+    blocks: list[Block] = []
+    left = author.opening.settings.tool_calls - conversation.tool_uses
+    for call in reply.tool_calls:
+        if call.id in submissions:
+            blocks.append(answered(call.id, str(submissions[call.id]), True))
+        elif left > 0:
+            left -= 1
+            answer = author.use(call)
+            blocks.append(answered(call.id, answer.text, answer.is_error))
+        else:
+            blocks.append(answered(call.id, "no uses of tools are left: hand in your best", True))
+    conversation.go_on(reply, blocks)
+    return None
+
+
+def _submits(reply: ModelReply) -> Sequence[ToolCall]:
+    return [call for call in reply.tool_calls if call.name == SUBMIT.name]
+
+
+def _read_text(
+    conversation: Conversation, reply: ModelReply, author: Author
+) -> Written | GaveUp | None:
+    """Return the candidate in a fenced block; without one ask for it once."""
+    shown = [found[2] for found in _FENCED.finditer(reply.text)]
+    sources = [one for one in shown if one.lstrip().startswith(_FIRST)]
+    mistakes = "No candidate was handed in."
+    if sources:
+        result = _submitted({"source": sources[-1].lstrip()}, author)
+        if isinstance(result, Written):
+            return result
+        mistakes = result
+    if conversation.repairs == MOST_REPAIRS:
+        return GaveUp("malformed", f"no usable candidate: {mistakes}")
+    told = said(render_prompt("repair_candidate", {"mistakes": mistakes}))
+    if reply.content:
+        conversation.go_on(reply, [told])
+    else:
+        conversation.go_on_without(told)
+    return None
+
+
+def _submitted(arguments: Any, author: Author) -> Written | str:
+    """Return the candidate in the arguments of a submission, or what is wrong with them."""
+    try:
+        submission = _Submission.model_validate(arguments)
+        source = candidate_of_text(submission.source).source
+    except ValidationError as error:
+        return mistakes_of(error)
+    except ToolError as error:
+        return str(error)
+    if len(source.encode()) > MAX_SUBMITTED_BYTES:
+        return f"the source is longer than {MAX_SUBMITTED_BYTES:,} bytes: write a shorter one"
+    if source.strip() in author.known:
+        return "this is the source that you were given, unchanged: change it, then hand it in"
+    return Written(source, clipped(plain(submission.note), MAX_HYPOTHESIS_CHARACTERS))

@@ -24,7 +24,7 @@ _MAX_FILE_BYTES = 64 * 1024
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 _S = TypeVar("_S", bound=_Section)
@@ -142,7 +142,8 @@ def _parse(text: str, name: str) -> dict[str, Any]:
         _refuse_repeated_keys(yaml.compose(text, yaml.SafeLoader), name)
         tree: object = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
-        raise ToolError(f"{name} is no YAML: {error}") from error
+        found = " ".join(str(error).split())
+        raise ToolError(f"{name} is no YAML: {found}") from error
     if tree is None:
         return {}
     if not isinstance(tree, dict):

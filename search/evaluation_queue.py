@@ -4,6 +4,7 @@ Evaluation is at-least-once, the record of it exactly-once: a result is accepted
 under which it was begun.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .evaluator import Evaluation, EvaluationLevel
@@ -37,12 +38,13 @@ class EvaluationQueue:
         self._reader = reader
         self._owner = owner
 
-    def add(self, candidate: int, level: EvaluationLevel) -> None:
-        """Queue an evaluation of a candidate, unless it was queued before."""
+    def add(self, candidates: Iterable[int], level: EvaluationLevel) -> None:
+        """Queue evaluations of candidates, all or none, but those that were queued before."""
+        kind = EventKind.FINAL_CHECK if level == "full" else EventKind.EVALUATION_QUEUED
         with self._log.transaction() as connection:
-            if connection.execute(QUEUE, (candidate, level)).rowcount:
-                kind = EventKind.FINAL_CHECK if level == "full" else EventKind.EVALUATION_QUEUED
-                self._log.emit(kind, candidate=candidate, level=level)
+            for candidate in candidates:
+                if connection.execute(QUEUE, (candidate, level)).rowcount:
+                    self._log.emit(kind, candidate=candidate, level=level)
 
     def lease_next(self, level: EvaluationLevel) -> Lease | None:
         """Lease the queued evaluation of `level` with the lowest number; None if there is none."""

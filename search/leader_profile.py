@@ -17,7 +17,7 @@ from kopt.tools.sim.device import SimDevice
 
 from .evaluate_job import EvaluationSite
 from .proposer import Member
-from .run_drive import RunDrive
+from .rounds.drive import RunDrive
 from .run_records import RunState
 
 _KIND = "profile"

@@ -30,6 +30,8 @@ class Opening:
     """Those that still have to be written."""
     plan: bytes | None = None
     """The plan that the branches follow, as a document."""
+    reserve: int = 0
+    """How many further hypotheses the plan has."""
     step: str | None = None
     """The key under which a caller asked for the round, if one did."""
 
@@ -62,6 +64,13 @@ class RoundTable:
                 branches=len(opening.branches),
                 step=opening.step,
             )
+            if opening.plan is not None:
+                self._log.emit(
+                    EventKind.PLAN_MADE,
+                    round=opening.number,
+                    branches=len(opening.branches),
+                    reserve=opening.reserve,
+                )
 
     def deliver(self, branch: str, attempt: int, proposal: Proposal) -> int:
         """Return the number of a branch's candidate, which joins the open round if it is new.

@@ -4,9 +4,11 @@ Used by the writer on its own connection and by viewers on a read-only one, so t
 the same way.
 """
 
+import hashlib
 import json
 import sqlite3
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any, cast
 
 from kopt.kernels.status import Status
@@ -113,6 +115,16 @@ class RunReader:
             InfraError: It is missing or damaged.
         """
         return self._artifacts.get(sha)
+
+    def find_candidate(self, source: str, tune: Mapping[str, int]) -> int | None:
+        """Return the `seq` of the candidate with this source and these values; None if unknown."""
+        sha = hashlib.sha256(source.encode()).hexdigest()
+        rows = self._rows(
+            "SELECT seq FROM candidate WHERE source_sha = ? AND tune = ?",
+            sha,
+            json.dumps(dict(tune), sort_keys=True),
+        )
+        return int(rows[0]["seq"]) if rows else None
 
     def source(self, sha: str) -> str:
         """Return a source by its digest.

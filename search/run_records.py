@@ -125,6 +125,7 @@ class EventKind(StrEnum):
     BUDGET_WARNING = "budget_warning"
     EVALUATION_QUEUED = "evaluation_queued"
     REFLECTED = "reflected"
+    COMBINED = "combined"
     FINAL_CHECK = "final_check"
     PROMOTED = "promoted"
     DOCUMENT_ADDED = "document_added"

@@ -26,7 +26,7 @@ from .evaluate_job import EvaluationSite
 from .local_evaluator import LocalEvaluator
 from .loop import run_search
 from .proposer import Proposal
-from .run_drive import Search
+from .rounds.drive import Search
 from .run_folders import find_run, new_run_folder
 from .run_lock import AT_ONCE, LockClaim
 from .run_records import Event, RunSettings, RunState

@@ -13,22 +13,30 @@ from kopt.config.errors import ToolError
 from kopt.config.search_settings import load_search_settings
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.problem_loader import find_kernel
+from kopt.search.budget import Budget
+from kopt.search.evaluate_job import EvaluationSite
+from kopt.search.leader_profile import profile_leader
+from kopt.search.proposer import Member, Proposal
+from kopt.search.round_table import Opening
+from kopt.search.rounds.advance import advance, finish_round, is_concluding
+from kopt.search.rounds.drive import RunDrive
+from kopt.search.rounds.search_round import judge_step, open_next, pending_reflection, reflect_on
+from kopt.search.run_lock import LockClaim
+from kopt.search.run_records import RunSettings, RunState, round_size
+from kopt.search.runs import (
+    RunRequest,
+    begin_run,
+    goes_on,
+    open_run,
+    refuse_another_device,
+    search_of,
+)
+from kopt.search.step_proposals import make_proposals, number_proposals
+from kopt.search.step_report import StepOutcome, Stepped, report_step
+from kopt.search.step_request import StepHooks, StepRequest, run_of_key, step_device
+from kopt.search.step_result import StepResult
+from kopt.search.store import RunStore
 from kopt.tools.counted import counted
-
-from .budget import Budget
-from .evaluate_job import EvaluationSite
-from .leader_profile import profile_leader
-from .proposer import Member, Proposal
-from .round_table import Opening
-from .run_drive import RunDrive
-from .run_lock import LockClaim
-from .run_records import RunSettings, RunState, StopReason, round_size
-from .runs import RunRequest, begin_run, goes_on, open_run, refuse_another_device, search_of
-from .step_proposals import make_proposals, number_proposals
-from .step_report import StepOutcome, Stepped, report_step
-from .step_request import StepHooks, StepRequest, run_of_key, step_device
-from .step_result import StepResult
-from .store import RunStore
 
 PURPOSE = "kopt step"
 
@@ -188,7 +196,9 @@ def _take_proposals(drive: RunDrive, plan: _Plan) -> StepOutcome:
     if own_round is None and plan.before.round_open:
         own_round = plan.before.round  # of this very request, if its candidates are in it
     if fresh:
-        _run_round(drive, Opening(drive.state().round + 1, "step", fresh, step=plan.key))
+        opening = Opening(drive.state().round + 1, "step", fresh, step=plan.key)
+        drive.search.store.rounds.open(opening)
+        _close_open_round(drive)
     stepped: list[Stepped] = []
     for one in numbered:
         is_new = one.seq < len(members) and members[one.seq].round == own_round
@@ -198,37 +208,24 @@ def _take_proposals(drive: RunDrive, plan: _Plan) -> StepOutcome:
 
 
 def _take_own(drive: RunDrive, plan: _Plan) -> StepOutcome:
-    """Let the proposer fill a round; end the run where there is nothing to fill it with."""
-    state = drive.state()
-    if state.stop_reason is None:
-        limit = drive.limit_reached()
-        proposals = () if limit else drive.propose()
-        if proposals:
-            _run_round(drive, Opening(state.round + 1, "sweep", proposals, step=plan.key))
-            return _outcome(drive, plan, state.round + 1)
-        idle: tuple[StopReason, str] = ("exhausted", "the proposer has no further candidate")
-        drive.search.store.rounds.close(state.beam, limit or idle)
-    drive.finish()
+    """Take one round of the search; end the run where there is nothing left to fill it with."""
+    if not is_concluding(drive) and open_next(drive, plan.key):
+        _close_open_round(drive)
+        return _outcome(drive, plan, drive.state().round)
+    while not drive.state().is_finished:
+        advance(drive, judge_step)
     return StepOutcome(plan.before.beam, has_ended=True)
 
 
-def _run_round(drive: RunDrive, opening: Opening) -> None:
-    drive.search.store.rounds.open(opening)
-    _close_open_round(drive)
-
-
 def _close_open_round(drive: RunDrive) -> None:
-    """Finish what is open; a run that has nothing yet gets its starting point evaluated.
-
-    A step ends no search for a small gain: that is the caller's to judge.
-    """
-    store = drive.search.store
+    """Finish what is open; a run that has nothing yet gets its starting point evaluated."""
     if drive.state().round < 0:
-        store.rounds.open(Opening(0, "start", (drive.search.start,)))
+        open_next(drive)
     if drive.state().round_open:
-        drive.evaluate("quick")
-        limit = drive.limit_reached()
-        store.rounds.close(drive.select(), limit if limit and limit[0] == "budget" else None)
+        finish_round(drive, judge_step)
+    finished = pending_reflection(drive)
+    if finished is not None:
+        reflect_on(drive, finished)
 
 
 def _outcome(drive: RunDrive, plan: _Plan, index: int) -> StepOutcome:

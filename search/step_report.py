@@ -19,7 +19,8 @@ from .family_standing import family_standings, untried_families
 from .leader_profile import LeaderProfile
 from .proposer import Member
 from .retirement import Beams, find_retirements, speed_words
-from .run_drive import RunDrive
+from .rounds.drive import RunDrive
+from .rounds.search_round import sweep
 from .run_records import RunState
 from .step_result import BeamMember, NextStep, SteppedCandidate, StepResult
 from .suggestions import Known, Suggestion, make_suggestions
@@ -117,7 +118,7 @@ def _known(
         dtypes=frozenset() if profile is None else profile.dtypes,
         standings=family_standings(members, state.settings.search),
         untried=untried_families(members),
-        ideas=len(drive.propose()) if may_propose else 0,
+        ideas=len(sweep(drive)) if may_propose else 0,
     )
 
 

@@ -12,7 +12,8 @@ from kopt.search.round_table import Opening
 from kopt.search.run_reader import RunReader
 from kopt.search.schema import SCHEMA_VERSION, open_viewer, open_writer
 from kopt.search.store import FILE_NAME, RunStore
-from support.scripted_runs import SOURCE, new_store, search, start
+from support.populations import SOURCE
+from support.scripted_runs import new_store, search, start
 
 
 def test_newer_file_is_refused_by_writer_and_viewer(tmp_path: Path) -> None:
@@ -54,7 +55,7 @@ def test_file_of_an_older_format_gets_what_is_new_and_keeps_what_it_has(
         store.reopen(store.reader.state().settings)
         proposal = start(SOURCE + "\n").model_copy(update={"note": "why"})
         store.rounds.open(Opening(9, "step", (proposal,)))
-        store.queue.add(0, "tie")
+        store.queue.add([0], "tie")
         assert store.reader.members()[-1].note == "why"
         connection = open_viewer(path)
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []

@@ -1,0 +1,160 @@
+"""One process's drive of a run: where it stands, what it has spent, how it is paused.
+
+Nothing here decides what comes next: `next_step.py` does.
+"""
+
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from kopt.config.errors import KoptError
+from kopt.kernels.promotion_result import PromotionResult
+from kopt.search.beam import select_beam
+from kopt.search.evaluator import Evaluator
+from kopt.search.models.call_errors import BudgetSpent
+from kopt.search.proposer import Member, Population, Proposal, Proposer
+from kopt.search.run_records import RoundRow, RunState, StopReason
+from kopt.search.store import RunStore
+
+from .agents import Agents
+from .evaluations import Evaluations
+from .main_thread import Mailbox
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a run is driven with."""
+
+    store: RunStore
+    evaluator: Evaluator
+    proposer: Proposer
+    """Fills the rounds of a run without agents, and sweeps the leader in the end."""
+    start: Proposal
+    """The candidate of round 0."""
+    clock: Callable[[], float] = time.monotonic
+    """Seconds; read for time budgets and nothing else."""
+    mailbox: Mailbox = field(default_factory=Mailbox)
+    """What other threads have the driving thread do."""
+    agents: Agents | None = None
+    """None: no model can be asked."""
+    promote: Callable[[Member], PromotionResult] | None = None
+    """Measures a winner by the rule of `kopt bench --promote`; None on sim."""
+
+
+@dataclass
+class RunDrive:
+    """The store's run, what drives it and the time spent so far."""
+
+    search: Search
+    evaluations: Evaluations = field(init=False)
+    _began: float = field(init=False)
+    _spent_before_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._began = self.search.clock()
+        self._spent_before_s = self.state().spent_s
+        self.evaluations = Evaluations(self)
+
+    def state(self) -> RunState:
+        """Return the run's present state."""
+        return self.search.store.reader.state()
+
+    def members(self) -> tuple[Member, ...]:
+        """Return every candidate so far, by `seq`."""
+        return self.search.store.reader.members()
+
+    def last_round(self) -> RoundRow | None:
+        """Return the round that was begun last."""
+        rounds = self.search.store.reader.rounds()
+        return rounds[-1] if rounds else None
+
+    def population(self) -> Population:
+        """Return all that the next round is made from."""
+        state, members = self.state(), self.members()
+        return Population(
+            round=state.round + 1,
+            seed=state.settings.seed,
+            members=members,
+            beam=tuple(members[seq] for seq in state.beam),
+        )
+
+    def select(self) -> list[int]:
+        """Return who is kept of all that were evaluated, best first."""
+        members = select_beam(self.members(), self.state().settings.search)
+        return [member.seq for member in members]
+
+    @contextmanager
+    def pausing(self) -> Generator[None]:
+        """Pause the run where the user stops it or the machine cannot go on; both are raised.
+
+        However it ends, nobody else does anything to the run afterwards.
+        """
+        try:
+            yield
+        except (KeyboardInterrupt, KoptError) as error:
+            self.search.mailbox.close()
+            self.pause(str(error) or type(error).__name__)
+            raise
+        finally:
+            self.search.mailbox.close()
+
+    def pause(self, reason: str) -> None:
+        """Leave the run so that it can be taken up again; a finished one stays as it is."""
+        if not self.state().is_finished:
+            self.search.store.pause(reason, self.spent_s())
+
+    def deliver(self, branch: str, attempt: int, proposal: Proposal) -> int:
+        """Return the number of a branch's candidate; it joins the open round if it is new.
+
+        Raises:
+            BudgetSpent: It is new and one too many.
+        """
+        most = self.state().settings.budget.evaluations
+        reader = self.search.store.reader
+        is_known = reader.find_candidate(proposal.source, proposal.tune) is not None
+        if most is not None and not is_known and len(self.members()) >= most:
+            raise BudgetSpent(f"{most} evaluations are spent")
+        return self.search.store.rounds.deliver(branch, attempt, proposal)
+
+    def fresh(self, proposals: Iterable[Proposal]) -> tuple[Proposal, ...]:
+        """Return the proposals that the run does not know yet, each once."""
+        find = self.search.store.reader.find_candidate
+        unique = {(one.source, tuple(sorted(one.tune.items()))): one for one in proposals}
+        return tuple(one for one in unique.values() if find(one.source, one.tune) is None)
+
+    def room(self, wanted: int) -> int:
+        """Return how many of `wanted` further candidates the budget allows."""
+        most = self.state().settings.budget.evaluations
+        return wanted if most is None else min(wanted, max(0, most - len(self.members())))
+
+    def limit_reached(self) -> tuple[StopReason, str] | None:
+        """Return which limit of the run is reached; None while there is room for a round."""
+        settings = self.state().settings
+        spent = self.spent_time()
+        if spent is not None:
+            return "budget", spent
+        if self.room(1) == 0:
+            return "budget", f"{settings.budget.evaluations} evaluations are spent"
+        if self.state().round >= settings.search.beam.refine_rounds:
+            return "rounds", f"all {settings.search.beam.refine_rounds} rounds are done"
+        return None
+
+    def spent_s(self) -> float:
+        """Return the wall seconds that this run has taken, earlier sessions included."""
+        return self._spent_before_s + max(0.0, self.search.clock() - self._began)
+
+    def seconds_left(self) -> float | None:
+        """Return what is left of the wall time, in seconds; None without a limit."""
+        seconds = self.state().settings.budget.seconds
+        return None if seconds is None else max(0.0, seconds - self.spent_s())
+
+    def spent_time(self) -> str | None:
+        """Return in words that the time of the run, or of its GPU, is spent; None if it is not."""
+        budget = self.state().settings.budget
+        if budget.seconds is not None and self.spent_s() >= budget.seconds:
+            return f"{budget.seconds:g} s are spent"
+        gpu_seconds = budget.gpu_seconds
+        if gpu_seconds is not None and self.search.store.reader.gpu_seconds() >= gpu_seconds:
+            return f"{gpu_seconds:g} s of the GPU are spent"
+        return None

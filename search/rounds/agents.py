@@ -1,0 +1,50 @@
+"""The seam between the rounds and the agents: who is asked for plans, sources, repairs, lessons.
+
+`claude_agents.py` asks Claude; the tests have twins of their own. Each may be called from any
+thread and answers the same when it is asked the same again, because answered calls are recorded.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from kopt.kernels.profile_result import ProfileResult
+from kopt.search.agents.plans import Plan, Reflection
+from kopt.search.agents.view import BranchTask, Failure, GaveUp, RoundView, Written
+from kopt.search.proposer import Member, Proposal
+
+
+class Roles(Protocol):
+    """Planner, coder and combiner, fixer, reflector.
+
+    Each raises `CallFailed`, `BudgetSpent` or `Stopped` where no answer could be had for reasons
+    that have nothing to do with what a model said.
+    """
+
+    def plan(self, view: RoundView) -> Plan:
+        """Return a hypothesis for each slot of the round."""
+        ...
+
+    def write(self, task: BranchTask) -> Written | GaveUp:
+        """Return the source that follows the branch's hypothesis."""
+        ...
+
+    def mend(self, task: BranchTask, failure: Failure, attempt: int) -> Written | GaveUp:
+        """Return a source without the fault; `attempt` is 1 for the branch's first repair."""
+        ...
+
+    def reflect(self, view: RoundView) -> Reflection:
+        """Return what the round has taught."""
+        ...
+
+
+@dataclass(frozen=True)
+class Agents:
+    """Who writes the candidates of a run, and what their sources are read with."""
+
+    roles: Roles
+    shape: Callable[[str, str], Proposal]
+    """The proposal that a source (and its file name) makes: tune defaults, family and note of its
+    header. Raises ToolError for what is no source at all."""
+    profile: Callable[[Member], ProfileResult | None] = lambda _: None
+    """What limits a candidate; None where that cannot be told."""

@@ -1,0 +1,128 @@
+"""A round of agents: planned, then written branch by branch while its candidates are evaluated."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from kopt.config.errors import SetupError
+from kopt.search.agents.plans import Hypothesis, Plan
+from kopt.search.agents.view import RoundView
+from kopt.search.models.call_errors import BudgetSpent
+from kopt.search.round_table import Opening
+from kopt.search.run_reader import RunReader
+from kopt.search.run_records import BranchPlan
+from kopt.search.slots import Slot, plan_slots, reserve_wanted
+
+from .agents import Agents
+from .branch import Branch
+from .crew import Crew
+from .drive import RunDrive
+from .views import branch_task, planning_view, population_view, reflecting_view
+
+T = TypeVar("T")
+
+
+def plan_round(drive: RunDrive, agents: Agents) -> Opening | None:
+    """Return the next round as the planner fills it; None where there is nothing left to try.
+
+    Raises:
+        BudgetSpent: The planner cannot be paid any more, or the time is spent.
+    """
+    view, settings = population_view(drive), drive.state().settings.search
+    slots = plan_slots(view, settings)
+    slots = slots[: drive.room(len(slots))]
+    if not slots:
+        return None
+    plan = _plan(drive, agents, slots, reserve_wanted(view, settings))
+    planned = {hypothesis.slot: hypothesis for hypothesis in plan.hypotheses}
+    known = _known(drive.search.store.reader, slots, view.reserve)
+    return Opening(
+        number=view.population.round,
+        kind="agents",
+        branches=tuple(_branch(slot, (planned | known)[slot.id]) for slot in slots),
+        plan=plan.model_dump_json().encode(),
+        reserve=len(plan.reserve),
+    )
+
+
+def write_branches(drive: RunDrive, number: int) -> BudgetSpent | None:
+    """Have every open branch of a round written, each in a thread, and evaluate what they write.
+
+    Returns why some are still open, if a budget is spent.
+
+    Raises:
+        SetupError: There are open branches and nobody to write them.
+        CallFailed: No model can be asked now, or with this key.
+    """
+    rows = [row for row in drive.search.store.reader.branches(number) if row.state == "open"]
+    crew = Crew(drive.search.mailbox)
+    if rows:
+        agents, settings = _required(drive, number), drive.state().settings.search
+        for row in rows:
+            crew.start(row.id, Branch(drive, agents, branch_task(drive, row), settings).run)
+    drive.evaluations.drain("quick", crew)
+    return crew.spent
+
+
+def reflect(drive: RunDrive, agents: Agents, number: int) -> None:
+    """Ask what a round has taught and keep the answer.
+
+    Raises:
+        BudgetSpent: The reflector cannot be paid any more, or the time is spent.
+    """
+    view = reflecting_view(drive, number)
+    reflection = _in_crew(drive, f"r{number}/reflect", lambda: agents.roles.reflect(view))
+    drive.search.store.rounds.keep_reflection(number, reflection.model_dump_json().encode())
+
+
+def _required(drive: RunDrive, number: int) -> Agents:
+    if drive.search.agents is None:
+        raise SetupError(
+            f"round {number} was begun with Claude and not all of it is written yet: set"
+            " ANTHROPIC_API_KEY to finish it, or replay it (--replay FILE)"
+        )
+    return drive.search.agents
+
+
+def _plan(drive: RunDrive, agents: Agents, slots: Sequence[Slot], wanted: int) -> Plan:
+    """Return the hypotheses for those slots that have none yet."""
+    asked = tuple(slot for slot in slots if slot.kind not in ("reserve", "retry"))
+    if not asked:
+        return Plan(hypotheses=())
+    view: RoundView = planning_view(drive, asked, wanted)
+    return _in_crew(drive, f"r{view.round}/plan", lambda: agents.roles.plan(view))
+
+
+def _in_crew(drive: RunDrive, name: str, work: Callable[[], T]) -> T:
+    """Do one piece of work in a thread, so that its calls and the user's Ctrl-C are attended to."""
+    found: list[T] = []
+    crew = Crew(drive.search.mailbox)
+    crew.start(name, lambda: found.append(work()))
+    drive.evaluations.drain("quick", crew)
+    if not found:
+        raise crew.spent or BudgetSpent(drive.spent_time() or "the time is spent")
+    return found[0]
+
+
+def _known(
+    reader: RunReader, slots: Sequence[Slot], reserve: Sequence[Hypothesis]
+) -> dict[str, Hypothesis]:
+    """Return the hypotheses of the slots that nobody has to plan, by slot."""
+    found: dict[str, Hypothesis] = {}
+    for slot in slots:
+        if slot.kind == "reserve":
+            found[slot.id] = reserve[int(slot.id.removeprefix("reserve-"))]
+        elif slot.kind == "retry":
+            failed = reader.members()[slot.parents[0]]
+            (branch,) = (row for row in reader.branches() if row.id == failed.branch)
+            found[slot.id] = Hypothesis.model_validate(branch.hypothesis)
+    return found
+
+
+def _branch(slot: Slot, hypothesis: Hypothesis) -> BranchPlan:
+    filled = hypothesis.model_copy(update={"slot": slot.id})
+    return BranchPlan(
+        slot=slot.id,
+        lineage=slot.lineage,
+        parents=slot.parents,
+        hypothesis=filled.model_dump(mode="json"),
+    )

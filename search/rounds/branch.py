@@ -1,0 +1,117 @@
+"""One branch of a round: a hypothesis becomes a candidate, which is mended where it falls short.
+
+Runs in a thread of its own and touches the store through the mailbox only. It keeps no state: a
+branch that was interrupted runs again from its beginning, where its answered calls come back from
+the ledger and its candidates, with their evaluations, from the store.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from kopt.config.errors import ToolError
+from kopt.config.search_settings import SearchSettings
+from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
+from kopt.kernels.status import Status
+from kopt.search.agents.view import BranchTask, Failure, Written
+from kopt.search.beam import rank
+from kopt.search.lineages import outcome_of
+from kopt.search.proposer import Member
+
+from .agents import Agents
+from .drive import RunDrive
+from .views import documents_of
+
+T = TypeVar("T")
+_AUTHORS = {"cross": "combiner", "combine": "combiner"}
+# What no repair is paid for: a cheat, and what took the machine down.
+_HOPELESS = frozenset({Status.REWARD_HACK, Status.QUARANTINED})
+
+
+Fault = Literal["failed", "regressed"]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One branch of the open round."""
+
+    drive: RunDrive
+    agents: Agents
+    task: BranchTask
+    settings: SearchSettings
+
+    def run(self) -> None:
+        """Write, evaluate and mend until the branch has ended, and record how."""
+        rounds = self.drive.search.store.rounds
+        self._do(lambda: rounds.start_branch(self.task.id))
+        made: list[Member] = []
+        try:
+            why = self._work(made)
+        except ToolError as error:
+            why = f"no source that could be compiled: {error}"
+        best = next(iter(rank(made)), None)
+        if best is not None:
+            self._do(lambda: rounds.end_branch(self.task.id, best.seq, None))
+        else:
+            last = made[-1].seq if made else None
+            self._do(lambda: rounds.end_branch(self.task.id, last, why))
+
+    def _work(self, made: list[Member]) -> str:
+        """Add the candidates of the branch to `made`; return why it goes no further."""
+        written = self.agents.roles.write(self.task)
+        has_regressed, mended = False, 0
+        while isinstance(written, Written):
+            made.append(self._evaluated(written, made))
+            fault = self._fault(made[-1])
+            if fault == "regressed" and not has_regressed:
+                has_regressed = True
+            elif fault == "failed" and mended < self.settings.fix_attempts:
+                mended += 1
+            else:
+                return "" if made[-1].quick is None else made[-1].quick.summary
+            failure = self._failure(made[-1], fault)
+            written = self.agents.roles.mend(self.task, failure, len(made))
+        return written.why
+
+    def _evaluated(self, written: Written, made: list[Member]) -> Member:
+        """Return the written source as a candidate that was evaluated."""
+        attempt = len(made)
+        label = self.task.id.replace("/", "") + (f"f{attempt}" if attempt else "")
+        shaped = self.agents.shape(written.source, f"{label}.cu")
+        proposal = shaped.model_copy(
+            update={
+                "proposer": "fixer" if made else _AUTHORS.get(self.task.lineage, "coder"),
+                "parents": (made[-1].seq,) if made else self._parents,
+                "lineage": "fix" if made else self.task.lineage,
+                "note": written.note[:MAX_HYPOTHESIS_CHARACTERS] or shaped.note,
+            }
+        )
+        drive = self.drive
+        seq = self._do(lambda: drive.deliver(self.task.id, attempt, proposal))
+        answer = self._do(lambda: drive.evaluations.watch(seq))
+        return drive.search.mailbox.wait_for(answer)
+
+    @property
+    def _parents(self) -> tuple[int, ...]:
+        """Return whom the first candidate comes from: what a retry mends stands alone."""
+        seqs = tuple(one.seq for one in self.task.parents)
+        return seqs[:1] if self.task.lineage == "fix" else seqs
+
+    def _fault(self, member: Member) -> Fault | None:
+        """Return what is wrong with an evaluated candidate, as far as a repair may help."""
+        if not member.passed:
+            is_hopeless = member.quick is not None and member.quick.status in _HOPELESS
+            return None if is_hopeless else "failed"
+        parent = next((one for one in self.task.parents if one.passed), None)
+        if parent is None:
+            return None
+        outcome = outcome_of(member, parent, self.settings.min_effect)
+        return "regressed" if outcome == "regression" else None
+
+    def _failure(self, member: Member, fault: Fault) -> Failure:
+        shown = (member, *self.task.parents)
+        documents = self._do(lambda: documents_of(self.drive, shown))
+        return Failure(member=member, kind=fault, documents=documents)
+
+    def _do(self, work: Callable[[], T]) -> T:
+        return self.drive.search.mailbox.do(work)

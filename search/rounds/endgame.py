@@ -1,0 +1,125 @@
+"""What follows a search: the best are merged, the leader is swept, the winner proven and promoted.
+
+Each part is a round of its own or a document of the winner, so that it is done once, however often
+the run is interrupted. Where a budget is spent only the proof remains.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kopt.search.agents.plans import Hypothesis
+from kopt.search.crossing import combine_parents
+from kopt.search.merge_verdict import judge_merge
+from kopt.search.proposer import Member
+from kopt.search.ranking import rank
+from kopt.search.round_table import Opening
+from kopt.search.run_records import BranchPlan, EventKind
+from kopt.search.speeds import speed_of
+
+from .drive import RunDrive
+from .proof import prove
+from .search_round import Stop, finish_open
+
+CLOSING = ("combine", "tune")
+"""Kinds of the rounds that follow a search."""
+
+
+def conclude(drive: RunDrive) -> None:
+    """Do the next thing that follows a search: open a round, or end the run."""
+    opening = None
+    if drive.state().stop_reason != "budget" and drive.room(1) and drive.spent_time() is None:
+        opening = _merge(drive) or _sweep_of_leader(drive)
+    if opening is None:
+        prove(drive)
+    else:
+        drive.search.store.rounds.open(opening)
+
+
+def finish_closing(drive: RunDrive) -> None:
+    """Finish the open round that follows a search, which stays ended for the reason it had."""
+    state, last = drive.state(), drive.last_round()
+    over: Stop = "exhausted", "the search had ended when its budget was spent"
+    if state.stop_reason is not None:
+        over = state.stop_reason, state.stop_detail or ""
+    finish_open(drive, lambda drive: _spent(drive) or over)
+    if last is not None and last.kind == "combine":
+        _tell_of_merge(drive, last.number)
+
+
+def _spent(drive: RunDrive) -> Stop | None:
+    spent = drive.spent_time()
+    return None if spent is None else ("budget", spent)
+
+
+def _merge(drive: RunDrive) -> Opening | None:
+    """Return the round in which the combiner merges the best, once after a search."""
+    state, last = drive.state(), drive.last_round()
+    if drive.search.agents is None or last is None or last.kind in CLOSING:
+        return None
+    parents = combine_parents(drive.members(), state.settings.search)
+    if not parents:
+        return None
+    labels = " and ".join(parent.label for parent in parents)
+    hypothesis = Hypothesis(
+        slot="combine",
+        family=parents[0].family,
+        name=f"merge of {labels}",
+        hypothesis=f"One kernel with what makes each of {labels} fast.",
+        mechanism="Their gains come from different parts of the kernel.",
+        expected_gain=0.0,
+        risk="They may use the same registers, shared memory or threads.",
+        evidence="; ".join(f"{parent.label}: {parent.family}" for parent in parents),
+        parents=tuple(parent.seq for parent in parents),
+    )
+    branch = BranchPlan(
+        slot="combine",
+        lineage="combine",
+        parents=hypothesis.parents,
+        hypothesis=hypothesis.model_dump(mode="json"),
+    )
+    return Opening(state.round + 1, "combine", branches=(branch,))
+
+
+def _tell_of_merge(drive: RunDrive, number: int) -> None:
+    (branch,) = drive.search.store.reader.branches(number)
+    if branch.candidate is None:
+        return
+    members = drive.members()
+    parents = [members[seq] for seq in branch.parents]
+    settings = drive.state().settings.search
+    verdict = judge_merge(members[branch.candidate], parents, settings)
+    with drive.search.store.log.transaction():
+        drive.search.store.log.emit(
+            EventKind.COMBINED, candidate=branch.candidate, kept=verdict.is_kept, why=verdict.why
+        )
+
+
+def _sweep_of_leader(drive: RunDrive) -> Opening | None:
+    """Return a round that sweeps the leader's `tune` values; None once that stopped paying.
+
+    A search that was nothing but sweeps has done so already.
+    """
+    rounds = drive.search.store.reader.rounds()
+    if all(one.kind in ("start", "sweep") for one in rounds):
+        return None
+    members, settings = drive.members(), drive.state().settings
+    leader = next((one for one in rank(members) if not one.is_refuted), None)
+    if leader is None or not _is_worth_a_sweep(leader, members, settings.search.min_effect):
+        return None
+    population = replace(drive.population(), beam=(leader,))
+    room = drive.room(settings.round_size)
+    proposals = drive.fresh(drive.search.proposer.propose(population, room))
+    return Opening(population.round, "tune", proposals[:room]) if proposals else None
+
+
+def _is_worth_a_sweep(leader: Member, members: Sequence[Member], min_effect: float) -> bool:
+    """Return whether the leader's source was not swept yet, or still gained when it was last."""
+    swept = [m for m in members if m.source_sha == leader.source_sha and m.proposer == "sweep"]
+    if not swept:
+        return True
+    last = max(member.round for member in swept)
+    earlier = rank(m for m in members if m.source_sha == leader.source_sha and m.round < last)
+    if leader.round < last or not earlier:
+        return leader.round == last
+    speed, before = speed_of(leader), speed_of(earlier[0])
+    return speed is not None and before is not None and speed.gain_over(before) > min_effect

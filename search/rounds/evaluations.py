@@ -1,0 +1,133 @@
+"""The evaluations of a run under way: what is queued is begun, what has ended is recorded.
+
+While branches still write, their candidates are evaluated as they come: the machine never waits for
+a model while a candidate is queued.
+"""
+
+from collections import defaultdict
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kopt.config.errors import InfraError
+from kopt.kernels.status import Status
+from kopt.search.evaluation_queue import QUARANTINE_AFTER, Lease
+from kopt.search.evaluator import Evaluation, EvaluationJob, EvaluationLevel
+from kopt.search.proposer import Member
+from kopt.search.run_records import RunState
+
+from .crew import Crew
+
+if TYPE_CHECKING:
+    from .drive import RunDrive
+
+
+class Evaluations:
+    """What one drive evaluates; used by its main thread."""
+
+    def __init__(self, drive: "RunDrive") -> None:
+        """Evaluate for `drive`."""
+        self._drive = drive
+        self._search = drive.search
+        self._under_way = 0
+        self._ended: list[tuple[Lease, Future[Evaluation]]] = []
+        self._watchers: dict[int, list[Future[Member]]] = defaultdict(list)
+
+    def watch(self, seq: int) -> "Future[Member]":
+        """Return what will be the candidate with its quick evaluation."""
+        answer: Future[Member] = Future()
+        member = self._drive.members()[seq]
+        if member.quick is None:
+            self._watchers[seq].append(answer)
+        else:
+            answer.set_result(member)
+        return answer
+
+    def drain(self, level: EvaluationLevel, crew: Crew | None = None) -> None:
+        """Evaluate all that is queued at `level`, and what `crew` adds to it while it works.
+
+        It ends early, and ends the crew's waiting, where the time of the run is spent. What a
+        worker of the crew raised is raised.
+        """
+        mailbox = self._search.mailbox
+        while True:
+            is_spent = level != "full" and self._drive.spent_time() is not None
+            if is_spent and crew is not None:
+                mailbox.halt.stop()
+            if not is_spent:
+                self._fill_slots(level)
+            is_waiting = crew is not None and crew.is_working and not is_spent
+            if not self._under_way and not is_waiting:
+                break
+            mailbox.attend(None if level == "full" else self._drive.seconds_left())
+            self._record_ended()
+        if crew is not None:
+            crew.check()
+
+    def _fill_slots(self, level: EvaluationLevel) -> None:
+        queue = self._search.store.queue
+        while self._under_way < self._search.evaluator.slots:
+            lease = queue.lease_next(level)
+            if lease is None:
+                return
+            state, members = self._drive.state(), self._drive.members()
+            if lease.infra_failures >= QUARANTINE_AFTER:
+                queue.finish(lease, _quarantined(state, lease), self._drive.spent_s())
+                self._tell_watchers(lease)
+                continue
+            future = self._search.evaluator.submit(_job(state, members, lease))
+            self._under_way += 1
+            future.add_done_callback(partial(self._leave_in_mailbox, lease))
+            if level != "full" and self._drive.spent_time() is not None:
+                return
+
+    def _leave_in_mailbox(self, lease: Lease, future: "Future[Evaluation]") -> None:
+        self._search.mailbox.post(partial(self._ended.append, (lease, future)))
+
+    def _record_ended(self) -> None:
+        while self._ended:
+            lease, future = self._ended.pop(0)
+            self._under_way -= 1
+            queue = self._search.store.queue
+            try:
+                evaluation = future.result()
+            except InfraError as error:
+                queue.requeue(lease, str(error))
+            else:
+                queue.finish(lease, evaluation, self._drive.spent_s())
+                self._tell_watchers(lease)
+
+    def _tell_watchers(self, lease: Lease) -> None:
+        answers = self._watchers.pop(lease.candidate, []) if lease.level == "quick" else []
+        if answers:
+            member = self._drive.members()[lease.candidate]
+            for answer in answers:
+                answer.set_result(member)
+
+
+def _job(state: RunState, members: tuple[Member, ...], lease: Lease) -> EvaluationJob:
+    member = members[lease.candidate]
+    return EvaluationJob(
+        id=f"{state.id}/{lease.candidate}/{lease.level}",
+        kernel=state.settings.kernel,
+        source=member.source,
+        source_name=member.source_name,
+        tune=member.tune,
+        level=lease.level,
+        arch=state.settings.arch,
+        baseline=_baseline(members),
+    )
+
+
+def _baseline(members: tuple[Member, ...]) -> str | None:
+    """Return what the run's candidates are compared with; None while none was timed."""
+    speedups = (member.quick.speedup for member in members if member.quick is not None)
+    return next((speedup.unit for speedup in speedups if speedup is not None), None)
+
+
+def _quarantined(state: RunState, lease: Lease) -> Evaluation:
+    return Evaluation(
+        status=Status.QUARANTINED,
+        summary=f"the machine failed {lease.infra_failures} times under this candidate",
+        device=state.settings.device,
+    )

@@ -1,0 +1,90 @@
+"""The end of a run: its best are put to the full check, and on a GPU to the rule of promotion."""
+
+from kopt.config.errors import ToolError
+from kopt.kernels.promotion_result import PromotionResult
+from kopt.search.artifacts import write_durably
+from kopt.search.proposer import Member
+from kopt.search.ranking import rank
+from kopt.search.run_records import EventKind, RunStatus
+from kopt.search.winner import pin_tune, winner_path
+
+from .drive import RunDrive
+
+PROMOTION = "promotion"
+"""Kind of the document that says how the promotion of a candidate ended."""
+
+
+def prove(drive: RunDrive) -> None:
+    """End the run: the winner is the first that passes the full check and is promoted.
+
+    Where none is promoted, or nothing can be (on sim), it is the first that passes.
+    """
+    store, state = drive.search.store, drive.state()
+    best: Member | None = None
+    promoted: Member | None = None
+    for seq in _finalists(drive.members(), state.settings.search.beam.width):
+        store.queue.add([seq], "full")
+        drive.evaluations.drain("full")
+        member = drive.members()[seq]
+        if not member.is_confirmed:
+            continue
+        best = best or member
+        if not _may_be_promoted(drive, member):
+            break
+        if _is_promoted(drive, member):
+            promoted = member
+            break
+    winner = promoted or best
+    if winner is not None:
+        # The file first: a finished run is never touched again.
+        text = pin_tune(winner.source, winner.tune)
+        write_durably(winner_path(store.folder), text.encode())
+    ended: RunStatus = "failed" if winner is None else "done"
+    is_spent = state.stop_reason == "budget"
+    store.finish("budget" if is_spent else ended, None if winner is None else winner.seq)
+
+
+def _finalists(members: tuple[Member, ...], width: int) -> list[int]:
+    """Return who is put to the full check, best first: at most `width`, the start as the last.
+
+    By the quick checks alone, so that an interrupted run goes through the same list again.
+    """
+    ranked = [member.seq for member in rank(members)]
+    chosen = ranked[:width]
+    return chosen if 0 in chosen or 0 not in ranked else [*chosen, 0]
+
+
+def _may_be_promoted(drive: RunDrive, member: Member) -> bool:
+    """Return whether it is worth minutes of measuring: it is new, and faster than the baseline."""
+    speedup = None if member.timing is None else member.timing.speedup
+    is_faster = speedup is not None and speedup.value is not None and speedup.value > 1.0
+    return drive.search.promote is not None and member.seq != 0 and is_faster
+
+
+def _is_promoted(drive: RunDrive, member: Member) -> bool:
+    """Promote a candidate, unless that was done before, and return whether it is a winner.
+
+    One that beat everything but an older winner is one too. A winner in the way that cannot be
+    compared stops the promotion of all, so the run ends with this candidate.
+    """
+    store = drive.search.store
+    known = store.reader.document(member, PROMOTION)
+    if known is not None:
+        return PromotionResult.model_validate_json(known).outcome != "not_promoted"
+    if drive.search.promote is None:
+        return False
+    try:
+        result = drive.search.promote(member)
+    except ToolError as error:
+        _tell(drive, member, "refused", str(error))
+        return True
+    document = result.model_dump_json(by_alias=True).encode()
+    store.add_document(member.seq, PROMOTION, document)
+    _tell(drive, member, result.outcome, "; ".join(result.reasons))
+    return result.outcome != "not_promoted"
+
+
+def _tell(drive: RunDrive, member: Member, outcome: str, why: str) -> None:
+    log = drive.search.store.log
+    with log.transaction():
+        log.emit(EventKind.PROMOTED, candidate=member.seq, outcome=outcome, why=why)

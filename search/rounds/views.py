@@ -1,0 +1,142 @@
+"""What the agents are shown, made from the store: the same store gives the same views."""
+
+from collections.abc import Iterable, Sequence
+
+from pydantic import ValidationError
+
+from kopt.config.errors import InfraError
+from kopt.kernels.check_result import CheckResult
+from kopt.search.agents.plans import Hypothesis, Plan, Reflection
+from kopt.search.agents.view import BranchTask, Documents, FailedBranch, RoundView
+from kopt.search.family_standing import family_standings, untried_families
+from kopt.search.proposer import Member
+from kopt.search.run_reader import RunReader
+from kopt.search.run_records import BranchRow
+from kopt.search.slots import PopulationView, Slot
+
+from .drive import RunDrive
+
+
+def population_view(drive: RunDrive) -> PopulationView:
+    """Return what the slots of the next round are decided by."""
+    branches = drive.search.store.reader.branches()
+    rounds = drive.search.store.reader.rounds()
+    return PopulationView(
+        population=drive.population(),
+        is_first=all(one.kind != "agents" for one in rounds),
+        past_slots=frozenset(branch.slot for branch in branches),
+        reserve=reserve(drive.search.store.reader),
+    )
+
+
+def reserve(reader: RunReader) -> tuple[Hypothesis, ...]:
+    """Return the surplus of all plans that no branch has followed, in the order planned."""
+    used = {_idea(_hypothesis(branch)) for branch in reader.branches()}
+    plans = [one.plan_sha for one in reader.rounds() if one.plan_sha is not None]
+    planned = [
+        hypothesis
+        for sha in plans
+        for hypothesis in Plan.model_validate_json(reader.blob(sha)).reserve
+    ]
+    return tuple(one for one in planned if _idea(one) not in used)
+
+
+def planning_view(drive: RunDrive, slots: tuple[Slot, ...], reserve_wanted: int) -> RoundView:
+    """Return what the planner of the next round is shown."""
+    return _round_view(drive, drive.state().round + 1, slots, reserve_wanted)
+
+
+def reflecting_view(drive: RunDrive, number: int) -> RoundView:
+    """Return what the reflector of a round that has ended is shown."""
+    return _round_view(drive, number, (), 0)
+
+
+def branch_task(drive: RunDrive, branch: BranchRow) -> BranchTask:
+    """Return what a branch is to write."""
+    members = drive.members()
+    hypothesis = _hypothesis(branch)
+    seqs = list(dict.fromkeys((*branch.parents, *hypothesis.parents)))
+    parents = tuple(members[seq] for seq in seqs)
+    return BranchTask(
+        id=branch.id,
+        lineage=branch.lineage,
+        hypothesis=hypothesis,
+        parents=parents,
+        documents=documents_of(drive, parents),
+        lessons=_lessons(drive.search.store.reader, members, branch.round),
+    )
+
+
+def documents_of(drive: RunDrive, members: Iterable[Member]) -> Documents:
+    """Return the check of each member that failed and the profile of each leader among them."""
+    reader, agents = drive.search.store.reader, drive.search.agents
+    shown = tuple(members)
+    checks = {one.seq: check for one in shown if (check := _check(reader, one)) is not None}
+    leaders = [one for one in shown if one.seq in drive.state().beam[:1]]
+    profiles = {
+        one.seq: profile
+        for one in leaders
+        if agents is not None and (profile := agents.profile(one)) is not None
+    }
+    return Documents(profiles=profiles, checks=checks)
+
+
+def _round_view(
+    drive: RunDrive, number: int, slots: tuple[Slot, ...], reserve_wanted: int
+) -> RoundView:
+    reader, state, members = drive.search.store.reader, drive.state(), drive.members()
+    return RoundView(
+        round=number,
+        members=members,
+        beam=state.beam,
+        standings=family_standings(members, state.settings.search),
+        untried=untried_families(members),
+        slots=slots,
+        reserve_wanted=reserve_wanted,
+        documents=documents_of(drive, members),
+        reflections=_reflections(reader, before=number),
+        failed_branches=tuple(
+            FailedBranch(_hypothesis(branch), branch.why or "")
+            for branch in reader.branches()
+            if branch.state == "failed" and branch.candidate is None
+        ),
+        reserve=reserve(reader),
+    )
+
+
+def _reflections(reader: RunReader, before: int) -> tuple[Reflection, ...]:
+    return tuple(
+        Reflection.model_validate_json(reader.blob(one.reflection_sha))
+        for one in reader.rounds()
+        if one.reflection_sha is not None and one.number < before
+    )
+
+
+def _lessons(reader: RunReader, members: Sequence[Member], before: int) -> tuple[str, ...]:
+    lines: list[str] = []
+    for reflection in _reflections(reader, before):
+        lines += [
+            f"{members[lesson.candidate].label}: {lesson.text}" for lesson in reflection.lessons
+        ]
+        lines += [f"avoid: {text}" for text in reflection.avoid]
+    return tuple(lines)
+
+
+def _hypothesis(branch: BranchRow) -> Hypothesis:
+    return Hypothesis.model_validate(branch.hypothesis)
+
+
+def _idea(hypothesis: Hypothesis) -> tuple[str, str, str]:
+    """Return what makes a hypothesis the one that it is, whatever slot it fills."""
+    return hypothesis.family, hypothesis.name, hypothesis.hypothesis
+
+
+def _check(reader: RunReader, member: Member) -> CheckResult | None:
+    """Return the check that a candidate failed; None where it is of another version or damaged."""
+    if member.quick is None or member.passed:
+        return None
+    try:
+        data = reader.document(member, "check")
+        return None if data is None else CheckResult.model_validate_json(data)
+    except (InfraError, ValidationError):
+        return None

@@ -1,53 +1,42 @@
-"""A run's events on stderr: a bar with the best so far on a terminal, plain lines elsewhere."""
+"""A run's events on stderr: a live view on a terminal, plain lines with their time elsewhere."""
 
 import sys
-from collections.abc import Callable, Generator, Iterable
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.console import Console, RenderableType
+from rich.live import Live
 
 from kopt.search.run_records import Event, EventKind
 
+from .run_lines import event_line, stamped
+from .run_screen import run_screen
+from .run_watch import RunWatch
+
 OnEvent = Callable[[Event], None]
 
-
-class BestSoFar:
-    """The best of the quick evaluations that passed, in words: by speedup, else by latency."""
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self.cost: float | None = None
-        self.text = "nothing has passed yet"
-
-    def recall(self, events: Iterable[Event]) -> None:
-        """Take everything that was evaluated before into account."""
-        for event in events:
-            if event.kind is EventKind.EVALUATION_DONE and event.data["level"] == "quick":
-                self.see(event.data)
-
-    def see(self, data: dict[str, Any]) -> None:
-        """Take one EVALUATION_DONE into account."""
-        speedup = data["speedup"]
-        cost = 1.0 / speedup if speedup else data["latency_us"]
-        if cost is None or (self.cost is not None and cost >= self.cost):
-            return
-        self.cost = cost
-        self.text = f"best{_time_words(data)} (#{data['candidate']})"
+_REDRAWN_PER_S = 4
 
 
 @contextmanager
-def run_progress(quiet: bool) -> Generator[OnEvent, None, None]:
-    """Yield the subscriber of a run's events; with `quiet` it shows nothing."""
+def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[OnEvent, None, None]:
+    """Yield the subscriber of a run's events; with `quiet` it shows nothing.
+
+    `past` are the events of earlier sessions: what they had found is not told again, but counts.
+    """
+    watch = RunWatch()
+    for event in past:
+        watch.see(event)
     if quiet:
         yield lambda event: None
     elif sys.stderr.isatty():
-        with _bar() as bar:
-            yield _follow_on(bar)
+        with _live(watch) as on_event:
+            yield on_event
     else:
-        yield _follow_in_lines()
+        yield lambda event: _say(event, watch)
 
 
 def waiting_lines(quiet: bool) -> Callable[[str], None]:
@@ -67,82 +56,38 @@ def waiting_lines(quiet: bool) -> Callable[[str], None]:
     return tell
 
 
-def _bar() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[best]}"),
-        console=Console(stderr=True, markup=False, highlight=False),
-    )
+class _Screen:
+    """What rich draws again and again, from a thread of its own."""
+
+    def __init__(self, watch: RunWatch) -> None:
+        self._watch = watch
+        self._lock = threading.Lock()  # of the watch: events come from the main thread
+
+    def see(self, event: Event) -> None:
+        with self._lock:
+            self._watch.see(event)
+
+    def __rich__(self) -> RenderableType:
+        with self._lock:
+            return run_screen(self._watch, time.time_ns() // 1000)
 
 
-def _follow_on(bar: Progress) -> OnEvent:
-    best = BestSoFar()
-    task = bar.add_task("compiling and checking", total=None, best=best.text)
+@contextmanager
+def _live(watch: RunWatch) -> Generator[OnEvent, None, None]:
+    screen = _Screen(watch)
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    with Live(screen, console=console, refresh_per_second=_REDRAWN_PER_S) as live:
 
-    def follow(event: Event) -> None:
-        data = event.data
-        if event.kind is EventKind.ROUND_STARTED:
-            bar.update(task, description=f"round {data['round']}")
-        elif event.kind is EventKind.FINAL_CHECK:
-            bar.update(task, description=f"full check of #{data['candidate']}")
-        elif event.kind is EventKind.EVALUATION_DONE:
-            if data["level"] == "quick":
-                best.see(data)
-                bar.update(task, completed=data["done"], total=data["known"], best=best.text)
-        elif event.kind is EventKind.EVALUATION_REQUEUED:
-            bar.console.print(f"#{data['candidate']} is tried again: {data['reason']}")
+        def follow(event: Event) -> None:
+            screen.see(event)
+            if event.kind in (EventKind.EVALUATION_REQUEUED, EventKind.RUN_PAUSED):
+                live.console.print(event_line(event, watch.best))
 
-    return follow
+        yield follow
 
 
-def _follow_in_lines() -> OnEvent:
-    best = BestSoFar()
-
-    def follow(event: Event) -> None:
-        line = event_line(event, best)
-        if line is not None:
-            click.echo(line, err=True)
-
-    return follow
-
-
-def event_line(event: Event, best: BestSoFar) -> str | None:
-    """Return the line that tells `event`; None for an event that says nothing to a reader."""
-    data = event.data
-    match event.kind:
-        case EventKind.RUN_STARTED:
-            return f"{data['run']}: {data['kernel']}"
-        case EventKind.RUN_RESUMED:
-            return f"resumed; {data['requeued']} evaluations that were under way begin again"
-        case EventKind.ROUND_STARTED:
-            plural = "" if data["candidates"] == 1 else "s"
-            return f"round {data['round']}: {data['candidates']} candidate{plural}"
-        case EventKind.EVALUATION_REQUEUED:
-            return f"  #{data['candidate']} is tried again: {data['reason']}"
-        case EventKind.FINAL_CHECK:
-            return f"full check of #{data['candidate']}"
-        case EventKind.EVALUATION_DONE:
-            return _done_line(data, best)
-        case _:
-            return None
-
-
-def _done_line(data: dict[str, Any], best: BestSoFar) -> str:
-    if data["level"] == "full":
-        return f"  #{data['candidate']} {data['status']}: {data['summary']}"
-    best.see(data)
-    return (
-        f"  {data['done']}/{data['known']} #{data['candidate']} {data['status']}"
-        f"{_time_words(data)}; {best.text}"
-    )
-
-
-def _time_words(data: dict[str, Any]) -> str:
-    """Return ` 2.413 us measured, 1.213x flashinfer (PDL on)`; empty where nothing is known."""
-    latency_us = data["latency_us"]
-    time = "" if latency_us is None else f" {latency_us:.3f} us {data['provenance']}"
-    ratio = "" if not data["speedup"] else f", {data['speedup']:.3f}x {data['baseline']}"
-    return f"{time}{ratio}"
+def _say(event: Event, watch: RunWatch) -> None:
+    line = event_line(event, watch.best)
+    watch.see(event)
+    if line is not None:
+        click.echo(stamped(event, line), err=True)

@@ -6,7 +6,8 @@ from kopt.search.run_records import Event
 from kopt.search.step import take_step
 from kopt.search.step_request import StepCandidate, StepHooks, StepRequest, step_device
 from kopt.search.step_result import StepResult
-from kopt.server.run_progress import BestSoFar, event_line
+from kopt.server.run_best import BestSoFar
+from kopt.server.run_lines import event_line
 
 from .requests import StepWork
 from .work_site import WorkSite

@@ -3,12 +3,14 @@
 import pytest
 
 from kopt.search.run_records import Event, EventKind
-from kopt.server.run_progress import BestSoFar, waiting_lines
+from kopt.server.run_best import BestSoFar
+from kopt.server.run_progress import run_progress, waiting_lines
 
 
 def _done(candidate: int, latency_us: float, speedup: float | None) -> dict[str, object]:
     return {
         "candidate": candidate,
+        "level": "quick",
         "latency_us": latency_us,
         "provenance": "estimated" if speedup is None else "measured",
         "speedup": speedup,
@@ -32,8 +34,15 @@ def test_the_best_estimated_candidate_is_the_one_with_the_shortest_time() -> Non
     assert best.text == "best 1.000 us estimated (#1)"
 
 
+def test_the_best_of_two_with_intervals_is_the_one_with_the_higher_lower_bound() -> None:
+    best = BestSoFar()
+    best.see({**_done(0, latency_us=2.0, speedup=1.30), "speedup_interval": [1.05, 1.55]})
+    best.see({**_done(1, latency_us=2.0, speedup=1.20), "speedup_interval": [1.19, 1.21]})
+    assert best.text.endswith("1.200x (1.190 to 1.210) reference (#1)")
+
+
 def test_the_best_of_earlier_events_is_remembered() -> None:
-    done = {**_done(3, latency_us=2.0, speedup=None), "level": "quick"}
+    done = _done(3, latency_us=2.0, speedup=None)
     full = {**_done(4, latency_us=1.0, speedup=None), "level": "full"}
     events = [
         Event(seq=seq, at_us=seq, kind=EventKind.EVALUATION_DONE, data=data)
@@ -59,4 +68,6 @@ def test_a_neighbor_on_the_gpu_is_told_once_until_the_queue_changes(
 
 def test_a_quiet_run_tells_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     waiting_lines(quiet=True)("waiting for cuda:0, 1 before you")
+    with run_progress(quiet=True) as on_event:
+        on_event(Event(seq=1, at_us=1, kind=EventKind.RUN_PAUSED, data={"reason": "Ctrl-C"}))
     assert capsys.readouterr().err == ""

@@ -40,7 +40,7 @@ def told_run(home: Path, words: str = "wider loads", kernel: str = "made_up_b8")
     writer.second_round()
     store.rounds.close([4, 1], ("rounds", "all 2 rounds are done"))
     write_durably(winner_path(store.folder), SOURCE.encode())
-    store.queue.add(4, "full")
+    store.queue.add((4,), "full")
     writer.evaluate(_timed(1.38), "full")
     store.finish("done", 4)
     return store

@@ -1,0 +1,141 @@
+"""A run's events as lines of text: for log files, and for clients that are told of progress."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from kopt.search.facts.wording import plain_beginning
+from kopt.search.run_records import Event, EventKind
+
+from .run_best import BestSoFar, orders, time_words
+
+_LONGEST = 300
+
+
+def stamped(event: Event, line: str) -> str:
+    """Return `line` with the time of the event, UTC."""
+    return f"{datetime.fromtimestamp(event.at_us / 1e6, UTC):%H:%M:%S} {line}"
+
+
+def tamed(event: Event) -> Event:
+    """Return `event` with its texts short and on one line: compilers and models wrote some."""
+    data = {
+        name: plain_beginning(value, _LONGEST) if isinstance(value, str) else value
+        for name, value in event.data.items()
+    }
+    return event.model_copy(update={"data": data})
+
+
+def event_line(event: Event, best: BestSoFar) -> str | None:
+    """Return the line that tells `event`; None for an event that says nothing to a reader."""
+    event = tamed(event)
+    data = event.data
+    match event.kind:
+        case EventKind.RUN_STARTED:
+            return f"{data['run']}: {data['kernel']}"
+        case EventKind.RUN_RESUMED:
+            return f"resumed; {data['requeued']} evaluations that were under way begin again"
+        case EventKind.RUN_PAUSED:
+            return f"paused: {data['reason']}"
+        case EventKind.EVALUATION_REQUEUED:
+            return f"  #{data['candidate']} is tried again: {data['reason']}"
+        case EventKind.EVALUATION_QUEUED:
+            return f"  #{data['candidate']} is measured longer: too close to another to tell apart"
+        case EventKind.FINAL_CHECK:
+            return f"full check of #{data['candidate']}"
+        case EventKind.EVALUATION_DONE:
+            return _done_line(data, best)
+        case _:
+            return _round_line(event) or _model_line(event)
+
+
+def _round_line(event: Event) -> str | None:
+    data = event.data
+    match event.kind:
+        case EventKind.ROUND_STARTED:
+            return _begun_line(data)
+        case EventKind.ROUND_DONE:
+            beam = " ".join(f"#{seq}" for seq in data["beam"]) or "nothing"
+            why = f"; the search ends: {data['detail']}" if data["stop"] else ""
+            return f"kept: {beam}{why}"
+        case EventKind.BRANCH_STARTED:
+            return f"  {data['branch']} ({data['slot']}): {data['family']}, {data['name']}"
+        case EventKind.CANDIDATE_ADDED:
+            which = f"fix {data['attempt']} of " if data["attempt"] else ""
+            return f"  #{data['candidate']} is {which}{data['branch']}"
+        case EventKind.BRANCH_ENDED:
+            return _ended_line(data)
+        case _:
+            return None
+
+
+def _model_line(event: Event) -> str | None:
+    data = event.data
+    match event.kind:
+        case EventKind.PLAN_MADE:
+            return f"planned: {data['branches']} branches, {data['reserve']} in reserve"
+        case EventKind.REFLECTED:
+            return f"round {data['round']} is reflected on"
+        case EventKind.CALL_RETRIED:
+            return f"  {data['call']} is asked again in {data['wait_s']:.1f} s: {data['why']}"
+        case EventKind.CALL_DONE:
+            return call_line(data)
+        case EventKind.BUDGET_WARNING:
+            return f"{data['spent'] / data['most']:.0%} of the budget is spent ({data['limit']})"
+        case EventKind.PROMOTED:
+            return f"promotion: {data['why']}"
+        case _:
+            return None
+
+
+def call_line(data: dict[str, Any]) -> str:
+    """Return the line that tells a call's end, with what all calls have cost so far."""
+    if data["state"] != "done":
+        return f"  {data['call']} has no answer: {data['why']}; {spent_words(data)}"
+    return (
+        f"  {data['call']}: {prompt_tokens(data):,} tokens in, {data['cache_read_tokens']:,} of"
+        f" them from the cache, {data['output_tokens']:,} out,"
+        f" ${data['cost_microusd'] / 1e6:.4f}, {data['latency_s']:.1f} s; {spent_words(data)}"
+    )
+
+
+def prompt_tokens(data: dict[str, Any]) -> int:
+    """Return the size of a call's prompt; 0 for a call without an answer."""
+    names = ("input_tokens", "cache_write_tokens", "cache_read_tokens")
+    return sum(data[name] or 0 for name in names)
+
+
+def spent_words(data: dict[str, Any]) -> str:
+    """Return what all calls have cost, and the limit where there is one."""
+    limit = data["limit_microusd"]
+    of_limit = "" if limit is None else f" of ${limit / 1e6:.2f}"
+    return f"${data['spent_microusd'] / 1e6:.4f}{of_limit} so far"
+
+
+def _begun_line(data: dict[str, Any]) -> str:
+    parts: list[str] = []
+    if data["candidates"] or not data["branches"]:
+        parts.append(_counted(data["candidates"], "candidate"))
+    if data["branches"]:
+        parts.append(_counted(data["branches"], "branch", "branches"))
+    return f"round {data['round']} ({data['kind']}): {', '.join(parts)}"
+
+
+def _ended_line(data: dict[str, Any]) -> str:
+    if data["state"] == "failed":
+        return f"  {data['branch']} led to nothing: {data['why']}"
+    return f"  {data['branch']} led to #{data['candidate']}"
+
+
+def _done_line(data: dict[str, Any], best: BestSoFar) -> str:
+    if not orders(data):
+        return f"  #{data['candidate']} {data['status']}: {data['summary']}"
+    best.see(data)
+    failed = "" if data["status"] == "passed" else f": {data['summary']}"
+    return (
+        f"  {data['done']}/{data['known']} #{data['candidate']} {data['status']}"
+        f"{time_words(data)}{failed}; {best.text}"
+    )
+
+
+def _counted(count: int, noun: str, nouns: str = "") -> str:
+    return f"{count} {noun if count == 1 else nouns or f'{noun}s'}"

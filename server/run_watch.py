@@ -1,0 +1,160 @@
+"""How a run stands at this moment, out of its events: what the live view shows.
+
+It reads nothing but events, so a view never touches the store, and one that is handed the events
+of an earlier session shows what that session had found.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kopt.search.run_records import Event, EventKind
+
+from .run_best import BestSoFar, orders, speed_words
+from .run_lines import prompt_tokens, tamed
+
+
+@dataclass
+class BranchNow:
+    """One branch of the open round."""
+
+    what: str
+    """Family and name of its hypothesis."""
+    slot: str
+    doing: str
+    since_us: int
+
+
+@dataclass
+class RoundNow:
+    """One round that was begun."""
+
+    number: int
+    kind: str
+    beam: tuple[int, ...] | None = None
+    """Best first; None while it is open."""
+    best: str = ""
+    """The best so far, in words, when it was closed."""
+
+
+@dataclass
+class RunWatch:
+    """The present of a run; `see` every event in order."""
+
+    kernel: str = ""
+    begun_us: int = 0
+    """When this session began."""
+    now_us: int = 0
+    """Of the last event."""
+    best: BestSoFar = field(default_factory=BestSoFar)
+    rounds: list[RoundNow] = field(default_factory=list[RoundNow])
+    branches: dict[str, BranchNow] = field(default_factory=dict[str, BranchNow])
+    speeds: dict[int, str] = field(default_factory=dict[int, str])
+    """By candidate."""
+    evaluated: int = 0
+    evaluated_before: int = 0
+    """In earlier sessions."""
+    known: int = 0
+    evaluating: set[int] = field(default_factory=set[int])
+    calls: int = 0
+    open_calls: int = 0
+    tokens: int = 0
+    spent_microusd: int = 0
+    limit_microusd: int | None = None
+    phase: str = "starting"
+    _branch_of: dict[int, str] = field(default_factory=dict[int, str])
+
+    @property
+    def evaluations_per_minute(self) -> float | None:
+        """Of this session; None in its first second."""
+        seconds = (self.now_us - self.begun_us) / 1e6
+        done = self.evaluated - self.evaluated_before
+        return 60.0 * done / seconds if seconds >= 1.0 else None
+
+    def see(self, event: Event) -> None:
+        """Take one event into account."""
+        event = tamed(event)
+        self.now_us = event.at_us
+        data = event.data
+        match event.kind:
+            case EventKind.RUN_STARTED | EventKind.RUN_RESUMED:
+                self._begin(event)
+            case EventKind.ROUND_STARTED:
+                self.rounds.append(RoundNow(data["round"], data["kind"]))
+                self.branches.clear()
+                self.phase = f"round {data['round']} ({data['kind']})"
+            case EventKind.ROUND_DONE if self.rounds:
+                self.rounds[-1].beam = tuple(data["beam"])
+                self.rounds[-1].best = self.best.text
+                self.phase = f"round {self.rounds[-1].number} is done"
+            case EventKind.FINAL_CHECK:
+                self.phase = f"full check of #{data['candidate']}"
+            case EventKind.REFLECTED:
+                self.phase = f"round {data['round']} is reflected on"
+            case EventKind.CALL_STARTED | EventKind.CALL_DONE:
+                self._see_call(event)
+            case EventKind.BRANCH_STARTED | EventKind.CANDIDATE_ADDED | EventKind.BRANCH_ENDED:
+                self._see_branch(event)
+            case _:
+                self._see_evaluation(event)
+
+    def _begin(self, event: Event) -> None:
+        self.kernel = event.data.get("kernel", self.kernel)
+        self.begun_us = event.at_us
+        self.evaluated_before = self.evaluated
+        self.evaluating.clear()
+        self.open_calls = 0
+
+    def _see_call(self, event: Event) -> None:
+        data = event.data
+        branch = self.branches.get(data["branch"] or "")
+        if event.kind is EventKind.CALL_STARTED:
+            self.open_calls += 1
+            doing = f"{data['role']}: {data['model']} is asked"
+        else:
+            self.open_calls = max(0, self.open_calls - 1)
+            self.calls += 1
+            self.tokens += prompt_tokens(data) + (data["output_tokens"] or 0)
+            self.spent_microusd = data["spent_microusd"]
+            self.limit_microusd = data["limit_microusd"]
+            doing = f"{data['role']}: works with the answer"
+        if branch is not None:
+            branch.doing, branch.since_us = doing, event.at_us
+        elif event.kind is EventKind.CALL_STARTED:
+            self.phase = f"round {data['round']}: {data['role']}, {data['model']} is asked"
+
+    def _see_branch(self, event: Event) -> None:
+        data = event.data
+        name: str = data["branch"]
+        if event.kind is EventKind.BRANCH_STARTED:
+            what = f"{data['family']}, {data['name']}"
+            self.branches[name] = BranchNow(what, data["slot"], "begins", event.at_us)
+        elif event.kind is EventKind.BRANCH_ENDED:
+            self.branches.pop(name, None)
+        else:
+            self._branch_of[data["candidate"]] = name
+            self._tell(data["candidate"], f"#{data['candidate']} is queued", event)
+
+    def _see_evaluation(self, event: Event) -> None:
+        data = event.data
+        if event.kind is EventKind.EVALUATION_STARTED:
+            self.evaluating.add(data["candidate"])
+            self._tell(data["candidate"], f"#{data['candidate']} is evaluated", event)
+        elif event.kind is EventKind.EVALUATION_REQUEUED:
+            self.evaluating.discard(data["candidate"])
+        elif event.kind is EventKind.EVALUATION_DONE:
+            self._see_result(event, data)
+
+    def _see_result(self, event: Event, data: dict[str, Any]) -> None:
+        seq: int = data["candidate"]
+        self.evaluating.discard(seq)
+        self.evaluated += 1
+        if orders(data):
+            self.best.see(data)
+            self.known = max(self.known, data["known"])
+            self.speeds[seq] = speed_words(data) or data["status"]
+        self._tell(seq, f"#{seq} {data['status']} {speed_words(data)}".rstrip(), event)
+
+    def _tell(self, candidate: int, doing: str, event: Event) -> None:
+        branch = self.branches.get(self._branch_of.get(candidate, ""))
+        if branch is not None:
+            branch.doing, branch.since_us = doing, event.at_us

@@ -25,7 +25,9 @@ class Patience:
     """Calls in a row that may fail after the service began to answer, because the stream broke or
     the reply is no reply: each may be paid."""
     busy_s: float = 1800.0
-    """Seconds of waiting for a service that is busy, or that says when to come back."""
+    """Seconds that one call waits in all; the only limit for a service that is busy."""
+    step_s: float = 1.0
+    """The first wait at most, seconds, if the service names none; it doubles up to a minute."""
 
 
 @dataclass
@@ -63,4 +65,5 @@ class Course:
         if failure.retry_after_s is not None:
             return failure.retry_after_s
         before = self._tries + self._costly + self._busy - 1
-        return self.jitter.uniform(0.0, min(_LONGEST_STEP_S, 2.0 ** min(before, 10)))
+        step_s = self.patience.step_s * 2.0 ** min(before, 10)
+        return self.jitter.uniform(0.0, min(_LONGEST_STEP_S, step_s))

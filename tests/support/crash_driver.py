@@ -16,6 +16,7 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,14 @@ class CountedConnection(sqlite3.Connection):
         return counted(super().execute)(sql, *parameters)  # type: ignore[no-any-return]
 
 
+def count_writes() -> None:
+    """Make a step of every write of this process from here on."""
+    real_connect = sqlite3.connect
+    sqlite3.connect = lambda *a, **k: real_connect(*a, factory=CountedConnection, **k)  # type: ignore[assignment]
+    os.fsync = counted(no_sync)
+    os.replace = counted(os.replace)
+
+
 def answer_with_artifact(home: Path) -> Callable[[EvaluationJob], Evaluation]:
     """Return the scripted answers, each with an artifact of its own."""
 
@@ -102,15 +111,15 @@ def run_to_the_end(home: Path) -> None:
         run_search(search(store, answer_with_artifact(home), slots=2, choices=CHOICES))
 
 
-def forked(home: Path, fatal: int) -> tuple[bool, int]:
-    """Run in a child that dies at step `fatal`; whether it was killed, and the steps it took."""
+def forked(work: Callable[[], None], fatal: int) -> tuple[bool, int]:
+    """Work in a child that dies at step `fatal`; whether it was killed, and the steps it took."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         status = 1
         try:
             STEPS.taken, STEPS.fatal = 0, fatal
-            run_to_the_end(home)
+            work()
             os.write(write, str(STEPS.taken).encode())
             status = 0
         finally:
@@ -162,7 +171,7 @@ def outcome(home: Path) -> dict[str, Any]:
 def stays_as_it_is(home: Path) -> bool:
     """Return whether resuming the finished run below `home` leaves every row alone."""
     before = rows(home)
-    forked(home, fatal=0)
+    forked(partial(run_to_the_end, home), fatal=0)
     return rows(home) == before
 
 
@@ -176,20 +185,18 @@ def rows(home: Path) -> list[str]:
 
 def main(root: Path) -> dict[str, Any]:
     """Kill at every step once and return what was seen."""
-    real_connect = sqlite3.connect
-    sqlite3.connect = lambda *a, **k: real_connect(*a, factory=CountedConnection, **k)  # type: ignore[assignment]
-    os.fsync = counted(no_sync)
-    os.replace = counted(os.replace)
+    count_writes()
     whole = root / "whole"
-    _, steps = forked(whole, fatal=0)
+    _, steps = forked(partial(run_to_the_end, whole), fatal=0)
     expected = outcome(whole)
     problems: list[str] = violations(whole)
     killed = 0
     for fatal in range(1, steps + 1):
         home = root / f"killed-{fatal}"
-        died, _ = forked(home, fatal)
+        work = partial(run_to_the_end, home)
+        died, _ = forked(work, fatal)
         killed += died
-        forked(home, fatal=0)
+        forked(work, fatal=0)
         problems += [f"step {fatal}: {violation}" for violation in violations(home)]
         if outcome(home) != expected:
             problems.append(f"step {fatal}: another final state")

@@ -92,7 +92,7 @@ class AgentTools:
     @property
     def definitions(self) -> tuple[Tool, ...]:
         """What a model is told about them: the same for the whole run."""
-        return tuple(one.tool for one in _TOOLS.values())
+        return TOOL_DEFINITIONS
 
     def use(self, call: ToolCall) -> ToolAnswer:
         """Return the answer to one call."""
@@ -248,3 +248,6 @@ _TOOLS = {
         ),
     )
 }
+
+TOOL_DEFINITIONS = tuple(one.tool for one in _TOOLS.values())
+"""What a model is told about the tools, which no run changes."""

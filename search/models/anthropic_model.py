@@ -37,6 +37,7 @@ _FROM_SERVICE = (
     AttributeError,
     LookupError,
 )
+_CHECK_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,22 @@ class AnthropicModel:
                 raise self._without_secrets(failure) from None  # the cause may hold headers
         reply = reply_of(message, request, request_id)
         return reply.model_copy(update={"latency_s": time.monotonic() - begun_s})
+
+    def check_access(self, model: str) -> None:
+        """Ask the service once whether it takes the key, before anything costs.
+
+        Says nothing where the service cannot tell: a gateway may not know the question.
+
+        Raises:
+            CallFailed: The key is refused.
+        """
+        try:
+            self._client.models.retrieve(model, timeout=_CHECK_S)
+        except anthropic.APIStatusError as error:
+            if error.status_code in (401, 403):
+                raise self._without_secrets(failure_of_call(error, began=False)) from None
+        except (anthropic.AnthropicError, httpx2.HTTPError):
+            return  # what is wrong now may be right when it matters
 
     def close(self) -> None:
         """Close all connections."""

@@ -9,10 +9,8 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
+from kopt.config.search_settings import Effort, Role
 from kopt.kernels.record import Record
-
-Role = Literal["planner", "coder", "fixer", "reflector", "combiner"]
-Effort = Literal["low", "medium", "high", "xhigh", "max"]
 
 
 class SystemBlock(Record):

@@ -46,6 +46,8 @@ class FakeMessages:
         """The bodies of all requests for a message, refused ones too."""
         self.headers: list[Mapping[str, str]] = []
         """Their headers, by lower-case name."""
+        self.lookup_status = 404
+        """What a question about a model gets: as from a gateway that knows no models."""
         self.ended = threading.Event()
         self._script = script
         self._faults = list(faults)
@@ -135,7 +137,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self._live_on(list(stream_events(reply(Turn(), body["model"], number))))
 
     def do_GET(self) -> None:
-        self._not_found()
+        if not self.path.startswith("/v1/models/"):
+            return self._not_found()
+        status = self._fake.lookup_status
+        document = b'{"type": "model", "id": "m"}' if status == 200 else Refused(status).document
+        return self._send(status, document)
 
     def do_HEAD(self) -> None:
         self._send(404, b"")

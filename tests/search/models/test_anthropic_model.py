@@ -1,7 +1,7 @@
 """Claude behind the Messages API, against the loopback service: requests, replies, usage."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
@@ -9,7 +9,7 @@ import pytest
 from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError
 from kopt.search.models.anthropic_model import AnthropicModel
-from kopt.search.models.call_errors import Stopped
+from kopt.search.models.call_errors import CallFailed, Stopped
 from kopt.search.models.halt import Halt
 from kopt.search.models.model import SystemBlock, Usage
 from support.fake_messages import BodyScript, FakeMessages
@@ -21,7 +21,7 @@ SOURCE = "__global__ void f() {}\n" * 9
 
 
 @contextmanager
-def claude(script: BodyScript) -> Iterator[tuple[FakeMessages, AnthropicModel]]:
+def claude(script: BodyScript) -> Generator[tuple[FakeMessages, AnthropicModel]]:
     with FakeMessages(script) as fake:
         model = AnthropicModel(ClaudeAccess(api_key=KEY, base_url=fake.url), Halt())
         yield fake, model
@@ -145,6 +145,28 @@ def test_stopped_run_ends_a_call_in_the_middle_of_its_reply() -> None:
         with pytest.raises(Stopped):
             model.reply(ask_for())
         model.close()
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_key_that_is_refused_is_told_before_anything_is_asked(status: int) -> None:
+    with claude(lambda body: Turn("ok")) as (fake, model):
+        fake.lookup_status = status
+        with pytest.raises(CallFailed, match="key") as caught:
+            model.check_access(MODEL)
+    assert (caught.value.kind, fake.requests) == ("user", [])
+
+
+@pytest.mark.parametrize("status", [200, 404, 429, 500])
+def test_service_that_cannot_tell_is_believed(status: int) -> None:
+    with claude(lambda body: Turn("ok")) as (fake, model):
+        fake.lookup_status = status
+        model.check_access(MODEL)
+
+
+def test_service_that_is_not_there_is_believed_until_it_is_needed() -> None:
+    with claude(lambda body: Turn("ok")) as (_, model):
+        pass
+    model.check_access(MODEL)
 
 
 def test_address_that_is_none_is_told_without_showing_it() -> None:

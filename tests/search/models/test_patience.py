@@ -18,9 +18,8 @@ def broken(kind: FailureKind = "time") -> CallFailed:
     return CallFailed(kind=kind, message="cut off", may_cost=True)
 
 
-def course(**limits: float) -> Course:
-    patience = Patience(**{name: int(v) if "tries" in name else v for name, v in limits.items()})
-    return Course(patience, jitter=random.Random(1))
+def course(busy_s: float = 1800.0) -> Course:
+    return Course(Patience(busy_s=busy_s), jitter=random.Random(1))
 
 
 @pytest.mark.parametrize("status", [429, 529])

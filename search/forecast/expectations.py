@@ -1,0 +1,70 @@
+"""What is assumed of agents where nobody can know: sizes, numbers of replies, shares.
+
+Guesses, all in this one place and all told with the forecast. The most that can happen needs no
+guess: it follows from the limits of the settings.
+"""
+
+from kopt.config.search_settings import MAX_CROSSES, Role, SearchSettings
+
+BYTES_PER_TOKEN = 3
+"""Of CUDA sources and English prose (estimated); the most tokens of a text are its bytes."""
+TOOL_USES = 3
+"""Of one author: a compile, a check, a look at something."""
+FIXES_PER_BRANCH = 0.5
+"""Half of the candidates need one repair."""
+EXPANDED_SHARE = 0.5
+"""Of the beam, fast enough to be expanded."""
+RESULT_TOKENS = 700
+"""What a tool answers."""
+MOST_RESULT_BYTES = 24_000
+"""No tool answers more: documents are cut at 2,000 tokens, findings at less."""
+ROUND_TOKENS = 4_000
+"""Of the tables, profiles, lessons and documents that planner and reflector are shown."""
+REPLY_TOKENS: dict[Role, int] = {
+    "planner": 6_000,
+    "coder": 3_500,
+    "fixer": 2_500,
+    "reflector": 1_500,
+    "combiner": 3_500,
+}
+"""Of one reply, thinking included."""
+
+ASSUMPTIONS = (
+    f"a token is {BYTES_PER_TOKEN} bytes",
+    f"an author uses {TOOL_USES} tools, each in a reply of its own",
+    f"{FIXES_PER_BRANCH:.0%} of the branches need one repair",
+    f"{EXPANDED_SHARE:.0%} of the beam are fast enough to be expanded",
+    "replies have "
+    + ", ".join(f"{tokens:,} ({role})" for role, tokens in REPLY_TOKENS.items())
+    + " tokens",
+    "what is marked for the provider's cache is written once and read from then on",
+)
+"""In words."""
+
+
+def expected_branches(number: int, settings: SearchSettings) -> int:
+    """Return how many candidates agents probably write in round `number`, from 1, merged ones too.
+
+    The first starts as many families as the beam is wide. The others refine every member, expand
+    some, and merge one pair.
+    """
+    width = settings.beam.width
+    if number == 1:
+        return width
+    expanded = round(width * EXPANDED_SHARE) * settings.tree_branching_factor
+    return min(settings.round_size, width + expanded + expected_merges(number, settings))
+
+
+def expected_merges(number: int, settings: SearchSettings) -> int:
+    """Return how many of them are merged."""
+    return 1 if number > 1 and settings.population_crossover else 0
+
+
+def most_branches(number: int, settings: SearchSettings) -> int:
+    """Return how many candidates agents write at most in round `number`."""
+    return settings.beam.width if number == 1 else settings.round_size
+
+
+def most_merges(number: int, settings: SearchSettings) -> int:
+    """Return how many of them are merged at most."""
+    return MAX_CROSSES if number > 1 and settings.population_crossover else 0

@@ -1,0 +1,164 @@
+"""What a run asks of one role: how many conversations, of what size, at what price."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from kopt.config.search_settings import Role, SearchSettings
+from kopt.kernels.record import Record
+from kopt.search.agents.agent_tools import TOOL_DEFINITIONS
+from kopt.search.agents.briefing import Briefing
+from kopt.search.agents.reading import RUN_TOKENS
+from kopt.search.agents.writing import SPARE_REPLIES
+from kopt.search.models.prices import PriceTable
+from kopt.search.runs import RunRequest
+
+from .conversation_cost import Cost, Talk, expected_cost, most_cost
+from .expectations import (
+    BYTES_PER_TOKEN,
+    FIXES_PER_BRANCH,
+    REPLY_TOKENS,
+    ROUND_TOKENS,
+    TOOL_USES,
+    expected_branches,
+    expected_merges,
+    most_branches,
+    most_merges,
+)
+
+_ANSWER_REPLIES = 2  # an answer, and one more where something in it has to be repaired
+_HYPOTHESIS_BYTES = 2_500
+_AUTHORS: tuple[Role, ...] = ("coder", "fixer", "combiner")
+
+
+class RoleForecast(Record):
+    """Everything that is asked of one role."""
+
+    role: Role
+    model: str
+    effort: str
+    max_output_tokens: int
+    tool_calls: int
+    expected_conversations: int
+    """Estimated."""
+    most_conversations: int
+    """Computed."""
+    expected_calls: int
+    most_calls: int
+    expected_tokens: int
+    """Prompts and replies, estimated."""
+    expected_usd: float
+    """Estimated tokens at the prices of the table."""
+    most_usd: float
+    """Computed: every reply as long and as late as it may be."""
+    priced: str
+    """Date of the price."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What all parts of a plan are computed from."""
+
+    request: RunRequest
+    briefing: Briefing
+    prices: PriceTable
+    start_bytes: int
+    """Of the starting kernel."""
+
+    @property
+    def search(self) -> SearchSettings:
+        """How the search behaves."""
+        return self.request.search
+
+    @property
+    def agents_rounds(self) -> range:
+        """The numbers of the rounds that agents fill."""
+        return range(1, self.search.beam.refine_rounds + 1)
+
+
+def forecast_role(role: Role, planned: Planned) -> RoleForecast:
+    """Return what is asked of `role` in a whole run.
+
+    Raises:
+        SetupError: The price of its model is not known.
+    """
+    settings = planned.search.roles.of(role)
+    expected, most = _conversations(role, planned)
+    talk = _talk(role, planned)
+    first, later = (expected_cost(talk, planned.prices, is_first) for is_first in (True, False))
+    worst = most_cost(talk, planned.prices)
+    total = _sum(first, later, expected)
+    return RoleForecast(
+        role=role,
+        model=settings.model,
+        effort=settings.effort,
+        max_output_tokens=settings.max_output_tokens,
+        tool_calls=settings.tool_calls,
+        expected_conversations=expected,
+        most_conversations=most,
+        expected_calls=total.calls,
+        most_calls=worst.calls * most,
+        expected_tokens=total.prompt_tokens + total.output_tokens,
+        expected_usd=total.microusd / 1e6,
+        most_usd=worst.microusd * most / 1e6,
+        priced=planned.prices.price(settings.model).dated,
+    )
+
+
+def _conversations(role: Role, planned: Planned) -> tuple[int, int]:
+    """Return how many conversations a role has: as expected, and at most."""
+    search, rounds = planned.search, planned.agents_rounds
+    merges_at_end = 1 if rounds and search.combine_top_k > 1 else 0
+    branches = sum(expected_branches(n, search) for n in rounds)
+    most = sum(most_branches(n, search) for n in rounds)
+    merges = sum(expected_merges(n, search) for n in rounds)
+    most_merged = sum(most_merges(n, search) for n in rounds)
+    by_role: Mapping[Role, tuple[int, int]] = {
+        "planner": (len(rounds), len(rounds)),
+        "reflector": (len(rounds), len(rounds)),
+        "coder": (branches - merges, most),
+        "combiner": (merges + merges_at_end, most_merged + merges_at_end),
+        "fixer": (
+            ceil((branches + merges_at_end) * FIXES_PER_BRANCH) if search.fix_attempts else 0,
+            (most + merges_at_end) * (search.fix_attempts + 1),
+        ),
+    }
+    return by_role[role]
+
+
+def _talk(role: Role, planned: Planned) -> Talk:
+    settings = planned.search.roles.of(role)
+    blocks = planned.briefing.system_blocks(role)
+    system_bytes = sum(len(block.text.encode()) for block in blocks)
+    system_bytes += RUN_TOKENS * BYTES_PER_TOKEN
+    if role in _AUTHORS:
+        sources = 2 if role == "combiner" else 1
+        return Talk(
+            settings=settings,
+            system_bytes=system_bytes + sum(len(t.model_dump_json()) for t in TOOL_DEFINITIONS),
+            opening_bytes=_HYPOTHESIS_BYTES + sources * 2 * planned.start_bytes,
+            reply_tokens=REPLY_TOKENS[role],
+            replies=1 + min(TOOL_USES, settings.tool_calls),
+            most_replies=settings.tool_calls + SPARE_REPLIES,
+        )
+    shown = planned.search.beam.width * 2 * planned.start_bytes if role == "planner" else 0
+    return Talk(
+        settings=settings,
+        system_bytes=system_bytes,
+        opening_bytes=ROUND_TOKENS * BYTES_PER_TOKEN + shown,
+        reply_tokens=REPLY_TOKENS[role],
+        replies=1,
+        most_replies=_ANSWER_REPLIES,
+    )
+
+
+def _sum(first: Cost, later: Cost, conversations: int) -> Cost:
+    if not conversations:
+        return Cost(0, 0, 0, 0)
+    others = conversations - 1
+    return Cost(
+        calls=first.calls + others * later.calls,
+        prompt_tokens=first.prompt_tokens + others * later.prompt_tokens,
+        output_tokens=first.output_tokens + others * later.output_tokens,
+        microusd=first.microusd + others * later.microusd,
+    )

@@ -1,0 +1,134 @@
+"""What `kopt run` would do: rounds, places, who is asked, what it costs and what the budget allows.
+
+Nothing is called for it and nothing is written. Without a key the rounds are sweeps and cost
+nothing; the plan then says what agents would cost.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from kopt.config.gpu_specs import GpuSpec
+from kopt.config.search_settings import ROLES
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.record import Record
+from kopt.search.agents.briefing import Subject, make_briefing
+from kopt.search.models.prices import load_prices
+from kopt.search.runs import RunRequest
+
+from .expectations import ASSUMPTIONS, expected_branches, most_branches
+from .role_forecast import Planned, RoleForecast, forecast_role
+
+RoundKind = Literal["start", "agents", "sweep", "combine", "tune"]
+
+
+class RoundForecast(Record):
+    """One round."""
+
+    round: int
+    kind: RoundKind
+    expected_candidates: int
+    """Estimated, repairs left out."""
+    most_candidates: int
+    """Computed, every repair included."""
+
+
+class RunPlan(Record):
+    """What a run would do."""
+
+    schema_: Literal["kopt.run-plan/1"] = Field(default="kopt.run-plan/1", alias="schema")
+    status: Literal["passed"] = "passed"
+    kernel: str
+    device: str
+    arch: str
+    asks_models: bool
+    """Whether there is a key; without one the rounds are sweeps and cost nothing."""
+    rounds: tuple[RoundForecast, ...]
+    roles: tuple[RoleForecast, ...]
+    """What agents cost, whether or not they would be asked."""
+    expected_usd: float
+    most_usd: float
+    """Without a budget. With one in dollars a run never costs more than that."""
+    budget: str
+    allows: str
+    """What the budget allows, in a sentence."""
+    assumptions: tuple[str, ...]
+    """What the expected figures stand on."""
+
+
+def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
+    """Return what the run that `request` asks for would do on `gpu`.
+
+    Raises:
+        ToolError: No such kernel, or the starting source cannot be read.
+        SetupError: The price of a model is not known, or a prompt is damaged.
+    """
+    problem, workload = find_kernel(request.kernel, settings.problems)
+    start = read_candidate(request.start or problem.folder / "reference.cu")
+    subject = Subject(
+        problem=problem,
+        workload=workload,
+        gpu=gpu,
+        is_measured=request.gpu is not None,
+        start=start,
+    )
+    briefing = make_briefing(subject, request.search)
+    planned = Planned(request, briefing, load_prices(settings.home), len(start.source.encode()))
+    roles = tuple(forecast_role(role, planned) for role in ROLES)
+    expected_usd = sum(one.expected_usd for one in roles)
+    return RunPlan(
+        kernel=request.kernel,
+        device=request.device,
+        arch=request.arch,
+        asks_models=settings.claude is not None,
+        rounds=tuple(_rounds(planned, settings.claude is not None)),
+        roles=roles,
+        expected_usd=expected_usd,
+        most_usd=sum(one.most_usd for one in roles),
+        budget=str(request.budget),
+        allows=_allows(planned, expected_usd),
+        assumptions=ASSUMPTIONS,
+    )
+
+
+def _rounds(planned: Planned, asks_models: bool) -> Iterator[RoundForecast]:
+    search = planned.search
+    yield _round(0, "start", 1, 1)
+    for number in planned.agents_rounds:
+        if asks_models:
+            most = most_branches(number, search) * (1 + search.fix_attempts + 1)
+            yield _round(number, "agents", expected_branches(number, search), most)
+        else:
+            yield _round(number, "sweep", search.round_size, search.round_size)
+    last = search.beam.refine_rounds
+    if asks_models and search.combine_top_k > 1:
+        last += 1
+        yield _round(last, "combine", 1, 1 + search.fix_attempts + 1)
+    if asks_models:
+        yield _round(last + 1, "tune", search.round_size, search.round_size)
+
+
+def _round(number: int, kind: RoundKind, expected: int, most: int) -> RoundForecast:
+    return RoundForecast(
+        round=number, kind=kind, expected_candidates=expected, most_candidates=most
+    )
+
+
+def _allows(planned: Planned, expected_usd: float) -> str:
+    """Return what the dollars of the budget are enough for."""
+    usd = planned.request.budget.usd
+    if usd is None:
+        return "the budget sets no limit in dollars: --budget '$5' would, and is never exceeded"
+    if expected_usd == 0.0:
+        return f"${usd:g} is more than a run without agents costs"
+    share = usd / expected_usd
+    if share >= 1.0:
+        return f"${usd:g} is enough for the expected cost ({share:.1f} times), and never exceeded"
+    rounds = planned.search.beam.refine_rounds
+    return (
+        f"${usd:g} is about {share:.0%} of the expected cost, or {share * rounds:.1f} of"
+        f" {rounds} rounds; the run stops there with what it has found, and can be resumed"
+    )

@@ -1,0 +1,154 @@
+"""What a run would do and cost, before it is begun."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kopt.config.claude_access import ClaudeAccess
+from kopt.config.errors import SetupError, ToolError
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.search_settings import RoleSettings, load_search_settings
+from kopt.config.settings import Settings
+from kopt.search.budget import parse_budget
+from kopt.search.forecast.conversation_cost import Talk, expected_cost, most_cost
+from kopt.search.forecast.run_plan import RunPlan, plan_run
+from kopt.search.models.prices import load_prices
+from kopt.search.runs import RunRequest
+
+KERNEL = "silu_and_mul_b8xh14336"
+SEARCH = load_search_settings()
+
+
+def _plan(home: Path, has_key: bool = True, **request: Any) -> RunPlan:
+    access = ClaudeAccess(api_key="secret") if has_key else None
+    settings = replace(Settings(home), claude=access)
+    asked = RunRequest(**{"kernel": KERNEL, **request})
+    return plan_run(asked, settings, gpu_for_arch("sm_100a"))
+
+
+def _kinds(plan: RunPlan) -> list[str]:
+    return [one.kind for one in plan.rounds]
+
+
+def test_rounds_are_those_of_the_settings_with_the_merge_and_the_sweep_at_the_end(
+    tmp_path: Path,
+) -> None:
+    plan = _plan(tmp_path, search=SEARCH.with_beam(2, 3))
+    assert _kinds(plan) == ["start", "agents", "agents", "agents", "combine", "tune"]
+    first, later = plan.rounds[1:3]
+    assert first.expected_candidates == 2
+    repairs = 1 + SEARCH.fix_attempts + 1
+    assert first.most_candidates == 2 * repairs
+    assert later.most_candidates == SEARCH.with_beam(2, 3).round_size * repairs
+
+
+def test_without_a_key_rounds_are_sweeps_and_what_agents_would_cost_is_told(
+    tmp_path: Path,
+) -> None:
+    plan = _plan(tmp_path, has_key=False, search=SEARCH.with_beam(2, 2))
+    assert (_kinds(plan), plan.asks_models) == (["start", "sweep", "sweep"], False)
+    assert plan.expected_usd > 0
+
+
+def test_run_without_rounds_costs_nothing(tmp_path: Path) -> None:
+    plan = _plan(tmp_path, search=SEARCH.with_beam(4, 0))
+    assert (plan.expected_usd, plan.most_usd) == (0.0, 0.0)
+
+
+def test_more_rounds_and_a_wider_beam_cost_more(tmp_path: Path) -> None:
+    small = _plan(tmp_path, search=SEARCH.with_beam(2, 2))
+    longer = _plan(tmp_path, search=SEARCH.with_beam(2, 4))
+    wider = _plan(tmp_path, search=SEARCH.with_beam(4, 2))
+    assert small.expected_usd < longer.expected_usd
+    assert small.expected_usd < wider.expected_usd
+
+
+def test_no_expectation_is_above_the_most(tmp_path: Path) -> None:
+    plan = _plan(tmp_path)
+    assert all(one.expected_usd <= one.most_usd for one in plan.roles)
+    assert all(one.expected_calls <= one.most_calls for one in plan.roles)
+    assert all(one.expected_candidates <= one.most_candidates for one in plan.rounds)
+
+
+def test_sum_is_that_of_the_roles_and_every_price_has_its_date(tmp_path: Path) -> None:
+    plan = _plan(tmp_path)
+    assert plan.expected_usd == pytest.approx(sum(one.expected_usd for one in plan.roles))
+    assert [one.role for one in plan.roles] == [
+        *("planner", "coder", "fixer", "reflector", "combiner")
+    ]
+    assert all(one.priced for one in plan.roles)
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ("50", "sets no limit in dollars"),
+        ("$1000", "is enough for the expected cost"),
+        ("$1", "of 4 rounds; the run stops there"),
+    ],
+)
+def test_plan_says_what_the_budget_allows(tmp_path: Path, budget: str, said: str) -> None:
+    assert said in _plan(tmp_path, budget=parse_budget(budget)).allows
+
+
+def test_model_without_a_price_is_refused_before_anything_is_begun(tmp_path: Path) -> None:
+    planner = SEARCH.roles.planner.model_copy(update={"model": "claude-unheard-of"})
+    roles = SEARCH.roles.model_copy(update={"planner": planner})
+    with pytest.raises(SetupError, match="the price of claude-unheard-of is not known"):
+        _plan(tmp_path, search=SEARCH.model_copy(update={"roles": roles}))
+
+
+def test_kernel_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="no kernel is called"):
+        _plan(tmp_path, kernel="nothing_b8")
+
+
+def test_plan_is_the_same_whenever_it_is_made_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    assert _plan(tmp_path) == _plan(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _talk(replies: int) -> Talk:
+    settings = RoleSettings(
+        model="claude-opus-5-5", effort="low", max_output_tokens=10_000, tool_calls=0
+    )
+    return Talk(
+        settings=settings,
+        system_bytes=30_000,
+        opening_bytes=3_000,
+        reply_tokens=1_000,
+        replies=replies,
+        most_replies=2,
+    )
+
+
+def test_single_reply_pays_its_prompt_once_and_reads_the_system_from_the_cache(
+    tmp_path: Path,
+) -> None:
+    cost = expected_cost(_talk(1), load_prices(tmp_path), is_first=False)
+    # 1,000 tokens at $4, 10,000 read at $0.2, 1,000 out at $20, each per million
+    assert (cost.calls, cost.microusd) == (1, 4_000 + 2_000 + 20_000)
+
+
+def test_first_conversation_pays_for_writing_the_cache(tmp_path: Path) -> None:
+    prices = load_prices(tmp_path)
+    first, later = (expected_cost(_talk(1), prices, is_first=flag) for flag in (True, False))
+    assert first.microusd - later.microusd == 10_000 * 8 - 2_000
+
+
+def test_conversation_of_several_replies_writes_only_what_is_new_to_the_cache(
+    tmp_path: Path,
+) -> None:
+    cost = expected_cost(_talk(2), load_prices(tmp_path), is_first=False)
+    # written for 5 minutes: 1,000, then a reply of 1,000 and a result of 700; read: the rest
+    assert cost.microusd == 5 * (1_000 + 1_700) + (10_000 + 11_000) // 5 + 2 * 20_000
+
+
+def test_most_is_every_byte_a_token_and_nothing_read_from_the_cache(tmp_path: Path) -> None:
+    cost = most_cost(_talk(1), load_prices(tmp_path))
+    assert (cost.calls, cost.output_tokens) == (2, 20_000)
+    # 5,000 bytes and reserve of the opening, twice, and a reply and a result before the second
+    other = 2 * 5_000 + 10_000 + 24_000
+    assert cost.microusd == 8 * 2 * 30_000 + 5 * other + 20 * 20_000

@@ -24,8 +24,8 @@ SEARCH = load_search_settings()
 def _plan(home: Path, has_key: bool = True, **request: Any) -> RunPlan:
     access = ClaudeAccess(api_key="secret") if has_key else None
     settings = replace(Settings(home), claude=access)
-    asked = RunRequest(**{"kernel": KERNEL, **request})
-    return plan_run(asked, settings, gpu_for_arch("sm_100a"))
+    asked: dict[str, Any] = {"kernel": KERNEL, **request}
+    return plan_run(RunRequest(**asked), settings, gpu_for_arch("sm_100a"))
 
 
 def _kinds(plan: RunPlan) -> list[str]:

@@ -13,6 +13,7 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.candidate_guide import GUIDE
 from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.problem import Problem, Workload
+from kopt.search.facts.fitting import cleaned
 from kopt.search.facts.gpu_facts import gpu_facts
 from kopt.search.facts.kernel_facts import author_facts
 from kopt.search.facts.rendering import render
@@ -73,11 +74,12 @@ def make_briefing(subject: Subject, settings: SearchSettings) -> Briefing:
     Raises:
         SetupError: The prompts of this installation are damaged.
     """
+    definition = author_facts(subject.problem, subject.workload, subject.gpu)
     common = render_prompt(
         "kernel",
         {
             "kernel": subject.kernel,
-            "definition": render(author_facts(subject.problem, subject.workload, subject.gpu)),
+            "definition": render(cleaned(definition)),
             "gpu": render(gpu_facts(subject.gpu)),
             "speed": render_prompt("speed_gpu" if subject.is_measured else "speed_sim"),
             "guide": GUIDE.strip(),

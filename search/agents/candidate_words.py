@@ -17,7 +17,8 @@ from kopt.search.proposer import Member
 from kopt.search.retirement import speed_words
 
 from .fencing import fenced
-from .view import Documents
+from .plans import Hypothesis
+from .view import Documents, RoundView
 
 MOST_ROWS = 60
 """Candidates of a table: the beam, then the latest."""
@@ -26,14 +27,11 @@ _NONE = "None yet."
 _REST = "the rest is left out"
 
 
-def candidate_table(
-    members: Sequence[Member], beam: Sequence[int], marked_round: int | None = None
-) -> str:
+def candidate_table(view: RoundView, marked_round: int | None = None) -> str:
     """Return a row for each candidate, in the order in which they were planned."""
-    ordered = sorted(members, key=lambda one: one.order)
-    shown = {one.seq for one in ordered[-MOST_ROWS:]} | set(beam)
-    by_seq = {one.seq: one for one in members}
-    rows = [_row(one, by_seq, beam, marked_round) for one in ordered if one.seq in shown]
+    ordered = sorted(view.members, key=lambda one: one.order)
+    shown = {one.seq for one in ordered[-MOST_ROWS:]} | set(view.beam)
+    rows = [_row(one, view, marked_round) for one in ordered if one.seq in shown]
     facts: Facts = {"candidates": rows}
     if len(rows) < len(ordered):
         facts["left_out"] = f"{len(ordered) - len(rows)} older ones that are not in the beam"
@@ -90,24 +88,29 @@ def findings_of(check: CheckResult, source: str) -> str:
     return render(fitted(_without_identity(facts), _REST))
 
 
-def _row(
-    member: Member, members: dict[int, Member], beam: Sequence[int], marked_round: int | None
-) -> Facts:
-    parents = [members[seq].label for seq in member.parents if seq in members]
+def _row(member: Member, view: RoundView, marked_round: int | None) -> Facts:
+    parents = [one.label for one in view.members if one.seq in member.parents]
     registers = None if member.quick is None else member.quick.registers
+    hypothesis = view.hypotheses.get(member.branch or "")
     facts: Facts = {
         "name": member.label,
         "round": member.round,
-        "beam_place": beam.index(member.seq) + 1 if member.seq in beam else None,
+        "beam_place": view.beam.index(member.seq) + 1 if member.seq in view.beam else None,
         "this_round": True if member.round == marked_round else None,
         "family": member.family,
         "from": f"{member.lineage} of {' and '.join(parents)}" if parents else "start",
+        "hypothesis": "" if hypothesis is None else Quoted(_expectation(hypothesis)),
         "tune": ", ".join(f"{name}={value}" for name, value in sorted(member.tune.items())),
         "result": Quoted(result_words(member)),
         "registers": None if registers is None else int(registers),
         "note": Quoted(plain_beginning(member.note, _NOTE_CHARACTERS)),
     }
     return {name: value for name, value in facts.items() if value not in (None, "")}
+
+
+def _expectation(hypothesis: Hypothesis) -> str:
+    name = plain_beginning(hypothesis.name, _NOTE_CHARACTERS)
+    return f"{name}, expected {hypothesis.expected_gain:+.0%}"
 
 
 def _without_identity(facts: Facts) -> Facts:

@@ -1,6 +1,6 @@
 """Coder and combiner: one conversation each that ends with a complete candidate, or without one."""
 
-from kopt.search.models.model import Role
+from kopt.config.search_settings import Role
 
 from .candidate_words import evidence_of, source_of
 from .conversation import Opening

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kopt.config.search_settings import RoleSettings
-from kopt.search.models.model import ModelReply, ModelRequest, Role, SystemBlock, Tool
+from kopt.config.search_settings import Role, RoleSettings
+from kopt.search.models.model import ModelReply, ModelRequest, SystemBlock, Tool
 
 Message = dict[str, Any]
 """As the Messages API takes it."""

@@ -52,6 +52,8 @@ class Reader:
                 arch=arch,
                 max_tokens=half,
             ),
+            # The run begins with it, or with something better.
+            without=f"/{problem.name}/reference.cu",
         )
 
     def round_documents(self, profile: ProfileResult | None, arch: str) -> str:
@@ -63,7 +65,7 @@ class Reader:
         query = " ".join((bottleneck.name.replace("_", " "), *changes))[:1_000]
         return self._quoted(SearchRequest(query=query, k=3, arch=arch, max_tokens=ROUND_TOKENS))
 
-    def _quoted(self, *requests: SearchRequest) -> str:
+    def _quoted(self, *requests: SearchRequest, without: str | None = None) -> str:
         seen: set[str] = set()
         parts: list[str] = []
         for request in requests:
@@ -71,7 +73,11 @@ class Reader:
                 result = self.search(request)
             except KoptError as error:
                 return f"no documents: {without_folders(str(error))}"
-            fresh = [hit for hit in result.hits if hit.uid not in seen]
+            fresh = [
+                hit
+                for hit in result.hits
+                if hit.uid not in seen and (without is None or without not in hit.path)
+            ]
             seen.update(hit.uid for hit in fresh)
             parts += [render(cleaned(hit_facts(hit))) for hit in fresh]
         return "\n\n".join(parts) or "no document fits"

@@ -62,7 +62,7 @@ def _opening(briefing: Briefing, view: RoundView) -> Opening:
         "reflect_round",
         {
             "round": str(view.round),
-            "candidates": candidate_table(view.members, view.beam, view.round),
+            "candidates": candidate_table(view, view.round),
             "families": families_of(view),
             "evidence": evidence_for(view, briefing),
             "lessons": lessons_of(view.reflections, view.members),

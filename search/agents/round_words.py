@@ -77,10 +77,13 @@ def evidence_for(view: RoundView, briefing: Briefing) -> str:
 def suggestions_for(view: RoundView, briefing: Briefing) -> tuple[Suggestion, ...]:
     """Return what kopt's rules would try next."""
     leader = view.beam[0] if view.beam else None
+    mended = {seq for member in view.members if member.lineage == "fix" for seq in member.parents}
     failed = [
         (member, next(iter(check.diagnostics), None))
         for member in sorted(view.members, key=lambda one: one.order)
-        if (check := view.documents.checks.get(member.seq)) is not None and not member.passed
+        if (check := view.documents.checks.get(member.seq)) is not None
+        and not member.passed
+        and member.seq not in mended
     ]
     known = Known(
         members=view.members,
@@ -98,7 +101,7 @@ def suggestions_for(view: RoundView, briefing: Briefing) -> tuple[Suggestion, ..
 
 def attempts_of(view: RoundView) -> str:
     """Return the candidates so far, and the hypotheses that came to none."""
-    parts = [candidate_table(view.members, view.beam)]
+    parts = [candidate_table(view)]
     lost = [
         {
             "family": one.hypothesis.family,

@@ -56,6 +56,8 @@ class RoundView:
     """What documents say about the leader's bottleneck; the agents fill it themselves."""
     reflections: tuple[Reflection, ...] = ()
     """Of the earlier rounds, in their order."""
+    hypotheses: Mapping[str, Hypothesis] = field(default_factory=dict[str, Hypothesis])
+    """What each branch of the run followed, by its id."""
     failed_branches: tuple[FailedBranch, ...] = ()
     """Of the whole run."""
     reserve: tuple[Hypothesis, ...] = ()

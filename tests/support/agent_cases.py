@@ -23,6 +23,7 @@ from kopt.search.artifacts import open_artifacts
 from kopt.search.evaluate_job import EvaluationSite
 from kopt.search.family_standing import family_standings, untried_families
 from kopt.search.slots import Slot
+from kopt.search.store import FILE_NAME
 from kopt.tools.sim.device import SimDevice
 from support.populations import failed, member, passed
 
@@ -146,6 +147,7 @@ def round_view(**fields: Any) -> RoundView:
                 avoid=("atomics: r1b1 was wrong",),
             ),
         ),
+        "hypotheses": {"r1/b0": hypothesis(name="16-byte loads", expected_gain=1.0)},
         "failed_branches": (
             FailedBranch(hypothesis(family="clusters", name="share by cluster"), "refused"),
         ),
@@ -177,7 +179,9 @@ def agent_tools(home: Path, kernel: str = KERNEL, problems: Path | None = None) 
     """Return the tools of a run `run-1` on the simulator, its state below `home`."""
     settings = Settings(home, problems)
     site = EvaluationSite(SimDevice(settings), None, settings, open_artifacts(home))
-    (settings.runs / "run-1").mkdir(parents=True, exist_ok=True)
+    folder = settings.runs / "run-1"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE_NAME).touch()
     return AgentTools(kernel, ARCH, site, Reader(settings, "run-1"))
 
 

@@ -1,0 +1,53 @@
+"""Documents of a run: found once, quoted as data, and never a reason to stop."""
+
+from pathlib import Path
+
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.profile_result import Bottleneck, ProfileResult
+from kopt.kernels.status import Provenance
+from kopt.search.retrieval_log import read_retrievals
+from kopt.search.store import FILE_NAME
+from support.agent_cases import ARCH, KERNEL, agent_tools
+
+PROBLEM = find_kernel(KERNEL, None)[0]
+
+
+def limited_by(name: str, *families: str) -> ProfileResult:
+    bottleneck = Bottleneck.model_validate(
+        {
+            "name": name,
+            "statement": "",
+            "facts": (),
+            "families": families,
+            "provenance": Provenance.ESTIMATED,
+        }
+    )
+    return ProfileResult.model_construct(bottleneck=bottleneck)
+
+
+def test_documents_of_a_run_are_the_same_each_time_and_logged(tmp_path: Path) -> None:
+    reader = agent_tools(tmp_path).reader
+    text = reader.documents(PROBLEM, ARCH)
+    assert text == reader.documents(PROBLEM, ARCH)
+    assert "silu" in text and "location: " in text
+    assert len(read_retrievals(tmp_path / "runs" / "run-1")) == 4
+
+
+def test_starting_kernel_is_not_quoted_twice(tmp_path: Path) -> None:
+    text = agent_tools(tmp_path).reader.documents(PROBLEM, ARCH)
+    assert "problems/silu_and_mul/reference.cu" not in text
+
+
+def test_documents_of_a_round_are_about_the_bottleneck(tmp_path: Path) -> None:
+    reader = agent_tools(tmp_path).reader
+    assert "occupan" in reader.round_documents(
+        limited_by("occupancy_limited", "launch_bounds"), ARCH
+    )
+    assert reader.round_documents(None, ARCH) == ""
+
+
+def test_search_that_cannot_be_logged_leaves_the_run_without_documents(tmp_path: Path) -> None:
+    reader = agent_tools(tmp_path).reader
+    (tmp_path / "runs" / "run-1" / FILE_NAME).unlink()
+    text = reader.documents(PROBLEM, ARCH)
+    assert text.startswith("no documents: ") and str(tmp_path) not in text

@@ -11,7 +11,7 @@ from .family_evidence import is_contradicted
 from .family_standing import retired_families
 from .lineages import trace_lineages
 from .proposer import Member
-from .ranking import rank
+from .ranking import rank, rank_unrefuted
 from .speeds import Speed, speed_of
 
 __all__ = ["eligible", "find_ties", "rank", "select_beam"]
@@ -36,14 +36,14 @@ def select_beam(members: Iterable[Member], settings: SearchSettings) -> tuple[Me
 def eligible(members: Sequence[Member], settings: SearchSettings) -> list[Member]:
     """Return who may have a place, best first.
 
-    Who was refuted by a later check may not, nor who was replaced by a better refinement, nor who
-    is of a retired family.
+    Who was refuted by a later check may not, nor who is the same program; nor who was replaced by
+    a better refinement; nor who is of a retired family.
     """
     lineages = trace_lineages(members, settings.min_effect)
     retired = retired_families(members, settings)
     return [
         member
-        for member in rank(member for member in members if not member.is_refuted)
+        for member in rank_unrefuted(members)
         if lineages[member.seq].replaced_by is None and member.family not in retired
     ]
 

@@ -1,17 +1,18 @@
 """Which candidates are merged with each other: proven ones of different families."""
 
 from collections.abc import Collection, Iterator, Sequence
+from math import inf
 
 from kopt.config.search_settings import MAX_CROSSES, SearchSettings
 
 from .family_evidence import is_contradicted
 from .lineages import is_related
 from .proposer import Member, Population
-from .ranking import rank
+from .ranking import rank_unrefuted
 
 
 def find_pairs(
-    population: Population, settings: SearchSettings, past_slots: Collection[str]
+    population: Population, past_slots: Collection[str]
 ) -> tuple[tuple[Member, Member], ...]:
     """Return the pairs that a round merges, the skeleton (the better one) first.
 
@@ -40,7 +41,7 @@ def combine_parents(members: Sequence[Member], settings: SearchSettings) -> tupl
     The leader, then the best of other families, then the next best of families that are there
     already; none that another one comes from.
     """
-    ranked = [member for member in rank(members) if not member.is_refuted]
+    ranked = rank_unrefuted(members)
     by_seq = {member.seq: member for member in members}
     chosen = ranked[:1]
     for wants_new in (True, False):
@@ -55,25 +56,21 @@ def combine_parents(members: Sequence[Member], settings: SearchSettings) -> tupl
 def _best_of_families(population: Population) -> list[Member]:
     """Return the best of each family whose claim holds: those in the beam first."""
     inside = {member.seq for member in population.beam}
-    proven = [
-        member
-        for member in rank(population.members)
-        if not member.is_refuted and not is_contradicted(member)
-    ]
     best: dict[str, Member] = {}
-    for member in proven:
-        best.setdefault(member.family, member)
+    for member in rank_unrefuted(population.members):
+        if not is_contradicted(member):
+            best.setdefault(member.family, member)
     return sorted(best.values(), key=lambda member: member.seq not in inside)
 
 
 def _pairs(population: Population, best: Sequence[Member]) -> Iterator[tuple[Member, Member]]:
     by_seq = {member.seq: member for member in population.members}
-    places = {member.seq: place for place, member in enumerate(rank(population.members))}
+    places = {member.seq: place for place, member in enumerate(rank_unrefuted(population.members))}
     seen: set[str] = set()
     for member in population.beam:
         for other in best:
             is_useful = member.family != other.family and not is_related(member, other, by_seq)
             if is_useful and pair_id(member, other) not in seen:
                 seen.add(pair_id(member, other))
-                first, second = sorted((member, other), key=lambda one: places[one.seq])
+                first, second = sorted((member, other), key=lambda one: places.get(one.seq, inf))
                 yield first, second

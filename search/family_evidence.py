@@ -13,6 +13,7 @@ from typing import Literal
 from kopt.kernels.compile_result import Build, Occupancy
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.record import Record
+from kopt.tools.counted import counted
 
 from .evaluator import FAMILY_CONTRADICTED
 from .proposer import Member
@@ -101,12 +102,12 @@ def _launch_bounds(code: MachineCode) -> _Finding:
     if registers is not None:
         return True, f"at most {registers} registers"
     bounded = sum(limit is not None for limit in limits)
-    return bounded > 0, f"{bounded} of {len(limits)} kernels have launch bounds"
+    return bounded > 0, f"launch bounds on {bounded} of {counted(len(limits), 'kernel')}"
 
 
 def _clusters(code: MachineCode) -> _Finding:
     largest = max(x * y * z for x, y, z in (launch.cluster for launch in code.plan.launches))
-    return largest > 1, f"the largest cluster has {largest} blocks"
+    return largest > 1, f"the largest cluster has {counted(largest, 'block')}"
 
 
 def _persistent(code: MachineCode) -> _Finding:

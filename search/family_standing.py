@@ -14,7 +14,7 @@ from kopt.kernels.record import Record
 from .family_evidence import is_contradicted
 from .lineages import Lineage, trace_lineages
 from .proposer import Member
-from .ranking import rank
+from .ranking import rank, unrefuted
 from .speeds import Speed, noise_of, speed_of
 
 PLATEAU_ROUNDS = 2
@@ -50,18 +50,16 @@ def family_standings(
     members: Sequence[Member], settings: SearchSettings
 ) -> tuple[FamilyStanding, ...]:
     """Return every family that was tried, fastest first."""
-    proven = [member for member in members if not member.is_refuted]
-    leader = next(iter(rank(proven)), None)
+    alive = unrefuted(members)
+    leader = next(iter(rank(alive)), None)
     lineages = trace_lineages(members, settings.min_effect)
-    families = dict.fromkeys(member.family for member in members)
-    standings = [
-        _standing(
-            [member for member in members if member.family == family], leader, lineages, settings
-        )
-        for family in families
-        if family in FAMILIES
-    ]
-    return tuple(sorted(standings, key=lambda one: -(one.relative_speed or 0.0)))
+    standings: list[FamilyStanding] = []
+    for family in dict.fromkeys(member.family for member in members):
+        own = [member for member in members if member.family == family]
+        ranked = rank(member for member in alive if member.family == family)
+        if family in FAMILIES:
+            standings.append(_standing((own, ranked), leader, lineages, settings))
+    return tuple(sorted(standings, key=lambda one: (-(one.relative_speed or 0.0), one.family)))
 
 
 def retired_families(members: Sequence[Member], settings: SearchSettings) -> frozenset[str]:
@@ -80,17 +78,18 @@ def untried_families(members: Sequence[Member]) -> tuple[str, ...]:
 
 
 def _standing(
-    own: Sequence[Member],
+    family: tuple[Sequence[Member], Sequence[Member]],
     leader: Member | None,
     lineages: Mapping[int, Lineage],
     settings: SearchSettings,
 ) -> FamilyStanding:
-    best = next(iter(rank(member for member in own if not member.is_refuted)), None)
+    own, ranked = family
+    best = next(iter(ranked), None)
     relative: float | None = None
     if leader is not None and best is not None:
         speed, fastest = speed_of(best), speed_of(leader)
         relative = speed.value / fastest.value if speed and fastest else None
-    idle = _rounds_without_gain(own, settings.min_effect)
+    idle = _rounds_without_gain(own, ranked, settings.min_effect)
     trails = relative is not None and relative < settings.retire_trail
     state: FamilyState = "open"
     if best is None:
@@ -112,11 +111,12 @@ def _standing(
     )
 
 
-def _rounds_without_gain(own: Sequence[Member], min_effect: float) -> int:
+def _rounds_without_gain(own: Sequence[Member], ranked: Sequence[Member], min_effect: float) -> int:
+    """Count the rounds that tried the family since its last gain; what was refuted gained none."""
     best: Speed | None = None
     idle = 0
     for index in sorted({member.round for member in own}):
-        fastest = next(iter(rank(member for member in own if member.round == index)), None)
+        fastest = next((member for member in ranked if member.round == index), None)
         speed = None if fastest is None else speed_of(fastest)
         if fastest is None or speed is None:
             idle += 1

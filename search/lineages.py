@@ -3,7 +3,7 @@
 An attempt is a candidate with all that mend it; the best of them counts, and counts once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
@@ -11,7 +11,7 @@ from typing import Literal
 from kopt.kernels.status import Status
 
 from .proposer import Member
-from .ranking import rank
+from .ranking import rank_unrefuted
 from .speeds import noise_of, speed_of
 
 Outcome = Literal["compile_fail", "wrong", "regression", "stagnant", "improved"]
@@ -73,7 +73,7 @@ def attempts_of(members: Sequence[Member]) -> dict[int, tuple[Member, ...]]:
 def trace_lineages(members: Sequence[Member], min_effect: float) -> dict[int, Lineage]:
     """Return the lineage of every candidate, by `seq`."""
     by_seq = {member.seq: member for member in members}
-    places = {member.seq: place for place, member in enumerate(rank(_unrefuted(members)))}
+    places = {member.seq: place for place, member in enumerate(rank_unrefuted(members))}
     fails = dict.fromkeys(by_seq, 0)
     replaced: dict[int, int] = {}
     attempts = attempts_of(members)
@@ -105,10 +105,6 @@ def _ancestors(member: Member, members: Mapping[int, Member]) -> set[int]:
             found.add(seq)
             waiting += members[seq].parents
     return found
-
-
-def _unrefuted(members: Iterable[Member]) -> list[Member]:
-    return [member for member in members if not member.is_refuted]
 
 
 def _result(attempt: Sequence[Member], places: Mapping[int, int]) -> Member | None:

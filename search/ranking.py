@@ -25,6 +25,36 @@ def rank(members: Iterable[Member]) -> list[Member]:
     return ranked
 
 
+def rank_unrefuted(members: Iterable[Member]) -> list[Member]:
+    """Return `rank` of those that no later check has refuted."""
+    return rank(unrefuted(members))
+
+
+def unrefuted(members: Iterable[Member]) -> list[Member]:
+    """Return the members that no later check has refuted, nor another of the same program.
+
+    The same cubins and launches would fail the same check.
+    """
+    candidates = tuple(members)
+    refuted = refuted_programs(candidates)
+    return [
+        member
+        for member in candidates
+        if not member.is_refuted and equivalence_of(member) not in refuted
+    ]
+
+
+def refuted_programs(members: Iterable[Member]) -> dict[str, int]:
+    """Return who was refuted by a later check, by the equivalence of its program."""
+    pairs = ((equivalence_of(member), member) for member in members if member.is_refuted)
+    return {equivalence: member.seq for equivalence, member in pairs if equivalence is not None}
+
+
+def equivalence_of(member: Member) -> str | None:
+    """Return what is equal for candidates that are the same program; None if unknown."""
+    return None if member.quick is None else member.quick.equivalence
+
+
 def _one_per_program(members: Iterable[Member]) -> list[Member]:
     """Return who stands for each program: whoever was measured longest, then the simplest.
 
@@ -32,7 +62,7 @@ def _one_per_program(members: Iterable[Member]) -> list[Member]:
     """
     chosen: dict[str | int, Member] = {}
     for member in members:
-        equivalence = None if member.quick is None else member.quick.equivalence
+        equivalence = equivalence_of(member)
         key = member.seq if equivalence is None else equivalence
         if key not in chosen or _standing(member) < _standing(chosen[key]):
             chosen[key] = member

@@ -12,7 +12,7 @@ from .family_evidence import is_contradicted
 from .family_standing import FamilyStanding, family_standings
 from .lineages import trace_lineages
 from .proposer import Member
-from .ranking import rank
+from .ranking import equivalence_of, rank, refuted_programs
 from .speeds import speed_of
 
 RetirementReason = Literal[
@@ -87,12 +87,16 @@ def _reasons(
 ) -> Callable[[Member], tuple[RetirementReason, str]]:
     kept = [members[seq] for seq in beams.now]
     lineages = trace_lineages(members, settings.min_effect)
+    refuted = refuted_programs(members)
     standings = {one.family: one for one in family_standings(members, settings)}
 
     def reason(member: Member) -> tuple[RetirementReason, str]:
         unfit = _unfit(member)
         if unfit is not None:
             return unfit
+        refuted_too = refuted.get(equivalence_of(member) or "")
+        if refuted_too is not None:
+            return "refuted", f"the same program as #{refuted_too}, which a later check refuted"
         same = _stands_for(member, members)
         if same is not None:
             return "same_program", f"the same program as #{same}: equal cubins and launches"
@@ -158,9 +162,9 @@ def _lost_place(member: Member, kept: Sequence[Member], width: int) -> tuple[Ret
 
 def _stands_for(member: Member, members: Sequence[Member]) -> int | None:
     """Return which candidate stands for the same program; None if it is `member` itself."""
-    equivalence = None if member.quick is None else member.quick.equivalence
+    equivalence = equivalence_of(member)
     if equivalence is None:
         return None
-    same = [one for one in members if one.quick and one.quick.equivalence == equivalence]
+    same = [one for one in members if equivalence_of(one) == equivalence]
     standing = rank(same)
     return standing[0].seq if standing and standing[0].seq != member.seq else None

@@ -27,8 +27,8 @@ class Slot(Record):
     """One candidate that a round has a place for."""
 
     id: str
-    """refine-LABEL, expand-LABEL-1, cross-LABEL-LABEL, retry-LABEL, new-1; reserve-0 is the first
-    hypothesis of the reserve."""
+    """refine-LABEL, expand-LABEL-1, cross-LABEL-LABEL, new-1; retry-LABEL with the label of the
+    failed hypothesis's first candidate; reserve-0 is the first hypothesis of the reserve."""
     kind: SlotKind
     """new: a family of its own, from the starting point. retry: the failed hypothesis again, with
     its error. reserve: a hypothesis that was planned earlier."""
@@ -132,7 +132,7 @@ def _over_baseline(member: Member, start: Member) -> tuple[float, str]:
 def _merges(view: PopulationView, settings: SearchSettings) -> Iterator[Slot]:
     if not settings.population_crossover:
         return
-    for skeleton, other in find_pairs(view.population, settings, view.past_slots):
+    for skeleton, other in find_pairs(view.population, view.past_slots):
         yield Slot(
             id=pair_id(skeleton, other),
             kind="cross",
@@ -152,22 +152,30 @@ def _retries(view: PopulationView, settings: SearchSettings) -> Iterator[Slot]:
     retired = retired_families(members, settings)
     proven = {member.family for member in members if member.passed}
     failed = [
-        attempt[-1]
+        attempt
         for attempt in attempts_of(members).values()
         if attempt[0].branch is not None
         and attempt[0].family not in retired
+        and f"retry-{attempt[0].label}" not in view.past_slots
         and all(member.quick is not None and not member.passed for member in attempt)
     ]
-    failed.sort(key=lambda one: (one.family in proven, not has_run(one), -one.round, one.order))
-    for member in failed:
-        slot_id = f"retry-{member.label}"
-        if slot_id not in view.past_slots and member.quick is not None:
+    failed.sort(
+        key=lambda attempt: (
+            attempt[0].family in proven,
+            not has_run(attempt[-1]),
+            -attempt[0].round,
+            attempt[0].order,
+        )
+    )
+    for first, *mended in failed:
+        last = mended[-1] if mended else first
+        if last.quick is not None:
             yield Slot(
-                id=slot_id,
+                id=f"retry-{first.label}",
                 kind="retry",
                 lineage="fix",
-                parents=(member.seq,),
-                why=f"{member.quick.status.value}: {member.quick.summary}",
+                parents=(last.seq,),
+                why=f"{last.quick.status.value}: {last.quick.summary}",
             )
 
 

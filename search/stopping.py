@@ -12,7 +12,7 @@ from kopt.config.search_settings import SearchSettings
 from .evaluator import FLOOR
 from .family_standing import retired_families
 from .proposer import Member
-from .ranking import rank
+from .ranking import rank, rank_unrefuted, unrefuted
 from .run_records import StopReason
 from .speeds import noise_of, speed_of
 
@@ -45,7 +45,7 @@ def stop_reason(
     best nor any open family enough. A round that may have done so, within the noise, does not end
     a search whose leader is of this round or the one before.
     """
-    leader = next(iter(_ranked(members)), None)
+    leader = next(iter(rank_unrefuted(members)), None)
     if finished.number == 0:
         return None
     if leader is None:
@@ -74,20 +74,20 @@ def round_gain(members: Sequence[Member], last_round: int, settings: SearchSetti
     A confirmed one counts before a greater one that is not. The first success of a family is no
     gain of that family.
     """
-    retired = retired_families(members, settings)
-    before = [member for member in members if member.round < last_round]
-    open_families = {member.family for member in _ranked(before)} - retired
-    gains = [_gain(members, last_round)]
+    alive = unrefuted(members)
+    before = [member for member in alive if member.round < last_round and member.passed]
+    open_families = {member.family for member in before} - retired_families(members, settings)
+    gains = [_gain(alive, last_round)]
     gains += [
-        _gain([one for one in members if one.family == family], last_round)
+        _gain([one for one in alive if one.family == family], last_round)
         for family in open_families
     ]
     return max(gains, key=lambda gain: (gain.is_confirmed, gain.fraction))
 
 
 def _gain(members: Sequence[Member], last_round: int) -> Gain:
-    now = next(iter(_ranked(members)), None)
-    then = next(iter(_ranked([one for one in members if one.round < last_round])), None)
+    now = next(iter(rank(members)), None)
+    then = next(iter(rank(one for one in members if one.round < last_round)), None)
     speed = None if now is None else speed_of(now)
     earlier = None if then is None else speed_of(then)
     if now is None or speed is None:
@@ -112,10 +112,6 @@ def _near_roofline(leader: Member, settings: SearchSettings) -> str | None:
         f"the best takes {latency.value:.3f} us ({latency.provenance.value}); the least possible is"
         f" {floor.value:.3f} us ({floor.provenance.value}), {fraction:.0%} of it"
     )
-
-
-def _ranked(members: Sequence[Member]) -> list[Member]:
-    return rank(member for member in members if not member.is_refuted)
 
 
 def _provenance(leader: Member) -> str:

@@ -142,4 +142,4 @@ def test_claim_that_the_machine_code_contradicts_is_recorded_with_its_reason(
     assert lying.metric(FAMILY_CONTRADICTED) is not None
     kept = open_artifacts(tmp_path).get(lying.artifacts["family"])
     evidence = FamilyEvidence.model_validate_json(kept)
-    assert (evidence.verdict, evidence.why) == ("contradicted", "the largest cluster has 1 blocks")
+    assert (evidence.verdict, evidence.why) == ("contradicted", "the largest cluster has 1 block")

@@ -3,13 +3,19 @@
 import pytest
 
 from kopt.kernels.families import FAMILIES
-from kopt.search.family_standing import FamilyStanding, family_standings, untried_families
+from kopt.search.evaluator import FAMILY_CONTRADICTED
+from kopt.search.family_standing import (
+    FamilyStanding,
+    family_standings,
+    retired_families,
+    untried_families,
+)
 from kopt.search.proposer import Member
-from support.scripted_runs import failed, member, passed
+from support.populations import choices, failed, member, passed, timed, with_value
 
 
 def _standings(*members: Member) -> dict[str, FamilyStanding]:
-    return {one.family: one for one in family_standings(members, 0.03)}
+    return {one.family: one for one in family_standings(members, choices())}
 
 
 def _rounds(family: str, first: int, *latencies_us: float) -> list[Member]:
@@ -46,9 +52,57 @@ def test_family_of_which_nothing_passed_is_failing() -> None:
 
 def test_fastest_family_comes_first() -> None:
     members = (*_rounds("layout", 0, 2.0), *_rounds("reduction", 1, 1.0))
-    assert [one.family for one in family_standings(members, 0.03)] == ["reduction", "layout"]
+    assert [one.family for one in family_standings(members, choices())] == ["reduction", "layout"]
 
 
 def test_every_other_family_is_untried() -> None:
     untried = untried_families([member(0, passed(1.0))])
     assert set(untried) == set(FAMILIES) - {"vectorization", "other"}
+
+
+def test_a_gain_that_the_intervals_do_not_confirm_is_none() -> None:
+    rounds = [
+        member(seq, timed(1.0, speedup, half_width=0.05), round=seq, family="layout")
+        for seq, speedup in enumerate((1.00, 1.04, 1.08))
+    ]
+    assert _standings(*rounds, member(3, timed(1.0, 2.0)))["layout"].rounds_without_gain == 2
+
+
+def test_family_whose_best_was_refined_for_nothing_is_spent() -> None:
+    members = [member(0, passed(1.0)), member(1, passed(1.05), family="layout")]
+    members += [
+        member(2 + i, failed(), family="layout", lineage="refine", parents=(1,), round=1 + i)
+        for i in range(3)
+    ]
+    assert _standings(*members[:-1])["layout"].state == "open"
+    found = _standings(*members)
+    assert found["layout"].state == "spent"
+    assert found["layout"].is_retired and not found["vectorization"].is_retired
+    assert retired_families(members, choices()) == {"layout"}
+
+
+def test_the_leader_s_family_is_never_retired() -> None:
+    members = [member(0, passed(1.0))]
+    members += [
+        member(1 + i, failed(), lineage="refine", parents=(0,), round=1 + i) for i in range(5)
+    ]
+    assert _standings(*members)["vectorization"].state == "leading"
+    assert retired_families(members, choices()) == frozenset()
+
+
+def test_how_far_a_family_may_trail_is_a_setting() -> None:
+    members = (*_rounds("reduction", 0, 1.0), *_rounds("layout", 1, 1.3, 1.3, 1.3))
+    assert retired_families(members, choices()) == {"layout"}
+    assert retired_families(members, choices(retire_trail=0.7)) == frozenset()
+
+
+def test_a_leader_that_was_refuted_leads_no_family() -> None:
+    found = _standings(
+        member(0, passed(1.0), full=failed(), family="layout"), member(1, passed(2.0))
+    )
+    assert (found["vectorization"].state, found["layout"].state) == ("leading", "failing")
+
+
+def test_family_that_was_claimed_in_contradiction_to_the_code_is_still_untried() -> None:
+    lie = with_value(passed(1.0), FAMILY_CONTRADICTED)
+    assert "tensor_cores" in untried_families([member(0, lie, family="tensor_cores")])

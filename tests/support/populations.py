@@ -97,6 +97,17 @@ def member(seq: int, evaluation: Evaluation | None, **fields: Any) -> Member:
     return Member(**(known | fields))
 
 
+def with_value(
+    evaluation: Evaluation,
+    metric: str,
+    number: float = 1.0,
+    provenance: Provenance = Provenance.COMPUTED,
+) -> Evaluation:
+    """Return `evaluation` with one more value."""
+    value = Value(workload="b8", metric=metric, unit="1", provenance=provenance, value=number)
+    return evaluation.model_copy(update={"values": (*evaluation.values, value)})
+
+
 def choices(width: int = 4, **changes: Any) -> SearchSettings:
     """Return the packaged settings with a beam of `width` and other changes."""
     return load_search_settings().with_beam(width, None).model_copy(update=changes)

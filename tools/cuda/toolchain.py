@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from kopt.config.errors import SetupError
-from kopt.config.settings import Settings
+from kopt.config.settings import Settings, without_secrets
 from kopt.kernels.compile_result import Toolchain
 
 Origin = Literal["setting", "pip", "cuda_home", "path"]
@@ -132,7 +132,12 @@ def _nvcc_facts(nvcc: Path) -> tuple[str, Path]:
 def _output_of(program: Path, *arguments: str) -> str:
     try:
         run = subprocess.run(
-            [program, *arguments], capture_output=True, check=False, timeout=30, text=True
+            [program, *arguments],
+            env=without_secrets(),
+            capture_output=True,
+            check=False,
+            timeout=30,
+            text=True,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SetupError(f"{program} does not run: {error}; {HOW_TO_INSTALL}") from error

@@ -17,7 +17,7 @@ from typing import Any
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.gpu_specs import GpuSpec
-from kopt.config.settings import visible_devices
+from kopt.config.settings import visible_devices, without_secrets
 from kopt.kernels.device_facts import DeviceFacts
 
 from .device_spec import spec_of_device
@@ -128,6 +128,7 @@ def _ask(script: Path) -> Mapping[str, Any]:
     try:
         run = subprocess.run(
             [sys.executable, "-I", "-S", script],
+            env=without_secrets(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_DRIVER_S,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from kopt.config.settings import Settings
+from kopt.config.settings import Settings, without_secrets
 from kopt.tools.cuda.toolchain import pip_toolkit_root
 
 HOW_TO_GET_NCU = (
@@ -123,7 +123,12 @@ def _installation(path: Path) -> Path:
 def _output(path: Path, option: str) -> str:
     try:
         run = subprocess.run(
-            [path, option], capture_output=True, check=False, timeout=_VERSION_S, text=True
+            [path, option],
+            env=without_secrets(),
+            capture_output=True,
+            check=False,
+            timeout=_VERSION_S,
+            text=True,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from kopt.config.errors import InfraError, SetupError
-from kopt.config.settings import Settings
+from kopt.config.settings import Settings, without_secrets
 from kopt.tools.pollable_event import PollableEvent
 
 from .confinement import Confinement, child_environment, command_line
@@ -144,7 +144,9 @@ def _tools_of(level: SandboxLevel, launcher: Path) -> Confinement | str:
         if bwrap is None:
             return "no bwrap on PATH"
     elif level == "landlock":
-        abi = int(subprocess.run([launcher, "abi"], capture_output=True, check=True).stdout)
+        command = [str(launcher), "abi"]
+        done = subprocess.run(command, capture_output=True, check=True, env=without_secrets())
+        abi = int(done.stdout)
         if abi == 0:
             return "this kernel has no Landlock (Linux 5.13, with landlock in its list of LSMs)"
     return Confinement(level, launcher, bwrap, abi)

@@ -9,7 +9,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from kopt.config.errors import SetupError
-from kopt.config.settings import Settings
+from kopt.config.settings import Settings, without_secrets
 from kopt.config.trusted_folder import ensure_trusted_folder, is_trusted_file
 
 SOURCES = (
@@ -57,6 +57,7 @@ def _run_compiler(settings: Settings, arguments: list[str]) -> str:
     try:
         run = subprocess.run(
             [settings.gxx, *arguments],
+            env=without_secrets(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

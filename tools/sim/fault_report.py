@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
+from kopt.config.settings import without_secrets
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.excerpts import source_excerpt
 from kopt.kernels.record import Diagnostic
@@ -97,7 +98,14 @@ def _source_line(executable: str, pc: int) -> int | None:
     # A return address is that of the next instruction.
     command = ["addr2line", "-i", "-e", executable, hex(pc - 1)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+        done = subprocess.run(
+            command,
+            env=without_secrets(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=20,
+        )
     except (FileNotFoundError, subprocess.TimeoutExpired):
         return None
     for place in done.stdout.splitlines():

@@ -15,7 +15,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from kopt.config.errors import SetupError
-from kopt.config.settings import Settings
+from kopt.config.settings import Settings, without_secrets
 from kopt.config.trusted_folder import ensure_trusted_folder
 from kopt.tools.cuda.include_tree import cuda_include_folders
 from kopt.tools.full_disk import refuse_full_disk
@@ -115,8 +115,8 @@ def _screens() -> bytes:
 
 
 def _digest(gxx: Path, sources: dict[str, bytes]) -> str:
-    version = subprocess.run([gxx, "-v"], capture_output=True, check=False).stderr
-    digest = hashlib.sha256(version)
+    asked = subprocess.run([gxx, "-v"], capture_output=True, check=False, env=without_secrets())
+    digest = hashlib.sha256(asked.stderr)
     digest.update(repr((CANDIDATE_FLAGS, _RUNTIME_FLAGS, cuda_include_folders())).encode())
     for name, data in sources.items():
         digest.update(f"{name}\0{len(data)}\0".encode())

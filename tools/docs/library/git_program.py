@@ -40,6 +40,7 @@ _CALLERS_REPOSITORY = (
     "GIT_NAMESPACE",
 )
 """Set where kopt is started by a hook of another repository."""
+_KOPTS_OWN_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "PINECONE_API_KEY")
 _OPTIONS = (
     "-c",
     "core.hooksPath=/dev/null",
@@ -130,8 +131,8 @@ def _started(arguments: tuple[str, ...], stdin: int) -> subprocess.Popen[bytes]:
     git = shutil.which("git")
     if git is None:
         raise SourceUnavailable("git is not installed: install it (apt install git)")
-    unset = [part for name in _CALLERS_REPOSITORY for part in ("-u", name)]
-    # `env` changes these few variables and passes the others on unread.
+    unset = [part for name in (*_CALLERS_REPOSITORY, *_KOPTS_OWN_KEYS) for part in ("-u", name)]
+    # `env` changes these few variables and passes the others on unread: git may need its secrets.
     return subprocess.Popen(
         ["env", *unset, *_ENVIRONMENT, git, *_OPTIONS, *arguments],
         stdin=stdin,

@@ -79,6 +79,8 @@ class SearchSettings(_Section):
     roofline_stop: float = Field(gt=0.0, le=1.0)
     tie_pairs: int = Field(ge=100, le=1600)
     concurrency: int = Field(gt=0, le=256)
+    requests_per_minute: int | None = Field(gt=0)
+    input_tokens_per_minute: int | None = Field(gt=0)
     roles: RolesSettings
 
     @property

@@ -87,8 +87,8 @@ class Member:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether a later check found what the quick one did not."""
-        if self.tie is not None and self.tie.status is not Status.PASSED:
+        """Whether a later check failed, or gave no time that counts."""
+        if self.tie is not None and self.tie.cost is None:
             return True
         return self.full is not None and not self.is_confirmed
 

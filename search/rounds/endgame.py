@@ -11,7 +11,7 @@ from kopt.search.agents.plans import Hypothesis
 from kopt.search.crossing import combine_parents
 from kopt.search.merge_verdict import judge_merge
 from kopt.search.proposer import Member
-from kopt.search.ranking import rank
+from kopt.search.ranking import rank, rank_unrefuted
 from kopt.search.round_table import Opening
 from kopt.search.run_records import BranchPlan, EventKind
 from kopt.search.speeds import speed_of
@@ -103,7 +103,7 @@ def _sweep_of_leader(drive: RunDrive) -> Opening | None:
     if all(one.kind in ("start", "sweep") for one in rounds):
         return None
     members, settings = drive.members(), drive.state().settings
-    leader = next((one for one in rank(members) if not one.is_refuted), None)
+    leader = next(iter(rank_unrefuted(members)), None)
     if leader is None or not _is_worth_a_sweep(leader, members, settings.search.min_effect):
         return None
     population = replace(drive.population(), beam=(leader,))

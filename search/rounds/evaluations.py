@@ -14,6 +14,7 @@ from kopt.kernels.status import Status
 from kopt.search.evaluation_queue import QUARANTINE_AFTER, Lease
 from kopt.search.evaluator import Evaluation, EvaluationJob, EvaluationLevel
 from kopt.search.proposer import Member
+from kopt.search.reuse import known_measurements
 from kopt.search.run_records import RunState
 
 from .crew import Crew
@@ -116,6 +117,9 @@ def _job(state: RunState, members: tuple[Member, ...], lease: Lease) -> Evaluati
         level=lease.level,
         arch=state.settings.arch,
         baseline=_baseline(members),
+        family=member.family,
+        pairs=state.settings.search.tie_pairs if lease.level == "tie" else None,
+        measured=known_measurements(members),
     )
 
 

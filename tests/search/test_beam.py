@@ -66,9 +66,10 @@ def test_candidate_that_failed_a_later_check_leaves_the_beam(level: str) -> None
     assert _beam(members, choices(2)) == [1]
 
 
-def test_a_leader_without_a_time_that_counts_in_the_full_check_leaves_the_beam() -> None:
+@pytest.mark.parametrize("level", ["full", "tie"])
+def test_candidate_without_a_time_that_counts_in_a_later_check_leaves_the_beam(level: str) -> None:
     untimed = Evaluation(status=Status.PASSED, summary="impossible", device="cuda:0")
-    members = [member(0, timed(1.0, 2.0), full=untimed), member(1, timed(2.0, 1.0))]
+    members = [member(0, timed(1.0, 2.0), **{level: untimed}), member(1, timed(2.0, 1.0))]
     assert _beam(members, choices(2)) == [1]
 
 

@@ -7,6 +7,7 @@ no place of this machine, so that the same call is answered alike wherever and w
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import BoundedSemaphore
 from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
@@ -30,6 +31,7 @@ from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.docs.records import SearchRequest
+from kopt.tools.gpu_time import metered_gpu_time
 from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
@@ -79,15 +81,29 @@ class _Defined:
     answer: Callable[["AgentTools", Any], Facts]
 
 
-@dataclass(frozen=True)
+def _count_nowhere(_: float) -> None:
+    """Count no GPU time."""
+
+
+@dataclass
 class AgentTools:
-    """The tools of one run. They keep nothing, so that branches may use them at the same time."""
+    """The tools of one run. They keep nothing, so that branches may use them at the same time.
+
+    As many work at once as the machine has jobs for: limits of time are for one candidate, not for
+    a queue of them.
+    """
 
     kernel: str
     """Kernel id: no tool works on another one."""
     arch: str
     site: EvaluationSite
     reader: Reader
+    on_gpu: Callable[[float], None] = _count_nowhere
+    """Told the seconds for which a call has held the GPU, from the thread of its branch."""
+
+    def __post_init__(self) -> None:
+        """Make room for as many calls at once as the settings allow."""
+        self._room = BoundedSemaphore(max(1, self.site.settings.jobs))
 
     @property
     def definitions(self) -> tuple[Tool, ...]:
@@ -101,12 +117,20 @@ class AgentTools:
             return ToolAnswer(f"there is no such tool; there are {', '.join(_TOOLS)}", True)
         try:
             arguments = defined.arguments.model_validate(call.arguments)
-            facts = defined.answer(self, arguments)
+            facts = self._answer(defined, arguments)
         except ValidationError as error:
             return ToolAnswer(f"wrong arguments: {mistakes_of(error)}", True)
         except KoptError as error:
             return ToolAnswer(without_folders(str(error)), True)
         return ToolAnswer(render(cleaned(facts)))
+
+    def _answer(self, defined: _Defined, arguments: Record) -> Facts:
+        with self._room, metered_gpu_time() as held:
+            try:
+                return defined.answer(self, arguments)
+            finally:
+                if held.seconds:
+                    self.on_gpu(held.seconds)
 
     def search_docs(self, asked: _Search) -> Facts:
         """Return what documents say about a technique."""

@@ -4,10 +4,12 @@ The schema that goes with the call is the service's to enforce and not to be rel
 nothing of lengths, of ranges or of which slots there are.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from kopt.search.facts.wording import plain_beginning
 from kopt.search.models.call_errors import CallFailed
 from kopt.search.models.model import ModelReply
 
@@ -17,6 +19,9 @@ from .prompt_files import render_prompt
 MOST_REPAIRS = 1
 _MOST_REPLIES = 6
 """Of one conversation, pauses included: a service that only ever pauses is not asked for ever."""
+
+_REASON_CHARACTERS = 400
+_FENCED = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)
 
 T = TypeVar("T")
 
@@ -67,15 +72,23 @@ def obtain_answer(desk: Desk, opening: Opening, read: Read[T]) -> Answer[T]:
 def _read(reply: ModelReply, read: Read[T]) -> Answer[T]:
     match reply.stop:
         case "end_turn" | "stop_sequence" | "tool_use":
-            return read(reply.text)
+            return read(_bare(reply.text))
         case "max_tokens":
             return Answer(None, "the answer was cut off at its limit of tokens")
         case "refusal":
-            return Answer(None, f"the model refused: {reply.refusal}")
+            why = plain_beginning(reply.refusal or "no reason", _REASON_CHARACTERS)
+            return Answer(None, f"the model refused: {why}")
         case "model_context_window_exceeded":
             return Answer(None, "the conversation is longer than the model can read")
-        case _:
-            return Answer(None, f"the reply ended for a reason that is not known: {reply.stop}")
+        case other:
+            ending = plain_beginning(other, _REASON_CHARACTERS)
+            return Answer(None, f"the reply ended for an unknown reason: {ending}")
+
+
+def _bare(text: str) -> str:
+    """Return a document without the fence that some gateways leave around it."""
+    found = _FENCED.fullmatch(text.strip())
+    return found[1] if found else text
 
 
 def _can_be_repaired(reply: ModelReply) -> bool:

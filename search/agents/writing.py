@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from kopt.config.errors import ToolError
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS, candidate_of_text
 from kopt.kernels.record import Record
-from kopt.search.facts.wording import clipped, plain
+from kopt.search.facts.wording import plain, plain_beginning
 from kopt.search.models.call_errors import CallFailed
 from kopt.search.models.model import ModelReply, Tool, ToolCall
 
@@ -29,6 +29,7 @@ MAX_SUBMITTED_BYTES = 128 * 1024
 MOST_REPAIRS = 1
 SPARE_REPLIES = 4
 """Beyond one for each use of a tool: submissions that are turned away, repairs, pauses."""
+_REASON_CHARACTERS = 400
 _FENCED = re.compile(r"^(`{3,})[^`\n]*\n(.*?)^\1", re.MULTILINE | re.DOTALL)
 _FIRST = "/* kopt: 1"
 
@@ -114,11 +115,13 @@ def _go_on(
             conversation.go_on_without(said(render_prompt("repair_cut")))
             return None
         case "refusal":
-            return GaveUp("refused", f"the model refused: {plain(reply.refusal or 'no reason')}")
+            why = plain_beginning(reply.refusal or "no reason", _REASON_CHARACTERS)
+            return GaveUp("refused", f"the model refused: {why}")
         case "model_context_window_exceeded":
             return GaveUp("too_long", "the conversation is longer than the model can read")
         case other:
-            return GaveUp("unknown_stop", f"the reply ended for an unknown reason: {plain(other)}")
+            ending = plain_beginning(other, _REASON_CHARACTERS)
+            return GaveUp("unknown_stop", f"the reply ended for an unknown reason: {ending}")
 
 
 def _answer_calls(conversation: Conversation, reply: ModelReply, author: Author) -> Written | None:
@@ -181,4 +184,4 @@ def _submitted(arguments: Any, author: Author) -> Written | str:
         return f"the source is longer than {MAX_SUBMITTED_BYTES:,} bytes: write a shorter one"
     if source.strip() in author.known:
         return "this is the source that you were given, unchanged: change it, then hand it in"
-    return Written(source, clipped(plain(submission.note), MAX_HYPOTHESIS_CHARACTERS))
+    return Written(source, plain(submission.note)[:MAX_HYPOTHESIS_CHARACTERS])

@@ -1,14 +1,20 @@
 """The tools of the agents on the simulator: what they answer, and what they never show."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
 
+from kopt.config.errors import InfraError
+from kopt.kernels.compile_result import CompileResult
+from kopt.search.agents import agent_tools as module
 from kopt.search.agents.agent_tools import AgentTools
 from kopt.search.agents.writing import ToolAnswer
 from kopt.search.models.model import ToolCall
 from kopt.search.retrieval_log import read_retrievals
+from kopt.tools.gpu_time import count_gpu_time
 from support.agent_cases import agent_tools
 from support.tiny_problem import BODY, HEADER, write_tiny_problem
 
@@ -134,6 +140,42 @@ def test_answers_are_the_same_twice_and_show_no_place(
     first, second = (use(tools, name, source=source) for _ in range(2))
     assert first == second
     assert str(tools.site.settings.home) not in first.text and "elapsed" not in first.text
+
+
+def test_gpu_time_of_a_call_is_told_also_where_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[float] = []
+    plain = agent_tools(tmp_path)
+
+    def stand_in(*_: object) -> CompileResult:
+        count_gpu_time(0.25)
+        raise InfraError(f"the device of {tmp_path}/x is gone")
+
+    monkeypatch.setattr(module, "compile_candidate", stand_in)
+    tools = AgentTools(plain.kernel, plain.arch, plain.site, plain.reader, told.append)
+    answer = use(tools, "compile", source=RIGHT)
+    assert (answer.text, answer.is_error) == ("the device of x is gone", True)
+    assert told == [0.25]
+
+
+def test_no_more_calls_work_at_once_than_the_machine_has_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both_at_work = Barrier(2)
+    tools = agent_tools(tmp_path)
+
+    def stand_in(*_: object) -> CompileResult:
+        both_at_work.wait(timeout=0.1)
+        raise InfraError("two at once")
+
+    monkeypatch.setattr(module, "compile_candidate", stand_in)
+    assert tools.site.settings.jobs == 1
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(use, tools, "compile", source=RIGHT) for _ in range(2)]
+        for call in calls:
+            with pytest.raises(BrokenBarrierError):
+                call.result()
 
 
 def test_machine_without_a_compiler_is_an_answer_without_places(tmp_path: Path) -> None:

@@ -49,6 +49,11 @@ def test_good_answer_fills_every_slot_with_its_parents(planned: Any) -> None:
     assert (made.origin, made.why, len(scripted.asked)) == ("model", "", 1)
 
 
+def test_answer_in_a_fence_is_understood(planned: Any) -> None:
+    _, scripted = planned(says(f"```json\n{GOOD.text}\n```\n"))
+    assert len(scripted.asked) == 1
+
+
 def test_answer_in_another_order_fills_the_same_slots(planned: Any) -> None:
     made, _ = planned(answer(idea(CROSS.id), idea(REFINE.id)))
     assert [one.slot for one in made.hypotheses] == [REFINE.id, CROSS.id]

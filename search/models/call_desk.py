@@ -20,7 +20,7 @@ from .model import Model, ModelReply, ModelRequest
 from .open_call import CallEnds, OpenCall
 from .patience import Course, Patience
 from .prices import PriceTable
-from .prompt_bound import PromptBound, bound_prompt
+from .prompt_bound import PromptBound, bound_next_turn, bound_prompt
 from .rate import RateLimit
 
 
@@ -68,7 +68,7 @@ class CallDesk:
         return None if documents is None else self._read(documents)
 
     def _ask(self, request: ModelRequest) -> ModelReply:
-        prompt = bound_prompt(request)
+        prompt = self._bound(request)
         reservation = self._reservation(request, prompt)
         course = Course(self.patience)
         while True:
@@ -113,7 +113,7 @@ class CallDesk:
             if row_id is not None:
                 break
             self._ends.wait_beyond(ends, self.halt)
-        row = OpenCall(row_id, self.ledger)
+        row = OpenCall(row_id, self.ledger, reservation.microusd)
         try:
             yield row
         finally:
@@ -121,6 +121,12 @@ class CallDesk:
                 row.abandon(self.halt)
             finally:
                 self._ends.add()
+
+    def _bound(self, request: ModelRequest) -> PromptBound:
+        before = self.last_of(request.id.rpartition("/")[0])
+        if before is None:
+            return bound_prompt(request)
+        return bound_next_turn(request, before.request, before.reply)
 
     def _reservation(self, request: ModelRequest, prompt: PromptBound) -> Reservation:
         most = request.max_output_tokens

@@ -31,6 +31,7 @@ _USER_ADVICE = {
     404: "the service does not know the model, or not for this key: name another in the settings",
 }
 _LATER = (408, 409, 429)
+_TIMED_OUT = (408, 504, 524)  # the service, or a gateway before it, had begun to work on the call
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 
 
@@ -71,7 +72,7 @@ def _of_status(error: anthropic.APIStatusError, began: bool) -> CallFailed:
         status=status,
         request_id=error.request_id,
         retry_after_s=_retry_after_s(error.response.headers),
-        may_cost=began,
+        may_cost=began or status in _TIMED_OUT,
     )
 
 

@@ -1,11 +1,14 @@
 """A call between its reservation and its end, and the waiting of others for that end."""
 
+import logging
 import threading
 from dataclasses import dataclass
 
 from .call_errors import CallFailed
 from .halt import Halt
 from .ledger import Ledger, Settlement
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -15,12 +18,19 @@ class OpenCall:
     id: str
     """Of the row: that of the call, with #2 if it is asked a second time."""
     ledger: Ledger
+    reserved_microusd: int
     is_open: bool = True
 
     def settle(self, settlement: Settlement) -> None:
         """Close it with its reply."""
         self.ledger.settle(self.id, settlement)
         self.is_open = False
+        if settlement.microusd > self.reserved_microusd:
+            logger.warning(
+                "call %s cost %d micro-USD, more than the %d that were its worst case:"
+                " the provider counts otherwise than kopt expects",
+                *(self.id, settlement.microusd, self.reserved_microusd),
+            )
 
     def fail(self, failure: CallFailed) -> None:
         """Close it without one."""

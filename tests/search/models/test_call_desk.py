@@ -162,6 +162,29 @@ def test_conversation_is_taken_up_from_its_last_answered_turn(tmp_path: Path) ->
     assert last.request == ask_for("r1/b0/coder/10")
 
 
+def test_next_turn_of_a_conversation_sets_less_aside(tmp_path: Path) -> None:
+    long = ({"role": "user", "content": "m" * 60_000},)
+    model = PlayedModel(lambda request: say(usage=Usage(input_tokens=20_000, output_tokens=7)))
+    with open_ledger(tmp_path) as ledger:
+        desk = desk_for(model, ledger)
+        reply = desk.ask(ask_for("r1/b0/coder/0", messages=long))
+        said = {"role": "assistant", "content": list(reply.content)}
+        turn = (*long, said, {"role": "user", "content": "go on"})
+        desk.ask(ask_for("r1/b0/coder/1", messages=turn))
+        (first,), (second,) = ledger.rows("reserved_tokens")
+    assert first > 60_000 and 20_000 < second < 25_000
+
+
+def test_provider_that_counts_more_than_the_worst_case_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = PlayedModel(lambda request: say(usage=Usage(output_tokens=2000)))
+    with open_ledger(tmp_path) as ledger:
+        desk_for(model, ledger).ask(ask_for(max_output_tokens=1000))
+        assert ledger.spend().total.microusd == 40_000
+    assert "call r1/b0/coder/0 cost 40000 micro-USD, more than" in caplog.text
+
+
 def test_refused_reply_is_recorded_and_paid_like_any_other(tmp_path: Path) -> None:
     refused = say("", content=(), stop="refusal", refusal="cyber: no")
     with open_ledger(tmp_path) as ledger:

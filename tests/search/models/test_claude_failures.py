@@ -40,7 +40,6 @@ def fail_with(fault: Fault, timeouts: Timeouts | None = None) -> tuple[CallFaile
         (402, "user"),
         (403, "user"),
         (404, "user"),
-        (408, "time"),
         (409, "time"),
         (413, "us"),
         (422, "us"),
@@ -54,6 +53,12 @@ def test_status_says_who_can_mend_it_and_nothing_is_repeated(status: int, kind: 
     failure, requests = fail_with(Refused(status))
     assert (failure.kind, failure.status, failure.may_cost, requests) == (kind, status, False, 1)
     assert "scripted failure" in str(failure) and "req_0001" in str(failure)
+
+
+@pytest.mark.parametrize("status", [408, 504, 524])
+def test_service_that_ran_out_of_time_may_have_to_be_paid(status: int) -> None:
+    failure, _ = fail_with(Refused(status))
+    assert (failure.kind, failure.may_cost) == ("time", True)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ index no longer has are named first: they count as answers that cannot be found.
 
     .venv/bin/python benchmarks/retrieval/bench_retrieval.py [--save FILE] [--against FILE]
     .venv/bin/python benchmarks/retrieval/bench_retrieval.py --show goal-nvfp4
+    .venv/bin/python benchmarks/retrieval/bench_retrieval.py --held-out
 """
 
 import argparse
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from judged_set import JudgedQuery, found_groups, judged_queries, stale_places
+from judged_set import HELD_OUT, QUERIES, JudgedQuery, found_groups, judged_queries, stale_places
 from rank_metrics import DEPTH, Scores, bootstrap_interval, mean_scores, scores
 
 from kopt.config.settings import Settings, settings_from_environment
@@ -53,9 +54,10 @@ def main() -> None:
     parser.add_argument("--save", type=Path, help="write the scores of each question")
     parser.add_argument("--against", type=Path, help="compare with what --save wrote earlier")
     parser.add_argument("--show", metavar="ID", help="explain one question's hits and misses")
+    parser.add_argument("--held-out", action="store_true", help="the questions of held_out.yaml")
     options = parser.parse_args()
     settings = settings_from_environment()
-    queries = judged_queries()
+    queries = judged_queries(HELD_OUT if options.held_out else QUERIES)
     if options.show:
         show(answered(named(queries, options.show), settings))
         return
@@ -138,6 +140,8 @@ def print_table(run: Sequence[Answered]) -> None:
     kinds = ("tune", "check", "identifier", "natural", "goal", "item")
     for kind in ("all", *kinds):
         some = [one for one in run if kind in ("all", one.judged.half, one.judged.style)]
+        if not some:
+            continue
         means = asdict(mean_scores([one.scores for one in some])).values()
         print(f"| {kind} | {len(some)} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
 

@@ -1,4 +1,4 @@
-"""The development set: questions, the places that answer each, and whether a hit is one.
+"""Judged questions: what is asked, the places that answer each, and whether a hit is one.
 
 An answer is a group of interchangeable places: a kernel and the copy of it in another library, or
 a kernel and its launcher. A place is `source:path:function`, as somebody read it in the sources.
@@ -14,6 +14,8 @@ import yaml
 from kopt.tools.docs.records import Chunk, Hit
 
 QUERIES = Path(__file__).with_name("queries.yaml")
+HELD_OUT = Path(__file__).with_name("held_out.yaml")
+"""Questions that nothing was tuned on."""
 
 
 @dataclass(frozen=True, order=True)
@@ -34,13 +36,14 @@ class JudgedQuery:
     style: str
     """identifier, natural, goal or item."""
     half: str
-    """tune: single questions may be looked at. check: only the figures are."""
+    """tune: single questions may be looked at. check: only the figures are. held_out: nothing was
+    tuned on them."""
     query: str
     groups: tuple[frozenset[Place], ...]
 
 
 def judged_queries(path: Path = QUERIES) -> list[JudgedQuery]:
-    """Return the development set."""
+    """Return the questions of a file; the development set."""
     entries = yaml.safe_load(path.read_text("utf-8"))
     return [
         JudgedQuery(

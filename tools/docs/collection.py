@@ -15,7 +15,7 @@ from .entries import records_in
 from .filters import Filters, conditions
 from .index_file import block_number, found_postings
 from .library_index.vectors import DIMENSIONS, CardVectors, card_vectors
-from .postings import Postings, Scored, best_scored, idf, unpacked_postings
+from .postings import Postings, Scored, best_scored, idf, postings, unpacked_postings
 from .records import Chunk
 from .weights import WEIGHTS
 from .whole_functions import whole
@@ -80,6 +80,12 @@ class Collection:
                 one can be compared.
         """
         weighted = [(of.idf(phrase), self.postings(phrase)) for phrase in phrases]
+        return best_scored(weighted, self._rows(filters), WEIGHTS.depth)
+
+    def by_subject(self, tags: Sequence[str], filters: Filters) -> Scored:
+        """Return the best of what is about any of `tags`, the rare ones counting most."""
+        found = [self._tagged(tag) for tag in tags]
+        weighted = [(idf(self.remembered.chunks, len(one.ids)), one) for one in found]
         return best_scored(weighted, self._rows(filters), WEIGHTS.depth)
 
     def by_name(self, name: str, filters: Filters) -> Sequence[int]:
@@ -198,14 +204,22 @@ class Collection:
             raise damage(self.is_own, error) from error
         return found
 
+    def _tagged(self, tag: str) -> Postings:
+        rows = self._select("select ids, levels from tag where tag = ?", (tag,))
+        return self._unpacked(rows[0]) if rows else postings([])
+
     def _kept_postings(self, phrase: str) -> Postings:
         rows = self._select("select ids, levels from posting where phrase = ?", (phrase,))
+        if rows:
+            return self._unpacked(rows[0])
         try:
-            if rows:
-                return unpacked_postings(*rows[0])
             return found_postings(self.connection, phrase)
         except sqlite3.Error as error:
             raise read_error(self.is_own, error) from error
+
+    def _unpacked(self, packed: tuple[bytes, bytes]) -> Postings:
+        try:
+            return unpacked_postings(*packed)
         except ValueError as error:
             raise damage(self.is_own, error) from error
 

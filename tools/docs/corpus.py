@@ -16,7 +16,6 @@ from typing import NamedTuple
 from kopt import __version__
 from kopt.config.settings import Settings
 
-from .library_index.vectors import model_name
 
 MAX_FILE_BYTES = 400_000
 KOPT_LICENSE = "Apache-2.0"
@@ -71,7 +70,7 @@ def read_corpus(settings: Settings) -> Corpus:
     """Return the corpus as it is now; what cannot be read is left out and named."""
     found: list[CorpusFile] = []
     unread: list[str] = []
-    digest = hashlib.sha256(f"{__version__} {model_name()}\n".encode())
+    digest = hashlib.sha256(f"{__version__}\n".encode())
     for entry in _places(settings):
         try:
             file = _read(entry)

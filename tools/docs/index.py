@@ -23,14 +23,10 @@ from .corpus_cache import current_corpus
 from .damage import OwnIndexDamaged
 from .entries import entry_of
 from .index_file import Sheet, fill, write_index
-from .library_index.vectors import vector_model
 from .open_indexes import file_state, in_memory, opened
-from .records import Chunk
 
 KEPT_INDEXES = 4
 """Of other contents, so that two installations that share KOPT_HOME do not build in turn."""
-MOST_CARD = 220
-"""Characters of comment and text that a document's vector is made of: retrieval.md, the card."""
 _ABANDONED_AFTER_S = 3600.0
 Answer = TypeVar("Answer")
 
@@ -97,20 +93,11 @@ def _meta(corpus: Corpus) -> dict[str, str]:
 
 
 def _sheets(corpus: Corpus) -> Iterator[Sheet]:
-    """Yield the rows of the index, each chunk with its terms and its vector."""
-    chunks = make_chunks(corpus)
-    model = vector_model()
-    vectors = model.rows([_card(chunk) for chunk in chunks]) if model else [b""] * len(chunks)
-    for chunk, vector in zip(chunks, vectors, strict=True):
+    """Yield the rows of the index, each chunk with its terms; vectors are for code alone."""
+    for chunk in make_chunks(corpus):
         heading = chunk.title.split(": ")[-1] if chunk.kind == "section" else ""
         place = f"{chunk.title} {chunk.source} {chunk.path}"
-        yield Sheet(chunk, entry_of(chunk, chunk.symbol or heading, place, vector))
-
-
-def _card(chunk: Chunk) -> str:
-    """Return what a document is about, short enough that no word drowns."""
-    tags = "; ".join(chunk.tags)
-    return f"{chunk.title}. {tags}. {chunk.comment[:MOST_CARD]} {chunk.body[:MOST_CARD]}"
+        yield Sheet(chunk, entry_of(chunk, chunk.symbol or heading, place, b""))
 
 
 def _sweep(kept: Path) -> None:

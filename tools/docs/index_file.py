@@ -30,6 +30,7 @@ from .lexicon import lexicon_phrases
 from .postings import Postings, packed_postings, postings
 from .records import Chunk
 from .shares import Lengths, phrase_shares
+from .subjects import Subjects
 from .weights import WEIGHTS
 
 # detail=full is the default and is needed: with detail=column a contentless table ranks by noise.
@@ -43,6 +44,7 @@ create table chunk (
 create index piece on chunk (first) where first <> id;
 create table body (block integer primary key, records blob not null);
 create table posting (phrase text primary key, ids blob not null, levels blob not null);
+create table tag (tag text primary key, ids blob not null, levels blob not null);
 create table symbol (name text, chunk integer, primary key (name, chunk)) without rowid;
 create table word (word text primary key, chunks integer not null) without rowid;
 create table vector (rows blob not null);
@@ -95,15 +97,18 @@ def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterab
     words: Counter[str] = Counter()
     vectors: list[bytes] = []
     records: list[str] = []
+    subjects = Subjects()
     with connection:
         for number, first, sheet in _numbered(sheets):
             _insert(connection, number, first, sheet)
             words.update(set(_words(sheet.chunk)))
+            subjects.add(number, sheet.chunk)
             vectors.append(sheet.entry.vector)
             records.append(sheet.entry.record)
             if len(records) == BLOCK:
                 _insert_block(connection, number, records)
         _insert_block(connection, len(vectors), records)
+        connection.executemany("insert into tag values (?,?,?)", subjects.rows())
         connection.executemany("insert into word values (?,?)", words.items())
         connection.execute("insert into vector values (?)", (b"".join(vectors),))
         connection.execute("insert into fts(fts) values ('optimize')")
@@ -124,8 +129,9 @@ def index_version() -> str:
         WEIGHTS.length_share,
         (WEIGHTS.symbol_terms, WEIGHTS.comment_terms, WEIGHTS.code_terms),
         sorted(WEIGHTS.kind_prior.items()),
+        WEIGHTS.tag_decay,
     )
-    code = code_version("index_file.py", "postings.py", "shares.py")
+    code = code_version("index_file.py", "postings.py", "shares.py", "subjects.py")
     return hashlib.sha256(f"{terms_version()} {code} {shares!r}".encode()).hexdigest()[:16]
 
 

@@ -1,9 +1,9 @@
 """Which chunks answer a query, best first: lists by words and by meaning, fused by rank.
 
 L1: all words; L2, at half weight: with the lexicon's expansions; L3: cosine of cards; L4:
-Pinecone's list; for kopt's own documents alone a list of whole names instead of L3 and L4; L5:
-what defines the very name that is asked for. Kinds and sources weigh in, and a file that was picked
-already counts less (`weights.py`).
+Pinecone's list; L5: what defines the very name that is asked for; L6: tags in common. L3, L4 and L6
+hold code of the library alone; while there is none, a list of whole names stands in. Kinds and
+sources weigh in, and a file that was picked already counts less (`weights.py`).
 """
 
 from collections import Counter
@@ -39,6 +39,8 @@ class Sought:
     """What the words stand for besides."""
     libraries: frozenset[str] = frozenset()
     """Sources that it names."""
+    tags: Sequence[str] = ()
+    """What it is about, as code is tagged."""
     vector: "NDArray[np.float32] | None" = None
     """Of the whole query; None without a model."""
     remote: Callable[[], Sequence[str]] = tuple
@@ -81,7 +83,8 @@ def ranked(
     has_words = any(found for _weight, found in lists)
     exact = _exact(collections, sought, filters)
     lists.append((WEIGHTS.exact, exact))
-    if len(collections) > 1 or not collections[0].is_own:
+    if not collections[-1].is_own:
+        lists.append((WEIGHTS.subject, _by_subject(collections, sought.tags, filters)))
         # By meaning something is always nearest; of words that nothing has it is nothing.
         if sought.vector is not None and has_words:
             lists.append((WEIGHTS.meaning, _by_meaning(collections, sought.vector, filters)))
@@ -115,7 +118,17 @@ def _merged_by_words(
 def _by_meaning(
     collections: Sequence[Collection], vector: "NDArray[np.float32]", filters: Filters
 ) -> list[Place]:
-    return _merged([one.by_meaning(vector, filters) for one in collections])
+    return _of_library(collections, collections[-1].by_meaning(vector, filters))
+
+
+def _by_subject(
+    collections: Sequence[Collection], tags: Sequence[str], filters: Filters
+) -> list[Place]:
+    return _of_library(collections, collections[-1].by_subject(tags, filters))
+
+
+def _of_library(collections: Sequence[Collection], scored: Scored) -> list[Place]:
+    return [(len(collections) - 1, chunk_id) for chunk_id, _score in scored]
 
 
 def _merged(lists: Sequence[Scored]) -> list[Place]:

@@ -28,6 +28,7 @@ from .ranking import Ranked, Ranking, Sought, ranked
 from .records import Chunk, DocumentText, SearchRequest, SearchResult
 from .remote_hits import RemoteHits
 from .sought_words import NEAREST, SoughtWords, sought_words, unknown_words
+from .subjects import subjects_of
 
 OFFER = (
     "kopt docs build adds the production kernels of FlashInfer, vLLM, SGLang, CUTLASS and PyTorch:"
@@ -171,6 +172,7 @@ def _sought(query: str, words: SoughtWords, there: _Open, remote: RemoteHits) ->
         names=words.names,
         phrases=list(words.phrases),
         libraries=words.libraries,
+        tags=subjects_of(query) if there.library else (),
         vector=model.query(query) if model else None,
         remote=remote.uids,
     )

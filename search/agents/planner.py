@@ -6,7 +6,7 @@ is still missing then is filled by rule.
 
 import json
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from pydantic import Field, ValidationError
 
@@ -22,6 +22,7 @@ from .briefing import Briefing
 from .candidate_words import labels
 from .conversation import Opening
 from .fallback_plan import fill_by_rule
+from .fencing import fenced
 from .means import Means
 from .plans import Hypothesis, Plan
 from .prompt_files import render_prompt
@@ -38,6 +39,7 @@ from .view import RoundView
 
 _MOST_GAIN = 10.0
 _NAME_CHARACTERS = 80
+_WHY_CHARACTERS = 240
 _RESERVE = "reserve"
 
 
@@ -113,7 +115,7 @@ def _opening(briefing: Briefing, view: RoundView, asked: tuple[Slot, ...]) -> Op
         "plan_round",
         {
             "round": str(view.round),
-            "slots": render({"slots": [_slot_facts(slot, view) for slot in asked]}),
+            "slots": _slots(asked, view),
             "reserve": f"{wanted} hypotheses with an empty slot, of families of their own as far as"
             " there are any, each from candidate 0."
             if wanted
@@ -135,9 +137,16 @@ def _opening(briefing: Briefing, view: RoundView, asked: tuple[Slot, ...]) -> Op
     )
 
 
-def _slot_facts(slot: Slot, view: RoundView) -> dict[str, Any]:
-    parents = labels(slot.parents, view.members)
-    return {"id": slot.id, "kind": slot.kind, "parents": parents or "0", "why": slot.why}
+def _slots(slots: tuple[Slot, ...], view: RoundView) -> str:
+    """Return what is to be filled, and why: the reasons may quote candidates."""
+    facts = [
+        {"id": slot.id, "kind": slot.kind, "parents": labels(slot.parents, view.members) or "0"}
+        for slot in slots
+    ]
+    reasons = "\n".join(
+        f"{slot.id}: {plain_beginning(slot.why, _WHY_CHARACTERS)}" for slot in slots
+    )
+    return f"{render({'slots': facts})}\n\n{why}"
 
 
 def _from_reserve(slot: Slot, view: RoundView) -> Hypothesis | None:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from kopt import __version__
 from kopt.config.settings import Settings
 
-
 MAX_FILE_BYTES = 400_000
 KOPT_LICENSE = "Apache-2.0"
 RECEIPT_SUFFIX = ".receipt.json"
@@ -61,7 +60,7 @@ class Corpus:
 
     files: tuple[CorpusFile, ...]
     key: str
-    """Hash of all contents, of the code that makes chunks of them and of the model of vectors."""
+    """Hash of all contents and of the code that makes an index of them."""
     unread: tuple[str, ...] = ()
     """Files that could not be read, with the reason."""
 
@@ -82,7 +81,7 @@ def read_corpus(settings: Settings) -> Corpus:
         digest.update(file.data)
         digest.update(_receipt_state(file))
     here = _folder("kopt.tools.docs")
-    for module in [*sorted(here.glob("*.py")), here / "library_index" / "vectors.py"]:
+    for module in sorted(here.glob("*.py")):
         digest.update(module.read_bytes())
     return Corpus(tuple(found), digest.hexdigest()[:32], tuple(unread))
 

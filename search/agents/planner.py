@@ -143,9 +143,8 @@ def _slots(slots: tuple[Slot, ...], view: RoundView) -> str:
         {"id": slot.id, "kind": slot.kind, "parents": labels(slot.parents, view.members) or "0"}
         for slot in slots
     ]
-    reasons = "\n".join(
-        f"{slot.id}: {plain_beginning(slot.why, _WHY_CHARACTERS)}" for slot in slots
-    )
+    reasons = [f"{slot.id}: {plain_beginning(slot.why, _WHY_CHARACTERS)}" for slot in slots]
+    why = fenced("why there are these slots", "\n".join(reasons))
     return f"{render({'slots': facts})}\n\n{why}"
 
 

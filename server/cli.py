@@ -76,7 +76,8 @@ State lives under KOPT_HOME (default ~/.kopt). KOPT_PROBLEMS, KOPT_JOBS,
 KOPT_SANDBOX, KOPT_RUN and KOPT_WITHOUT_SOURCES are read too, and KOPT_NVCC,
 KOPT_CXX, KOPT_NCU and CUDA_HOME, which name tools that are not found by
 themselves. With PINECONE_API_KEY set, docs search asks Pinecone too: its index
-PINECONE_INDEX_NAME, at PINECONE_INDEX_HOST if known."""
+PINECONE_INDEX_NAME, at PINECONE_INDEX_HOST if known. With ANTHROPIC_API_KEY or
+ANTHROPIC_AUTH_TOKEN set, run asks Claude, at ANTHROPIC_BASE_URL if set."""
 
 group = click.version_option(__version__, message="kopt %(version)s")(
     LazyGroup(

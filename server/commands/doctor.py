@@ -15,6 +15,7 @@ from kopt.server.console import print_document, print_views
 from kopt.server.docs_findings import docs_findings
 from kopt.server.exits import ExitCode
 from kopt.server.gpu_findings import gpu_findings
+from kopt.server.model_findings import model_findings
 from kopt.server.session import Session, command_body
 from kopt.server.views.doctor_view import Finding, doctor_view
 from kopt.tools.cuda.toolchain import find_toolchain
@@ -44,8 +45,9 @@ class DoctorOptions:
 def command(session: Session, options: DoctorOptions) -> int:
     """Show what this machine has of all that kopt uses, and how to get what is missing.
 
-    Compilers, sandbox, disk and problems; what documents are searched by; GPUs with their drivers
-    and locks, the libraries of the baselines, the profiler and whether it may read counters.
+    Compilers, sandbox, disk and problems; what documents are searched by; whether there is a key
+    for Claude, and the prices of models; GPUs with their drivers and locks, the libraries of the
+    baselines, the profiler and whether it may read counters.
     """
     settings = session.settings
     findings = [
@@ -58,6 +60,7 @@ def command(session: Session, options: DoctorOptions) -> int:
         _require("problems", lambda: _problems(settings)),
         _require("processor", lambda: f"{settings.jobs} processes at once (KOPT_JOBS)"),
         *docs_findings(settings),
+        *model_findings(settings),
         *gpu_findings(settings),
     ]
     lacks = any(finding.is_required and not finding.is_present for finding in findings)

@@ -38,7 +38,7 @@ def outcome_of(child: Member, parent: Member, min_effect: float) -> Outcome:
     A change counts only if it is greater than `min_effect` and than the noise of both, and if the
     intervals leave no doubt of its sign.
     """
-    if child.quick is None or not child.passed or child.is_refuted:
+    if not child.passed or child.is_refuted:
         return "wrong" if has_run(child) else "compile_fail"
     own, other = speed_of(child), speed_of(parent)
     if own is None:
@@ -63,7 +63,7 @@ def attempts_of(members: Sequence[Member]) -> dict[int, tuple[Member, ...]]:
     first: dict[int, int] = {}
     found: dict[int, tuple[Member, ...]] = {}
     for member in sorted(members, key=lambda one: one.seq):
-        mends = member.parents[0] if member.lineage == "fix" and member.parents else None
+        mends = member.parents[0] if member.lineage == "fix" else None
         root = member.seq if mends is None else first.get(mends, member.seq)
         first[member.seq] = root
         found[root] = (*found.get(root, ()), member)
@@ -101,16 +101,15 @@ def _ancestors(member: Member, members: Mapping[int, Member]) -> set[int]:
     waiting = list(member.parents)
     while waiting:
         seq = waiting.pop()
-        if seq not in found and seq in members:
+        if seq not in found:
             found.add(seq)
             waiting += members[seq].parents
     return found
 
 
 def _result(attempt: Sequence[Member], places: Mapping[int, int]) -> Member | None:
-    """Return the candidate that an attempt came to; None while none of it was evaluated."""
+    """Return the best candidate of an attempt; None while none of it was evaluated."""
     evaluated = [member for member in attempt if member.quick is not None]
     if not evaluated:
         return None
-    best = min(evaluated, key=lambda one: places.get(one.seq, inf))
-    return best if best.seq in places else evaluated[-1]
+    return min(evaluated, key=lambda one: places.get(one.seq, inf))

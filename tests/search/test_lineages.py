@@ -84,6 +84,15 @@ def test_a_gain_within_the_noise_takes_the_place_and_the_count_of_its_parent() -
     assert found[2].refine_fails == 3
 
 
+def test_a_refinement_that_fails_does_not_take_the_place_of_a_parent_that_has_none() -> None:
+    assert _traced(member(0, failed()), _refined(1, failed(), 0))[0] == Lineage(1, None)
+
+
+def test_a_refinement_of_nobody_counts_for_nobody() -> None:
+    orphan = _refined(1, passed(1.0), 0, parents=())
+    assert _traced(member(0, passed(2.0)), orphan)[0] == Lineage(0, None)
+
+
 def test_a_refinement_that_a_later_check_refutes_takes_no_place() -> None:
     found = _traced(member(0, passed(2.0)), _refined(1, passed(1.0), 0, full=failed()))
     assert (found[0].refine_fails, found[0].replaced_by) == (1, None)

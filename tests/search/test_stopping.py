@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kopt.kernels.status import Status
 from kopt.search.evaluator import FLOOR, Evaluation
 from kopt.search.proposer import Member
 from kopt.search.stopping import FinishedRound, Gain, round_gain, stop_reason
@@ -84,6 +85,11 @@ def test_search_goes_on_while_a_round_gains_enough() -> None:
     assert _stop([member(0, passed(1.03)), member(1, passed(1.0), round=1)], 1) is None
 
 
+def test_a_gain_that_is_just_enough_is_enough() -> None:
+    members = [member(0, passed(1.25)), member(1, passed(1.0), round=1)]
+    assert stop_reason(members, FinishedRound(1), choices(early_stop_min_improvement=0.25)) is None
+
+
 def test_search_stops_after_a_round_that_gains_too_little() -> None:
     stop = _stop([member(0, passed(1.02)), member(1, passed(1.0), round=1)], 1)
     assert stop == (
@@ -104,6 +110,15 @@ def test_a_gain_in_the_noise_keeps_a_search_with_a_fresh_leader_going_and_no_oth
         "early_stop",
         "round 3 improved the best by 5.0% in measured time, which its interval does not confirm",
     )
+
+
+def test_a_leader_of_the_round_before_is_fresh_as_well() -> None:
+    members = [
+        _measured(0, 1.0, 0.03, family="layout"),
+        _measured(2, 2.0),
+        member(3, timed(1.0, 1.05, half_width=0.03), family="layout", round=3),
+    ]
+    assert _stop(members, 3) is None
 
 
 def test_the_first_planned_round_ends_nothing_for_want_of_a_gain() -> None:
@@ -130,6 +145,14 @@ def test_a_leader_as_fast_as_can_be_ends_the_search() -> None:
     )
     members[1] = member(1, _with_floor(timed(2.0, 2.0), 1.89), round=1)
     assert _stop(members, 1) is None
+
+
+def test_without_a_floor_or_a_time_nobody_knows_how_far_the_leader_is() -> None:
+    bare = _with_floor(Evaluation(status=Status.PASSED, summary="impossible", device="sim"), 1.0)
+    assert _stop([member(0, failed()), member(1, bare, round=1)], 1) == (
+        "early_stop",
+        "round 1 improved the best by 0.0% in unknown time, less than 3%",
+    )
 
 
 def test_the_start_alone_stops_nothing() -> None:

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from kopt.config.search_settings import SearchSettings
+from kopt.kernels.status import Status
 from kopt.search.beam import select_beam
 from kopt.search.crossing import combine_parents, find_pairs, pair_id
+from kopt.search.evaluator import Evaluation
 from kopt.search.merge_verdict import judge_merge
 from kopt.search.proposer import Member, Population
 from support.populations import choices, failed, member, passed, timed
@@ -105,7 +107,10 @@ def test_a_merged_kernel_is_kept_unless_it_is_well_below_its_best_parent(
     assert f"{speedup:.3f}x" in verdict.why and "1.500x" in verdict.why
 
 
-@pytest.mark.parametrize("merged", [member(2, failed()), member(2, None)])
+UNTIMED = Evaluation(status=Status.PASSED, summary="impossible", device="cuda:0")
+
+
+@pytest.mark.parametrize("merged", [member(2, failed()), member(2, None), member(2, UNTIMED)])
 def test_a_merged_kernel_that_fails_is_reverted_to_its_best_parent(merged: Member) -> None:
     parents = [member(0, passed(2.0)), member(1, passed(1.0))]
     verdict = judge_merge(merged, parents, choices())

@@ -15,7 +15,6 @@ from typing import Any
 import anthropic
 import httpx2
 from anthropic.lib.streaming import MessageStream, MessageStreamManager
-from anthropic.types import Message
 
 from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError
@@ -89,11 +88,10 @@ class AnthropicModel:
             progress = _Progress(cached)
             stream = self._client.messages.stream(**arguments)
             try:
-                message, request_id = self._read(stream, progress)
+                reply = self._read(stream, request, progress)
             except _FROM_SERVICE as error:
                 failure = failure_of_call(error, progress.began)
                 raise self._without_secrets(failure) from None  # the cause may hold headers
-        reply = reply_of(message, request, request_id)
         return reply.model_copy(update={"latency_s": time.monotonic() - begun_s})
 
     def check_access(self, model: str) -> None:
@@ -117,9 +115,9 @@ class AnthropicModel:
         self._client.close()
 
     def _read(
-        self, manager: MessageStreamManager[None], progress: "_Progress"
-    ) -> tuple[Message, str | None]:
-        """Return the whole message and the id of its request."""
+        self, manager: MessageStreamManager[None], request: ModelRequest, progress: "_Progress"
+    ) -> ModelReply:
+        """Return the whole reply, but for its latency."""
         is_complete = False
         with manager as stream, self._deadline(stream):
             for event in stream:
@@ -131,7 +129,7 @@ class AnthropicModel:
             message = stream.current_message_snapshot
             if message.stop_reason is None:
                 raise ValueError("it does not say why it stops")
-            return message, stream.request_id
+            return reply_of(message, request, stream.request_id)
 
     @contextmanager
     def _deadline(self, stream: MessageStream[None]) -> Generator[None]:

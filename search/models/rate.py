@@ -20,6 +20,11 @@ class RateSettings:
     """Most calls at once; the limit adapts below it."""
     requests_per_minute: int | None = None
     input_tokens_per_minute: int | None = None
+    """Of prompts, as far as they are not read from the provider's cache.
+
+    Source:
+        https://docs.anthropic.com/en/api/rate-limits, "Cache-aware ITPM".
+    """
 
 
 @dataclass
@@ -102,8 +107,8 @@ class RateLimit:
                 )
             if ride.usage is not None:
                 self._limit.answered()
-                over = ride.usage.prompt_tokens - ride.likely_prompt_tokens
-                self._tokens.take(over, now_s)
+                counted = ride.usage.prompt_tokens - ride.usage.cache_read_tokens
+                self._tokens.take(counted - ride.likely_prompt_tokens, now_s)
             self._turn.notify_all()
 
 

@@ -34,13 +34,16 @@ class Refused:
         return json.dumps(error_document(kind, self.words)).encode()
 
 
+Break = Literal["cut", "ended", "error", "garbled", "no_stop", "no_usage"]
+
+
 @dataclass(frozen=True)
 class BrokenStream:
     """A reply that goes wrong after its first `after` events."""
 
-    how: Literal["cut", "ended", "error", "garbled", "no_stop"]
+    how: Break
     """The connection breaks; the body ends; an error event comes; an event that is no JSON; the
-    message ends without saying why."""
+    message ends without saying why; it never says what it takes."""
     turn: Turn = field(default_factory=lambda: Turn("I begin to answer, at some length."))
     after: int = 4
     error: str = "overloaded_error"
@@ -52,7 +55,12 @@ class BrokenStream:
 
     def events(self, model: str, number: int) -> list[bytes]:
         """Return the events that are sent."""
-        events = list(stream_events(reply(self.turn, model, number)))
+        message = reply(self.turn, model, number)
+        if self.how == "no_usage":
+            message["usage"] = {}
+        events = list(stream_events(message))
+        if self.how == "no_usage":
+            return events
         if self.how == "no_stop":
             return [*events[:-2], events[-1]]
         last = {

@@ -9,7 +9,7 @@ from kopt.search.models.anthropic_model import AnthropicModel, Timeouts
 from kopt.search.models.call_errors import CallFailed
 from kopt.search.models.halt import Halt
 from support.fake_messages import FakeMessages
-from support.messages_faults import BrokenStream, Fault, Page, Refused, SignsOfLife, Silence
+from support.messages_faults import Break, BrokenStream, Fault, Page, Refused, SignsOfLife, Silence
 from support.messages_wire import Turn
 from support.model_requests import ask_for
 
@@ -103,9 +103,9 @@ def test_error_inside_a_stream_is_told_by_its_type(error: str, kind: str, status
     assert (failure.kind, failure.status, failure.may_cost) == (kind, status, True)
 
 
-@pytest.mark.parametrize("fault", [BrokenStream("garbled"), BrokenStream("no_stop")])
-def test_reply_against_the_format_is_a_broken_one(fault: BrokenStream) -> None:
-    failure, _ = fail_with(fault)
+@pytest.mark.parametrize("how", ["garbled", "no_stop", "no_usage"])
+def test_reply_against_the_format_is_a_broken_one(how: Break) -> None:
+    failure, _ = fail_with(BrokenStream(how))
     assert (failure.kind, failure.may_cost) == ("us", True)
     assert "the reply is broken" in str(failure)
 

@@ -93,7 +93,7 @@ def test_tokens_of_a_minute_count_as_they_really_were() -> None:
     settings = RateSettings(concurrency=10, input_tokens_per_minute=600)
     rate = RateLimit(settings, Halt(), clock)
     with rate.ride(600) as ride:
-        ride.usage = Usage(input_tokens=300, cache_read_tokens=200)
+        ride.usage = Usage(input_tokens=300, cache_write_5m_tokens=200, cache_read_tokens=9000)
     one_call(rate, 100)
     assert clock.now_s == 0.0
     clock.step_s = 5.0

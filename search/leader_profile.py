@@ -17,8 +17,8 @@ from kopt.tools.sim.device import SimDevice
 
 from .evaluate_job import EvaluationSite
 from .proposer import Member
-from .rounds.drive import RunDrive
 from .run_records import RunState
+from .store import RunStore
 
 _KIND = "profile"
 
@@ -35,24 +35,24 @@ class LeaderProfile:
 
 
 def profile_leader(
-    drive: RunDrive, site: EvaluationSite, counters: bool, say: Callable[[str], None]
+    store: RunStore, site: EvaluationSite, counters: bool, say: Callable[[str], None]
 ) -> LeaderProfile | None:
     """Return the profile of the run's winner, or of its leader; None while nothing has passed.
 
     Args:
-        drive: The run, locked.
+        store: The run, locked.
         site: What profiles it: the GPU measures, the simulator counts.
         counters: Whether the GPU's counters are read too.
         say: Told what goes on.
     """
-    state = drive.state()
+    state = store.reader.state()
     leaders = state.beam if state.winner is None else (state.winner,)
     if not leaders:
         return None
-    member = drive.members()[leaders[0]]
+    member = store.reader.members()[leaders[0]]
     kernel = find_kernel(state.settings.kernel, site.settings.problems)
     dtypes = frozenset(tensor.dtype for tensor in kernel[0].tensors)
-    profile = _kept(drive, member)
+    profile = _kept(store, member)
     if profile is None:
         say(f"profiling #{member.seq}, which leads")
         try:
@@ -61,14 +61,14 @@ def profile_leader(
             return LeaderProfile(None, dtypes, str(error))
         if not state.is_finished:  # a finished run is never touched again
             data = profile.model_dump_json(by_alias=True).encode()
-            drive.search.store.add_document(member.seq, _KIND, data)
+            store.add_document(member.seq, _KIND, data)
     return LeaderProfile(profile, dtypes)
 
 
-def _kept(drive: RunDrive, member: Member) -> ProfileResult | None:
-    """Return the profile that an earlier step has made; None where this kopt cannot read it."""
+def _kept(store: RunStore, member: Member) -> ProfileResult | None:
+    """Return the profile that was made before; None where this kopt cannot read it."""
     try:
-        data = drive.search.store.reader.document(member, _KIND)
+        data = store.reader.document(member, _KIND)
         return None if data is None else ProfileResult.model_validate_json(data)
     except (InfraError, ValidationError):
         return None

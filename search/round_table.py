@@ -127,7 +127,9 @@ class RoundTable:
                 "UPDATE run SET round_open = 0, beam = ?, stop_reason = ?, stop_detail = ?",
                 (json.dumps(list(beam)), reason, detail),
             )
-            self._log.emit(EventKind.ROUND_DONE, beam=list(beam), stop=reason, detail=detail)
+            (number,) = connection.execute("SELECT round FROM run").fetchone()
+            words = {"round": number, "beam": list(beam), "stop": reason, "detail": detail}
+            self._log.emit(EventKind.ROUND_DONE, **words)
 
     def keep_reflection(self, number: int, reflection: bytes) -> None:
         """Keep what round `number` has taught."""

@@ -4,8 +4,7 @@ A run is a folder `KOPT_HOME/runs/<run id>` with its store, its lock and, at the
 """
 
 import hashlib
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,25 +12,18 @@ from kopt import __version__
 from kopt.config.errors import ToolError
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.config.settings import DEFAULT_ARCH, Settings, ensure_folder
-from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.candidate import read_candidate
 from kopt.kernels.device_facts import DeviceFacts
-from kopt.kernels.domain import tune_choices
-from kopt.kernels.header_parser import parse_header
-from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
-
-from .artifacts import open_artifacts
-from .budget import UNLIMITED, Budget
-from .evaluate_job import EvaluationSite
-from .local_evaluator import LocalEvaluator
-from .loop import run_search
-from .proposer import Proposal
-from .rounds.drive import Search
-from .run_folders import find_run, new_run_folder
-from .run_lock import AT_ONCE, LockClaim
-from .run_records import Event, RunSettings, RunState
-from .store import RunStore
-from .sweep import ReadChoices, SweepProposer
+from kopt.search.artifacts import open_artifacts
+from kopt.search.budget import UNLIMITED, Budget
+from kopt.search.loop import run_search
+from kopt.search.run_folders import find_run, new_run_folder
+from kopt.search.run_lock import AT_ONCE, LockClaim
+from kopt.search.run_parts import RunPlace, search_of
+from kopt.search.run_records import Event, RunSettings, RunState
+from kopt.search.store import RunStore
 
 
 @dataclass(frozen=True)
@@ -152,35 +144,17 @@ def goes_on(state: RunState, budget: Budget | None) -> bool:
 
 
 def drive_run(
-    store: RunStore, place: EvaluationSite, on_event: Callable[[Event], None] | None = None
+    store: RunStore, place: RunPlace, on_event: Callable[[Event], None] | None = None
 ) -> RunState:
     """Search with the parts of `place` until the run ends and return its final state.
 
     Raises:
         KeyboardInterrupt: The user stopped it; the run is paused and can be resumed.
-        KoptError: This machine cannot evaluate; the run is paused likewise.
+        KoptError: This machine cannot evaluate, or no model can be asked; the run is paused
+            likewise.
     """
     with search_of(store, place) as search:
         return run_search(search, on_event)
-
-
-@contextmanager
-def search_of(store: RunStore, place: EvaluationSite) -> Generator[Search]:
-    """Yield what the run in `store` is driven with on this machine; leaving ends its evaluator."""
-    run_settings = store.reader.state().settings
-    problem, workload = find_kernel(run_settings.kernel, place.settings.problems)
-    source = store.reader.source(run_settings.start_sha)
-    start = Candidate(source, run_settings.start_name)
-    evaluator = LocalEvaluator(place)
-    try:
-        yield Search(
-            store=store,
-            evaluator=evaluator,
-            proposer=SweepProposer(_header_choices(problem, workload)),
-            start=_starting_point(start, problem, workload),
-        )
-    finally:
-        evaluator.close()
 
 
 def refuse_another_device(state: RunState, gpu: DeviceFacts | None) -> None:
@@ -208,25 +182,3 @@ def _gpu_words(gpu: DeviceFacts) -> str:
 def _problem_digest(problem: Problem) -> str:
     files = (problem.folder / name for name in ("problem.yaml", "oracle.py"))
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
-
-
-def _starting_point(candidate: Candidate, problem: Problem, workload: Workload) -> Proposal:
-    """Return the candidate of round 0; a broken header is for its evaluation to report."""
-    header = parse_header(candidate, problem).header
-    choices = tune_choices(header, workload.axes) if header else ()
-    return Proposal(
-        source=candidate.source,
-        source_name=candidate.name,
-        tune=choices[0] if choices else {},
-        family=header.family[0] if header else "other",
-        proposer="start",
-        note=(header.note or "") if header else "",
-    )
-
-
-def _header_choices(problem: Problem, workload: Workload) -> ReadChoices:
-    def read(source: str) -> tuple[dict[str, int], ...]:
-        header = parse_header(Candidate(source), problem).header
-        return tune_choices(header, workload.axes) if header else ()
-
-    return read

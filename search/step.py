@@ -22,6 +22,7 @@ from kopt.search.rounds.advance import advance, finish_round, is_concluding
 from kopt.search.rounds.drive import RunDrive
 from kopt.search.rounds.search_round import judge_step, open_next, pending_reflection, reflect_on
 from kopt.search.run_lock import LockClaim
+from kopt.search.run_parts import RunPlace, search_of
 from kopt.search.run_records import RunSettings, RunState, round_size
 from kopt.search.runs import (
     RunRequest,
@@ -29,7 +30,6 @@ from kopt.search.runs import (
     goes_on,
     open_run,
     refuse_another_device,
-    search_of,
 )
 from kopt.search.step_proposals import make_proposals, number_proposals
 from kopt.search.step_report import StepOutcome, Stepped, report_step
@@ -67,11 +67,11 @@ def take_step(
         store.subscribe(hooks.on_event)
         hooks.on_run(plan.before.id)
         _take_up(store, plan, request)
-        with search_of(store, site) as search:
+        with search_of(store, RunPlace(site, say=hooks.say)) as search:
             drive = RunDrive(search)
             with drive.pausing():
                 outcome = _take(drive, plan)
-                profile = profile_leader(drive, site, request.counters, hooks.say)
+                profile = profile_leader(store, site, request.counters, hooks.say)
                 drive.pause("the step is done")
             return report_step(drive, outcome, profile)
 

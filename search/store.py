@@ -11,6 +11,7 @@ from typing import Self
 
 from .artifacts import ArtifactStore
 from .evaluation_queue import EvaluationQueue
+from .models.call_store import abandon_open_calls
 from .round_table import RoundTable
 from .run_lock import AT_ONCE, LockClaim, RunLock, boot_id
 from .run_log import RunLog
@@ -93,6 +94,12 @@ class RunStore:
             insert_document(self._connection, candidate, (kind, digest, len(data)))
             self.log.emit(EventKind.DOCUMENT_ADDED, candidate=candidate, document=kind)
 
+    def keep_documents(self, text: str) -> None:
+        """Keep what the agents of the run are given to read; for the whole run the same."""
+        with self.log.transaction() as connection:
+            sha = self.log.name_document(text.encode(), "documents")
+            connection.execute("UPDATE run SET documents_sha = ?", (sha,))
+
     def finish(self, status: RunStatus, winner: int | None) -> None:
         """Close the run with its winner; its winner's file must be written by now."""
         with self.log.transaction():
@@ -108,7 +115,7 @@ class RunStore:
             self._connection.execute(
                 "UPDATE evaluation SET state = 'queued', lease_owner = NULL WHERE state = 'leased'"
             )
-            self._leave_calls()
+            abandon_open_calls(self._connection)
             self._connection.execute("UPDATE run SET status = 'paused', spent_s = ?", (spent_s,))
             self.log.emit(EventKind.RUN_PAUSED, reason=reason)
 
@@ -126,7 +133,7 @@ class RunStore:
         self.close()
 
     def _take_up(self, settings: RunSettings) -> None:
-        self._leave_calls()
+        abandon_open_calls(self._connection)
         boot = self._owner.split(":")[0]
         leased = self._connection.execute(
             "UPDATE evaluation SET state = 'queued', interruptions = interruptions + 1,"
@@ -142,11 +149,3 @@ class RunStore:
             (settings.model_dump_json(),),
         )
         self.log.emit(EventKind.RUN_RESUMED, requeued=leased)
-
-    def _leave_calls(self) -> None:
-        """Count what was asked and not answered at its worst case: it may have to be paid."""
-        self._connection.execute(
-            "UPDATE llm_call SET state = 'unknown', cost_microusd = reserved_microusd,"
-            " finished_us = ? WHERE state = 'reserved'",
-            (now_us(),),
-        )

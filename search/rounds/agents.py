@@ -11,7 +11,7 @@ from typing import Protocol
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.agents.plans import Plan, Reflection
 from kopt.search.agents.view import BranchTask, Failure, GaveUp, RoundView, Written
-from kopt.search.proposer import Member, Proposal
+from kopt.search.proposer import Proposal
 
 
 class Roles(Protocol):
@@ -42,9 +42,10 @@ class Roles(Protocol):
 class Agents:
     """Who writes the candidates of a run, and what their sources are read with."""
 
-    roles: Roles
+    roles: Callable[[], Roles]
+    """The same each time; called by the main thread."""
     shape: Callable[[str, str], Proposal]
     """The proposal that a source (and its file name) makes: tune defaults, family and note of its
     header. Raises ToolError for what is no source at all."""
-    profile: Callable[[Member], ProfileResult | None] = lambda _: None
-    """What limits a candidate; None where that cannot be told."""
+    profile: Callable[[], ProfileResult | None] = lambda: None
+    """What limits the run's leader; None where that cannot be told."""

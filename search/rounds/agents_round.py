@@ -5,7 +5,6 @@ from typing import TypeVar
 
 from kopt.config.errors import SetupError
 from kopt.search.agents.plans import Hypothesis, Plan
-from kopt.search.agents.view import RoundView
 from kopt.search.models.call_errors import BudgetSpent
 from kopt.search.round_table import Opening
 from kopt.search.run_reader import RunReader
@@ -56,9 +55,11 @@ def write_branches(drive: RunDrive, number: int) -> BudgetSpent | None:
     rows = [row for row in drive.search.store.reader.branches(number) if row.state == "open"]
     crew = Crew(drive.search.mailbox)
     if rows:
-        agents, settings = _required(drive, number), drive.state().settings.search
+        agents = _required(drive, number)
+        roles = agents.roles()
         for row in rows:
-            crew.start(row.id, Branch(drive, agents, branch_task(drive, row), settings).run)
+            branch = Branch(drive, roles, agents.shape, branch_task(drive, row))
+            crew.start(row.id, branch.run)
     drive.evaluations.drain("quick", crew)
     return crew.spent
 
@@ -69,8 +70,8 @@ def reflect(drive: RunDrive, agents: Agents, number: int) -> None:
     Raises:
         BudgetSpent: The reflector cannot be paid any more, or the time is spent.
     """
-    view = reflecting_view(drive, number)
-    reflection = _in_crew(drive, f"r{number}/reflect", lambda: agents.roles.reflect(view))
+    roles, view = agents.roles(), reflecting_view(drive, number)
+    reflection = _in_crew(drive, f"r{number}/reflect", lambda: roles.reflect(view))
     drive.search.store.rounds.keep_reflection(number, reflection.model_dump_json().encode())
 
 
@@ -88,8 +89,8 @@ def _plan(drive: RunDrive, agents: Agents, slots: Sequence[Slot], wanted: int) -
     asked = tuple(slot for slot in slots if slot.kind not in ("reserve", "retry"))
     if not asked:
         return Plan(hypotheses=())
-    view: RoundView = planning_view(drive, asked, wanted)
-    return _in_crew(drive, f"r{view.round}/plan", lambda: agents.roles.plan(view))
+    roles, view = agents.roles(), planning_view(drive, asked, wanted)
+    return _in_crew(drive, f"r{view.round}/plan", lambda: roles.plan(view))
 
 
 def _in_crew(drive: RunDrive, name: str, work: Callable[[], T]) -> T:

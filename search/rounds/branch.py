@@ -16,9 +16,9 @@ from kopt.kernels.status import Status
 from kopt.search.agents.view import BranchTask, Failure, Written
 from kopt.search.beam import rank
 from kopt.search.lineages import outcome_of
-from kopt.search.proposer import Member
+from kopt.search.proposer import Member, Proposal
 
-from .agents import Agents
+from .agents import Roles
 from .drive import RunDrive
 from .views import documents_of
 
@@ -31,14 +31,18 @@ _HOPELESS = frozenset({Status.REWARD_HACK, Status.QUARANTINED})
 Fault = Literal["failed", "regressed"]
 
 
+class _NoSource(Exception):
+    """What was written cannot be stored as a source."""
+
+
 @dataclass(frozen=True)
 class Branch:
     """One branch of the open round."""
 
     drive: RunDrive
-    agents: Agents
+    roles: Roles
+    shape: Callable[[str, str], Proposal]
     task: BranchTask
-    settings: SearchSettings
 
     def run(self) -> None:
         """Write, evaluate and mend until the branch has ended, and record how."""
@@ -47,8 +51,8 @@ class Branch:
         made: list[Member] = []
         try:
             why = self._work(made)
-        except ToolError as error:
-            why = f"no source that could be compiled: {error}"
+        except _NoSource as error:
+            why = str(error)
         best = next(iter(rank(made)), None)
         if best is not None:
             self._do(lambda: rounds.end_branch(self.task.id, best.seq, None))
@@ -58,26 +62,30 @@ class Branch:
 
     def _work(self, made: list[Member]) -> str:
         """Add the candidates of the branch to `made`; return why it goes no further."""
-        written = self.agents.roles.write(self.task)
+        settings = self._do(lambda: self.drive.state().settings.search)
+        written = self.roles.write(self.task)
         has_regressed, mended = False, 0
         while isinstance(written, Written):
             made.append(self._evaluated(written, made))
-            fault = self._fault(made[-1])
+            fault = self._fault(made[-1], settings)
             if fault == "regressed" and not has_regressed:
                 has_regressed = True
-            elif fault == "failed" and mended < self.settings.fix_attempts:
+            elif fault == "failed" and mended < settings.fix_attempts:
                 mended += 1
             else:
                 return "" if made[-1].quick is None else made[-1].quick.summary
             failure = self._failure(made[-1], fault)
-            written = self.agents.roles.mend(self.task, failure, len(made))
+            written = self.roles.mend(self.task, failure, len(made))
         return written.why
 
     def _evaluated(self, written: Written, made: list[Member]) -> Member:
         """Return the written source as a candidate that was evaluated."""
         attempt = len(made)
         label = self.task.id.replace("/", "") + (f"f{attempt}" if attempt else "")
-        shaped = self.agents.shape(written.source, f"{label}.cu")
+        try:
+            shaped = self.shape(written.source, f"{label}.cu")
+        except ToolError as error:
+            raise _NoSource(f"no source that could be compiled: {error}") from error
         proposal = shaped.model_copy(
             update={
                 "proposer": "fixer" if made else _AUTHORS.get(self.task.lineage, "coder"),
@@ -97,7 +105,7 @@ class Branch:
         seqs = tuple(one.seq for one in self.task.parents)
         return seqs[:1] if self.task.lineage == "fix" else seqs
 
-    def _fault(self, member: Member) -> Fault | None:
+    def _fault(self, member: Member, settings: SearchSettings) -> Fault | None:
         """Return what is wrong with an evaluated candidate, as far as a repair may help."""
         if not member.passed:
             is_hopeless = member.quick is not None and member.quick.status in _HOPELESS
@@ -105,7 +113,7 @@ class Branch:
         parent = next((one for one in self.task.parents if one.passed), None)
         if parent is None:
             return None
-        outcome = outcome_of(member, parent, self.settings.min_effect)
+        outcome = outcome_of(member, parent, settings.min_effect)
         return "regressed" if outcome == "regression" else None
 
     def _failure(self, member: Member, fault: Fault) -> Failure:

@@ -72,12 +72,9 @@ def documents_of(drive: RunDrive, members: Iterable[Member]) -> Documents:
     reader, agents = drive.search.store.reader, drive.search.agents
     shown = tuple(members)
     checks = {one.seq: check for one in shown if (check := _check(reader, one)) is not None}
-    leaders = [one for one in shown if one.seq in drive.state().beam[:1]]
-    profiles = {
-        one.seq: profile
-        for one in leaders
-        if agents is not None and (profile := agents.profile(one)) is not None
-    }
+    leaders = [one.seq for one in shown if one.seq in drive.state().beam[:1]]
+    profile = agents.profile() if agents is not None and leaders else None
+    profiles = {} if profile is None else dict.fromkeys(leaders, profile)
     return Documents(profiles=profiles, checks=checks)
 
 

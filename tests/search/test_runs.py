@@ -10,13 +10,14 @@ import pytest
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.status import Status
-from kopt.search import runs
+from kopt.search import run_parts
 from kopt.search.budget import Budget
 from kopt.search.evaluate_job import EvaluationSite
 from kopt.search.evaluator import Evaluation, EvaluationJob
 from kopt.search.recorded_evaluator import RecordedEvaluator
 from kopt.search.run_folders import new_run_folder
 from kopt.search.run_records import RunSettings
+from kopt.search.run_parts import RunPlace
 from kopt.search.runs import RunRequest, begin_run, drive_run, reopen_run
 from kopt.search.store import RunStore
 from kopt.tools.sim.device import SimDevice
@@ -46,9 +47,9 @@ def _drive(
     def stand_in(*_: object) -> RecordedEvaluator:
         return RecordedEvaluator(answer)
 
-    monkeypatch.setattr(runs, "LocalEvaluator", stand_in)
+    monkeypatch.setattr(run_parts, "LocalEvaluator", stand_in)
     place = EvaluationSite(SimDevice(settings), None, settings, store.artifacts)
-    return drive_run(store, place).status
+    return drive_run(store, RunPlace(place)).status
 
 
 def test_reference_kernel_is_swept_over_its_declared_values(

@@ -9,6 +9,7 @@ from kopt.kernels.status import Status
 from kopt.search.evaluator import Evaluation, EvaluationJob
 from kopt.search.run_lock import is_run_locked
 from kopt.search.run_report import list_runs, view_run
+from kopt.search.run_parts import RunPlace
 from kopt.search.runs import RunRequest, begin_run, drive_run, open_run, reopen_run
 from kopt.search.step_request import StepCandidate, StepHooks
 from support.scripted_steps import KERNEL, Steps, answer, candidate, reference
@@ -155,10 +156,10 @@ def test_known_candidates_leave_a_finished_run_finished(steps: Steps) -> None:
 
 def test_kopt_run_and_steps_drive_one_run_in_turns(steps: Steps) -> None:
     with begin_run(RunRequest(KERNEL), steps.settings) as store:
-        assert drive_run(store, steps.site).status == "done"
+        assert drive_run(store, RunPlace(steps.site)).status == "done"
     stepped = steps.take(C)
     with reopen_run(stepped.run, steps.settings) as store:
-        state = drive_run(store, steps.site)
+        state = drive_run(store, RunPlace(steps.site))
         assert (state.status, state.winner) == ("done", stepped.candidates[0].seq)
 
 
@@ -166,7 +167,7 @@ def test_loop_opens_no_round_beyond_the_limit_that_steps_have_passed(steps: Step
     steps.take(A, kernel=KERNEL, rounds=1)
     steps.take(B)
     with reopen_run("run-", steps.settings) as store:
-        assert drive_run(store, steps.site).stop_reason == "rounds"
+        assert drive_run(store, RunPlace(steps.site)).stop_reason == "rounds"
         assert len(store.reader.members()) == 3
 
 

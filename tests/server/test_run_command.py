@@ -8,7 +8,7 @@ import pytest
 
 from kopt.config.errors import SetupError
 from kopt.kernels.status import Status
-from kopt.search import runs
+from kopt.search import run_parts
 from kopt.search.evaluator import Evaluation, EvaluationJob
 from kopt.search.recorded_evaluator import RecordedEvaluator
 from kopt.server.exits import ExitCode
@@ -29,7 +29,7 @@ def script(monkeypatch: pytest.MonkeyPatch, kopt: Kopt, tmp_path: Path) -> Scrip
         def evaluator(*_: object) -> RecordedEvaluator:
             return RecordedEvaluator(answer)
 
-        monkeypatch.setattr(runs, "LocalEvaluator", evaluator)
+        monkeypatch.setattr(run_parts, "LocalEvaluator", evaluator)
 
     return set_answer
 
@@ -120,7 +120,7 @@ def test_a_machine_that_cannot_evaluate_pauses_the_run(kopt: Kopt, script: Scrip
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "--kernel ID"),
+        (("--start", "mine.cu"), "--kernel ID"),
         (("--kernel", "nothing"), "no kernel is called 'nothing'"),
         (("--kernel", KERNEL, "--budget", "soon"), "90s, 10m, 2h"),
         (("--kernel", KERNEL, "--start", "no/such.cu"), "cannot read no/such.cu"),

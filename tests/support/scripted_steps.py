@@ -8,7 +8,7 @@ from typing import Any
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
-from kopt.search import runs, step
+from kopt.search import run_parts, step
 from kopt.search.artifacts import open_artifacts
 from kopt.search.evaluate_job import EvaluationSite
 from kopt.search.evaluator import Evaluation, EvaluationJob
@@ -69,7 +69,7 @@ class Steps:
 
     def install(self, set_attribute: Callable[[Any, str, Any], None] = setattr) -> None:
         """Put the stand-ins in place; a test passes its `monkeypatch.setattr`."""
-        set_attribute(runs, "LocalEvaluator", self._evaluator)
+        set_attribute(run_parts, "LocalEvaluator", self._evaluator)
         set_attribute(step, "profile_leader", no_profile)
 
     def take(

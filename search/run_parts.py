@@ -1,0 +1,159 @@
+"""What a run is driven with on this machine: its evaluator, its proposer, its agents."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, partial
+
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.search_settings import ROLES
+from kopt.kernels.candidate import Candidate, candidate_of_text
+from kopt.kernels.domain import tune_choices
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.profile_result import ProfileResult
+from kopt.search.agents.agent_tools import AgentTools
+from kopt.search.agents.briefing import Subject, make_briefing
+from kopt.search.agents.means import Means
+from kopt.search.agents.model_roles import ModelRoles
+from kopt.search.agents.reading import Reader
+from kopt.search.evaluate_job import EvaluationSite
+from kopt.search.leader_profile import profile_leader
+from kopt.search.local_evaluator import LocalEvaluator
+from kopt.search.model_source import ModelSource, open_model
+from kopt.search.models.call_desk import CallDesk
+from kopt.search.models.call_store import CallStore
+from kopt.search.models.prices import load_prices
+from kopt.search.models.rate import RateLimit, RateSettings
+from kopt.search.promoting import promote_member
+from kopt.search.proposer import Proposal
+from kopt.search.rounds.agents import Agents
+from kopt.search.rounds.call_ledger import PostedLedger
+from kopt.search.rounds.drive import Search
+from kopt.search.rounds.main_thread import Mailbox
+from kopt.search.store import RunStore
+from kopt.search.sweep import ReadChoices, SweepProposer
+
+
+def _say_nothing(_: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class RunPlace:
+    """Where a run is driven, and by whom its candidates are written."""
+
+    site: EvaluationSite
+    models: ModelSource = field(default_factory=ModelSource)
+    say: Callable[[str], None] = _say_nothing
+    """Told what goes on besides the run's events: that the leader is profiled or promoted."""
+
+
+@contextmanager
+def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
+    """Yield what the run in `store` is driven with; leaving ends its evaluator.
+
+    Raises:
+        SetupError: The price of a model that would be asked is not known.
+        ToolError: The recording that shall be replayed cannot be read.
+    """
+    run = store.reader.state().settings
+    problem, workload = find_kernel(run.kernel, place.site.settings.problems)
+    start = Candidate(store.reader.source(run.start_sha), run.start_name)
+    mailbox = Mailbox()
+    agents = _agents(store, place, mailbox)
+    is_measured = place.site.timer is not None
+    evaluator = LocalEvaluator(place.site)
+    try:
+        yield Search(
+            store=store,
+            evaluator=evaluator,
+            proposer=SweepProposer(_header_choices(problem, workload)),
+            start=_shaped(start, problem, workload),
+            mailbox=mailbox,
+            agents=agents,
+            promote=partial(promote_member, run=run, settings=place.site.settings, say=place.say)
+            if is_measured
+            else None,
+        )
+    finally:
+        mailbox.close()
+        evaluator.close()
+
+
+def _agents(store: RunStore, place: RunPlace, mailbox: Mailbox) -> Agents | None:
+    settings = place.site.settings
+    if not place.models.exists(settings):
+        return None
+    run = store.reader.state().settings
+    problem, workload = find_kernel(run.kernel, settings.problems)
+    prices = load_prices(settings.home)
+    for role in ROLES:
+        prices.price(run.search.roles.of(role).model)
+    desk = CallDesk(
+        model=open_model(place.models, settings, mailbox.halt),
+        ledger=PostedLedger(CallStore(store.log, run.budget), mailbox),
+        artifacts=store.artifacts,
+        prices=prices,
+        rate=RateLimit(RateSettings(run.search.concurrency), mailbox.halt),
+        halt=mailbox.halt,
+    )
+
+    def shape(source: str, name: str) -> Proposal:
+        return _shaped(candidate_of_text(source, name), problem, workload)
+
+    def profile() -> ProfileResult | None:
+        found = profile_leader(store, place.site, True, place.say)
+        return None if found is None else found.profile
+
+    roles = cache(partial(_model_roles, store, place, desk))
+    return Agents(roles=roles, shape=shape, profile=profile)
+
+
+def _model_roles(store: RunStore, place: RunPlace, desk: CallDesk) -> ModelRoles:
+    """Return the agents with all that they are told: made when the first of them is needed."""
+    run, settings = store.reader.state().settings, place.site.settings
+    problem, workload = find_kernel(run.kernel, settings.problems)
+    reader = Reader(settings, store.folder.name)
+    subject = Subject(
+        problem=problem,
+        workload=workload,
+        gpu=place.site.device.gpu or gpu_for_arch(run.arch),
+        is_measured=place.site.timer is not None,
+        start=Candidate(store.reader.source(run.start_sha), run.start_name),
+        documents=_documents(store, reader, problem),
+    )
+    tools = AgentTools(run.kernel, run.arch, place.site, reader)
+    return ModelRoles(Means(desk, make_briefing(subject, run.search), tools))
+
+
+def _documents(store: RunStore, reader: Reader, problem: Problem) -> str:
+    """Return what the agents are given to read: found once, so that a resumed run says the same."""
+    state = store.reader.state()
+    if state.documents_sha is None:
+        store.keep_documents(reader.documents(problem, state.settings.arch))
+        state = store.reader.state()
+    return store.reader.source(state.documents_sha or "")
+
+
+def _shaped(candidate: Candidate, problem: Problem, workload: Workload) -> Proposal:
+    """Return a source as a proposal; a broken header is for its evaluation to report."""
+    header = parse_header(candidate, problem).header
+    choices = tune_choices(header, workload.axes) if header else ()
+    return Proposal(
+        source=candidate.source,
+        source_name=candidate.name,
+        tune=choices[0] if choices else {},
+        family=header.family[0] if header else "other",
+        proposer="start",
+        note=(header.note or "") if header else "",
+    )
+
+
+def _header_choices(problem: Problem, workload: Workload) -> ReadChoices:
+    def read(source: str) -> tuple[dict[str, int], ...]:
+        header = parse_header(Candidate(source), problem).header
+        return tune_choices(header, workload.axes) if header else ()
+
+    return read

@@ -1,0 +1,72 @@
+"""`kopt run` without a kernel: a run of each, one after the other, and one table in the end."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import click
+from pydantic import Field
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from kopt.config.errors import KoptError
+from kopt.config.settings import Settings
+from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.record import Record
+from kopt.search.run_report import RunReport, RunSummary
+
+from .exits import ExitCode
+from .views.run_view import runs_table
+
+
+class FailedKernel(Record):
+    """A kernel whose run did not end."""
+
+    kernel: str
+    problem: str
+    """What went wrong, and how to go on if that is possible."""
+
+
+class AllRuns(Record):
+    """A run of every kernel."""
+
+    schema_: Literal["kopt.all-runs/1"] = Field(default="kopt.all-runs/1", alias="schema")
+    status: Literal["done", "failed"]
+    """failed: at least one run has no winner, or did not end."""
+    runs: tuple[RunSummary, ...]
+    """In the order of the kernels; each has a report of its own (kopt runs report)."""
+    failed: tuple[FailedKernel, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Return 3 where a run did not end, else 1 where one has no winner."""
+        if self.failed:
+            return ExitCode.MACHINE
+        return ExitCode.PASSED if self.status == "done" else ExitCode.FELL_SHORT
+
+
+def run_all(settings: Settings, run: Callable[[str], RunReport]) -> AllRuns:
+    """Return what became of a run of every kernel; one that fails does not end the others."""
+    runs: list[RunSummary] = []
+    failed: list[FailedKernel] = []
+    for problem in load_problems(settings.problems).values():
+        for kernel in problem.kernel_ids:
+            try:
+                report = run(kernel)
+            except KoptError as error:
+                click.echo(f"{kernel}: {error}", err=True)
+                failed.append(FailedKernel(kernel=kernel, problem=str(error)))
+            else:
+                runs.append(_summary(report))
+    is_done = not failed and all(one.winner is not None for one in runs)
+    return AllRuns(status="done" if is_done else "failed", runs=tuple(runs), failed=tuple(failed))
+
+
+def all_runs_view(all_runs: AllRuns) -> RenderableType:
+    """Return one line for each kernel."""
+    lines = [Text(f"{one.kernel}: {one.problem}", style="red") for one in all_runs.failed]
+    return Group(runs_table(all_runs.runs), *lines)
+
+
+def _summary(report: RunReport) -> RunSummary:
+    names = set(RunSummary.model_fields) - {"schema_"}
+    return RunSummary(**{name: getattr(report, name) for name in names})

@@ -1,0 +1,168 @@
+"""`kopt run`: one run from the opened device to its reports, as the command line asked for it."""
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kopt.config.errors import InfraError, KoptError, SetupError, ToolError
+from kopt.config.search_settings import SearchSettings, load_search_settings
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.problem_loader import find_kernel
+from kopt.search.budget import UNLIMITED, Budget, parse_budget
+from kopt.search.evaluate_job import EvaluationSite
+from kopt.search.model_source import NO_KEY, ModelSource
+from kopt.search.reports.files import write_reports
+from kopt.search.run_parts import RunPlace
+from kopt.search.run_records import RunState
+from kopt.search.run_report import RunReport, report_run, view_run
+from kopt.search.runs import RunRequest, begin_run, drive_run, goes_on, reopen_run
+from kopt.search.store import RunStore
+
+from .devices import DeviceChoice, OpenedDevice, opened_device
+from .exits import Interrupted
+from .run_progress import run_progress, waiting_lines
+from .session import Session
+
+_OF_NEW_RUNS = ("kernel", "arch", "rounds", "beam_width", "seed", "config", "start")
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the command line asked for; None where it said nothing."""
+
+    kernel: str | None
+    device: str
+    arch: str | None
+    rounds: int | None
+    beam_width: int | None
+    seed: int | None
+    budget: str | None
+    config: Path | None
+    start: Path | None
+    resume: str | None
+    record: Path | None
+    replay: Path | None
+    dry_run: bool
+    progress: bool
+
+    @property
+    def for_new_runs(self) -> tuple[str, ...]:
+        """Names of what was given of all that only a new run can be told."""
+        return tuple(name for name in _OF_NEW_RUNS if getattr(self, name) is not None)
+
+    @property
+    def parsed_budget(self) -> Budget | None:
+        """The budget that was given.
+
+        Raises:
+            ToolError: It is no budget.
+        """
+        return None if self.budget is None else parse_budget(self.budget)
+
+    @property
+    def search(self) -> SearchSettings:
+        """The settings of a new search.
+
+        Raises:
+            ToolError: The file cannot be read, or a value is out of range.
+        """
+        return load_search_settings(self.config).with_beam(self.beam_width, self.rounds)
+
+    def is_quiet(self, session: Session) -> bool:
+        """Return whether nothing but one JSON document is to be shown."""
+        return session.as_json and not self.progress
+
+    @property
+    def models(self) -> ModelSource:
+        """Who answers the agents."""
+        return ModelSource(record=self.record, replay=self.replay)
+
+
+def refuse_typos(options: RunOptions, kernel: str, session: Session) -> RunRequest:
+    """Return the new run that is asked for, before anything waits for a GPU.
+
+    Raises:
+        ToolError: A kernel, a start or a setting that is not there.
+    """
+    find_kernel(kernel, session.settings.problems)
+    if options.start is not None:
+        read_candidate(options.start)
+    return RunRequest(
+        kernel=kernel,
+        start=options.start,
+        seed=options.seed or 0,
+        search=options.search,
+        budget=options.parsed_budget or UNLIMITED,
+    )
+
+
+def begin_and_drive(session: Session, options: RunOptions, kernel: str) -> RunReport:
+    """Drive a new run of `kernel` to its end and return its report.
+
+    Raises:
+        Interrupted: Ctrl-C; the message says how to go on.
+        KoptError: It cannot be begun or gone on with; the message says how to go on, if it can be.
+    """
+    request = refuse_typos(options, kernel, session)
+    choice = DeviceChoice(options.device, options.arch)
+    with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
+        facts: dict[str, Any] = {"gpu": None if on.timer is None else on.timer.facts}
+        asked = replace(request, arch=on.arch, device=on.device.name, **facts)
+        with closing(begin_run(asked, session.settings)) as store:
+            return _drive(store, session, options, on)
+
+
+def resume(session: Session, options: RunOptions, run: str) -> RunReport:
+    """Drive a run on to its end and return its report; a finished one is reported as it is.
+
+    Raises:
+        Interrupted: Ctrl-C; the message says how to go on.
+        KoptError: It cannot be gone on with.
+    """
+    if options.for_new_runs:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in options.for_new_runs)
+        raise ToolError(f"{names} cannot be changed by --resume; only --budget can")
+    with view_run(run, session.settings) as (reader, folder):
+        before: RunState = reader.state()
+        if not goes_on(before, options.parsed_budget):
+            return report_run(reader, folder)
+    was_measured = before.settings.device != "sim"
+    device = before.settings.device if options.device == "auto" else options.device
+    choice = DeviceChoice(device, needs_gpu=was_measured)
+    with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
+        gpu = None if on.timer is None else on.timer.facts
+        reopened = reopen_run(before.id, session.settings, options.parsed_budget, gpu)
+        with closing(reopened) as store:
+            return _drive(store, session, options, on)
+
+
+def _drive(
+    store: RunStore, session: Session, options: RunOptions, opened: OpenedDevice
+) -> RunReport:
+    """Drive the run to its end and write its reports, however it ends.
+
+    Raises:
+        Interrupted: Ctrl-C; the message says how to go on.
+        KoptError: This machine cannot evaluate; the message says how to go on, too.
+    """
+    name, quiet = store.folder.name, options.is_quiet(session)
+    if not quiet:
+        click.echo(f"{name} of {store.reader.state().settings.kernel}", err=True)
+        if not options.models.exists(session.settings):
+            click.echo(NO_KEY, err=True)
+    go_on = f"{name} is paused; go on with: kopt run --resume {name}"
+    site = EvaluationSite(opened.device, opened.timer, session.settings, store.artifacts)
+    try:
+        with run_progress(quiet, store.reader.events()) as on_event:
+            drive_run(store, RunPlace(site, options.models), on_event)
+    except KeyboardInterrupt as stop:
+        raise Interrupted(f"interrupted; {go_on}") from stop
+    except KoptError as error:
+        kind = type(error) if isinstance(error, ToolError | InfraError) else SetupError
+        raise kind(f"{error} ({go_on})") from error
+    finally:
+        write_reports(store.reader, store.folder, session.settings)
+    return report_run(store.reader, store.folder)

@@ -25,6 +25,8 @@ RUN_TOKENS = 8_000
 ROUND_TOKENS = 2_000
 """Of those before a plan, which are paid each time."""
 _FAMILIES_SOUGHT = 3
+_WITHOUT = ("docs",)
+"""kopt's manual: what an author needs of it stands in the prompt."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,19 @@ class Reader:
         dtypes = sorted({tensor.dtype for tensor in problem.tensors})
         half = RUN_TOKENS // 2
         return self._quoted(
-            SearchRequest(query=f"{words} kernel", k=3, kind="kernel", arch=arch, max_tokens=half),
+            SearchRequest(
+                query=f"{words} kernel",
+                k=3,
+                kind="kernel",
+                arch=arch,
+                without=_WITHOUT,
+                max_tokens=half,
+            ),
             SearchRequest(
                 query=f"{' '.join(dtypes)} vectorized load store convert reduce",
                 k=6,
                 arch=arch,
+                without=_WITHOUT,
                 max_tokens=half,
             ),
             # The run begins with it, or with something better.
@@ -63,7 +73,9 @@ class Reader:
             return ""
         changes = [FAMILY_CHANGES[one] for one in bottleneck.families[:_FAMILIES_SOUGHT]]
         query = " ".join((bottleneck.name.replace("_", " "), *changes))[:1_000]
-        return self._quoted(SearchRequest(query=query, k=3, arch=arch, max_tokens=ROUND_TOKENS))
+        return self._quoted(
+            SearchRequest(query=query, k=3, arch=arch, without=_WITHOUT, max_tokens=ROUND_TOKENS)
+        )
 
     def _quoted(self, *requests: SearchRequest, without: str | None = None) -> str:
         seen: set[str] = set()

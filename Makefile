@@ -4,6 +4,7 @@
 
 KERNEL ?= add_rmsnorm_fp4quant_b128xh2048
 RUN_FLAGS ?= --device sim
+DEMO_FLAGS ?= --rounds 2
 # What the tests with real MCP clients install: nothing for the four that they need, `all`, or names.
 CLIENTS ?=
 MCPB ?= npx --yes @anthropic-ai/mcpb@2.1.2
@@ -21,11 +22,16 @@ ifneq ($(made_in),$(CURDIR))
 $(venv)/.stamp-place: .FORCE
 endif
 
-.PHONY: run test test-clients session lint types install bundle clean help g++ .FORCE
+.PHONY: run demo-llm test test-clients session lint types install bundle clean help g++ .FORCE
 
 run: $(venv)/.stamp-toolkit | g++ ## search for a faster kernel on the CPU simulator: the main job
 	@echo "make run: searching $(KERNEL) on the simulator"
 	@$(venv)/bin/kopt run --kernel $(KERNEL) $(RUN_FLAGS)
+
+demo-llm: KERNEL := silu_and_mul_b8xh14336
+demo-llm: $(venv)/.stamp-toolkit | g++ ## the search with agents on the simulator; a script plays Claude, no key is needed
+	@echo "make demo-llm: searching $(KERNEL) on the simulator with a scripted model"
+	@PYTHONPATH=tests $(venv)/bin/python benchmarks/demo_llm.py --kernel $(KERNEL) $(DEMO_FLAGS)
 
 test: $(venv)/.stamp-test | g++ ## run the tests
 	@echo "make test: running the tests"

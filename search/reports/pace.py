@@ -1,8 +1,9 @@
 """How fast a run evaluated, and whether its GPU had to wait: from the times in its store.
 
-An evaluation is pending from the moment that its candidate is recorded until its result is. The
-busy share is the GPU time of all evaluations over the time in which one of them was pending: what
-is missing to 1 are compilers, judges and model calls that the GPU waited for.
+An evaluation of the search is pending from the moment that its candidate is recorded until its
+result is. The busy share is the GPU time of these over the time in which one of them was pending:
+what is missing to 1 are compilers and judges that the GPU waited for. The full check of the winner
+comes after the search, alone, and is no part of it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,11 +15,14 @@ from kopt.search.run_records import Event, EventKind
 from .spans import Span, common, joined, seconds
 
 
+_OF_SEARCH = ("quick", "tie")
+
+
 class Pace(Record):
     """How fast a run evaluated; measured by the clock of the machine."""
 
     evaluations: int
-    """Finished ones, of any level."""
+    """Finished ones of the search."""
     evaluations_per_minute: float | None
     """Per minute of the processes that drove the run; None before the first second."""
     pending_s: float
@@ -32,7 +36,7 @@ class Pace(Record):
 def measure_pace(reader: RunReader) -> Pace:
     """Return how fast the run in `reader` has evaluated so far."""
     state, events = reader.state(), reader.events()
-    rows = reader.table("evaluation")
+    rows = [row for row in reader.table("evaluation") if row["level"] in _OF_SEARCH]
     finished = [row for row in rows if row["state"] == "done"]
     pending = common(_pending(reader, rows, events), _sessions(events))
     pending_s = seconds(pending)

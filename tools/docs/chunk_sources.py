@@ -8,6 +8,7 @@ import yaml
 
 from kopt.kernels.families import FAMILIES
 
+from .chunking.patterns import CPP_IDLE
 from .code_pieces import pieces
 from .code_tokens import arch_tag
 from .corpus import QUALITY, Corpus, CorpusFile
@@ -24,7 +25,6 @@ _SINCE = re.compile(r"\((sm_\d+) on\)")
 _ONLY = re.compile(r"\(((?:sm_\d+, )*sm_\d+) only\)")
 _FAMILY = re.compile(r"^family:\s*(.+)$", re.MULTILINE)
 _INTERNAL_SCOPES = frozenset({"sim"})
-_BLANKS = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\s+", re.DOTALL)
 DTYPES = {
     "fp32": r"\bfloat\b|float32|fp32",
     "fp16": r"fp16|float16|\bhalf2?\b|__half",
@@ -257,7 +257,7 @@ def _merged(chunks: Iterable[Chunk]) -> list[Chunk]:
     """Return the chunks, of functions with the same code in one source the first only."""
     kept: dict[str, Chunk] = {}
     for chunk in chunks:
-        code = _BLANKS.sub("", chunk.body)
+        code = CPP_IDLE.sub("", chunk.body)
         key = f"{chunk.source} {code}" if chunk.kind in ("device", "kernel") else chunk.uid
         first = kept.get(key)
         if first is None:

@@ -9,9 +9,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .chunking.patterns import CPP_COMMENT
 from .records import Kind
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _OPAQUE = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*+(?P<closing>\"?)"
     r"|'(?:\\.|[^'\\\n]){1,4}'",
@@ -38,6 +38,15 @@ _AGGREGATE = re.compile(
     r"\b(?:struct|class|union|enum(?:\s+class)?)\s+(?:(?:alignas|__align__)\s*\([^)]*\)\s*)?(\w+)"
 )
 _DECLARED = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|$)")
+
+
+def ends_in_comment(text: str) -> bool:
+    """Say whether a comment of `text` is never closed: then it is no C++."""
+    last = text.rfind("/*")
+    if last < 0 or text.find("*/", last + 2) >= 0:
+        return False
+    opaque = (match[0] for match in _OPAQUE.finditer(text))
+    return any(one.startswith("/*") and (len(one) < 4 or one[-2:] != "*/") for one in opaque)
 
 
 @dataclass(frozen=True)
@@ -143,7 +152,7 @@ def head_lines(text: str) -> int:
 def comment_text(text: str) -> str:
     """Return the words of the comments in `text`."""
     words: list[str] = []
-    for match in _COMMENT.finditer(text):
+    for match in CPP_COMMENT.finditer(text):
         comment = match[0]
         comment = comment[2:].removesuffix("*/") if comment.startswith("/*") else comment[2:]
         words += comment.split()
@@ -168,7 +177,7 @@ def blanked(text: str) -> str:
 def _as_blanks(match: re.Match[str]) -> str:
     """Return blanks for `match`; of a string without an end only for the comments in it."""
     if match["closing"] == "":
-        return _COMMENT.sub(_spaces, match[0])
+        return CPP_COMMENT.sub(_spaces, match[0])
     return _spaces(match)
 
 

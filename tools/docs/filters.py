@@ -99,6 +99,12 @@ def barring_archs(arch: str) -> tuple[str, ...]:
     )
 
 
+def running_archs(arch: str) -> tuple[str, ...]:
+    """Return the architectures whose code `arch` runs, its own included, as tags."""
+    barred = barring_archs(arch)
+    return tuple(other for other in known_archs() if other not in barred)
+
+
 def how_to_build(source: str) -> str:
     """Return the command that adds a known library to the index, with what it is."""
     return f"kopt docs build --source {source} adds it: {KNOWN_LIBRARIES[source].holds}"

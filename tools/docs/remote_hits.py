@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
 
-from .filters import Filters
+from .filters import Filters, running_archs
 from .weights import WEIGHTS
 
 
@@ -48,7 +48,7 @@ class RemoteHits:
             return
         filters = RemoteFilters(
             sources=self._sources,
-            arch=self._filters.arch,
+            archs=running_archs(self._filters.arch) if self._filters.arch else (),
             dtype=self._filters.dtype,
             kind=self._filters.kind,
         )

@@ -4,17 +4,15 @@ Raw code embeds badly (retrieval on code .29, on cards .55 NDCG@10): a card says
 called, what it does and how, and where it stands.
 """
 
-import re
-
 from kopt.tools.docs.records import Chunk
+
+from .patterns import NAME_PART
 
 MOST_TAGS = 14
 COMMENT_CHARACTERS = 220
 PATH_CHARACTERS = 120
 SIGNATURE_CHARACTERS = 160
 _NAME_WORDS = 16
-
-_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 
 
 def card_of(chunk: Chunk) -> str:
@@ -38,4 +36,4 @@ def _sentence(text: str) -> str:
 
 
 def _words(name: str) -> list[str]:
-    return [part.lower() for part in _PART.findall(name)]
+    return [part.lower() for part in NAME_PART.findall(name)]

@@ -4,6 +4,7 @@ import re
 
 from kopt.tools.docs.records import Kind
 
+from .patterns import CPP_COMMENT
 from .units import one_line
 
 _KERNEL = re.compile(r"__global__|\bCUTLASS_GLOBAL\b|\b[A-Z0-9_]+_KERNEL\s+(?:static\s+)?void\b")
@@ -12,7 +13,6 @@ _DEVICE = re.compile(
     r"|\bQUALIFIERS\b"
 )
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 _ATTRIBUTES = frozenset(
     (
@@ -50,7 +50,7 @@ def plain_name(name: str) -> str:
 
 def signature_of(head: str) -> str:
     """Return a head on one line, without comments and directives."""
-    return one_line(_DIRECTIVE.sub("", _COMMENT.sub("", head)))
+    return one_line(_DIRECTIVE.sub("", CPP_COMMENT.sub("", head)))
 
 
 def named_by(signature: str) -> tuple[Kind, str] | None:

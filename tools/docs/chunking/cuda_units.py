@@ -8,6 +8,8 @@ the grammar says of the same lines; the grammar has the rest. Templates (`.jinja
 import re
 from collections.abc import Callable, Sequence
 
+from kopt.tools.docs.cuda_chunks import ends_in_comment
+
 from .cuda_scan import opened, scanned_units
 from .cuda_tree import has_grammar, tree_units
 from .gaps import filled
@@ -21,7 +23,8 @@ _WITH_BODY = ("kernel", "device", "host", "struct")
 def cuda_units(source: SourceLines) -> list[Unit]:
     """Return the units of a file in order; every line of code is in one."""
     units = scanned_units(source)
-    if has_grammar():
+    # Of a comment without an end the grammar tries each `/*` in turn: minutes for 400 kB.
+    if has_grammar() and not ends_in_comment(source.text):
         units = _agreed(tree_units(source), units, source)
     return filled(disjoint([part for unit in units for part in opened(unit, source)]), source)
 

@@ -11,10 +11,11 @@ from hashlib import blake2b
 
 from kopt.tools.docs.records import Chunk
 
+from .patterns import CPP_IDLE
+
 LEAST_MASKED_CHARACTERS = 120
 """Shorter code with other numbers is not taken for the same: a digit is much of what it says."""
 
-_C_IDLE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\s+", re.DOTALL)
 _PYTHON_IDLE = re.compile(r"#[^\n]*|\s+")
 _DIGITS = re.compile(r"\d+")
 
@@ -44,7 +45,7 @@ def merged(chunks: Sequence[Chunk]) -> list[Chunk]:
 
 def _keys(chunk: Chunk) -> tuple[bytes, bytes | None]:
     """Return (key of the code, key of the code without its numbers; None if it is short)."""
-    idle = _PYTHON_IDLE if chunk.language == "python" else _C_IDLE
+    idle = _PYTHON_IDLE if chunk.language == "python" else CPP_IDLE
     code = idle.sub("", chunk.body)
     masked = _DIGITS.sub("0", code) if len(code) >= LEAST_MASKED_CHARACTERS else None
     return _digest("=", code), None if masked is None else _digest("~", masked)

@@ -13,8 +13,9 @@ from typing import Any
 
 import yaml
 
+from .patterns import NAME_PART
+
 _NAME = re.compile(r"\w\w+(?:\.\w+)*")
-_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 _COUNT = re.compile(r"x\d+$")
 _ARCH_GUARD = re.compile(r"__CUDA_ARCH__\s*[><=]+\s*(\d{2,3})0\b")
 _MOST_PARTS = 7
@@ -114,12 +115,12 @@ def _triggers(text: str) -> set[str]:
 
 def _spoken(text: str) -> set[str]:
     """Return the triggers that stand as separate words: `paged KV cache`."""
-    return set(_runs([part.lower() for part in _PART.findall(text)]))
+    return set(_runs([part.lower() for part in NAME_PART.findall(text)]))
 
 
 @lru_cache(maxsize=1 << 18)
 def _name_triggers(name: str) -> tuple[str, ...]:
-    return tuple(_runs([part.lower() for part in _PART.findall(name[:_LONGEST_NAME])]))
+    return tuple(_runs([part.lower() for part in NAME_PART.findall(name[:_LONGEST_NAME])]))
 
 
 def _runs(parts: list[str]) -> Iterable[str]:

@@ -17,6 +17,7 @@ from typing import IO
 from .file_filter import MAX_FILE_BYTES, is_wanted_path
 from .pins import MemberRule, Rules, path_by
 from .unavailable import SourceUnavailable
+from .zip_directory import refuse_large_directory
 
 MAX_MEMBERS = 100_000
 MAX_UNPACKED_BYTES = 2_000_000_000
@@ -58,6 +59,7 @@ def wheel_members(file: IO[bytes], name: str, rules: Rules) -> Iterator[Member]:
     Raises:
         SourceUnavailable: The archive is damaged, or not to be trusted.
     """
+    refuse_large_directory(file)
     with _named(name), zipfile.ZipFile(file) as archive:
         infos = archive.infolist()
         if len(infos) > MAX_MEMBERS:

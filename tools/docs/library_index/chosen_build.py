@@ -35,7 +35,7 @@ def build_chosen(request: BuildRequest, settings: Settings, on_progress: OnProgr
     """
     folder = ensure_folder(choices_folder(settings))
     with build_lock(folder, lambda: on_progress(WAITING)):
-        built = [one.source for one in built_sources(library_index_path(settings))]
+        built = _built(settings)
         before = read_choices(settings)
         selection = whole_selection(request.selection, before, built)
         result = build_library(BuildRequest(selection, request.fresh), settings, on_progress)
@@ -54,7 +54,7 @@ def forget_source(name: str, settings: Settings, on_progress: OnProgress) -> Non
     """
     path = library_index_path(settings)
     with build_lock(ensure_folder(choices_folder(settings)), lambda: on_progress(WAITING)):
-        built = [one.source for one in built_sources(path)]
+        built = _built(settings)
         choices = read_choices(settings)
         if name not in built and choices.without(name) == choices:
             present = f"it has {', '.join(built)}" if built else "it is not built"
@@ -69,3 +69,13 @@ def forget_source(name: str, settings: Settings, on_progress: OnProgress) -> Non
                 assemble(parts, path, on_progress)
             else:
                 path.unlink(missing_ok=True)
+
+
+def _built(settings: Settings) -> list[str]:
+    """Return the sources of the index; of one that does not say, those that it was made of."""
+    path = library_index_path(settings)
+    built = [one.source for one in built_sources(path)]
+    if built or not path.exists():
+        return built
+    with build_lock(library_folder(settings)), Parts(parts_path(settings)) as parts:
+        return [one.source.key for one in parts.sources()]

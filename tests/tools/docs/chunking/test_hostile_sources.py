@@ -22,6 +22,7 @@ HOSTILE = {
     "open templates": b"template <" * N,
     "open conditionals": b"#if A\n" * N,
     "open comment": b"/*" * N,
+    "open comments with quotes": b'/*"' * 10 * N,
     "open string": b'"' * N,
     "escaped quotes": b'"\\' * 8 * N,
     "open raw string": b'R"(' + b"{" * N,

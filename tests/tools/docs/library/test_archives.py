@@ -4,12 +4,13 @@ import io
 import struct
 import tarfile
 import tracemalloc
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from kopt.tools.docs.library import archives
+from kopt.tools.docs.library import archives, zip_directory
 from kopt.tools.docs.library.archives import ALL_MEMBERS, archive_members, members_digest
 from kopt.tools.docs.library.file_filter import MAX_FILE_BYTES
 from kopt.tools.docs.library.pins import MemberRule, Rules
@@ -83,6 +84,30 @@ def test_too_many_members_are_refused(
     monkeypatch.setattr(archives, "MAX_MEMBERS", 2)
     with pytest.raises(SourceUnavailable, match="2 members"):
         _read(tmp_path, make({"a.cu": b"", "b.cu": b"", "c.cu": b""}), name)
+
+
+def test_a_directory_that_would_fill_the_memory_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = wheel({f"{number}.cu": KERNEL for number in range(40)})
+    assert len(_read(tmp_path, data, "a.whl")) == 40
+    monkeypatch.setattr(zip_directory, "MAX_DIRECTORY_BYTES", 40 * 46)
+    with pytest.raises(SourceUnavailable, match="more members than any library"):
+        _read(tmp_path, data, "a.whl")
+
+
+def test_a_directory_whose_size_is_stated_elsewhere_is_refused(tmp_path: Path) -> None:
+    data = wheel({"a.cu": KERNEL})
+    locator = b"PK\6\7" + bytes(16)
+    with pytest.raises(SourceUnavailable, match="more members than any library"):
+        _read(tmp_path, data[:-22] + locator + data[-22:], "a.whl")
+
+
+def test_an_archive_with_a_comment_is_read(tmp_path: Path) -> None:
+    file = io.BytesIO(wheel({"a.cu": KERNEL}))
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.comment = b"made by hand"
+    assert _read(tmp_path, file.getvalue(), "a.whl") == {"a.cu": KERNEL}
 
 
 def test_sdist_that_unpacks_to_too_much_is_refused(

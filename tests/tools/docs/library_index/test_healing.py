@@ -9,7 +9,9 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.tools.docs.filters import Filters
+from kopt.tools.docs.library_index.chosen_build import forget_source
 from kopt.tools.docs.library_index.healing import REBUILT, REMOVED
+from kopt.tools.docs.library_index.kept_index import built_sources
 from kopt.tools.docs.library_index.place import library_index_path, parts_path
 from kopt.tools.docs.open_indexes import close_all, opened
 from kopt.tools.docs.open_library import OUTDATED
@@ -106,6 +108,16 @@ def test_without_parts_kopts_own_documents_answer(own_docs: Settings) -> None:
     again = search_documents(OWN, own_docs)
     assert again.degraded is None
     assert again.offer is not None
+
+
+def test_an_index_that_cannot_say_its_sources_loses_none_but_the_forgotten(
+    own_docs: Settings,
+) -> None:
+    fake_harvest().build(own_docs)
+    path = library_index_path(own_docs)
+    _sources_no_json(path)
+    forget_source("alpha", own_docs, lambda progress: None)
+    assert [one.source for one in built_sources(path)] == ["beta"]
 
 
 def test_a_search_under_way_keeps_the_index_that_it_began_with(own_docs: Settings) -> None:

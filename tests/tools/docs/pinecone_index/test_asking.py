@@ -121,7 +121,7 @@ def test_an_index_by_another_text_field_is_asked_by_that_field(
     ("filters", "expected"),
     [
         (RemoteFilters(("flashinfer",)), {"f"}),
-        (RemoteFilters(("flashinfer", "vllm"), arch="sm90"), {"f", "hopper"}),
+        (RemoteFilters(("flashinfer", "vllm"), archs=("sm80", "sm90")), {"f", "hopper"}),
         (RemoteFilters(("flashinfer", "vllm"), dtype="fp8"), {"blackwell"}),
         (RemoteFilters(("flashinfer", "vllm"), kind="device"), {"hopper"}),
     ],

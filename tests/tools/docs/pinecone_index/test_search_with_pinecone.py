@@ -1,11 +1,17 @@
 """A search beside Pinecone: its list counts, and its failures only leave it out."""
 
+import os
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.tools.docs.library_index.place import library_index_path
 from kopt.tools.docs.pinecone_index.library_version import namespace_of
 from kopt.tools.docs.pinecone_index.push import push_library
 from kopt.tools.docs.pinecone_index.push_records import PushRequest
+from kopt.tools.docs.pinecone_index.remote_filters import ANY_ARCH
 from kopt.tools.docs.records import SearchRequest, SearchResult
 from kopt.tools.docs.search import search_documents
 from support.pinecone_service import Fault, PineconeService
@@ -80,3 +86,24 @@ def test_what_pinecone_finds_and_this_machine_lacks_is_left_out(
     result = search(settings)
     assert result.backend == "embedded+pinecone"
     assert set(symbols(result)) == {"norm", "rope", "topk"}
+
+
+def test_pinecone_is_asked_for_all_that_an_architecture_runs(
+    pushed: PineconeService, settings: Settings
+) -> None:
+    request = SearchRequest(query="rows of a matrix", source="vllm", arch="sm_90a")
+    search_documents(request, settings)
+    (asked,) = pushed.paths("/search")
+    archs = asked.json["query"]["filter"]["arch"]["$in"]
+    assert {"sm80", "sm90", ANY_ARCH} <= set(archs)
+    assert "sm100" not in archs
+
+
+def test_an_index_that_cannot_say_its_sources_has_no_namespace(settings: Settings) -> None:
+    assert namespace_of(settings) is not None
+    path = library_index_path(settings)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("update meta set value = '[{' where key = 'sources'")
+        connection.commit()
+    os.utime(path, ns=(1, 1))
+    assert namespace_of(settings) is None

@@ -100,8 +100,5 @@ def _repair(conversation: Conversation, reply: ModelReply, mistakes: str) -> Non
         conversation.go_on_without(said(render_prompt("repair_cut")))
         return
     told = said(render_prompt("repair_answer", {"mistakes": mistakes}))
-    if not reply.content:
-        conversation.go_on_without(told)
-        return
     refused = [answered(one.id, "there are no tools here", True) for one in reply.tool_calls]
     conversation.go_on(reply, [*refused, told])

@@ -114,15 +114,21 @@ class Conversation:
         )
 
     def go_on(self, reply: ModelReply, blocks: Iterable[Block] = ()) -> None:
-        """Keep `reply` as it is and say `blocks`; none sends the conversation back as it is."""
+        """Keep `reply` as it is and say `blocks`; none sends the conversation back as it is.
+
+        Blank texts are left out, and so is a reply of nothing else: no service takes them back.
+        """
+        kept = [dict(block) for block in reply.content if not _is_blank(block)]
         said_now = list(blocks)
-        kept = {"role": "assistant", "content": [dict(block) for block in reply.content]}
-        self._extend(kept, *([_user(said_now)] if said_now else []))
+        self._extend(
+            *([{"role": "assistant", "content": kept}] if kept else []),
+            *([_user(said_now)] if said_now else []),
+        )
 
     def go_on_without(self, block: Block) -> None:
-        """Leave the last reply out, which was cut or is empty, and say `block`.
+        """Leave the last reply out, which was cut, and say `block`.
 
-        A cut reply may hold half a thought or half a call, which no service takes back.
+        It may end in half a thought or half a call, which no service takes back.
         """
         self._extend(_user([block]))
 
@@ -146,6 +152,10 @@ def answered(call_id: str, text: str, is_error: bool) -> Block:
     """Return the answer to one call of a tool."""
     answer: Block = {"type": "tool_result", "tool_use_id": call_id, "content": text}
     return {**answer, "is_error": True} if is_error else answer
+
+
+def _is_blank(block: Block) -> bool:
+    return block["type"] == "text" and not block["text"].strip()
 
 
 def _user(blocks: list[Block]) -> Message:

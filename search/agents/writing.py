@@ -164,10 +164,7 @@ def _read_text(
     if conversation.repairs == MOST_REPAIRS:
         return GaveUp("malformed", f"no usable candidate: {mistakes}")
     told = said(render_prompt("repair_candidate", {"mistakes": mistakes}))
-    if reply.content:
-        conversation.go_on(reply, [told])
-    else:
-        conversation.go_on_without(told)
+    conversation.go_on(reply, [told])
     return None
 
 

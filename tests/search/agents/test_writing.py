@@ -155,10 +155,19 @@ def test_reply_that_is_cut_twice_ends_the_branch() -> None:
     assert isinstance(ending, GaveUp) and ending.kind == "truncated"
 
 
-def test_empty_reply_is_left_out_of_the_history() -> None:
-    scripted = desk(reply("end_turn"), submits(SOURCE))
+@pytest.mark.parametrize("blocks", [(), ({"type": "text", "text": " \n"},)])
+def test_empty_reply_is_left_out_of_the_history(blocks: tuple[dict[str, Any], ...]) -> None:
+    scripted = desk(reply("end_turn", *blocks), submits(SOURCE))
     assert isinstance(obtain_candidate(scripted, author(Bench())), Written)
     assert [one["role"] for one in scripted.asked[-1].messages] == ["user", "user"]
+
+
+def test_blank_text_beside_a_call_is_not_sent_back() -> None:
+    call = uses(LOOK)
+    blank = call.model_copy(update={"content": ({"type": "text", "text": ""}, *call.content)})
+    scripted = desk(blank, submits(SOURCE))
+    assert isinstance(obtain_candidate(scripted, author(Bench())), Written)
+    assert scripted.asked[-1].messages[1]["content"] == [*call.content]
 
 
 def test_pause_is_sent_back_as_it_is() -> None:

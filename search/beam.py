@@ -12,7 +12,7 @@ from .family_standing import retired_families
 from .lineages import trace_lineages
 from .proposer import Member
 from .ranking import rank, rank_unrefuted
-from .speeds import Speed, speed_of
+from .speeds import speed_of
 
 __all__ = ["eligible", "find_ties", "rank", "select_beam"]
 
@@ -98,12 +98,8 @@ def _diverse(candidates: Sequence[Member], settings: SearchSettings) -> list[Mem
 
 
 def _overlap(one: Member, other: Member) -> bool:
-    speeds = speed_of(one), speed_of(other)
-    if speeds[0] is None or speeds[1] is None:
+    """Return whether more pairs could tell which of both is the faster one."""
+    first, second = speed_of(one), speed_of(other)
+    if first is None or second is None or not first.width:
         return False
-    return _is_uncertain(speeds[0], speeds[1])
-
-
-def _is_uncertain(one: Speed, other: Speed) -> bool:
-    has_interval = one.width > 0.0 or other.width > 0.0
-    return has_interval and not (one.is_above(other) or other.is_above(one))
+    return not first.is_above(second) and not second.is_above(first)

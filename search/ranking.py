@@ -19,7 +19,7 @@ def rank(members: Iterable[Member]) -> list[Member]:
     """
     standing = _one_per_program(member for member in members if member.passed)
     timed = [(speed, member) for member in standing if (speed := speed_of(member)) is not None]
-    timed.sort(key=lambda pair: (-pair[0].low, -pair[0].value, _simplicity(pair[1])))
+    timed.sort(key=lambda pair: (-pair[0].low, _simplicity(pair[1])))
     ranked = [member for group in _tied_groups(timed) for member in group]
     ranked += sorted((m for m in standing if speed_of(m) is None), key=_simplicity)
     return ranked

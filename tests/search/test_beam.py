@@ -58,6 +58,7 @@ def test_a_fastest_beam_of_one_family_takes_the_best_of_another_in() -> None:
     assert _beam(members, choices(3, diversity_mode="fastest")) == [0, 1, 4]
     alone = choices(3, diversity_mode="fastest", population_crossover=False)
     assert _beam(members, alone) == [0, 1, 2]
+    assert _beam(members[:4], choices(3, diversity_mode="fastest")) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("level", ["full", "tie"])
@@ -144,6 +145,12 @@ def test_clear_differences_need_no_second_measurement() -> None:
 
 def test_ties_far_from_the_edge_do_not_matter() -> None:
     members = [_measured(0, 2.0), _measured(1, 1.8), _measured(2, 1.2), _measured(3, 1.195)]
+    assert find_ties(members, choices(2)) == ()
+
+
+def test_who_is_kept_out_for_its_family_s_sake_is_no_tie_of_the_last() -> None:
+    members = [_measured(0, 2.0), _measured(1, 1.8), _measured(2, 1.2, family="algebra")]
+    assert _beam(members, choices(2)) == [0, 2]
     assert find_ties(members, choices(2)) == ()
 
 

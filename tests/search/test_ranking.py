@@ -45,6 +45,12 @@ def test_equal_estimates_go_to_fewer_registers_then_the_shorter_source() -> None
     assert _seqs(rank(members)) == [2, 1, 0]
 
 
+def test_who_says_nothing_of_registers_is_the_least_simple() -> None:
+    silent = passed(1.0)
+    silent = silent.model_copy(update={"values": silent.values[:1]})
+    assert _seqs(rank([member(0, silent), member(1, passed(1.0, registers=255))])) == [1, 0]
+
+
 def test_last_tie_break_does_not_depend_on_which_branch_was_done_first() -> None:
     members = [
         member(5, passed(1.0), branch="r1/b2", round=1),

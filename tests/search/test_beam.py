@@ -148,6 +148,18 @@ def test_ties_far_from_the_edge_do_not_matter() -> None:
     assert find_ties(members, choices(2)) == ()
 
 
+def test_a_tie_within_a_family_decides_who_of_it_is_kept() -> None:
+    members = [
+        _measured(0, 2.000),
+        _measured(1, 1.500),
+        _measured(2, 1.495),
+        _measured(3, 1.200, family="algebra"),
+        _measured(4, 1.100, family="reduction"),
+    ]
+    assert _beam(members, choices(4)) == [0, 1, 3, 4]
+    assert find_ties(members, choices(4)) == (1, 2)
+
+
 def test_who_is_kept_out_for_its_family_s_sake_is_no_tie_of_the_last() -> None:
     members = [_measured(0, 2.0), _measured(1, 1.8), _measured(2, 1.2, family="algebra")]
     assert _beam(members, choices(2)) == [0, 2]

@@ -15,7 +15,7 @@ from kopt.search.speeds import speed_of
 from support.populations import choices, timed
 from support.random_populations import in_another_order, random_population
 
-SEEDS = range(200)
+SEEDS = range(120)
 RESERVE = tuple(
     Hypothesis(
         slot="",

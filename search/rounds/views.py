@@ -92,6 +92,7 @@ def _round_view(
         reserve_wanted=reserve_wanted,
         documents=documents_of(drive, members),
         reflections=_reflections(reader, before=number),
+        hypotheses={branch.id: _hypothesis(branch) for branch in reader.branches()},
         failed_branches=tuple(
             FailedBranch(_hypothesis(branch), branch.why or "")
             for branch in reader.branches()

@@ -15,7 +15,6 @@ from kopt.search.speeds import speed_of
 from support.populations import choices, timed
 from support.random_populations import in_another_order, random_population
 
-SEEDS = range(120)
 RESERVE = tuple(
     Hypothesis(
         slot="",
@@ -32,14 +31,17 @@ RESERVE = tuple(
 )
 
 
-def for_every_seed(check: Callable[[int], None]) -> Callable[[], None]:
-    """Return a test of `check` on every seed, in one item; a failure shows the seed."""
+def for_seeds(count: int) -> Callable[[Callable[[int], None]], Callable[[], None]]:
+    """Make a test, one item, of a check on so many seeds; a failure shows the seed."""
 
-    def test() -> None:
-        for seed in SEEDS:
-            check(seed)
+    def decorate(check: Callable[[int], None]) -> Callable[[], None]:
+        def test() -> None:
+            for seed in range(count):
+                check(seed)
 
-    return test
+        return test
+
+    return decorate
 
 
 def _settings(seed: int) -> SearchSettings:
@@ -59,7 +61,7 @@ def _slots(members: list[Member], settings: SearchSettings) -> tuple[Slot, ...]:
     return plan_slots(PopulationView(population, False, past, RESERVE), settings)
 
 
-@for_every_seed
+@for_seeds(120)
 def test_beam_has_at_most_its_width_of_different_proven_programs(seed: int) -> None:
     members, settings = random_population(seed), _settings(seed)
     beam = select_beam(members, settings)
@@ -69,7 +71,7 @@ def test_beam_has_at_most_its_width_of_different_proven_programs(seed: int) -> N
     assert len(set(programs)) == len(beam)
 
 
-@for_every_seed
+@for_seeds(120)
 def test_beam_never_loses_the_best_proven_candidate(seed: int) -> None:
     members, settings = random_population(seed), _settings(seed)
     beam = select_beam(members, settings)
@@ -83,7 +85,7 @@ def test_beam_never_loses_the_best_proven_candidate(seed: int) -> None:
     assert leader.value >= best.low >= leader.low >= best.low - best.width
 
 
-@for_every_seed
+@for_seeds(120)
 def test_no_family_takes_more_than_its_share_of_a_diverse_beam(seed: int) -> None:
     members, settings = random_population(seed), choices(1 + seed % 6)
     beam = select_beam(members, settings)
@@ -91,7 +93,7 @@ def test_no_family_takes_more_than_its_share_of_a_diverse_beam(seed: int) -> Non
         assert max(Counter(one.family for one in beam).values()) <= settings.family_share
 
 
-@for_every_seed
+@for_seeds(120)
 def test_retirement_spares_the_leader_s_family_and_keeps_others_out(seed: int) -> None:
     members, settings = random_population(seed), _settings(seed)
     retired = retired_families(members, settings)
@@ -102,7 +104,7 @@ def test_retirement_spares_the_leader_s_family_and_keeps_others_out(seed: int) -
     assert leader is None or beam[0] is leader
 
 
-@for_every_seed
+@for_seeds(120)
 def test_slots_fit_the_round_and_start_from_what_may_have_children(seed: int) -> None:
     members, settings = random_population(seed), _settings(seed)
     slots = _slots(members, settings)
@@ -122,7 +124,7 @@ def test_slots_fit_the_round_and_start_from_what_may_have_children(seed: int) ->
             assert not parents[0].passed and parents[0].family not in retired
 
 
-@for_every_seed
+@for_seeds(40)
 def test_nothing_depends_on_which_branch_was_done_first(seed: int) -> None:
     members, settings = random_population(seed), _settings(seed)
     moved = in_another_order(members, seed)
@@ -139,7 +141,7 @@ def test_nothing_depends_on_which_branch_was_done_first(seed: int) -> None:
     assert views[0] == views[1]
 
 
-@for_every_seed
+@for_seeds(120)
 def test_the_best_estimate_never_gets_worse_as_rounds_pass(seed: int) -> None:
     members, settings = random_population(seed, measured=False), _settings(seed)
     members = [replace(one, full=None) for one in members]
@@ -151,7 +153,7 @@ def test_the_best_estimate_never_gets_worse_as_rounds_pass(seed: int) -> None:
         best = best if speed is None else speed.value
 
 
-@for_every_seed
+@for_seeds(120)
 def test_measuring_ties_comes_to_an_end_with_each_measured_once(seed: int) -> None:
     members, settings = random_population(seed, measured=True), _settings(seed)
     asked: list[int] = []

@@ -34,9 +34,7 @@ from support.messages_wire import Turn
 from support.played.good import good_model
 from support.played.metered import Metered, Played
 
-TARGET = (
-    "target: the GPU is held for at least 80 % of the time with a candidate queued or evaluated"
-)
+TARGET = "target: the GPU is held for 80 % of the time with a candidate queued or under evaluation"
 
 
 @dataclass(frozen=True)
@@ -112,9 +110,7 @@ def _print_table(reports: Sequence[RunReport]) -> None:
 
 def _row(report: RunReport) -> str:
     pace = report.pace
-    share = (
-        "busy share unavailable" if pace.gpu_busy_share is None else f"{pace.gpu_busy_share:.1%}"
-    )
+    share = "unavailable" if pace.gpu_busy_share is None else f"{pace.gpu_busy_share:.1%}"
     gain = "no winner" if report.ratio is None else f"{report.ratio:.2f}x the start"
     return (
         f"{report.kernel}: {pace.evaluations} evaluations, {pace.evaluations_per_minute or 0.0:.1f}"

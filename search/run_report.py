@@ -55,6 +55,8 @@ class RunFacts(Record):
     status: RunStatus | Literal["interrupted"]
     """`interrupted`: no process drives it, although it was not paused; it can be resumed."""
     run: str
+    folder: str
+    """Where its files lie: report.html, report.md, winner.cu."""
     kernel: str
     device: str
     gpu: DeviceFacts | None
@@ -197,6 +199,7 @@ def _facts(reader: RunReader, members: Sequence[Member], folder: Path) -> dict[s
     return {
         "status": "interrupted" if abandoned else state.status,
         "run": state.id,
+        "folder": str(folder),
         "kernel": state.settings.kernel,
         "device": state.settings.device,
         "gpu": state.settings.gpu,

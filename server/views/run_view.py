@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -64,6 +65,9 @@ def _parts(report: RunReport) -> Iterator[RenderableType]:
         yield Text(f"Models: {worth(report)}")
     if report.retrievals:
         yield _retrievals(report)
+    page = Path(report.folder) / "report.html"
+    if page.is_file():
+        yield Text(f"Report: {page}")
     yield _ending(report)
 
 

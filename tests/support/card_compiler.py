@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from kopt.tools.cuda.toolchain import FoundToolchain
-from kopt.tools.docs.intrinsic_cards import Card
+from kopt.tools.docs.own.intrinsic_cards import Card
 
 INCLUDED = ("cuda.h", "cuda_bf16.h", "mma.h")
 _FRONT_END = re.compile(r"all\.cu\((\d+)\): error: (.*)")

@@ -4,7 +4,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from kopt.tools.docs.intrinsic_cards import Card, read_cards
+from kopt.tools.docs.own.intrinsic_cards import Card, read_cards
 
 DOCS = Path(str(files("kopt.tools.docs")))
 

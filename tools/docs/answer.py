@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .code_tokens import terms_in
-from .excerpts import estimated_tokens, excerpt, shown
-from .records import Chunk, FurtherHit, Hit
+from kopt.tools.docs.code_tokens import terms_in
+from kopt.tools.docs.excerpts import estimated_tokens, excerpt, shown
+from kopt.tools.docs.records import Chunk, FurtherHit, Hit
 
 FIRST_SHARE = 0.4
 """Of the budget that is left, for the next hit at least, however many come after it."""

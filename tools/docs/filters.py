@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import get_args
 
 from kopt.config.errors import ToolError
-
-from .chunking.tags import known_archs, known_dtypes
-from .code_tokens import arch_tag
-from .corpus import SOURCES
-from .entries import symbol_name
-from .library.pins import KNOWN_LIBRARIES
-from .query_text import plain_text
-from .records import Kind, SearchRequest
+from kopt.tools.docs.chunking.tags import known_archs, known_dtypes
+from kopt.tools.docs.code_tokens import arch_tag
+from kopt.tools.docs.indexing.entries import symbol_name
+from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
+from kopt.tools.docs.own.corpus import SOURCES
+from kopt.tools.docs.query_text import plain_text
+from kopt.tools.docs.records import Kind, SearchRequest
 
 FIRST_WITH_ITS_OWN = 90
 """The first architecture with instructions that later ones lack."""

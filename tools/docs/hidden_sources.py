@@ -7,8 +7,7 @@ from collections.abc import Collection
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-
-from .records import Chunk, SearchRequest
+from kopt.tools.docs.records import Chunk, SearchRequest
 
 VARIABLE = "KOPT_WITHOUT_SOURCES"
 

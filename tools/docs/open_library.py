@@ -4,13 +4,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kopt.config.settings import Settings
-
-from .collection import Collection
-from .damage import LibraryDamaged, LibraryUnreadable
-from .index_file import index_version
-from .library_index.healing import BUILDING, heal
-from .library_index.place import library_index_path
-from .open_indexes import opened
+from kopt.tools.docs.damage import LibraryDamaged, LibraryUnreadable
+from kopt.tools.docs.indexing.collection import Collection
+from kopt.tools.docs.indexing.index_file import index_version
+from kopt.tools.docs.indexing.open_indexes import opened
+from kopt.tools.docs.library_index.healing import BUILDING, heal
+from kopt.tools.docs.library_index.place import library_index_path
 
 OUTDATED = (
     "the library index was made by another version of kopt and is not searched: run kopt docs"

@@ -1,9 +1,8 @@
 """A request as it may be answered: its text and its numbers, checked."""
 
 from kopt.config.errors import ToolError
-
-from .code_tokens import query_terms
-from .records import SearchRequest
+from kopt.tools.docs.code_tokens import query_terms
+from kopt.tools.docs.records import SearchRequest
 
 MOST_HITS = 50
 MOST_PAGES = 100

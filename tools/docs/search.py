@@ -13,22 +13,21 @@ from typing import TypeVar
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-
-from .answer import MOST_FURTHER, Quoted, Wanted, quoted_hits
-from .collection import Collection
-from .corpus import SOURCES
-from .filters import Filters, check_left_out, filters_of
-from .hidden_sources import refuse_hidden, without_hidden, without_places
-from .index import Index, with_index
-from .library_index.kept_index import sources_in
-from .library_index.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name, vector_model
-from .open_library import with_library
-from .query_text import checked_query, plain_text
-from .ranking import Ranked, Ranking, Sought, ranked
-from .records import Chunk, DocumentText, SearchRequest, SearchResult
-from .remote_hits import RemoteHits
-from .sought_words import NEAREST, SoughtWords, sought_words, unknown_words
-from .subjects import subjects_of
+from kopt.tools.docs.answer import MOST_FURTHER, Quoted, Wanted, quoted_hits
+from kopt.tools.docs.filters import Filters, check_left_out, filters_of
+from kopt.tools.docs.hidden_sources import refuse_hidden, without_hidden, without_places
+from kopt.tools.docs.indexing.collection import Collection
+from kopt.tools.docs.indexing.subjects import subjects_of
+from kopt.tools.docs.library_index.kept_index import sources_in
+from kopt.tools.docs.open_library import with_library
+from kopt.tools.docs.own.corpus import SOURCES
+from kopt.tools.docs.own.index import Index, with_index
+from kopt.tools.docs.query_text import checked_query, plain_text
+from kopt.tools.docs.ranking.ranked import Ranked, Ranking, Sought, ranked
+from kopt.tools.docs.ranking.remote_hits import RemoteHits
+from kopt.tools.docs.ranking.sought_words import NEAREST, SoughtWords, sought_words, unknown_words
+from kopt.tools.docs.records import Chunk, DocumentText, SearchRequest, SearchResult
+from kopt.tools.docs.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name, vector_model
 
 OFFER = (
     "kopt docs build adds the production kernels of FlashInfer, vLLM, SGLang, CUTLASS and PyTorch:"

@@ -4,15 +4,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kopt.config.settings import Settings
-
-from .collection import Collection
-from .corpus import QUALITY, SOURCES
-from .filters import check_left_out
-from .index import Index, with_index
-from .library.pins import KNOWN_LIBRARIES
-from .library_index.kept_index import sources_in
-from .open_library import with_library
-from .records import SourceFacts, SourcesResult
+from kopt.tools.docs.filters import check_left_out
+from kopt.tools.docs.indexing.collection import Collection
+from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
+from kopt.tools.docs.library_index.kept_index import sources_in
+from kopt.tools.docs.open_library import with_library
+from kopt.tools.docs.own.corpus import QUALITY, SOURCES
+from kopt.tools.docs.own.index import Index, with_index
+from kopt.tools.docs.records import SourceFacts, SourcesResult
 
 
 def list_sources(settings: Settings) -> SourcesResult:

@@ -6,8 +6,8 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.tools.docs.corpus import SOURCES
-from kopt.tools.docs.open_indexes import close_all
+from kopt.tools.docs.indexing.open_indexes import close_all
+from kopt.tools.docs.own.corpus import SOURCES
 from kopt.tools.docs.records import Chunk, SearchRequest, SearchResult
 from kopt.tools.docs.search import OFFER, read_document, search_documents
 from support.written_index import function, write_library

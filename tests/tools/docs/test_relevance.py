@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.corpus import read_corpus
+from kopt.tools.docs.own.corpus import read_corpus
 from kopt.tools.docs.records import Hit, SearchRequest
 from kopt.tools.docs.search import search_documents
 

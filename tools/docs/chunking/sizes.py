@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kopt.tools.docs.code_pieces import MOST_LINES, OVERLAP_LINES
 from kopt.tools.docs.records import Kind
 
+from .code_pieces import MOST_LINES, OVERLAP_LINES
 from .units import SourceLines, Unit
 
 TINY = 10

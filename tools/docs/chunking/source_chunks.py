@@ -53,8 +53,7 @@ def chunker_version() -> str:
     digest = hashlib.sha256()
     docs = Path(str(files("kopt.tools.docs")))
     own = (path for path in (docs / "chunking").iterdir() if path.suffix in (".py", ".yaml"))
-    others = ("cuda_chunks.py", "code_pieces.py", "library/file_license.py")
-    for path in [*sorted(own), *(docs / name for name in others)]:
+    for path in [*sorted(own), docs / "library" / "file_license.py"]:
         digest.update(path.read_bytes())
     grammar = version("tree-sitter-cuda") if has_grammar() else "scanner"
     digest.update(grammar.encode())

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings, ensure_folder
-from kopt.tools.docs.corpus import SOURCES
+from kopt.tools.docs.own.corpus import SOURCES
 
 from .archives import ALL_MEMBERS, Member
 from .download import kept_lock, writing

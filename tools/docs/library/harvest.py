@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.tools.docs.corpus import SOURCES
+from kopt.tools.docs.own.corpus import SOURCES
 
 from .download import OnBytes
 from .file_filter import is_wanted_text

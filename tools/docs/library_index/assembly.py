@@ -8,13 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from kopt.tools.docs.chunking.duplicates import merged
-from kopt.tools.docs.entries import record_of
-from kopt.tools.docs.index_file import Sheet, index_version, write_index
+from kopt.tools.docs.indexing.entries import record_of
+from kopt.tools.docs.indexing.index_file import Sheet, index_version, write_index
 from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.vectors import model_name
 
 from .build_records import BuildProgress, BuiltSource, OnProgress
 from .parts import Parts, SourceParts
-from .vectors import model_name
 
 REPORT_EVERY = 500
 """Documents between two calls of the progress callback."""

@@ -20,6 +20,7 @@ from kopt.tools.docs.library.harvest import (
     SkippedSource,
     harvest,
 )
+from kopt.tools.docs.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name
 
 from .assembly import assemble, index_key
 from .build_records import (
@@ -33,7 +34,6 @@ from .build_records import (
 from .kept_index import built_sources, read_meta
 from .parts import Parts, SourceParts
 from .place import library_folder, library_index_path, parts_path
-from .vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name
 from .workers import Workers, part_key
 
 

@@ -6,7 +6,7 @@ from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.tools.docs.build_lock import build_lock
 from kopt.tools.docs.damage import PartsDamaged
-from kopt.tools.docs.open_indexes import file_state
+from kopt.tools.docs.indexing.open_indexes import file_state
 
 from .assembly import assemble
 from .parts import Parts

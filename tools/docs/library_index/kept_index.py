@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from kopt.tools.docs.index_file import meta_of, open_index
+from kopt.tools.docs.indexing.index_file import meta_of, open_index
 
 from .build_records import BuiltSource
 

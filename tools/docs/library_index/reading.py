@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.entries import records_in
-from kopt.tools.docs.index_file import open_index
+from kopt.tools.docs.indexing.entries import records_in
+from kopt.tools.docs.indexing.index_file import open_index
 from kopt.tools.docs.records import Chunk
 
 from .place import library_index_path

@@ -17,11 +17,11 @@ from multiprocessing.connection import wait
 from kopt.config.errors import SetupError
 from kopt.tools.docs.chunking.cards import card_of
 from kopt.tools.docs.chunking.source_chunks import chunker_version, library_chunks
-from kopt.tools.docs.entries import entry_of, terms_version
+from kopt.tools.docs.indexing.entries import entry_of, terms_version
 from kopt.tools.docs.library.source_file import SourceFile
+from kopt.tools.docs.vectors import model_name, vector_model
 
 from .parts import Part, part_of
-from .vectors import model_name, vector_model
 
 _AHEAD = 8
 """Files a worker that wait for it: enough to keep it busy, few to hold in memory."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.index_file import meta_of, open_index
+from kopt.tools.docs.indexing.index_file import meta_of, open_index
 from kopt.tools.docs.library.file_license import may_be_handed_on
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
 from kopt.tools.docs.library_index.kept_index import sources_in

@@ -2,8 +2,8 @@
 
 import pytest
 
+from kopt.tools.docs.chunking.cuda_chunks import blanked
 from kopt.tools.docs.chunking.units import SourceLines
-from kopt.tools.docs.cuda_chunks import blanked
 from support.chunked_files import chunk_of, chunks_of
 
 N = 20_000

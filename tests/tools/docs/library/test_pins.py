@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from kopt.tools.docs.corpus import SOURCES
 from kopt.tools.docs.library.pins import (
     KNOWN_LIBRARIES,
     PackagePin,
@@ -14,6 +13,7 @@ from kopt.tools.docs.library.pins import (
     path_by,
     pins,
 )
+from kopt.tools.docs.own.corpus import SOURCES
 from support.archives import pin_of
 
 ROOT = Path(__file__).parents[4]

@@ -11,7 +11,7 @@ import pytest
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.tools.docs.build_lock import build_lock
-from kopt.tools.docs.entries import block_of
+from kopt.tools.docs.indexing.entries import block_of
 from kopt.tools.docs.library_index import parts as parts_module
 from kopt.tools.docs.library_index.healing import BUILDING, REMOVED
 from kopt.tools.docs.library_index.place import library_folder, library_index_path, parts_path
@@ -130,7 +130,7 @@ def test_an_index_that_cannot_be_read_now_stays(own_docs: Settings) -> None:
     fake_harvest().build(own_docs)
     before = library_index_path(own_docs).stat().st_ino
     locked = sqlite3.OperationalError("database is locked")
-    with patch("kopt.tools.docs.open_indexes.open_index", side_effect=locked):
+    with patch("kopt.tools.docs.indexing.open_indexes.open_index", side_effect=locked):
         found = search_documents(QUERY, own_docs)
     assert "cannot be read now (database is locked)" in (found.degraded or "")
     assert library_index_path(own_docs).stat().st_ino == before

@@ -7,15 +7,15 @@ from typing import Any, cast
 import yaml
 
 from kopt.kernels.families import FAMILIES
+from kopt.tools.docs.chunking.code_pieces import pieces
+from kopt.tools.docs.chunking.cuda_chunks import CodeItem, code_items, comment_text, head_lines
+from kopt.tools.docs.chunking.patterns import CPP_IDLE
+from kopt.tools.docs.code_tokens import arch_tag
+from kopt.tools.docs.records import Chunk
 
-from .chunking.patterns import CPP_IDLE
-from .code_pieces import pieces
-from .code_tokens import arch_tag
 from .corpus import QUALITY, Corpus, CorpusFile
-from .cuda_chunks import CodeItem, code_items, comment_text, head_lines
 from .intrinsic_cards import read_cards
 from .markdown_chunks import entries, sections
-from .records import Chunk
 from .winner_facts import WinnerFacts, winner_facts
 
 KNOWN_ARCHS = ("sm80", "sm86", "sm89", "sm90", "sm100", "sm103", "sm120")

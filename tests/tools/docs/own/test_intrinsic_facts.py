@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kopt.tools.cuda.toolchain import FoundToolchain
-from kopt.tools.docs.intrinsic_cards import Card
+from kopt.tools.docs.own.intrinsic_cards import Card
 from support.card_compiler import Compiled, compile_cards, refusals
 from support.intrinsic_files import all_cards
 

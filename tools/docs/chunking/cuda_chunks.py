@@ -9,8 +9,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .chunking.patterns import CPP_COMMENT
-from .records import Kind
+from kopt.tools.docs.records import Kind
+
+from .patterns import CPP_COMMENT
 
 _OPAQUE = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*+(?P<closing>\"?)"

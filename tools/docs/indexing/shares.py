@@ -12,8 +12,9 @@ import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kopt.tools.docs.ranking.weights import WEIGHTS
+
 from .entries import FIELDS
-from .weights import WEIGHTS
 
 _SUMS = ", ".join(f"sum(col = '{field}') as {field}" for field in FIELDS)
 _COUNTS = ", ".join(f"found.{field}" for field in FIELDS)

@@ -10,14 +10,15 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .damage import damage, read_error
+from kopt.tools.docs.damage import damage, read_error
+from kopt.tools.docs.filters import Filters, conditions
+from kopt.tools.docs.ranking.weights import WEIGHTS
+from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.vectors import DIMENSIONS, CardVectors, card_vectors
+
 from .entries import records_in
-from .filters import Filters, conditions
 from .index_file import block_number, found_postings
-from .library_index.vectors import DIMENSIONS, CardVectors, card_vectors
 from .postings import Postings, Scored, best_scored, idf, postings, unpacked_postings
-from .records import Chunk
-from .weights import WEIGHTS
 from .whole_functions import whole
 
 if TYPE_CHECKING:

@@ -14,16 +14,16 @@ from typing import TypeVar
 
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings, ensure_folder
+from kopt.tools.docs.build_lock import build_lock
+from kopt.tools.docs.damage import OwnIndexDamaged
+from kopt.tools.docs.indexing.collection import Collection
+from kopt.tools.docs.indexing.entries import entry_of
+from kopt.tools.docs.indexing.index_file import Sheet, fill, write_index
+from kopt.tools.docs.indexing.open_indexes import file_state, in_memory, opened
 
-from .build_lock import build_lock
 from .chunk_sources import make_chunks
-from .collection import Collection
 from .corpus import Corpus
 from .corpus_cache import current_corpus
-from .damage import OwnIndexDamaged
-from .entries import entry_of
-from .index_file import Sheet, fill, write_index
-from .open_indexes import file_state, in_memory, opened
 
 KEPT_INDEXES = 4
 """Of other contents, so that two installations that share KOPT_HOME do not build in turn."""

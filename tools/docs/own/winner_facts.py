@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from kopt.config.errors import ToolError
 from kopt.kernels.receipt import Receipt
 from kopt.tools.bench.receipt_file import read_receipt
+from kopt.tools.docs.code_tokens import arch_tag
 
-from .code_tokens import arch_tag
 from .corpus import CorpusFile, receipt_of
 
 

@@ -8,8 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.library_index.vectors import vector_model
-from kopt.tools.docs.postings import (
+from kopt.tools.docs.indexing.postings import (
     SHARE_STEP,
     Postings,
     best_scored,
@@ -19,6 +18,7 @@ from kopt.tools.docs.postings import (
 )
 from kopt.tools.docs.records import SearchRequest
 from kopt.tools.docs.search import search_documents
+from kopt.tools.docs.vectors import vector_model
 from support.written_index import function, write_library
 
 WITHOUT_NUMPY = {"numpy": None}

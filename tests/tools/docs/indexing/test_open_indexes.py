@@ -11,12 +11,12 @@ from unittest.mock import patch
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.collection import Collection
 from kopt.tools.docs.damage import LibraryDamaged, LibraryUnreadable, is_damage, read_error
 from kopt.tools.docs.filters import Filters
-from kopt.tools.docs.index_file import open_index
+from kopt.tools.docs.indexing.collection import Collection
+from kopt.tools.docs.indexing.index_file import open_index
+from kopt.tools.docs.indexing.open_indexes import opened
 from kopt.tools.docs.library_index.place import library_index_path
-from kopt.tools.docs.open_indexes import opened
 from support.written_index import function, write_library
 
 MINE = function("mine", "csrc/otter.cu")
@@ -83,7 +83,7 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_read_as_what_it_is(
     with opened(path, {}, is_own=False) as busy:
         assert _sources(busy, without_mine) == {"vllm"}
         with (
-            patch("kopt.tools.docs.open_indexes.open_index", replaced),
+            patch("kopt.tools.docs.indexing.open_indexes.open_index", replaced),
             opened(path, {}, is_own=False) as library,
         ):
             assert library.remembered is not busy.remembered

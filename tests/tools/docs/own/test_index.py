@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.index import KEPT_INDEXES
+from kopt.tools.docs.own.index import KEPT_INDEXES
 from kopt.tools.docs.records import SearchRequest, SearchResult
 from kopt.tools.docs.search import search_documents
 from support.docs_winners import WINNER, promote

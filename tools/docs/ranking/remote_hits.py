@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
+from kopt.tools.docs.filters import Filters, running_archs
 
-from .filters import Filters, running_archs
 from .weights import WEIGHTS
 
 
@@ -40,8 +40,8 @@ class RemoteHits:
 
     def _ask(self, settings: Settings) -> None:
         # Not at the top: only who has a key loads the service's client.
-        from .pinecone_index.backend import pinecone_backend
-        from .pinecone_index.remote_filters import RemoteFilters
+        from kopt.tools.docs.pinecone_index.backend import pinecone_backend
+        from kopt.tools.docs.pinecone_index.remote_filters import RemoteFilters
 
         backend = pinecone_backend(settings)
         if backend is None:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .collection import Collection, Facts
-from .entries import symbol_name
-from .filters import Filters
-from .postings import Scored
+from kopt.tools.docs.filters import Filters
+from kopt.tools.docs.indexing.collection import Collection, Facts
+from kopt.tools.docs.indexing.entries import symbol_name
+from kopt.tools.docs.indexing.postings import Scored
+
 from .weights import OWN_CARDS, WEIGHTS
 
 if TYPE_CHECKING:

@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kopt.config.errors import SetupError
+from kopt.tools.docs.code_tokens import surface_words
+from kopt.tools.docs.ranking.lexicon import lexicon_phrases
+from kopt.tools.docs.ranking.weights import WEIGHTS
+from kopt.tools.docs.records import Chunk
 
-from .code_tokens import surface_words
 from .entries import (
     FIELDS,
     Entry,
@@ -26,12 +29,9 @@ from .entries import (
     symbol_names,
     terms_version,
 )
-from .lexicon import lexicon_phrases
 from .postings import Postings, packed_postings, postings
-from .records import Chunk
 from .shares import Lengths, phrase_shares
 from .subjects import Subjects
-from .weights import WEIGHTS
 
 # detail=full is the default and is needed: with detail=column a contentless table ranks by noise.
 _TABLES = f"""
@@ -131,7 +131,9 @@ def index_version() -> str:
         sorted(WEIGHTS.kind_prior.items()),
         WEIGHTS.tag_decay,
     )
-    code = code_version("index_file.py", "postings.py", "shares.py", "subjects.py")
+    code = code_version(
+        *(f"indexing/{name}.py" for name in ("index_file", "postings", "shares", "subjects"))
+    )
     return hashlib.sha256(f"{terms_version()} {code} {shares!r}".encode()).hexdigest()[:16]
 
 

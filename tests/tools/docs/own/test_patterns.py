@@ -9,10 +9,10 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
 from kopt.tools.check.stage import CheckRequest, check_candidate
-from kopt.tools.docs.cuda_chunks import code_items
+from kopt.tools.docs.chunking.cuda_chunks import code_items
 from kopt.tools.sim.device import SimDevice
 
-NOTES = Path(__file__).parents[3] / "tools" / "docs" / "notes"
+NOTES = Path(__file__).parents[4] / "tools" / "docs" / "notes"
 PATTERNS = (NOTES / "patterns.cuh").read_text("utf-8").replace("#pragma once\n", "")
 
 VECTORS = """/* kopt: 1

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import yaml
 
-from .code_tokens import phrase_of, plain_words
+from kopt.tools.docs.code_tokens import phrase_of, plain_words
 
 MOST_EXPANSIONS = 40
 _LONGEST_PHRASE = 5
@@ -36,7 +36,7 @@ def lexicon_phrases() -> list[str]:
 @lru_cache
 def _entries() -> Entries:
     """Return the lexicon by the stems of its phrases."""
-    text = files("kopt.tools.docs").joinpath("lexicon.yaml").read_text("utf-8")
+    text = files("kopt.tools.docs.ranking").joinpath("lexicon.yaml").read_text("utf-8")
     fields = yaml.safe_load(text)
     entries: dict[tuple[str, ...], dict[str, None]] = {}
 

@@ -6,10 +6,11 @@ tags of a question are found as those of code are (`chunking/tags.yaml`).
 
 from collections.abc import Iterator
 
-from .chunking.tags import facts_of
+from kopt.tools.docs.chunking.tags import facts_of
+from kopt.tools.docs.ranking.weights import WEIGHTS
+from kopt.tools.docs.records import Chunk
+
 from .postings import packed_postings, postings
-from .records import Chunk
-from .weights import WEIGHTS
 
 
 class Subjects:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from .code_pieces import OVERLAP_LINES
-from .records import Chunk
+from kopt.tools.docs.chunking.code_pieces import OVERLAP_LINES
+from kopt.tools.docs.records import Chunk
 
 
 def whole(pieces: Sequence[Chunk]) -> Chunk:

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .weights import WEIGHTS
+from kopt.tools.docs.ranking.weights import WEIGHTS
 
 LARGEST_SHARE = WEIGHTS.term_saturation + 1
 LEAST_IDF = 1e-6

@@ -11,8 +11,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from .code_tokens import document_terms
-from .records import Chunk
+from kopt.tools.docs.code_tokens import document_terms
+from kopt.tools.docs.records import Chunk
 
 FIELDS = ("symbol", "place", "comment", "tags", "code")
 _MOST_COMMENT = 2000
@@ -92,11 +92,11 @@ def symbol_name(text: str) -> str:
 @lru_cache(maxsize=1)
 def terms_version() -> str:
     """Return a hash of the code that makes terms of a chunk."""
-    return code_version("code_tokens.py", "entries.py")
+    return code_version("code_tokens.py", "indexing/entries.py")
 
 
 def code_version(*modules: str) -> str:
-    """Return a hash of modules of this folder."""
+    """Return a hash of modules below tools/docs."""
     folder = files("kopt.tools.docs")
     texts = [folder.joinpath(module).read_bytes() for module in modules]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from .code_tokens import exact_term, query_names, query_terms
-from .collection import Collection
+from kopt.tools.docs.code_tokens import exact_term, query_names, query_terms
+from kopt.tools.docs.indexing.collection import Collection
+from kopt.tools.docs.records import UnknownWord
+
 from .lexicon import expansions
-from .records import UnknownWord
 
 MOST_TERMS = 64
 NEAREST = 3

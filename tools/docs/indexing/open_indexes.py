@@ -12,10 +12,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kopt.tools.docs.damage import (
+    LibraryDamaged,
+    LibraryUnreadable,
+    OwnIndexDamaged,
+    damage,
+    read_error,
+)
+from kopt.tools.docs.library_index.kept_index import sources_in
+
 from .collection import Collection, Remembered
-from .damage import LibraryDamaged, LibraryUnreadable, OwnIndexDamaged, damage, read_error
 from .index_file import meta_of, open_index
-from .library_index.kept_index import sources_in
 
 MOST_FILES = 4
 """Of one process; a server has two, tests have many."""

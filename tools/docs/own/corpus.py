@@ -16,6 +16,8 @@ from typing import NamedTuple
 from kopt import __version__
 from kopt.config.settings import Settings
 
+_MADE_BY = ("", "own", "indexing", "chunking")
+"""Folders whose code makes the index of the corpus."""
 MAX_FILE_BYTES = 400_000
 KOPT_LICENSE = "Apache-2.0"
 RECEIPT_SUFFIX = ".receipt.json"
@@ -81,7 +83,8 @@ def read_corpus(settings: Settings) -> Corpus:
         digest.update(file.data)
         digest.update(_receipt_state(file))
     here = _folder("kopt.tools.docs")
-    for module in sorted(here.glob("*.py")):
+    modules = [path for folder in _MADE_BY for path in here.joinpath(folder).glob("*.py")]
+    for module in sorted(modules):
         digest.update(module.read_bytes())
     return Corpus(tuple(found), digest.hexdigest()[:32], tuple(unread))
 

@@ -9,11 +9,11 @@ from kopt.config.settings import Settings
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status
-from kopt.tools.docs.chunk_sources import make_chunks
-from kopt.tools.docs.code_pieces import MOST_LINES, pieces
-from kopt.tools.docs.corpus import read_corpus
-from kopt.tools.docs.cuda_chunks import code_items
-from kopt.tools.docs.markdown_chunks import entries, sections
+from kopt.tools.docs.chunking.code_pieces import MOST_LINES, pieces
+from kopt.tools.docs.chunking.cuda_chunks import code_items
+from kopt.tools.docs.own.chunk_sources import make_chunks
+from kopt.tools.docs.own.corpus import read_corpus
+from kopt.tools.docs.own.markdown_chunks import entries, sections
 from kopt.tools.docs.records import Chunk
 from support.docs_winners import promote
 
@@ -163,7 +163,7 @@ def test_every_function_of_the_headers_can_be_found(chunks: list[Chunk]) -> None
 
 
 def test_a_body_is_what_stands_in_the_file(chunks: list[Chunk]) -> None:
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     for chunk in chunks:
         if not chunk.derived:
             lines = (root / chunk.path).read_text("utf-8").split("\n")

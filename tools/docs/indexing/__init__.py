@@ -1,0 +1,1 @@
+"""One index as a SQLite file: written, opened, asked for lists of chunks."""

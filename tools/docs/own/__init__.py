@@ -1,0 +1,1 @@
+"""Kopt's own documents: read, cut into chunks, indexed."""

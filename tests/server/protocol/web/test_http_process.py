@@ -66,7 +66,9 @@ async def test_a_signal_during_a_job_leaves_no_process_and_keeps_the_job(
                 stream = asyncio.create_task(
                     client.call_tool("job_wait", job, progress_callback=on_progress)
                 )
-                await runs.wait()
+                told = asyncio.create_task(runs.wait())
+                await asyncio.wait([stream, told], return_when=asyncio.FIRST_COMPLETED)
+                assert told.done(), stream.result()
                 children = descendants(server.pid)
                 assert len(children) > 2  # the server, its runner, the sandbox
                 ended = await asyncio.to_thread(server.end, number)

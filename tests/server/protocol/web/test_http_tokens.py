@@ -75,8 +75,8 @@ async def test_guessing_is_slowed_down_and_does_not_shut_others_out(options: Htt
         guesses = [await server.ping({"Authorization": f"Bearer {n:040}"}) for n in range(40)]
         good = await server.ping({"Authorization": f"Bearer {FIRST}"})
     assert guesses[0].status_code == 401
-    assert guesses[-1].status_code == 429
-    assert int(guesses[-1].headers["retry-after"]) >= 1
+    refused = [guess for guess in guesses if guess.status_code == 429]  # but for one a second
+    assert int(refused[0].headers["retry-after"]) >= 1
     assert good.status_code == 200
 
 

@@ -106,3 +106,14 @@ def test_a_leader_that_was_refuted_leads_no_family() -> None:
 def test_family_that_was_claimed_in_contradiction_to_the_code_is_still_untried() -> None:
     lie = with_value(passed(1.0), FAMILY_CONTRADICTED)
     assert "tensor_cores" in untried_families([member(0, lie, family="tensor_cores")])
+
+
+def test_speed_of_a_family_is_that_over_the_leader_s() -> None:
+    found = _standings(member(0, passed(4.0)), member(1, passed(5.0), family="layout"))
+    assert found["layout"].relative_speed == pytest.approx(0.8)
+
+
+def test_rounds_in_which_nothing_passed_or_all_was_slower_are_rounds_without_a_gain() -> None:
+    members = _rounds("layout", 0, 2.0, 3.0, 2.5)
+    members.append(member(3, failed(), round=3, family="layout"))
+    assert _standings(*members)["layout"].rounds_without_gain == 3

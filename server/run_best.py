@@ -44,9 +44,10 @@ def time_words(data: dict[str, Any]) -> str:
 
 
 def speed_words(data: dict[str, Any]) -> str:
-    """Return `1.213x (1.209 to 1.217)`, or an estimated time; empty if nothing is known."""
+    """Return `1.213x (1.209 to 1.217)`, or `1.8 us estimated`; empty if nothing is known."""
     if not data["speedup"]:
-        return "" if data["latency_us"] is None else f"{data['latency_us']:.3f} us"
+        latency_us = data["latency_us"]
+        return "" if latency_us is None else f"{latency_us:.3f} us {data['provenance']}"
     interval = data.get("speedup_interval")
     spread = f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval else ""
     return f"{data['speedup']:.3f}x{spread}"

@@ -81,8 +81,13 @@ def _model_line(event: Event) -> str | None:
             return call_line(data)
         case EventKind.BUDGET_WARNING:
             return f"{data['spent'] / data['most']:.0%} of the budget is spent ({data['limit']})"
+        case EventKind.COMBINED:
+            verdict = "kept" if data["kept"] else "given up"
+            return f"the merge #{data['candidate']} is {verdict}: {data['why']}"
         case EventKind.PROMOTED:
-            return f"promotion: {data['why']}"
+            outcome = data["outcome"].replace("_", " ")
+            why = f": {data['why']}" if data["why"] else ""
+            return f"#{data['candidate']} {outcome}{why}"
         case _:
             return None
 

@@ -80,6 +80,14 @@ def test_endless_text_of_a_model_is_cut(tmp_path: Path) -> None:
             _event(EventKind.EVALUATION_QUEUED, candidate=4, level="tie"),
             "  #4 is measured longer: too close to another to tell apart",
         ),
+        (
+            _event(EventKind.COMBINED, candidate=7, kept=False, why="0.9 of its best parent"),
+            "the merge #7 is given up: 0.9 of its best parent",
+        ),
+        (
+            _event(EventKind.PROMOTED, candidate=4, outcome="not_promoted", why="slower at b8"),
+            "#4 not promoted: slower at b8",
+        ),
         (_event(EventKind.DOCUMENT_ADDED, candidate=1, document="profile"), None),
     ],
 )

@@ -8,6 +8,7 @@ from kopt.config.search_settings import SearchSettings
 from kopt.kernels.status import Status
 from kopt.search.agents.plans import Hypothesis
 from kopt.search.beam import select_beam
+from kopt.search.evaluator import Evaluation
 from kopt.search.proposer import Member, Population
 from kopt.search.slots import PopulationView, Slot, plan_slots, reserve_wanted
 from support.populations import choices, failed, member, passed, timed
@@ -99,6 +100,12 @@ def test_measured_parents_are_expanded_only_if_surely_above_the_baseline() -> No
 def test_whatever_passes_is_above_a_start_that_did_not() -> None:
     members = [member(0, failed()), _written(1, "r1/b0", passed(9.0))]
     assert "expand-r1b0-1" in _ids(_slots(members))
+
+
+def test_who_has_no_time_that_counts_is_refined_and_not_expanded() -> None:
+    untimed = Evaluation(status=Status.PASSED, summary="impossible", device="cuda:0")
+    slots = _slots([START, _written(1, "r1/b0", untimed, family="layout")])
+    assert {"refine-r1b0"} == {slot.id for slot in slots if slot.parents == (1,)}
 
 
 def test_a_lineage_that_failed_too_often_is_not_refined() -> None:

@@ -40,6 +40,7 @@ def open_model(source: ModelSource, settings: Settings, halt: Halt) -> Model:
     Raises:
         ToolError: The recording cannot be read.
         SetupError: No key, or the recording cannot be written.
+        CallFailed: The service refuses the key.
     """
     if source.replay is not None:
         return ReplayModel(source.replay)
@@ -49,4 +50,5 @@ def open_model(source: ModelSource, settings: Settings, halt: Halt) -> Model:
     from kopt.search.models.anthropic_model import AnthropicModel
 
     model = AnthropicModel(settings.claude, halt)
+    model.check_access()
     return model if source.record is None else RecordingModel(model, source.record)

@@ -87,16 +87,18 @@ def _agents(store: RunStore, place: RunPlace, mailbox: Mailbox) -> Agents | None
     if not place.models.exists(settings):
         return None
     run = store.reader.state().settings
+    how = run.search
     problem, workload = find_kernel(run.kernel, settings.problems)
     prices = load_prices(settings.home)
     for role in ROLES:
-        prices.price(run.search.roles.of(role).model)
+        prices.price(how.roles.of(role).model)
+    pace = RateSettings(how.concurrency, how.requests_per_minute, how.input_tokens_per_minute)
     desk = CallDesk(
         model=open_model(place.models, settings, mailbox.halt),
         ledger=PostedLedger(CallStore(store.log, run.budget), mailbox),
         artifacts=store.artifacts,
         prices=prices,
-        rate=RateLimit(RateSettings(run.search.concurrency), mailbox.halt),
+        rate=RateLimit(pace, mailbox.halt),
         halt=mailbox.halt,
     )
 

@@ -94,7 +94,7 @@ class AnthropicModel:
                 raise self._without_secrets(failure) from None  # the cause may hold headers
         return reply.model_copy(update={"latency_s": time.monotonic() - begun_s})
 
-    def check_access(self, model: str) -> None:
+    def check_access(self) -> None:
         """Ask the service once whether it takes the key, before anything costs.
 
         Says nothing where the service cannot tell: a gateway may not know the question.
@@ -103,7 +103,7 @@ class AnthropicModel:
             CallFailed: The key is refused.
         """
         try:
-            self._client.models.retrieve(model, timeout=_CHECK_S)
+            self._client.models.list(limit=1, timeout=_CHECK_S)
         except anthropic.APIStatusError as error:
             if error.status_code in (401, 403):
                 raise self._without_secrets(failure_of_call(error, began=False)) from None

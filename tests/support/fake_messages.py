@@ -47,7 +47,7 @@ class FakeMessages:
         self.headers: list[Mapping[str, str]] = []
         """Their headers, by lower-case name."""
         self.lookup_status = 404
-        """What a question about a model gets: as from a gateway that knows no models."""
+        """What the question for models gets: as from a gateway that knows none."""
         self.ended = threading.Event()
         self._script = script
         self._faults = list(faults)
@@ -137,10 +137,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._live_on(list(stream_events(reply(Turn(), body["model"], number))))
 
     def do_GET(self) -> None:
-        if not self.path.startswith("/v1/models/"):
+        if self.path.partition("?")[0] != "/v1/models":
             return self._not_found()
         status = self._fake.lookup_status
-        document = b'{"type": "model", "id": "m"}' if status == 200 else Refused(status).document
+        document = b'{"data": [], "has_more": false}' if status == 200 else Refused(status).document
         return self._send(status, document)
 
     def do_HEAD(self) -> None:

@@ -152,7 +152,7 @@ def test_key_that_is_refused_is_told_before_anything_is_asked(status: int) -> No
     with claude(lambda body: Turn("ok")) as (fake, model):
         fake.lookup_status = status
         with pytest.raises(CallFailed, match="key") as caught:
-            model.check_access(MODEL)
+            model.check_access()
     assert (caught.value.kind, fake.requests) == ("user", [])
 
 
@@ -160,13 +160,13 @@ def test_key_that_is_refused_is_told_before_anything_is_asked(status: int) -> No
 def test_service_that_cannot_tell_is_believed(status: int) -> None:
     with claude(lambda body: Turn("ok")) as (fake, model):
         fake.lookup_status = status
-        model.check_access(MODEL)
+        model.check_access()
 
 
 def test_service_that_is_not_there_is_believed_until_it_is_needed() -> None:
     with claude(lambda body: Turn("ok")) as (_, model):
         pass
-    model.check_access(MODEL)
+    model.check_access()
 
 
 def test_address_that_is_none_is_told_without_showing_it() -> None:

@@ -51,7 +51,8 @@ class RunReader:
         """Return every candidate with its evaluations, by `seq`."""
         parents: dict[int, list[int]] = defaultdict(list)
         kinds: dict[int, LineageKind] = {}
-        for row in self._rows("SELECT * FROM lineage ORDER BY child, parent"):
+        rows = self._rows("SELECT * FROM lineage")
+        for row in sorted(rows, key=lambda row: (row.get("place", 0), row["parent"])):
             parents[row["child"]].append(row["parent"])
             kinds[row["child"]] = row["kind"]
         evaluations = self._evaluations()

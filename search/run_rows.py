@@ -49,10 +49,10 @@ def insert_candidate(connection: sqlite3.Connection, row: CandidateRow) -> None:
 
 
 def insert_parents(connection: sqlite3.Connection, seq: int, proposal: Proposal) -> None:
-    """Insert what a candidate comes from."""
+    """Insert what a candidate comes from, the skeleton first."""
     connection.executemany(
-        "INSERT INTO lineage VALUES (?, ?, ?)",
-        [(seq, parent, proposal.lineage) for parent in proposal.parents],
+        "INSERT INTO lineage VALUES (?, ?, ?, ?)",
+        [(seq, parent, proposal.lineage, place) for place, parent in enumerate(proposal.parents)],
     )
 
 

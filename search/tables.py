@@ -135,6 +135,7 @@ CREATE = (
         parent INTEGER NOT NULL REFERENCES candidate (seq),
         kind TEXT NOT NULL
             CHECK (kind IN ('tune', 'refine', 'expand', 'cross', 'fix', 'combine')),
+        place INTEGER NOT NULL DEFAULT 0 CHECK (place >= 0),
         PRIMARY KEY (child, parent, kind),
         CHECK (parent < child)
     ) STRICT, WITHOUT ROWID""",

@@ -22,6 +22,7 @@ UPGRADES: dict[int, tuple[str, ...]] = {
         LLM_CALL,
         "ALTER TABLE candidate ADD COLUMN branch TEXT REFERENCES branch (id)",
         "ALTER TABLE candidate ADD COLUMN attempt INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0)",
+        "ALTER TABLE lineage ADD COLUMN place INTEGER NOT NULL DEFAULT 0 CHECK (place >= 0)",
         "ALTER TABLE run ADD COLUMN documents_sha TEXT REFERENCES blob (sha)",
         EVALUATION.replace("TABLE evaluation", "TABLE evaluation_3"),
         f"INSERT INTO evaluation_3 ({_EVALUATION_COLUMNS})"

@@ -55,6 +55,14 @@ def test_steps_taken_again_after_a_kill_at_any_event_lose_and_double_nothing(
     assert seen["killed"] == seen["tried"] > 10
 
 
+def test_run_of_agents_killed_anywhere_ends_the_same_and_pays_nothing_twice(tmp_path: Path) -> None:
+    driver = _start("agents_crash_driver.py", tmp_path, stdout=subprocess.PIPE)
+    output, _ = driver.communicate(timeout=TIME_LIMIT_S)
+    seen = json.loads(output)
+    assert seen["problems"] == []
+    assert seen["killed"] == seen["tried"] > 20
+
+
 def test_run_killed_at_random_events_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     draw = random.Random(7)
     for _ in range(4):

@@ -79,6 +79,7 @@ def _turn_into_format(version: int, path: Path) -> None:
     for column in ("gpu_seconds", "measured_as"):
         connection.execute(f"ALTER TABLE evaluation DROP COLUMN {column}")
     connection.execute("ALTER TABLE run DROP COLUMN documents_sha")
+    connection.execute("ALTER TABLE lineage DROP COLUMN place")
     for table in ("branch", "round", "llm_call"):
         connection.execute(f"DROP TABLE {table}")
     if version < 2:
@@ -119,7 +120,7 @@ def test_viewer_of_a_missing_file_is_a_setup_error(tmp_path: Path) -> None:
         "UPDATE evaluation SET level = 'thorough' WHERE id = 1",
         "INSERT INTO evaluation (candidate, level, state) VALUES (0, 'quick', 'queued')",
         "INSERT INTO evaluation (candidate, level, state) VALUES (99, 'quick', 'queued')",
-        "INSERT INTO lineage VALUES (0, 99, 'tune')",
+        "INSERT INTO lineage VALUES (0, 99, 'tune', 0)",
         "INSERT INTO measurement VALUES (1, 'w', 'latency', 'us', 'unavailable', 0.0)",
         "INSERT INTO measurement VALUES (1, 'w', 'latency', 'us', 'measured', NULL)",
         "INSERT INTO measurement VALUES (1, 'w', 'latency', 'us', 'guessed', 1.0)",

@@ -33,6 +33,11 @@ def test_leader_is_the_skeleton_and_the_best_of_another_family_the_donor() -> No
     assert _pairs(members) == [(1, 2)]
 
 
+def test_two_families_make_one_pair_however_many_are_in_the_beam() -> None:
+    members = [_of(0, "layout", 1.0), _of(1, "layout", 1.1), _of(2, "algebra", 1.2)]
+    assert _pairs(members, width=4) == [(0, 2)]
+
+
 def test_three_families_make_two_pairs_those_of_the_beam_first() -> None:
     members = [_of(0, "layout", 1.0), _of(1, "algebra", 1.2), _of(2, "persistent", 1.1)]
     assert _pairs(members, width=2) == [(0, 2), (0, 1)]

@@ -14,14 +14,17 @@ BENCH = {"bench": "d" * 64, "check": "e" * 64}
 def test_measurements_are_known_by_program_with_who_was_measured() -> None:
     one = timed(2.0, 1.5).model_copy(update={"equivalence": "p", "artifacts": BENCH})
     reused = one.model_copy(update={"measured_as": 4})
-    (known,) = known_measurements([member(4, one), member(5, reused), member(6, failed())])
+    (known,) = known_measurements([member(3, reused), member(4, one), member(5, reused)])
     assert (known.equivalence, known.candidate) == ("p", 4)
     assert known.artifacts == {"bench": "d" * 64}
     assert {value.metric for value in known.values} >= {"latency", "speedup"}
 
 
-def test_estimates_are_no_measurements() -> None:
-    assert known_measurements([member(0, passed(1.0, "p"))]) == ()
+def test_estimates_failures_and_what_is_not_evaluated_yet_are_no_measurements() -> None:
+    stopped = failed().model_copy(update={"equivalence": "q", "artifacts": BENCH})
+    unknown = timed(2.0, 1.5).model_copy(update={"artifacts": BENCH})
+    members = [member(0, passed(1.0, "p")), member(1, stopped), member(2, unknown), member(3, None)]
+    assert known_measurements(members) == ()
 
 
 def test_second_of_the_same_program_waits_for_the_first() -> None:

@@ -152,6 +152,17 @@ def test_failed_hypotheses_are_tried_once_more_the_most_promising_first() -> Non
     assert _ids(_slots(members, past_slots=frozenset({"retry-r1b1"})), "retry") == ["retry-r1b0"]
 
 
+def test_unproven_families_and_young_hypotheses_are_tried_again_first() -> None:
+    members = [
+        START,
+        _written(1, "r1/b0", failed(), family="algebra"),
+        _written(2, "r1/b1", failed(), family="layout"),
+        _written(3, "r1/b2", passed(5.0), family="algebra"),
+        _written(4, "r2/b0", failed(), family="layout"),
+    ]
+    assert _ids(_slots(members), "retry") == ["retry-r2b0", "retry-r1b1", "retry-r1b0"]
+
+
 def test_a_retry_that_failed_is_not_retried() -> None:
     members = [
         START,

@@ -23,6 +23,7 @@ from kopt.search.beam import rank
 from kopt.search.candidate_report import CandidateReport, number, provenance_of, report_candidate
 from kopt.search.evaluator import Evaluation
 from kopt.search.proposer import Member
+from kopt.search.reports.happenings import Judgement, LostBranch, judgements, lost_branches
 from kopt.search.reports.lessons import Lessons, read_lessons
 from kopt.search.reports.pace import Pace, measure_pace
 from kopt.search.reports.round_figures import RoundFigures, read_rounds
@@ -120,6 +121,10 @@ class RunReport(RunFacts):
     round_figures: tuple[RoundFigures, ...]
     lessons: tuple[Lessons, ...]
     """What the reflector said that each round has taught."""
+    lost: tuple[LostBranch, ...]
+    """Hypotheses that led to no candidate that passed."""
+    judgements: tuple[Judgement, ...]
+    """What became of merges and promotions."""
     pace: Pace
     retrievals: tuple[Retrieval, ...]
     """What was searched and read in documents for it, oldest first."""
@@ -184,6 +189,8 @@ def report_run(reader: RunReader, folder: Path) -> RunReport:
         verdicts=_verdicts(reader, members),
         round_figures=read_rounds(reader, members),
         lessons=read_lessons(reader),
+        lost=lost_branches(reader),
+        judgements=judgements(reader.events()),
         pace=measure_pace(reader),
         retrievals=read_retrievals(folder),
     )

@@ -53,7 +53,8 @@ def round_chart(report: RunReport) -> str:
         if interval is not None:
             parts += _error_bar(x, up.px(interval[0]), up.px(interval[1]))
         parts.append(mark("kept", places[-1], title_of(entry, yardstick)))
-        parts.append(text(x + 9, places[-1][1] - 6, f"{yardstick.told(entry)} #{entry.seq}"))
+        top = up.px(interval[1] if interval else speed)
+        parts.append(text(x, top - 10, f"{yardstick.told(entry)} #{entry.seq}", "middle"))
     parts.insert(0, polyline("best", places))
     kinds: Mapping[int, str] = {one.round: one.kind for one in report.round_figures}
     parts += [

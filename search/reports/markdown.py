@@ -14,6 +14,8 @@ from .sections import (
     cost_table,
     facts,
     family_table,
+    lesson_lines,
+    lost_table,
     round_table,
     verdict,
     worth,
@@ -33,12 +35,16 @@ def _lines(contents: Contents) -> Iterator[str]:
     yield from _table(Table(("", ""), tuple(facts(report))))
     yield from ("", "## Rounds", "")
     yield from _table(round_table(report))
-    for one in report.lessons:
-        yield from ("", f"Round {one.round} taught: {_plain(one.reflection.digest)}")
     yield from ("", "## Families", "")
     yield from _table(family_table(report))
     yield from ("", "## Candidates", "")
     yield from _table(candidate_table(report))
+    if report.lost:
+        yield from ("", "## Hypotheses that led to nothing", "")
+        yield from _table(lost_table(report))
+    if report.lessons:
+        yield from ("", "## What the rounds taught", "")
+        yield from (f"- {_plain(line)}" for line in lesson_lines(report))
     yield from ("", "## Roofline", "", _roofline(contents), "", "## Cost", "")
     summary = worth(report)
     yield _plain(summary) if summary else "No model was asked: this run cost no tokens."

@@ -14,7 +14,6 @@ from kopt.search.run_records import Event, EventKind
 
 from .spans import Span, common, joined, seconds
 
-
 _OF_SEARCH = ("quick", "tie")
 
 

@@ -20,6 +20,8 @@ from .sections import (
     cost_table,
     facts,
     family_table,
+    lesson_lines,
+    lost_table,
     round_table,
     verdict,
     worth,
@@ -84,11 +86,13 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _lessons(contents: Contents) -> Iterator[str]:
+    if contents.report.lost:
+        yield "<h2>Hypotheses that led to nothing</h2>"
+        yield from _table(lost_table(contents.report))
     if contents.report.lessons:
-        yield "<h2>What the rounds taught</h2><dl>"
-        for one in contents.report.lessons:
-            yield f"<dt>Round {one.round}</dt><dd>{escape(one.reflection.digest)}</dd>"
-        yield "</dl>"
+        yield "<h2>What the rounds taught</h2><ul>"
+        yield from (f"<li>{escape(line)}</li>" for line in lesson_lines(contents.report))
+        yield "</ul>"
 
 
 def _roofline(contents: Contents) -> str:

@@ -18,7 +18,8 @@ pre{overflow:auto;border:1px solid var(--rule);background:var(--tint);padding:1r
 font-size:.82rem}
 ins{color:var(--good);text-decoration:none}del{color:var(--bad);text-decoration:none}
 .note{color:var(--faint);font-size:.9rem}
-svg{display:block}svg.wide{width:100%}svg text{font-size:12px;fill:var(--ink)}
+svg{display:block;max-width:none}svg text{font-size:12px;fill:var(--ink);
+paint-order:stroke;stroke:var(--paper);stroke-width:3px}
 .axis{stroke:var(--ink)}.grid,.edge{stroke:var(--rule)}.even{stroke:var(--faint);
 stroke-dasharray:2 3}.spread{stroke:var(--ink)}.best{fill:none;stroke:var(--mark);
 stroke-dasharray:5 3}.roof{fill:none;stroke:var(--ink);stroke-width:2}

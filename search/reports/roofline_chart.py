@@ -35,7 +35,8 @@ def roofline_chart(report: RunReport, model: ByteModel, roof: Roofline) -> str |
     launch = model.flop / roof.null_kernel_us / 1e6
     if up.low < launch < up.high:
         ends = ((_LEFT, up.px(launch)), (_WIDTH - _RIGHT, up.px(launch)))
-        parts += [line("even", *ends), text(_LEFT + 4, up.px(launch) - 4, "an empty kernel's time")]
+        words = text(_WIDTH - _RIGHT, up.px(launch) - 5, "an empty kernel's time", "end")
+        parts += [line("even", *ends), words]
     yardstick = yardstick_of(report)
     x = across.px(roof.flop_per_byte)
     for entry in timed:
@@ -52,10 +53,16 @@ def _roof(roof: Roofline, peak: float, across: LogScale, up: LogScale) -> list[s
     lowest = max(across.low, up.low / bandwidth)
     arms = [(lowest, lowest * bandwidth), (roof.ridge_flop_per_byte, peak), (across.high, peak)]
     x = across.px(roof.flop_per_byte)
+    middle = (lowest * roof.ridge_flop_per_byte) ** 0.5
     parts = [
         polyline("roof", [(across.px(at), up.px(height)) for at, height in arms]),
         text(across.end_px, up.px(peak) - 6, f"{peak:.0f} Tflop/s fp32", "end"),
-        text(across.px(lowest) + 8, up.px(lowest * bandwidth) - 8, f"{bandwidth:.2f} TB/s DRAM"),
+        text(
+            across.px(middle) - 8,
+            up.px(middle * bandwidth) - 8,
+            f"{bandwidth:.2f} TB/s DRAM",
+            "end",
+        ),
         line("even", (x, up.px(roof.attainable_tflop_s)), (x, base)),
         text(x + 8, base - 6, f"{roof.flop_per_byte:.2g} flop/byte"),
         line("axis", (across.begin_px, base), (across.end_px, base)),

@@ -62,6 +62,9 @@ def facts(report: RunReport) -> Iterator[tuple[str, str]]:
     )
     if report.stop_detail is not None:
         yield "Stopped", f"{report.stop_reason}: {report.stop_detail}"
+    for one in report.judgements:
+        outcome = one.outcome.replace("_", " ")
+        yield one.what.capitalize(), f"#{one.candidate} {outcome}: {one.why}"
     yield "Evaluated", _evaluated(report)
     if report.pace.gpu_busy_share is not None:
         yield (
@@ -122,6 +125,22 @@ def family_table(report: RunReport) -> Table:
         rows.append((-speed, (family, f"{passed} of {len(own)}", told)))
     ordered = tuple(row for _, row in sorted(rows))
     return Table(("Family", "Passed", f"Best ({yardstick.words})"), ordered)
+
+
+def lost_table(report: RunReport) -> Table:
+    """Return a row for each hypothesis of which no candidate passed."""
+    rows = tuple((one.branch, one.slot, one.family, one.name, one.why) for one in report.lost)
+    return Table(("Branch", "Slot", "Family", "Hypothesis", "Why it led to nothing"), rows)
+
+
+def lesson_lines(report: RunReport) -> Iterator[str]:
+    """Yield what each round taught: its digest, then a line for each candidate and direction."""
+    for one in report.lessons:
+        said = one.reflection
+        yield f"Round {one.round}: {said.digest}"
+        yield from (f"{lesson.candidate}: {lesson.text}" for lesson in said.lessons)
+        yield from (f"next: {text}" for text in said.directions)
+        yield from (f"not again: {text}" for text in said.avoid)
 
 
 def cost_table(report: RunReport) -> Table:

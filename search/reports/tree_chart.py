@@ -15,7 +15,8 @@ from .yardstick import Yardstick, title_of, yardstick_of
 
 _COLUMN, _ROW = 210, 22
 _LEFT, _TOP = 20, 34
-_LABEL_CHARACTERS = 30  # what fits between two columns
+_LABEL_CHARACTERS = 28  # what fits between two columns
+_LETTER = 6.8  # pixels of one of them, on average
 
 Place = tuple[float, float]
 
@@ -28,15 +29,17 @@ def tree_chart(report: RunReport) -> str:
     parts = [
         text(_LEFT + number * _COLUMN, 16, f"round {number}") for number in range(len(columns))
     ]
+    yardstick = yardstick_of(report)
+    labels = {entry.seq: _label(entry, yardstick) for entry in report.population}
     for entry in report.population:
         for parent in entry.parents:
             kind = "chosen" if {entry.seq, parent} <= chosen else "edge"
-            parts.append(line(kind, places[parent], places[entry.seq]))
-    yardstick = yardstick_of(report)
+            begin = _behind(places[parent], labels[parent], places[entry.seq])
+            parts.append(line(kind, begin, places[entry.seq]))
     for entry in report.population:
         x, y = places[entry.seq]
         parts.append(mark(mark_kind(entry, report.winner), (x, y), title_of(entry, yardstick)))
-        parts.append(text(x + 10, y + 4, _label(entry, yardstick)))
+        parts.append(text(x + 10, y + 4, labels[entry.seq]))
     size = (_LEFT + _COLUMN * max(len(columns), 1), _TOP + _ROW * max(map(len, columns), default=1))
     return figure(size, "Tree of candidates by round, each with family and verdict", parts)
 
@@ -61,6 +64,12 @@ def _height(entry: CandidateReport, places: Mapping[int, Place]) -> float:
     """Return the mean height of the parents that have a place."""
     heights = [places[parent][1] for parent in entry.parents if parent in places]
     return fmean(heights) if heights else 0.0
+
+
+def _behind(parent: Place, label: str, child: Place) -> Place:
+    """Return where a line begins: behind the parent's label, unless the child is in its column."""
+    x, y = parent
+    return parent if child[0] == x else (x + 14 + _LETTER * len(label), y)
 
 
 def _ancestry(report: RunReport) -> set[int]:

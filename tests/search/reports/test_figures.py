@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.search.reports.happenings import judgements
 from kopt.search.reports.pace import measure_pace
 from kopt.search.reports.spans import common, joined, seconds
 from kopt.search.reports.spending import sum_spend
 from kopt.search.round_table import Opening
 from kopt.search.run_export import export_lines
+from kopt.search.run_records import Event, EventKind
 from kopt.search.run_report import RunReport, list_runs, report_run
 from support.bench_results import H100
 from support.populations import passed
@@ -68,6 +70,22 @@ def test_candidates_tell_their_author_and_what_they_are_to_their_parents(
 
 def test_lessons_are_those_of_the_reflector(report: RunReport) -> None:
     assert [(one.round, one.reflection.digest) for one in report.lessons] == [(1, "wider loads")]
+
+
+def test_merges_and_promotions_are_told_with_their_reasons() -> None:
+    def event(kind: EventKind, **data: Any) -> Event:
+        return Event(seq=1, at_us=1, kind=kind, data={"candidate": 7, "why": "because", **data})
+
+    events = [
+        event(EventKind.COMBINED, kept=False),
+        event(EventKind.PROMOTED, outcome="kept_existing"),
+        event(EventKind.REFLECTED),
+    ]
+    told = [(one.candidate, one.what, one.outcome, one.why) for one in judgements(events)]
+    assert told == [
+        (7, "merge", "given_up", "because"),
+        (7, "promotion", "kept_existing", "because"),
+    ]
 
 
 def test_cost_is_summed_by_role_and_set_against_the_gain(report: RunReport) -> None:

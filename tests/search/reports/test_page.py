@@ -71,6 +71,7 @@ def test_page_tells_outcome_rounds_cost_and_the_change_from_the_start(contents: 
     assert "6 calls, 5,600 tokens, $0.0500 computed" in page
     assert "<td>coder-model</td><td>3 (1 failed)</td>" in page
     assert "Changes from the start" in page
+    assert "<td>r1/b2</td><td>new-3</td>" in page and "<li>Round 1: wider loads</li>" in page
     assert "estimated" not in page
 
 

@@ -1,0 +1,70 @@
+"""What happened beside the candidates: hypotheses that led to nothing, merges, promotions."""
+
+from collections.abc import Sequence
+
+from kopt.kernels.record import Record
+from kopt.search.run_reader import RunReader
+from kopt.search.run_records import Event, EventKind
+
+
+class LostBranch(Record):
+    """A branch of which no candidate passed."""
+
+    branch: str
+    """`r2/b3`."""
+    slot: str
+    family: str
+    name: str
+    """Of its hypothesis."""
+    why: str
+
+
+class Judgement(Record):
+    """What was decided about a candidate by a rule of its own."""
+
+    candidate: int
+    """Its `seq`."""
+    what: str
+    """promotion, or merge."""
+    outcome: str
+    """promoted, kept_existing, not_promoted, refused; kept or given_up of a merge."""
+    why: str
+
+
+def lost_branches(reader: RunReader) -> tuple[LostBranch, ...]:
+    """Return the branches that failed, by round and ordinal."""
+    return tuple(
+        LostBranch(
+            branch=row.id,
+            slot=row.slot,
+            family=row.hypothesis["family"],
+            name=row.hypothesis["name"],
+            why=row.why or "",
+        )
+        for row in reader.branches()
+        if row.state == "failed"
+    )
+
+
+def judgements(events: Sequence[Event]) -> tuple[Judgement, ...]:
+    """Return the merges and promotions that were decided, oldest first."""
+    found: list[Judgement] = []
+    for event in events:
+        data = event.data
+        if event.kind is EventKind.COMBINED:
+            outcome = "kept" if data["kept"] else "given_up"
+            found.append(
+                Judgement(
+                    candidate=data["candidate"], what="merge", outcome=outcome, why=data["why"]
+                )
+            )
+        elif event.kind is EventKind.PROMOTED:
+            found.append(
+                Judgement(
+                    candidate=data["candidate"],
+                    what="promotion",
+                    outcome=data["outcome"],
+                    why=data["why"],
+                )
+            )
+    return tuple(found)

@@ -65,6 +65,25 @@ def test_good_model_finds_an_improvement_and_the_report_tells_how(play: Play) ->
     assert b"sk-ant-not-a-key" not in everything
 
 
+def test_recorded_run_is_the_same_again_without_a_key_or_a_model(
+    play: Play, kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def told(report: Report) -> list[tuple[Any, ...]]:
+        names = ("label", "candidate", "parents", "status", "latency_us", "in_beam")
+        return [tuple(one[name] for name in names) for one in report["population"]]
+
+    recording = tmp_path / "run.jsonl"
+    words = ("--json", "--beam-width", "1")
+    first = play(good_model, *words, "--record", str(recording))[0].document
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    size = ("--kernel", KERNEL, "--device", "sim", "--rounds", "1")
+    again = kopt("run", *size, *words, "--replay", recording).document
+    assert told(again) == told(first) and len(told(first)) > 1
+    assert again["winner"] == first["winner"]
+    assert "sk-ant" not in recording.read_text("utf-8")
+
+
 def test_clumsy_model_is_told_what_is_wrong_and_mends_it(play: Play) -> None:
     report = play(clumsy_model, "--json")[0].document
     branches = _statuses(report)

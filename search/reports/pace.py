@@ -28,6 +28,8 @@ class Pace(Record):
     """Seconds of these processes in which an evaluation was queued or under way."""
     gpu_s: float | None
     """Seconds of them in which evaluations held the GPU; None where that was not recorded."""
+    tool_gpu_s: float
+    """Seconds in which the tools of agents held the GPU; no part of `gpu_s`."""
     gpu_busy_share: float | None
     """`gpu_s` / `pending_s`; None on sim, and before anything was evaluated."""
 
@@ -46,6 +48,7 @@ def measure_pace(reader: RunReader) -> Pace:
         evaluations_per_minute=60.0 * len(finished) / state.spent_s if state.spent_s else None,
         pending_s=pending_s,
         gpu_s=gpu_s,
+        tool_gpu_s=state.tool_gpu_seconds,
         gpu_busy_share=min(1.0, gpu_s / pending_s) if gpu_s is not None and pending_s else None,
     )
 

@@ -72,7 +72,7 @@ def facts(report: RunReport) -> Iterator[tuple[str, str]]:
             (
                 f"held for {report.pace.gpu_s or 0.0:.1f} s, {report.pace.gpu_busy_share:.0%} of"
                 f" the {report.pace.pending_s:.1f} s in which a candidate was queued or under"
-                " evaluation (measured)"
+                f" evaluation, and {report.pace.tool_gpu_s:.1f} s by tools of agents (measured)"
             ),
         )
     yield "Models", _models(report)

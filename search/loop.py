@@ -25,6 +25,8 @@ def run_search(search: Search, on_event: Callable[[Event], None] | None = None) 
     search.store.subscribe(on_event)
     drive = RunDrive(search)
     with drive.pausing():
+        if search.agents is not None and not drive.state().is_finished:
+            search.agents.roles()  # what they lack is told before anything is evaluated
         while not drive.state().is_finished:
             advance(drive, judge_search)
     return drive.state()

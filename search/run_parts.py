@@ -52,12 +52,7 @@ class RunPlace:
 
 @contextmanager
 def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
-    """Yield what the run in `store` is driven with; leaving ends its evaluator.
-
-    Raises:
-        SetupError: The price of a model that would be asked is not known.
-        ToolError: The recording that shall be replayed cannot be read.
-    """
+    """Yield what the run in `store` is driven with; leaving ends its evaluator."""
     run = store.reader.state().settings
     problem, workload = find_kernel(run.kernel, place.site.settings.problems)
     start = Candidate(store.reader.source(run.start_sha), run.start_name)
@@ -86,21 +81,7 @@ def _agents(store: RunStore, place: RunPlace, mailbox: Mailbox) -> Agents | None
     settings = place.site.settings
     if not place.models.exists(settings):
         return None
-    run = store.reader.state().settings
-    how = run.search
-    problem, workload = find_kernel(run.kernel, settings.problems)
-    prices = load_prices(settings.home)
-    for role in ROLES:
-        prices.price(how.roles.of(role).model)
-    pace = RateSettings(how.concurrency, how.requests_per_minute, how.input_tokens_per_minute)
-    desk = CallDesk(
-        model=open_model(place.models, settings, mailbox.halt),
-        ledger=PostedLedger(CallStore(store.log, run.budget), mailbox),
-        artifacts=store.artifacts,
-        prices=prices,
-        rate=RateLimit(pace, mailbox.halt),
-        halt=mailbox.halt,
-    )
+    problem, workload = find_kernel(store.reader.state().settings.kernel, settings.problems)
 
     def shape(source: str, name: str) -> Proposal:
         return _shaped(candidate_of_text(source, name), problem, workload)
@@ -109,13 +90,14 @@ def _agents(store: RunStore, place: RunPlace, mailbox: Mailbox) -> Agents | None
         found = profile_leader(store, place.site, True, place.say)
         return None if found is None else found.profile
 
-    roles = cache(partial(_model_roles, store, place, desk))
+    roles = cache(partial(_model_roles, store, place, mailbox))
     return Agents(roles=roles, shape=shape, profile=profile)
 
 
-def _model_roles(store: RunStore, place: RunPlace, desk: CallDesk) -> ModelRoles:
+def _model_roles(store: RunStore, place: RunPlace, mailbox: Mailbox) -> ModelRoles:
     """Return the agents with all that they are told: made when the first of them is needed."""
     run, settings = store.reader.state().settings, place.site.settings
+    desk = _desk(store, place, mailbox)
     problem, workload = find_kernel(run.kernel, settings.problems)
     reader = Reader(settings, store.folder.name)
     subject = Subject(
@@ -126,8 +108,29 @@ def _model_roles(store: RunStore, place: RunPlace, desk: CallDesk) -> ModelRoles
         start=Candidate(store.reader.source(run.start_sha), run.start_name),
         documents=_documents(store, reader, problem),
     )
-    tools = AgentTools(run.kernel, run.arch, place.site, reader)
+
+    def count(gpu_seconds: float) -> None:
+        mailbox.post(lambda: store.add_tool_time(gpu_seconds))
+
+    tools = AgentTools(run.kernel, run.arch, place.site, reader, count)
     return ModelRoles(Means(desk, make_briefing(subject, run.search), tools))
+
+
+def _desk(store: RunStore, place: RunPlace, mailbox: Mailbox) -> CallDesk:
+    """Return where the model is asked, once its prices and its door are known to be there."""
+    run, settings = store.reader.state().settings, place.site.settings
+    how, prices = run.search, load_prices(settings.home)
+    for role in ROLES:
+        prices.price(how.roles.of(role).model)
+    pace = RateSettings(how.concurrency, how.requests_per_minute, how.input_tokens_per_minute)
+    return CallDesk(
+        model=open_model(place.models, settings, mailbox.halt),
+        ledger=PostedLedger(CallStore(store.log, run.budget), mailbox),
+        artifacts=store.artifacts,
+        prices=prices,
+        rate=RateLimit(pace, mailbox.halt),
+        halt=mailbox.halt,
+    )
 
 
 def _documents(store: RunStore, reader: Reader, problem: Problem) -> str:

@@ -163,6 +163,8 @@ class RunState(Record):
     """`seq` of the best candidate that passed the full check."""
     documents_sha: str | None = None
     """The passages that the agents are given; None before any was asked."""
+    tool_gpu_seconds: float = 0.0
+    """How long the tools of the agents held the GPU."""
     spent_s: float
     """Wall seconds of the processes that drove the run."""
     kopt_version: str

@@ -100,6 +100,13 @@ class RunStore:
             sha = self.log.name_document(text.encode(), "documents")
             connection.execute("UPDATE run SET documents_sha = ?", (sha,))
 
+    def add_tool_time(self, gpu_seconds: float) -> None:
+        """Count how long a tool of the agents has held the GPU."""
+        with self.log.transaction() as connection:
+            connection.execute(
+                "UPDATE run SET tool_gpu_seconds = tool_gpu_seconds + ?", (gpu_seconds,)
+            )
+
     def finish(self, status: RunStatus, winner: int | None) -> None:
         """Close the run with its winner; its winner's file must be written by now."""
         with self.log.transaction():

@@ -104,6 +104,7 @@ CREATE = (
         created_us INTEGER NOT NULL,
         finished_us INTEGER,
         documents_sha TEXT REFERENCES blob (sha),
+        tool_gpu_seconds REAL NOT NULL DEFAULT 0.0 CHECK (tool_gpu_seconds >= 0.0),
         CHECK ((status IN ('done', 'failed', 'budget')) = (finished_us IS NOT NULL)),
         CHECK (winner IS NULL OR status IN ('done', 'budget'))
     ) STRICT""",

@@ -24,6 +24,8 @@ UPGRADES: dict[int, tuple[str, ...]] = {
         "ALTER TABLE candidate ADD COLUMN attempt INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0)",
         "ALTER TABLE lineage ADD COLUMN place INTEGER NOT NULL DEFAULT 0 CHECK (place >= 0)",
         "ALTER TABLE run ADD COLUMN documents_sha TEXT REFERENCES blob (sha)",
+        "ALTER TABLE run ADD COLUMN tool_gpu_seconds REAL NOT NULL DEFAULT 0.0"
+        " CHECK (tool_gpu_seconds >= 0.0)",
         EVALUATION.replace("TABLE evaluation", "TABLE evaluation_3"),
         f"INSERT INTO evaluation_3 ({_EVALUATION_COLUMNS})"
         f" SELECT {_EVALUATION_COLUMNS} FROM evaluation",

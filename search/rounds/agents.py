@@ -43,7 +43,10 @@ class Agents:
     """Who writes the candidates of a run, and what their sources are read with."""
 
     roles: Callable[[], Roles]
-    """The same each time; called by the main thread."""
+    """The same each time; called by the main thread.
+
+    Raises SetupError or CallFailed where they cannot be asked at all: no price, no key that works.
+    """
     shape: Callable[[str, str], Proposal]
     """The proposal that a source (and its file name) makes: tune defaults, family and note of its
     header. Raises ToolError for what is no source at all."""

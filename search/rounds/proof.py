@@ -47,9 +47,10 @@ def prove(drive: RunDrive) -> None:
 def _finalists(members: tuple[Member, ...], width: int) -> list[int]:
     """Return who is put to the full check, best first: at most `width`, the start as the last.
 
-    By the quick checks alone, so that an interrupted run goes through the same list again.
+    Not by the full checks, so that an interrupted run goes through the same list again.
     """
-    ranked = [member.seq for member in rank(members)]
+    timed = [member for member in members if member.tie is None or member.tie.cost is not None]
+    ranked = [member.seq for member in rank(timed)]
     chosen = ranked[:width]
     return chosen if 0 in chosen or 0 not in ranked else [*chosen, 0]
 

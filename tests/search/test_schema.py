@@ -78,7 +78,8 @@ def _turn_into_format(version: int, path: Path) -> None:
         connection.execute(f"ALTER TABLE candidate DROP COLUMN {column}")
     for column in ("gpu_seconds", "measured_as"):
         connection.execute(f"ALTER TABLE evaluation DROP COLUMN {column}")
-    connection.execute("ALTER TABLE run DROP COLUMN documents_sha")
+    for column in ("documents_sha", "tool_gpu_seconds"):
+        connection.execute(f"ALTER TABLE run DROP COLUMN {column}")
     connection.execute("ALTER TABLE lineage DROP COLUMN place")
     for table in ("branch", "round", "llm_call"):
         connection.execute(f"DROP TABLE {table}")

@@ -25,8 +25,9 @@ from kopt.search.loop import run_search
 from kopt.search.run_records import Event
 from kopt.search.store import RunStore
 from support.model_requests import PlayedModel
+from support.populations import SOURCE
 from support.scripted_agents import agents_search, labelled_state, scripted_model
-from support.scripted_runs import SOURCE, settings
+from support.scripted_runs import settings
 
 # Of 150 events: all kinds of moments, at a bearable price.
 EVERY = 5

@@ -112,7 +112,7 @@ class InTurn:
 
 def test_order_of_the_branches_decides_nothing(tmp_path: Path) -> None:
     calls = ["r1/b0/coder/0", "r1/b1/coder/0"]
-    ends = []
+    ends: list[dict[str, object]] = []
     for name, order in (("run-1", calls), ("run-2", calls[::-1])):
         with new_store(tmp_path, name) as store:
             run_search(agents_search(store, InTurn(order)))

@@ -1,18 +1,19 @@
 """Print what a search with agents makes of a GPU: its busy share, evaluations per minute.
 
 Runs the search of `kopt run` over Hopper kernels with a model that is played by a script behind a
-loopback Messages API: no key, no network, nothing is paid. Winners are checked, not promoted, which
-measures for minutes. From an empty KOPT_HOME in a temporary folder unless --home names one.
+loopback Messages API: no key, no network, nothing is paid. A run is left before its winner would be
+proven, which takes a minute of oracles and promotion after the search; --prove waits for the full
+check. From an empty KOPT_HOME in a temporary folder unless --home names one.
 
     PYTHONPATH=tests .venv/bin/python benchmarks/bench_run.py [--device cuda:0] [--seconds 90]
-        [--all] [--kernel ID ...] [--beam-width N] [--rounds N] [--think S]
+        [--all] [--kernel ID ...] [--beam-width N] [--rounds N] [--think S] [--prove]
 """
 
 import argparse
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from kopt.search.budget import Budget
 from kopt.search.evaluate_job import EvaluationSite
 from kopt.search.loop import run_search
 from kopt.search.run_parts import RunPlace, search_of
+from kopt.search.run_records import Event, EventKind
 from kopt.search.run_report import RunReport, report_run
 from kopt.search.runs import RunRequest, begin_run
 from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
@@ -45,6 +47,12 @@ class Bench:
     search: SearchSettings
     ends_s: float
     """When no further run is begun, by the monotonic clock."""
+    proves: bool
+    """Whether winners are put to the full check."""
+
+
+class SearchIsOver(KeyboardInterrupt):
+    """Leaves a run as Ctrl-C does, paused."""
 
 
 def main() -> None:
@@ -61,6 +69,7 @@ def main() -> None:
             replace(settings, home=home, claude=access),
             load_search_settings().with_beam(options.beam_width, options.rounds),
             time.monotonic() + options.seconds,
+            options.prove,
         )
         kernels = options.kernel or list(_hopper_kernels(settings, options.all))
         with opened_device(DeviceChoice(options.device), bench.settings, print) as opened:
@@ -90,9 +99,14 @@ def _run(kernel: str, bench: Bench, opened: OpenedDevice, seconds: float) -> Run
     )
     with closing(begin_run(request, bench.settings)) as store:
         site = EvaluationSite(opened.device, opened.timer, bench.settings, store.artifacts)
-        with search_of(store, RunPlace(site)) as search:
-            run_search(replace(search, promote=None))
+        with search_of(store, RunPlace(site)) as search, suppress(SearchIsOver):
+            run_search(replace(search, promote=None), None if bench.proves else _leave)
         return report_run(store.reader, store.folder)
+
+
+def _leave(event: Event) -> None:
+    if event.kind is EventKind.FINAL_CHECK:
+        raise SearchIsOver
 
 
 def _print_table(reports: Sequence[RunReport]) -> None:
@@ -147,6 +161,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--kernel", action="append", metavar="ID")
     parser.add_argument("--beam-width", type=int)
     parser.add_argument("--rounds", type=int)
+    parser.add_argument("--prove", action="store_true", help="put winners to the full check")
     parser.add_argument("--think", type=float, default=0.0, help="seconds that a reply takes")
     return parser.parse_args()
 

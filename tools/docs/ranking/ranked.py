@@ -16,14 +16,12 @@ from kopt.tools.docs.indexing.collection import Collection, Facts
 from kopt.tools.docs.indexing.entries import symbol_name
 from kopt.tools.docs.indexing.postings import Scored
 
+from .fusion import Place, RankedList, fused, in_order, with_ties
 from .weights import OWN_CARDS, WEIGHTS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-Place = tuple[int, int]
-"""Number of the collection, id of the chunk in it."""
 
 
 @dataclass(frozen=True)
@@ -81,28 +79,28 @@ def ranked(
 ) -> Ranking:
     """Return the `most` best of what matches in `collections`: kopt's own, and the library."""
     lists = _by_words(collections, sought, filters)
-    has_words = any(found for _weight, found in lists)
+    has_words = any(one.places for one in lists)
     exact = _exact(collections, sought, filters)
-    lists.append((WEIGHTS.exact, exact))
+    lists.append(in_order(WEIGHTS.exact, exact))
     if not collections[-1].is_own:
-        lists.append((WEIGHTS.subject, _by_subject(collections, sought.tags, filters)))
+        lists.append(_by_subject(collections, sought.tags, filters))
         # By meaning something is always nearest; of words that nothing has it is nothing.
         if sought.vector is not None and has_words:
-            lists.append((WEIGHTS.meaning, _by_meaning(collections, sought.vector, filters)))
-        lists.append((WEIGHTS.remote, _remote(collections, sought.remote(), filters)))
-    candidates = _candidates(collections, _fused(lists), frozenset(exact), sought.libraries)
+            lists.append(_by_meaning(collections, sought.vector, filters))
+        lists.append(in_order(WEIGHTS.remote, _remote(collections, sought.remote(), filters)))
+    candidates = _candidates(collections, fused(lists), frozenset(exact), sought.libraries)
     return Ranking(len(candidates), _picked(collections, candidates, most))
 
 
 def _by_words(
     collections: Sequence[Collection], sought: Sought, filters: Filters
-) -> list[tuple[float, list[Place]]]:
-    lists = [(WEIGHTS.words, _merged_by_words(collections, sought.terms, filters))]
+) -> list[RankedList]:
+    lists = [in_order(WEIGHTS.words, _merged_by_words(collections, sought.terms, filters))]
     if sought.names and len(collections) == 1 and collections[0].is_own:
-        lists.append((WEIGHTS.names, _merged_by_words(collections, sought.names, filters)))
+        lists.append(in_order(WEIGHTS.names, _merged_by_words(collections, sought.names, filters)))
     if sought.phrases:
         both = [*sought.terms, *sought.phrases]
-        lists.append((WEIGHTS.expansions, _merged_by_words(collections, both, filters)))
+        lists.append(in_order(WEIGHTS.expansions, _merged_by_words(collections, both, filters)))
     return lists
 
 
@@ -118,18 +116,18 @@ def _merged_by_words(
 
 def _by_meaning(
     collections: Sequence[Collection], vector: "NDArray[np.float32]", filters: Filters
-) -> list[Place]:
-    return _of_library(collections, collections[-1].by_meaning(vector, filters))
+) -> RankedList:
+    last = len(collections) - 1
+    scored = collections[last].by_meaning(vector, filters)
+    return in_order(WEIGHTS.meaning, [(last, chunk_id) for chunk_id, _cosine in scored])
 
 
 def _by_subject(
     collections: Sequence[Collection], tags: Sequence[str], filters: Filters
-) -> list[Place]:
-    return _of_library(collections, collections[-1].by_subject(tags, filters))
-
-
-def _of_library(collections: Sequence[Collection], scored: Scored) -> list[Place]:
-    return [(len(collections) - 1, chunk_id) for chunk_id, _score in scored]
+) -> RankedList:
+    last = len(collections) - 1
+    scored = collections[last].by_subject(tags, filters)
+    return with_ties(WEIGHTS.subject, [((last, chunk_id), score) for chunk_id, score in scored])
 
 
 def _merged(lists: Sequence[Scored]) -> list[Place]:
@@ -158,19 +156,9 @@ def _remote(
     return [(last, chunk_id) for chunk_id in collections[last].by_uid(uids, filters)]
 
 
-def _fused(lists: Iterable[tuple[float, Sequence[Place]]]) -> dict[Place, float]:
-    """Return the best places with the sums of their reciprocal ranks."""
-    scores: dict[Place, float] = {}
-    for weight, found in lists:
-        for rank, place in enumerate(found, start=1):
-            scores[place] = scores.get(place, 0.0) + weight / (WEIGHTS.rank_offset + rank)
-    best = sorted(scores.items(), key=lambda one: (-one[1], one[0]))
-    return dict(best[: WEIGHTS.kept])
-
-
 def _candidates(
     collections: Sequence[Collection],
-    fused: dict[Place, float],
+    scores: dict[Place, float],
     exact: frozenset[Place],
     libraries: frozenset[str],
 ) -> list[_Candidate]:
@@ -178,9 +166,9 @@ def _candidates(
     best: dict[Place, _Candidate] = {}
     has_library = not collections[-1].is_own
     for number, one in enumerate(collections):
-        for facts in one.facts(at for where, at in fused if where == number):
+        for facts in one.facts(at for where, at in scores if where == number):
             place = (number, facts.chunk_id)
-            score = fused[place] * _prior(facts)
+            score = scores[place] * _prior(facts)
             if one.is_own and has_library:
                 score *= WEIGHTS.own_prior.get(facts.kind, 1.0)
             if facts.source in libraries:

@@ -4,7 +4,7 @@ Nothing is called for it and nothing is written. Without a key the rounds are sw
 nothing; the plan then says what agents would cost.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -16,6 +16,7 @@ from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
 from kopt.search.agents.briefing import Subject, make_briefing
+from kopt.search.budget import Budget
 from kopt.search.models.prices import load_prices
 from kopt.search.runs import RunRequest
 
@@ -78,18 +79,18 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
     briefing = make_briefing(subject, request.search)
     planned = Planned(request, briefing, load_prices(settings.home), len(start.source.encode()))
     roles = tuple(forecast_role(role, planned) for role in ROLES)
-    expected_usd = sum(one.expected_usd for one in roles)
+    rounds = tuple(_rounds(planned, settings.claude is not None))
     return RunPlan(
         kernel=request.kernel,
         device=request.device,
         arch=request.arch,
         asks_models=settings.claude is not None,
-        rounds=tuple(_rounds(planned, settings.claude is not None)),
+        rounds=rounds,
         roles=roles,
-        expected_usd=expected_usd,
+        expected_usd=sum(one.expected_usd for one in roles),
         most_usd=sum(one.most_usd for one in roles),
         budget=str(request.budget),
-        allows=_allows(planned, expected_usd),
+        allows=_allows(request.budget, rounds, roles),
         assumptions=ASSUMPTIONS,
     )
 
@@ -104,7 +105,7 @@ def _rounds(planned: Planned, asks_models: bool) -> Iterator[RoundForecast]:
         else:
             yield _round(number, "sweep", search.round_size, search.round_size)
     last = search.beam.refine_rounds
-    if asks_models and search.combine_top_k > 1:
+    if asks_models and last and search.combine_top_k > 1:
         last += 1
         yield _round(last, "combine", 1, 1 + search.fix_attempts + 1)
     if asks_models:
@@ -117,18 +118,30 @@ def _round(number: int, kind: RoundKind, expected: int, most: int) -> RoundForec
     )
 
 
-def _allows(planned: Planned, expected_usd: float) -> str:
-    """Return what the dollars of the budget are enough for."""
-    usd = planned.request.budget.usd
-    if usd is None:
-        return "the budget sets no limit in dollars: --budget '$5' would, and is never exceeded"
-    if expected_usd == 0.0:
-        return f"${usd:g} is more than a run without agents costs"
-    share = usd / expected_usd
+def _allows(budget: Budget, rounds: Sequence[RoundForecast], roles: Sequence[RoleForecast]) -> str:
+    """Return what each limit of the budget is enough for, as far as that can be expected."""
+    searched = sum(one.kind in ("agents", "sweep") for one in rounds)
+    limits = (
+        ("dollars", budget.usd, sum(one.expected_usd for one in roles)),
+        ("tokens", budget.tokens, sum(one.expected_tokens for one in roles)),
+        ("evaluations", budget.evaluations, sum(one.expected_candidates for one in rounds)),
+    )
+    parts = [
+        _share(name, limit / expected, searched)
+        for name, limit, expected in limits
+        if limit is not None and expected
+    ]
+    if budget.usd is None:
+        parts.append("it sets no limit in dollars: --budget '$5' would, and is never exceeded")
+    if budget.seconds is not None or budget.gpu_seconds is not None:
+        parts.append("how far its time reaches cannot be told beforehand")
+    return "; ".join(parts) or "a run without agents costs nothing"
+
+
+def _share(name: str, share: float, rounds: int) -> str:
     if share >= 1.0:
-        return f"${usd:g} is enough for the expected cost ({share:.1f} times), and never exceeded"
-    rounds = planned.search.beam.refine_rounds
+        return f"its {name} are {share:.1f} times what is expected"
     return (
-        f"${usd:g} is about {share:.0%} of the expected cost, or {share * rounds:.1f} of"
-        f" {rounds} rounds; the run stops there with what it has found, and can be resumed"
+        f"its {name} are {share:.0%} of what is expected, about {share * rounds:.1f} of {rounds}"
+        " rounds; the run stops there with what it has found and can be resumed with more"
     )

@@ -84,13 +84,23 @@ def test_sum_is_that_of_the_roles_and_every_price_has_its_date(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("budget", "said"),
     [
-        ("50", "sets no limit in dollars"),
-        ("$1000", "is enough for the expected cost"),
-        ("$1", "of 4 rounds; the run stops there"),
+        ("50", "it sets no limit in dollars"),
+        ("$1000000", "times what is expected"),
+        ("$0.1", "of 4 rounds; the run stops there with what it has found"),
+        ("2h,$1", "how far its time reaches cannot be told beforehand"),
     ],
 )
 def test_plan_says_what_the_budget_allows(tmp_path: Path, budget: str, said: str) -> None:
     assert said in _plan(tmp_path, budget=parse_budget(budget)).allows
+
+
+def test_limit_is_compared_with_what_is_expected_of_the_same_kind(tmp_path: Path) -> None:
+    plan = _plan(tmp_path, budget=parse_budget("$1,10,100ktok"))
+    tokens = sum(one.expected_tokens for one in plan.roles)
+    candidates = sum(one.expected_candidates for one in plan.rounds)
+    assert f"its dollars are {1 / plan.expected_usd:.0%} of what" in plan.allows
+    assert f"its tokens are {100_000 / tokens:.0%} of what" in plan.allows
+    assert f"its evaluations are {10 / candidates:.0%} of what" in plan.allows
 
 
 def test_model_without_a_price_is_refused_before_anything_is_begun(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The HTML report of a run: what it shows, and that nothing in it can load or run."""
 
 import json
+import sqlite3
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,6 +13,8 @@ from kopt.search.reports.candidate_chart import candidate_chart, round_chart
 from kopt.search.reports.contents import Contents, read_contents
 from kopt.search.reports.page import render_page
 from kopt.search.reports.tree_chart import tree_chart
+from kopt.search.run_report import view_run
+from kopt.search.store import FILE_NAME
 from support.scripted_runs import new_store
 from support.told_run import told_run
 
@@ -109,3 +112,15 @@ def test_run_that_has_just_begun_has_a_page(tmp_path: Path) -> None:
         page = render_page(read_contents(store.reader, store.folder, Settings(tmp_path)))
     assert "running: no candidate has passed the full check." in page
     assert "No model was asked" in page
+
+
+def test_run_of_an_older_kopt_has_a_page_too(tmp_path: Path) -> None:
+    told_run(tmp_path).close()
+    file = sqlite3.connect(tmp_path / "runs" / "run-1" / FILE_NAME, isolation_level=None)
+    for table in ("llm_call", "branch", "round"):
+        file.execute(f"DROP TABLE {table}")
+    file.execute("PRAGMA user_version = 2")
+    file.close()
+    with view_run("run-1", Settings(tmp_path)) as (reader, folder):
+        page = render_page(read_contents(reader, folder, Settings(tmp_path)))
+    assert "Candidate 4 passed the full check" in page and "No model was asked" in page

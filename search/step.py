@@ -230,6 +230,6 @@ def _close_open_round(drive: RunDrive) -> None:
 
 def _outcome(drive: RunDrive, plan: _Plan, index: int) -> StepOutcome:
     """Return what a whole round was."""
-    of_round = (member for member in drive.members() if member.round == index)
-    stepped = tuple(Stepped(member.seq) for member in of_round)
+    of_round = [member for member in drive.members() if member.round == index]
+    stepped = tuple(Stepped(one.seq) for one in sorted(of_round, key=lambda one: one.order))
     return StepOutcome(plan.before.beam, index, stepped)

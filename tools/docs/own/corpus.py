@@ -16,8 +16,8 @@ from typing import NamedTuple
 from kopt import __version__
 from kopt.config.settings import Settings
 
-_MADE_BY = ("", "own", "indexing", "chunking")
-"""Folders whose code makes the index of the corpus."""
+_MADE_BY = ("", "own", "chunking", "indexing", "ranking")
+"""Folders whose code and constants make the index of the corpus."""
 MAX_FILE_BYTES = 400_000
 KOPT_LICENSE = "Apache-2.0"
 RECEIPT_SUFFIX = ".receipt.json"

@@ -1,0 +1,62 @@
+"""A run of every kernel: one that fails does not end the others."""
+
+from pathlib import Path
+
+import pytest
+
+from kopt.config.errors import SetupError
+from kopt.config.settings import Settings
+from kopt.kernels.problem_loader import load_problems
+from kopt.search.loop import run_search
+from kopt.search.run_report import RunReport, report_run
+from kopt.server.all_kernels import run_all
+from kopt.server.exits import ExitCode
+from support.scripted_runs import new_store, search
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> RunReport:
+    """Return the report of a run with a winner."""
+    with new_store(tmp_path) as store:
+        run_search(search(store))
+        return report_run(store.reader, store.folder)
+
+
+def _kernels(settings: Settings) -> list[str]:
+    problems = load_problems(settings.problems).values()
+    return [kernel for problem in problems for kernel in problem.kernel_ids]
+
+
+def test_every_kernel_gets_a_run_whatever_becomes_of_the_others(
+    tmp_path: Path, report: RunReport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = Settings(tmp_path)
+    every = _kernels(settings)
+    asked: list[str] = []
+
+    def run(kernel: str) -> RunReport:
+        asked.append(kernel)
+        if kernel == every[1]:
+            raise SetupError("no compiler (run-1 is paused)")
+        return report.model_copy(update={"kernel": kernel})
+
+    found = run_all(settings, run)
+    assert asked == every
+    assert [one.kernel for one in found.runs] == [every[0], *every[2:]]
+    assert [(one.kernel, one.problem) for one in found.failed] == [
+        (every[1], "no compiler (run-1 is paused)")
+    ]
+    assert (found.status, found.exit_code) == ("failed", ExitCode.MACHINE)
+    assert every[1] in capsys.readouterr().err
+
+
+def test_run_without_a_winner_falls_short(tmp_path: Path, report: RunReport) -> None:
+    loser = report.model_copy(update={"winner": None})
+    every = _kernels(Settings(tmp_path))
+    found = run_all(Settings(tmp_path), lambda kernel: loser if kernel == every[0] else report)
+    assert (found.status, found.exit_code) == ("failed", ExitCode.FELL_SHORT)
+
+
+def test_winner_for_every_kernel_passes(tmp_path: Path, report: RunReport) -> None:
+    found = run_all(Settings(tmp_path), lambda _: report)
+    assert (found.status, found.exit_code) == ("done", ExitCode.PASSED)

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from judged_set import Place, found_groups, is_place, judged_queries, stale_places
+from judged_set import HELD_OUT, Place, found_groups, is_place, judged_queries, stale_places
 from rank_metrics import Scores, bootstrap_interval, mean_scores, scores
 
 from kopt.tools.docs.records import Chunk
@@ -124,3 +124,11 @@ def test_the_set_is_balanced_over_styles_and_halves() -> None:
     for style in ("identifier", "natural", "goal", "item"):
         halves = [query.half for query in queries if query.style == style]
         assert halves.count("tune") == halves.count("check") > 0
+
+
+def test_the_held_out_set_is_balanced_and_shares_no_question_with_the_other() -> None:
+    held_out = judged_queries(HELD_OUT)
+    assert {one.half for one in held_out} == {"held_out"}
+    styles = [one.style for one in held_out]
+    assert {styles.count(style) for style in styles} == {6}
+    assert not {one.query for one in held_out} & {one.query for one in judged_queries()}

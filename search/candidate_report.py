@@ -8,10 +8,10 @@ from typing import Literal
 
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status
+from kopt.search.evaluation.evaluator import Value
+from kopt.search.store.run_records import RunState
 
-from .evaluator import Value
 from .proposer import LineageKind, Member
-from .run_records import RunState
 
 
 class CandidateReport(Record):

@@ -12,13 +12,13 @@ from kopt.config.errors import InfraError, SetupError
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import ProfileResult
+from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.store.run_records import RunState
+from kopt.search.store.store import RunStore
 from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
-from .evaluate_job import EvaluationSite
 from .proposer import Member
-from .run_records import RunState
-from .store import RunStore
 
 _KIND = "profile"
 

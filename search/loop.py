@@ -8,7 +8,7 @@ from collections.abc import Callable
 from kopt.search.rounds.advance import advance
 from kopt.search.rounds.drive import RunDrive, Search
 from kopt.search.rounds.search_round import judge_search
-from kopt.search.run_records import Event, RunState
+from kopt.search.store.run_records import Event, RunState
 
 
 def run_search(search: Search, on_event: Callable[[Event], None] | None = None) -> RunState:

@@ -12,8 +12,7 @@ from pydantic import Field
 
 from kopt.kernels.record import Record
 from kopt.kernels.status import Status
-
-from .evaluator import Evaluation
+from kopt.search.evaluation.evaluator import Evaluation
 
 LineageKind = Literal["tune", "refine", "expand", "cross", "fix", "combine"]
 

@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from kopt.search.store.run_reader import RunReader
+
 from .retrieval_log import read_retrievals
-from .run_reader import RunReader
 
 _TABLES = (
     *("round", "branch", "llm_call", "candidate", "lineage"),

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
-
-from .store import FILE_NAME
+from kopt.search.store.store import FILE_NAME
 
 _PREFIX = "run-"
 

@@ -18,9 +18,9 @@ from kopt.search.agents.briefing import Subject, make_briefing
 from kopt.search.agents.means import Means
 from kopt.search.agents.model_roles import ModelRoles
 from kopt.search.agents.reading import Reader
-from kopt.search.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.local_evaluator import LocalEvaluator
 from kopt.search.leader_profile import profile_leader
-from kopt.search.local_evaluator import LocalEvaluator
 from kopt.search.model_source import ModelSource, open_model
 from kopt.search.models.call_desk import CallDesk
 from kopt.search.models.call_store import CallStore
@@ -32,7 +32,7 @@ from kopt.search.rounds.agents import Agents
 from kopt.search.rounds.call_ledger import PostedLedger
 from kopt.search.rounds.drive import Search
 from kopt.search.rounds.main_thread import Mailbox
-from kopt.search.store import RunStore
+from kopt.search.store.store import RunStore
 from kopt.search.sweep import ReadChoices, SweepProposer
 
 

@@ -18,10 +18,8 @@ from kopt.config.settings import Settings
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Verdict
-from kopt.search.artifacts import open_artifacts
-from kopt.search.beam import rank
 from kopt.search.candidate_report import CandidateReport, number, provenance_of, report_candidate
-from kopt.search.evaluator import Evaluation
+from kopt.search.evaluation.evaluator import Evaluation
 from kopt.search.proposer import Member
 from kopt.search.reports.happenings import Judgement, LostBranch, judgements, lost_branches
 from kopt.search.reports.lessons import Lessons, read_lessons
@@ -30,11 +28,13 @@ from kopt.search.reports.round_figures import RoundFigures, read_rounds
 from kopt.search.reports.spending import SpendFigures, sum_spend
 from kopt.search.retrieval_log import Retrieval, read_retrievals
 from kopt.search.run_folders import find_run, run_folders
-from kopt.search.run_lock import is_run_locked
-from kopt.search.run_reader import RunReader
-from kopt.search.run_records import RunStatus, StopReason
-from kopt.search.schema import open_viewer
-from kopt.search.store import FILE_NAME
+from kopt.search.selection.beam import rank
+from kopt.search.store.artifacts import open_artifacts
+from kopt.search.store.run_lock import is_run_locked
+from kopt.search.store.run_reader import RunReader
+from kopt.search.store.run_records import RunStatus, StopReason
+from kopt.search.store.schema import open_viewer
+from kopt.search.store.store import FILE_NAME
 from kopt.search.winner import winner_path
 
 logger = logging.getLogger(__name__)

@@ -16,14 +16,14 @@ from kopt.kernels.candidate import read_candidate
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
-from kopt.search.artifacts import open_artifacts
 from kopt.search.budget import UNLIMITED, Budget
 from kopt.search.loop import run_search
 from kopt.search.run_folders import find_run, new_run_folder
-from kopt.search.run_lock import AT_ONCE, LockClaim
 from kopt.search.run_parts import RunPlace, search_of
-from kopt.search.run_records import Event, RunSettings, RunState
-from kopt.search.store import RunStore
+from kopt.search.store.artifacts import open_artifacts
+from kopt.search.store.run_lock import AT_ONCE, LockClaim
+from kopt.search.store.run_records import Event, RunSettings, RunState
+from kopt.search.store.store import RunStore
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,13 @@ from kopt.config.search_settings import load_search_settings
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.budget import Budget
-from kopt.search.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.leader_profile import profile_leader
 from kopt.search.proposer import Member, Proposal
-from kopt.search.round_table import Opening
 from kopt.search.rounds.advance import advance, finish_round, is_concluding
 from kopt.search.rounds.drive import RunDrive
 from kopt.search.rounds.search_round import judge_step, open_next, pending_reflection, reflect_on
-from kopt.search.run_lock import LockClaim
 from kopt.search.run_parts import RunPlace, search_of
-from kopt.search.run_records import RunSettings, RunState, round_size
 from kopt.search.runs import (
     RunRequest,
     begin_run,
@@ -35,7 +32,10 @@ from kopt.search.step_proposals import make_proposals, number_proposals
 from kopt.search.step_report import StepOutcome, Stepped, report_step
 from kopt.search.step_request import StepHooks, StepRequest, run_of_key, step_device
 from kopt.search.step_result import StepResult
-from kopt.search.store import RunStore
+from kopt.search.store.round_table import Opening
+from kopt.search.store.run_lock import LockClaim
+from kopt.search.store.run_records import RunSettings, RunState, round_size
+from kopt.search.store.store import RunStore
 from kopt.tools.counted import counted
 
 PURPOSE = "kopt step"

@@ -12,16 +12,16 @@ from kopt.config.errors import InfraError
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
+from kopt.search.selection.family_standing import family_standings, untried_families
+from kopt.search.selection.retirement import Beams, find_retirements, speed_words
+from kopt.search.store.run_records import RunState
 from kopt.tools.counted import counted
 
 from .candidate_report import report_candidate
-from .family_standing import family_standings, untried_families
 from .leader_profile import LeaderProfile
 from .proposer import Member
-from .retirement import Beams, find_retirements, speed_words
 from .rounds.drive import RunDrive
 from .rounds.search_round import sweep
-from .run_records import RunState
 from .step_result import BeamMember, NextStep, SteppedCandidate, StepResult
 from .suggestions import Known, Suggestion, make_suggestions
 from .winner import winner_path

@@ -10,9 +10,9 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
+from kopt.search.store.run_records import Event
 
 from .budget import Budget
-from .run_records import Event
 from .run_report import view_run
 
 _KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")

@@ -7,11 +7,11 @@ from pydantic import Field
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.profile_result import Bottleneck
 from kopt.kernels.record import Diagnostic, Record
+from kopt.search.selection.family_standing import FamilyStanding
+from kopt.search.selection.retirement import Retirement
+from kopt.search.store.run_records import RunStatus, StopReason
 
 from .candidate_report import CandidateReport
-from .family_standing import FamilyStanding
-from .retirement import Retirement
-from .run_records import RunStatus, StopReason
 from .suggestions import Suggestion
 
 NextStep = Literal["fix", "write", "sweep", "finish", "verify", "new_run"]

@@ -13,10 +13,10 @@ from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.profile_result import ProfileResult, Suspect
 from kopt.kernels.record import Diagnostic, Record
 from kopt.kernels.status import Provenance
+from kopt.search.selection.family_standing import FamilyStanding
+from kopt.search.selection.retirement import speed_words
 
-from .family_standing import FamilyStanding
 from .proposer import Member
-from .retirement import speed_words
 
 MOST_FIXES = 3
 MOST_TRAITS = 3

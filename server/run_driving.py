@@ -12,14 +12,14 @@ from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.budget import UNLIMITED, Budget, parse_budget
-from kopt.search.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.model_source import NO_KEY, ModelSource
 from kopt.search.reports.files import write_reports
 from kopt.search.run_parts import RunPlace
-from kopt.search.run_records import RunState
 from kopt.search.run_report import RunReport, report_run, view_run
 from kopt.search.runs import RunRequest, begin_run, drive_run, goes_on, reopen_run
-from kopt.search.store import RunStore
+from kopt.search.store.run_records import RunState
+from kopt.search.store.store import RunStore
 
 from .devices import DeviceChoice, OpenedDevice, opened_device
 from .exits import Interrupted

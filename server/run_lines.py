@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kopt.search.facts.wording import plain_beginning
-from kopt.search.run_records import Event, EventKind
+from kopt.search.store.run_records import Event, EventKind
 
 from .run_best import BestSoFar, orders, time_words
 

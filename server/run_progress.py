@@ -10,7 +10,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from kopt.search.run_records import Event, EventKind
+from kopt.search.store.run_records import Event, EventKind
 
 from .run_lines import event_line, stamped
 from .run_screen import run_screen

@@ -19,7 +19,7 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
 from kopt.kernels.status import Status
-from kopt.search.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.facts.check_facts import check_facts
 from kopt.search.facts.compile_facts import compile_facts
 from kopt.search.facts.findings import with_excerpts

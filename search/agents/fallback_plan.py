@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kopt.kernels.families import FAMILY_CHANGES
-from kopt.search.slots import Slot
+from kopt.search.selection.slots import Slot
 from kopt.search.suggestions import Suggestion
 
 from .plans import Hypothesis

@@ -15,7 +15,7 @@ from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import Record
 from kopt.search.facts.rendering import render
 from kopt.search.facts.wording import plain_beginning
-from kopt.search.slots import Slot
+from kopt.search.selection.slots import Slot
 
 from .answering import Answer, obtain_answer
 from .briefing import Briefing

@@ -9,9 +9,9 @@ from typing import Literal
 
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.profile_result import ProfileResult
-from kopt.search.family_standing import FamilyStanding
 from kopt.search.proposer import LineageKind, Member
-from kopt.search.slots import Slot
+from kopt.search.selection.family_standing import FamilyStanding
+from kopt.search.selection.slots import Slot
 
 from .plans import Hypothesis, Reflection
 

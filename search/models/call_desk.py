@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from kopt.search.artifacts import ArtifactStore
+from kopt.search.store.artifacts import ArtifactStore
 
 from .call_documents import pack, unpack
 from .call_errors import CallFailed

@@ -8,9 +8,9 @@ import sqlite3
 from dataclasses import dataclass
 
 from kopt.search.budget import Budget
-from kopt.search.run_log import RunLog
-from kopt.search.run_records import EventKind
-from kopt.search.run_rows import name_blob, now_us
+from kopt.search.store.run_log import RunLog
+from kopt.search.store.run_records import EventKind
+from kopt.search.store.run_rows import name_blob, now_us
 
 from .call_errors import BudgetSpent, CallFailed
 from .ledger import CallDocuments, Reservation, Settlement

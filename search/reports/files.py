@@ -4,8 +4,8 @@ from pathlib import Path
 
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
-from kopt.search.artifacts import write_durably
-from kopt.search.run_reader import RunReader
+from kopt.search.store.artifacts import write_durably
+from kopt.search.store.run_reader import RunReader
 
 from .contents import read_contents
 from .markdown import render_markdown

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from kopt.kernels.record import Record
-from kopt.search.run_reader import RunReader
-from kopt.search.run_records import Event, EventKind
+from kopt.search.store.run_reader import RunReader
+from kopt.search.store.run_records import Event, EventKind
 
 
 class LostBranch(Record):

@@ -2,7 +2,7 @@
 
 from kopt.kernels.record import Record
 from kopt.search.agents.plans import Reflection
-from kopt.search.run_reader import RunReader
+from kopt.search.store.run_reader import RunReader
 
 
 class Lessons(Record):

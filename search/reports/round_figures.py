@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kopt.kernels.record import Record
-from kopt.search.beam import rank
 from kopt.search.proposer import Member
-from kopt.search.run_reader import RunReader
-from kopt.search.run_records import EventKind
+from kopt.search.selection.beam import rank
+from kopt.search.store.run_reader import RunReader
+from kopt.search.store.run_records import EventKind
 
 from .spending import counted_microusd
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from math import log
 
 from kopt.kernels.record import Record
-from kopt.search.run_reader import Row
+from kopt.search.store.run_reader import Row
 
 
 class RoleSpend(Record):

@@ -6,10 +6,10 @@ from typing import TypeVar
 from kopt.config.errors import SetupError
 from kopt.search.agents.plans import Hypothesis, Plan
 from kopt.search.models.call_errors import BudgetSpent
-from kopt.search.round_table import Opening
-from kopt.search.run_reader import RunReader
-from kopt.search.run_records import BranchPlan
-from kopt.search.slots import Slot, plan_slots, reserve_wanted
+from kopt.search.selection.slots import Slot, plan_slots, reserve_wanted
+from kopt.search.store.round_table import Opening
+from kopt.search.store.run_reader import RunReader
+from kopt.search.store.run_records import BranchPlan
 
 from .agents import Agents
 from .branch import Branch

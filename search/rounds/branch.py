@@ -14,9 +14,9 @@ from kopt.config.search_settings import SearchSettings
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
 from kopt.kernels.status import Status
 from kopt.search.agents.view import BranchTask, Failure, Written
-from kopt.search.beam import rank
-from kopt.search.lineages import outcome_of
 from kopt.search.proposer import Member, Proposal
+from kopt.search.selection.beam import rank
+from kopt.search.selection.lineages import outcome_of
 
 from .agents import Roles
 from .drive import RunDrive

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 from kopt.config.errors import KoptError
 from kopt.kernels.promotion_result import PromotionResult
-from kopt.search.beam import select_beam
-from kopt.search.evaluator import Evaluator
+from kopt.search.evaluation.evaluator import Evaluator
 from kopt.search.models.call_errors import BudgetSpent
 from kopt.search.proposer import Member, Population, Proposal, Proposer
-from kopt.search.run_records import RoundRow, RunState, StopReason
-from kopt.search.store import RunStore
+from kopt.search.selection.beam import select_beam
+from kopt.search.store.run_records import RoundRow, RunState, StopReason
+from kopt.search.store.store import RunStore
 
 from .agents import Agents
 from .evaluations import Evaluations

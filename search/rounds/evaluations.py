@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from kopt.config.errors import InfraError
 from kopt.kernels.status import Status
-from kopt.search.evaluation_queue import QUARANTINE_AFTER, Lease
-from kopt.search.evaluator import Evaluation, EvaluationJob, EvaluationLevel
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob, EvaluationLevel
+from kopt.search.evaluation.reuse import known_measurements
 from kopt.search.proposer import Member
-from kopt.search.reuse import known_measurements
-from kopt.search.run_records import RunState
+from kopt.search.store.evaluation_queue import QUARANTINE_AFTER, Lease
+from kopt.search.store.run_records import RunState
 
 from .crew import Crew
 

@@ -2,10 +2,10 @@
 
 from kopt.config.errors import ToolError
 from kopt.kernels.promotion_result import PromotionResult
-from kopt.search.artifacts import write_durably
 from kopt.search.proposer import Member
-from kopt.search.ranking import rank
-from kopt.search.run_records import EventKind, RunStatus
+from kopt.search.selection.ranking import rank
+from kopt.search.store.artifacts import write_durably
+from kopt.search.store.run_records import EventKind, RunStatus
 from kopt.search.winner import pin_tune, winner_path
 
 from .drive import RunDrive

@@ -6,12 +6,12 @@ A caller's step and `kopt run` do the same rounds; they differ in when they stop
 from collections.abc import Callable
 from dataclasses import replace
 
-from kopt.search.beam import find_ties
 from kopt.search.models.call_errors import BudgetSpent
 from kopt.search.proposer import Proposal
-from kopt.search.round_table import Opening
-from kopt.search.run_records import RoundRow, StopReason
-from kopt.search.stopping import FinishedRound, stop_reason
+from kopt.search.selection.beam import find_ties
+from kopt.search.selection.stopping import FinishedRound, stop_reason
+from kopt.search.store.round_table import Opening
+from kopt.search.store.run_records import RoundRow, StopReason
 
 from .agents_round import plan_round, reflect, write_branches
 from .drive import RunDrive

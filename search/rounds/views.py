@@ -8,11 +8,11 @@ from kopt.config.errors import InfraError
 from kopt.kernels.check_result import CheckResult
 from kopt.search.agents.plans import Hypothesis, Plan, Reflection
 from kopt.search.agents.view import BranchTask, Documents, FailedBranch, RoundView
-from kopt.search.family_standing import family_standings, untried_families
 from kopt.search.proposer import Member
-from kopt.search.run_reader import RunReader
-from kopt.search.run_records import BranchRow
-from kopt.search.slots import PopulationView, Slot
+from kopt.search.selection.family_standing import family_standings, untried_families
+from kopt.search.selection.slots import PopulationView, Slot
+from kopt.search.store.run_reader import RunReader
+from kopt.search.store.run_records import BranchRow
 
 from .drive import RunDrive
 

@@ -10,12 +10,12 @@ from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.status import Status
-from kopt.search.artifacts import open_artifacts
 from kopt.search.budget import parse_budget
-from kopt.search.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.step import take_step
 from kopt.search.step_request import StepCandidate, StepHooks, StepRequest, step_device
 from kopt.search.step_result import StepResult
+from kopt.search.store.artifacts import open_artifacts
 from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode, Interrupted

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from kopt.config.errors import InfraError, ToolError
 from kopt.kernels.record import Record
-from kopt.search.artifacts import write_durably
+from kopt.search.store.artifacts import write_durably
 
 from .records import JobError, JobRequest, Progress
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import ensure_folder
-from kopt.search.artifacts import fsync_folder, write_durably
+from kopt.search.store.artifacts import fsync_folder, write_durably
 from kopt.server.work.requests import Work
 
 from .job_files import JobFiles

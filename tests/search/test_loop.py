@@ -7,12 +7,12 @@ import pytest
 from kopt.config.errors import InfraError, SetupError
 from kopt.kernels.status import Status
 from kopt.search.budget import Budget
-from kopt.search.evaluation_queue import QUARANTINE_AFTER, Lease
-from kopt.search.evaluator import Evaluation, EvaluationJob
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.loop import run_search
-from kopt.search.round_table import Opening
-from kopt.search.run_records import EventKind
-from kopt.search.store import RunStore
+from kopt.search.store.evaluation_queue import QUARANTINE_AFTER, Lease
+from kopt.search.store.round_table import Opening
+from kopt.search.store.run_records import EventKind
+from kopt.search.store.store import RunStore
 from kopt.search.winner import winner_path
 from support.populations import failed, passed
 from support.scripted_runs import GRID, final_state, new_store, scripted_answer, search, settings

@@ -7,7 +7,7 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance, Status
-from kopt.search.evaluator import Evaluation, EvaluationJob, Value
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob, Value
 from kopt.search.loop import run_search
 from kopt.search.reports.contents import read_contents
 from kopt.search.reports.page import render_page

@@ -9,7 +9,7 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance, Status
-from kopt.search.evaluator import Evaluation, EvaluationJob
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.loop import run_search
 from kopt.search.reports.candidate_chart import candidate_chart
 from kopt.search.reports.contents import read_contents

@@ -12,14 +12,14 @@ from kopt.config.settings import Settings
 from kopt.kernels.status import Status
 from kopt.search import run_parts
 from kopt.search.budget import Budget
-from kopt.search.evaluate_job import EvaluationSite
-from kopt.search.evaluator import Evaluation, EvaluationJob
-from kopt.search.recorded_evaluator import RecordedEvaluator
+from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
+from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
 from kopt.search.run_folders import new_run_folder
-from kopt.search.run_records import RunSettings
 from kopt.search.run_parts import RunPlace
 from kopt.search.runs import RunRequest, begin_run, drive_run, reopen_run
-from kopt.search.store import RunStore
+from kopt.search.store.run_records import RunSettings
+from kopt.search.store.store import RunStore
 from kopt.tools.sim.device import SimDevice
 from support.populations import failed, passed
 from support.scripted_runs import settings as run_settings

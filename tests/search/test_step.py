@@ -6,12 +6,12 @@ import pytest
 
 from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.kernels.status import Status
-from kopt.search.evaluator import Evaluation, EvaluationJob
-from kopt.search.run_lock import is_run_locked
-from kopt.search.run_report import list_runs, view_run
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.run_parts import RunPlace
+from kopt.search.run_report import list_runs, view_run
 from kopt.search.runs import RunRequest, begin_run, drive_run, open_run, reopen_run
 from kopt.search.step_request import StepCandidate, StepHooks
+from kopt.search.store.run_lock import is_run_locked
 from support.scripted_steps import KERNEL, Steps, answer, candidate, reference
 
 A, B, C = candidate(5.0, "a"), candidate(4.0, "b"), candidate(3.0, "c", family="reduction")

@@ -7,8 +7,8 @@ from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.profile_result import Bottleneck, ProfileResult, Suspect
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
-from kopt.search.family_standing import family_standings, untried_families
 from kopt.search.proposer import Member
+from kopt.search.selection.family_standing import family_standings, untried_families
 from kopt.search.suggestions import Known, Suggestion, make_suggestions
 from support.populations import failed, member, passed
 

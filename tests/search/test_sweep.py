@@ -2,7 +2,7 @@
 
 from math import prod
 
-from kopt.search.evaluator import Evaluation
+from kopt.search.evaluation.evaluator import Evaluation
 from kopt.search.proposer import Member, Population
 from kopt.search.sweep import SweepProposer
 from support.populations import failed, member, passed

@@ -9,8 +9,8 @@ import pytest
 from kopt.config.errors import SetupError
 from kopt.kernels.status import Status
 from kopt.search import run_parts
-from kopt.search.evaluator import Evaluation, EvaluationJob
-from kopt.search.recorded_evaluator import RecordedEvaluator
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
+from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 from support.populations import failed, passed

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kopt.search.run_records import Event, EventKind
+from kopt.search.store.run_records import Event, EventKind
 from kopt.server.run_best import BestSoFar
 from kopt.server.run_lines import event_line, stamped
 from kopt.server.run_progress import run_progress

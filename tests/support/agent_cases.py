@@ -19,11 +19,11 @@ from kopt.search.agents.means import Means
 from kopt.search.agents.plans import Hypothesis, Lesson, Reflection
 from kopt.search.agents.reading import Reader
 from kopt.search.agents.view import BranchTask, Documents, FailedBranch, RoundView
-from kopt.search.artifacts import open_artifacts
-from kopt.search.evaluate_job import EvaluationSite
-from kopt.search.family_standing import family_standings, untried_families
-from kopt.search.slots import Slot
-from kopt.search.store import FILE_NAME
+from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.selection.family_standing import family_standings, untried_families
+from kopt.search.selection.slots import Slot
+from kopt.search.store.artifacts import open_artifacts
+from kopt.search.store.store import FILE_NAME
 from kopt.tools.sim.device import SimDevice
 from support.populations import failed, member, passed
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from kopt.config.search_settings import load_search_settings
-from kopt.search.artifacts import open_artifacts
 from kopt.search.loop import run_search
-from kopt.search.run_records import Event
-from kopt.search.store import RunStore
+from kopt.search.store.artifacts import open_artifacts
+from kopt.search.store.run_records import Event
+from kopt.search.store.store import RunStore
 from support.model_requests import PlayedModel
 from support.populations import SOURCE
 from support.scripted_agents import agents_search, labelled_state, scripted_model

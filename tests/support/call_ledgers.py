@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kopt.search.artifacts import ArtifactStore, open_artifacts
 from kopt.search.budget import UNLIMITED, Budget
 from kopt.search.models.call_desk import CallDesk
 from kopt.search.models.call_errors import CallFailed
@@ -19,8 +18,9 @@ from kopt.search.models.patience import Patience
 from kopt.search.models.prices import load_prices
 from kopt.search.models.rate import RateLimit, RateSettings
 from kopt.search.models.spend import Spend, read_spend
-from kopt.search.run_log import RunLog
-from kopt.search.schema import open_writer
+from kopt.search.store.artifacts import ArtifactStore, open_artifacts
+from kopt.search.store.run_log import RunLog
+from kopt.search.store.schema import open_writer
 
 _T = TypeVar("_T")
 

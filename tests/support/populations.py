@@ -4,7 +4,7 @@ from typing import Any
 
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.kernels.status import Provenance, Status
-from kopt.search.evaluator import (
+from kopt.search.evaluation.evaluator import (
     LATENCY,
     REGISTERS,
     SPEEDUP,

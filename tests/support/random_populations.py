@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from kopt.kernels.status import Status
-from kopt.search.evaluator import FAMILY_CONTRADICTED, NOISE_FLOOR, Evaluation
+from kopt.search.evaluation.evaluator import FAMILY_CONTRADICTED, NOISE_FLOOR, Evaluation
 from kopt.search.proposer import LineageKind, Member
 
 from .populations import failed, member, passed, timed, with_value

@@ -13,7 +13,8 @@ from kopt.kernels.families import FAMILIES
 from kopt.kernels.status import Status
 from kopt.search.agents.plans import Hypothesis, Lesson, Plan, Reflection
 from kopt.search.agents.view import BranchTask, Failure, GaveUp, RoundView, Written
-from kopt.search.evaluator import Evaluation, EvaluationJob
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
+from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
 from kopt.search.models.call_desk import CallDesk
 from kopt.search.models.call_store import CallStore
 from kopt.search.models.model import Model, ModelReply, ModelRequest
@@ -21,12 +22,11 @@ from kopt.search.models.patience import Patience
 from kopt.search.models.prices import load_prices
 from kopt.search.models.rate import RateLimit, RateSettings
 from kopt.search.proposer import Population, Proposal, Proposer
-from kopt.search.recorded_evaluator import RecordedEvaluator
 from kopt.search.rounds.agents import Agents
 from kopt.search.rounds.call_ledger import PostedLedger
 from kopt.search.rounds.drive import Search
 from kopt.search.rounds.main_thread import Mailbox
-from kopt.search.store import RunStore
+from kopt.search.store.store import RunStore
 from support.model_requests import MODEL, PlayedModel, ask_for, say
 from support.populations import failed, passed
 

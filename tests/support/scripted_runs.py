@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from kopt.config.search_settings import load_search_settings
-from kopt.search.artifacts import open_artifacts
 from kopt.search.budget import Budget
-from kopt.search.evaluator import Evaluation, EvaluationJob
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
+from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
 from kopt.search.proposer import Proposal
-from kopt.search.recorded_evaluator import RecordedEvaluator
 from kopt.search.rounds.drive import Search
-from kopt.search.run_records import RunSettings
-from kopt.search.store import RunStore
+from kopt.search.store.artifacts import open_artifacts
+from kopt.search.store.run_records import RunSettings
+from kopt.search.store.store import RunStore
 from kopt.search.sweep import SweepProposer
 from support.populations import SOURCE, failed, passed
 

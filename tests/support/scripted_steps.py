@@ -9,14 +9,14 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
 from kopt.search import run_parts, step
-from kopt.search.artifacts import open_artifacts
-from kopt.search.evaluate_job import EvaluationSite
-from kopt.search.evaluator import Evaluation, EvaluationJob
+from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
+from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
 from kopt.search.leader_profile import LeaderProfile
-from kopt.search.recorded_evaluator import RecordedEvaluator
 from kopt.search.run_report import view_run
 from kopt.search.step_request import StepCandidate, StepHooks, StepRequest
 from kopt.search.step_result import StepResult
+from kopt.search.store.artifacts import open_artifacts
 from kopt.tools.sim.device import SimDevice
 from support.populations import failed, passed
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from kopt.kernels.status import Status
-from kopt.search.run_records import Event
 from kopt.search.step_request import StepHooks
+from kopt.search.store.run_records import Event
 from support.scripted_steps import KERNEL, Steps, candidate
 
 GIVEN = (

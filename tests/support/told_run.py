@@ -8,17 +8,17 @@ from pathlib import Path
 
 from kopt.kernels.status import Status
 from kopt.search.agents.plans import Reflection
-from kopt.search.artifacts import write_durably
 from kopt.search.budget import parse_budget
-from kopt.search.evaluator import Evaluation
+from kopt.search.evaluation.evaluator import Evaluation
 from kopt.search.models.call_errors import CallFailed
 from kopt.search.models.call_store import CallStore
 from kopt.search.models.ledger import Reservation, Settlement
 from kopt.search.models.model import ModelRequest, SystemBlock, Usage
 from kopt.search.proposer import LineageKind, Proposal
-from kopt.search.round_table import Opening
-from kopt.search.run_records import BranchPlan
-from kopt.search.store import RunStore
+from kopt.search.store.artifacts import write_durably
+from kopt.search.store.round_table import Opening
+from kopt.search.store.run_records import BranchPlan
+from kopt.search.store.store import RunStore
 from kopt.search.winner import winner_path
 from support.bench_results import H100
 from support.populations import SOURCE, failed, timed

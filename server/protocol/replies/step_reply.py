@@ -9,8 +9,8 @@ from kopt.search.facts.findings import diagnostic_entry
 from kopt.search.facts.fitting import Detail, Facts, Listing
 from kopt.search.facts.profile_facts import bottleneck_facts
 from kopt.search.facts.wording import Quoted, short_id, tune_words
-from kopt.search.family_standing import FamilyStanding
-from kopt.search.retirement import Retirement
+from kopt.search.selection.family_standing import FamilyStanding
+from kopt.search.selection.retirement import Retirement
 from kopt.search.step_result import BeamMember, SteppedCandidate, StepResult
 from kopt.search.suggestions import Suggestion
 

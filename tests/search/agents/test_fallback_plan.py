@@ -1,7 +1,7 @@
 """Hypotheses by rule: for every kind of slot, no family twice among the new ones."""
 
 from kopt.search.agents.fallback_plan import fill_by_rule
-from kopt.search.slots import Slot
+from kopt.search.selection.slots import Slot
 from kopt.search.suggestions import Suggestion
 from support.agent_cases import CROSS, NEW, REFINE, hypothesis, round_view
 

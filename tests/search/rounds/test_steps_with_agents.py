@@ -11,7 +11,7 @@ from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError
 from kopt.search import run_parts
 from kopt.search.agents.means import Means
-from kopt.search.evaluator import Evaluation, EvaluationJob
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.run_parts import RunPlace
 from kopt.search.run_report import view_run
 from kopt.search.runs import drive_run, reopen_run

@@ -13,8 +13,8 @@ from kopt.search.budget import Budget
 from kopt.search.loop import run_search
 from kopt.search.models.call_errors import CallFailed
 from kopt.search.models.model import Model, ModelReply, ModelRequest
-from kopt.search.run_records import RunSettings
-from kopt.search.store import RunStore
+from kopt.search.store.run_records import RunSettings
+from kopt.search.store.store import RunStore
 from support.scripted_agents import agents_search, labelled_state, scripted_model
 from support.scripted_runs import new_store
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.search.evaluator import CLOSE_GRACE_S
+from kopt.search.evaluation.evaluator import CLOSE_GRACE_S
 from support.command_line import Kopt
 
 KERNEL = "silu_and_mul_b8xh14336"
@@ -15,7 +15,7 @@ END_LIMIT_S = 20.0
 """Ten times what is promised, for a busy machine."""
 HANGING = """\
 import sys, threading
-from kopt.search import local_evaluator
+from kopt.search.evaluation import local_evaluator
 from kopt.server.cli import main
 
 def hang(*_):

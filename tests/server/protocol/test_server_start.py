@@ -14,7 +14,7 @@ from support.stdio_process import StdioProcess
 HEAVY = ("numpy", "torch", "elftools", "sqlite3", "kopt.kernels.problem_loader")
 STAGES = ("kopt.search", "kopt.tools")
 LOADED_STAGES = {
-    *("kopt.search", "kopt.search.artifacts"),
+    *("kopt.search", "kopt.search.store.artifacts"),
     *("kopt.tools", "kopt.tools.sandbox", "kopt.tools.sandbox.gpu_devices"),
 }
 """What the jobs need: files that are written for good, and to tell a GPU's jobs from the others."""

@@ -1,0 +1,1 @@
+"""What a candidate comes to: compiled, checked, and timed or estimated."""

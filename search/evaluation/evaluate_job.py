@@ -1,0 +1,219 @@
+"""One job on this machine: the stages in order, and what the search keeps of their results."""
+
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
+from kopt.config.settings import Settings
+from kopt.kernels.byte_model import roofline, workload_bytes
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.record import Record
+from kopt.kernels.status import Status
+from kopt.kernels.time_estimate import TimeEstimate
+from kopt.search.selection.family_evidence import MachineCode, judge_family
+from kopt.search.store.artifacts import ArtifactStore
+from kopt.tools.bench.request import TimingDevice
+from kopt.tools.check.check_plans import final_plans, make_plans
+from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.stage import check_candidate
+from kopt.tools.device import Device
+from kopt.tools.estimate import estimate_time, find_build
+from kopt.tools.gpu_time import metered_gpu_time
+
+from .computed_values import computed_values
+from .evaluator import LATENCY, Evaluation, EvaluationJob, KnownMeasurement, Value
+from .measure_job import measure_job
+from .reuse import MeasuredOnce
+
+
+@dataclass(frozen=True)
+class EvaluationSite:
+    """What this machine evaluates with."""
+
+    device: Device
+    timer: TimingDevice | None
+    """The same device where it is a GPU; None on sim, which measures no time."""
+    settings: Settings
+    artifacts: ArtifactStore
+    measured: MeasuredOnce = field(default_factory=MeasuredOnce)
+    """What was measured here since the process began."""
+
+
+def evaluate_job(job: EvaluationJob, place: EvaluationSite) -> Evaluation:
+    """Compile and check the candidate of `job`, then time it on a GPU or estimate its time on sim.
+
+    Raises:
+        ToolError: No such kernel or architecture.
+        SetupError: This machine lacks a compiler or a writable folder, or the run's baseline.
+        InfraError: The machine failed under the candidate; the job may be tried again.
+    """
+    began = time.monotonic()
+    problem, workload = find_kernel(job.kernel, place.settings.problems)
+    request = CheckRequest(
+        problem=problem,
+        workload=workload,
+        candidate=Candidate(job.source, job.source_name),
+        level="full" if job.level == "full" else "quick",
+        tune=job.tune,
+        # The same instructions in a fraction of the time; what is called a winner is nvcc's.
+        compiler="nvcc" if job.level == "full" else "nvrtc",
+        arch=job.arch,
+    )
+    with metered_gpu_time() as on_gpu:
+        checked = check_candidate(request, place.device, place.settings)
+        findings = _Findings(checked.status, _summary(checked))
+        if checked.status is Status.PASSED:
+            findings = _judge_speed(job, (request, checked), place, findings)
+    return Evaluation(
+        status=findings.status,
+        summary=findings.summary,
+        device=checked.device,
+        sandbox=checked.sandbox,
+        equivalence=findings.equivalence,
+        values=findings.values,
+        artifacts={**findings.artifacts, **_kept(place, {"check": _json(checked)})},
+        elapsed_s=time.monotonic() - began,
+        gpu_seconds=on_gpu.seconds,
+        measured_as=findings.measured_as,
+    )
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """What the stages have found so far."""
+
+    status: Status
+    summary: str
+    values: tuple[Value, ...] = ()
+    artifacts: dict[str, str] = field(default_factory=dict[str, str])
+    """Digests by kind."""
+    equivalence: str | None = None
+    measured_as: int | None = None
+
+
+def _judge_speed(
+    job: EvaluationJob,
+    passed: tuple[CheckRequest, CheckResult],
+    place: EvaluationSite,
+    found: _Findings,
+) -> _Findings:
+    """Return the findings on a candidate that passed its check, its time included."""
+    request, checked = passed
+    gpu = place.device.gpu or gpu_for_arch(job.arch)
+    plan = _final_plan(request, checked, gpu)
+    code = MachineCode(find_build(checked.compiled, plan, gpu), plan, checked.compiled.occupancy)
+    model = workload_bytes(request.problem, request.workload)
+    evidence = judge_family(job.family, code)
+    floor_us = roofline(model, gpu).floor_us
+    values = computed_values(code, evidence, (request.workload.name, floor_us))
+    documents = {"cubin": Path(code.build.cubin_path).read_bytes(), "family": _json(evidence)}
+    artifacts = _kept(place, documents)
+    equivalence = _equivalence(checked, plan)
+    if place.timer is None:
+        estimate = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
+        timed = _Findings(
+            status=found.status,
+            summary=found.summary,
+            values=(_latency(estimate),),
+            artifacts=_kept(place, {"estimate": _json(estimate)}),
+        )
+    else:
+        timed = _time(job, passed, (place, place.timer), equivalence)
+        timed = replace(timed, summary=f"{found.summary}; {timed.summary}")
+    return replace(
+        timed,
+        values=(*values, *timed.values),
+        artifacts=artifacts | timed.artifacts,
+        equivalence=equivalence,
+    )
+
+
+def _time(
+    job: EvaluationJob,
+    passed: tuple[CheckRequest, CheckResult],
+    site: tuple[EvaluationSite, TimingDevice],
+    equivalence: str,
+) -> _Findings:
+    """Return the times of a candidate: measured now, or earlier for another of the same program."""
+    place, timer = site
+    measured_now: list[_Findings] = []
+
+    def measure() -> KnownMeasurement | None:
+        found = measure_job(job, passed, timer, place.settings)
+        artifacts = _kept(place, found.documents)
+        measured_now.append(_Findings(found.status, found.summary, found.values, artifacts))
+        if found.status is not Status.PASSED:
+            return None
+        return KnownMeasurement(
+            equivalence=equivalence,
+            candidate=job.candidate,
+            values=found.values,
+            artifacts=artifacts,
+        )
+
+    known = place.measured.measure(job, equivalence, measure) if job.level == "quick" else measure()
+    if measured_now or known is None:
+        return measured_now[0]
+    return _Findings(
+        status=Status.PASSED,
+        summary=f"the same cubins and launches as #{known.candidate}, whose times these are",
+        values=known.values,
+        artifacts=known.artifacts,
+        measured_as=known.candidate,
+    )
+
+
+def _kept(place: EvaluationSite, documents: Mapping[str, bytes]) -> dict[str, str]:
+    """Keep documents and return their digests, by kind."""
+    return {kind: place.artifacts.put(data) for kind, data in documents.items()}
+
+
+def _json(record: Record) -> bytes:
+    return record.model_dump_json(by_alias=True).encode()
+
+
+def _final_plan(request: CheckRequest, checked: CheckResult, gpu: GpuSpec) -> LaunchPlan:
+    """Return the plan of the named workload as it is launched on `gpu`."""
+    plans = final_plans(make_plans(request, gpu), checked.compiled, gpu, simulated=False)
+    return plans[request.workload.name]
+
+
+def _latency(estimate: TimeEstimate) -> Value:
+    return Value(
+        workload=estimate.workload,
+        metric=LATENCY,
+        unit="us",
+        provenance=estimate.provenance,
+        value=estimate.latency_us,
+    )
+
+
+def _equivalence(checked: CheckResult, plan: LaunchPlan) -> str:
+    """Return the digest of the cubins and the launches; the defines are in the cubins already."""
+    launches = plan.model_copy(update={"defines": {}}).model_dump_json()
+    return hashlib.sha256(f"{checked.compiled.binary_id}\n{launches}".encode()).hexdigest()
+
+
+def _summary(checked: CheckResult) -> str:
+    if checked.status is Status.PASSED:
+        executions = sum(workload.executions for workload in checked.workloads)
+        workloads = len(checked.workloads)
+        shapes = "1 workload" if workloads == 1 else f"{workloads} workloads"
+        return f"{executions} executions of {shapes} agree with the oracle"
+    if checked.mismatch is not None:
+        found = checked.mismatch
+        return (
+            f"{found.workload}: {found.tensor}{list(found.index)} is {found.got},"
+            f" expected {found.expected} ({found.pattern})"
+        )
+    for diagnostic in checked.diagnostics:
+        if diagnostic.severity == "error":
+            place = "" if diagnostic.line is None else f"line {diagnostic.line}: "
+            return f"{place}{diagnostic.message}"
+    return checked.status.value

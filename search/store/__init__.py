@@ -1,0 +1,1 @@
+"""The run file: its tables, one writer, any number of readers, and what lies beside it."""

@@ -1,0 +1,126 @@
+"""The evaluations of a run: queued, leased to one attempt, done.
+
+Evaluation is at-least-once, the record of it exactly-once: a result is accepted only for the lease
+under which it was begun.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationLevel
+
+from .run_log import RunLog
+from .run_reader import RunReader
+from .run_records import EventKind
+from .run_rows import QUEUE, insert_findings, now_us
+
+# A candidate that takes workers down again and again would loop for ever.
+QUARANTINE_AFTER = 5
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to record the result of one attempt at one evaluation."""
+
+    evaluation: int
+    candidate: int
+    level: EvaluationLevel
+    attempt: int
+    infra_failures: int
+    """How often the machine failed under this evaluation before."""
+
+
+class EvaluationQueue:
+    """Writes the evaluations of one run."""
+
+    def __init__(self, log: RunLog, reader: RunReader, owner: str) -> None:
+        """Write through `log`; `owner` is the process that leases."""
+        self._log = log
+        self._reader = reader
+        self._owner = owner
+
+    def add(self, candidates: Iterable[int], level: EvaluationLevel) -> None:
+        """Queue evaluations of candidates, all or none, but those that were queued before."""
+        kind = EventKind.FINAL_CHECK if level == "full" else EventKind.EVALUATION_QUEUED
+        with self._log.transaction() as connection:
+            for candidate in candidates:
+                if connection.execute(QUEUE, (candidate, level)).rowcount:
+                    self._log.emit(kind, candidate=candidate, level=level)
+
+    def lease_next(self, level: EvaluationLevel) -> Lease | None:
+        """Lease the queued evaluation of `level` with the lowest number; None if there is none."""
+        with self._log.transaction() as connection:
+            rows = connection.execute(
+                "UPDATE evaluation SET state = 'leased', lease_owner = ?, attempts = attempts + 1,"
+                " started_us = ? WHERE id = (SELECT min(id) FROM evaluation"
+                " WHERE state = 'queued' AND level = ?)"
+                " RETURNING id, candidate, attempts, infra_failures",
+                (self._owner, now_us(), level),
+            ).fetchall()
+            if not rows:
+                return None
+            evaluation, candidate, attempt, failures = rows[0]
+            self._log.emit(EventKind.EVALUATION_STARTED, candidate=candidate, level=level)
+        return Lease(evaluation, candidate, level, attempt, failures)
+
+    def finish(self, lease: Lease, evaluation: Evaluation, spent_s: float) -> bool:
+        """Record the result of a lease; False if it came late or twice and was dropped."""
+        artifacts = self._log.artifacts
+        sizes = {sha: len(artifacts.get(sha)) for sha in evaluation.artifacts.values()}
+        with self._log.transaction() as connection:
+            accepted = connection.execute(
+                "UPDATE evaluation SET state = 'done', lease_owner = NULL, status = ?,"
+                " summary = ?, device = ?, sandbox = ?, equivalence = ?, elapsed_s = ?,"
+                " gpu_seconds = ?, measured_as = ?, finished_us = ?"
+                " WHERE id = ? AND state = 'leased' AND attempts = ?",
+                (
+                    evaluation.status.value,
+                    evaluation.summary,
+                    evaluation.device,
+                    evaluation.sandbox,
+                    evaluation.equivalence,
+                    evaluation.elapsed_s,
+                    evaluation.gpu_seconds,
+                    evaluation.measured_as,
+                    now_us(),
+                    lease.evaluation,
+                    lease.attempt,
+                ),
+            ).rowcount
+            if not accepted:
+                dropped = {"candidate": lease.candidate, "level": lease.level}
+                self._log.emit(EventKind.RESULT_DROPPED, **dropped)
+                return False
+            insert_findings(connection, lease.evaluation, evaluation, sizes)
+            connection.execute("UPDATE run SET spent_s = ?", (spent_s,))
+            self._emit_done(lease, evaluation)
+        return True
+
+    def requeue(self, lease: Lease, reason: str) -> None:
+        """Put an evaluation back after the machine, not the candidate, failed under it."""
+        with self._log.transaction() as connection:
+            connection.execute(
+                "UPDATE evaluation SET state = 'queued', lease_owner = NULL,"
+                " infra_failures = infra_failures + 1"
+                " WHERE id = ? AND state = 'leased' AND attempts = ?",
+                (lease.evaluation, lease.attempt),
+            )
+            self._log.emit(EventKind.EVALUATION_REQUEUED, candidate=lease.candidate, reason=reason)
+
+    def _emit_done(self, lease: Lease, evaluation: Evaluation) -> None:
+        latency, speedup = evaluation.latency, evaluation.speedup
+        self._log.emit(
+            EventKind.EVALUATION_DONE,
+            candidate=lease.candidate,
+            level=lease.level,
+            status=evaluation.status.value,
+            summary=evaluation.summary,
+            latency_us=None if latency is None else latency.value,
+            provenance=None if latency is None else latency.provenance.value,
+            speedup=None if speedup is None else speedup.value,
+            speedup_interval=evaluation.speedup_interval,
+            baseline=None if speedup is None else speedup.unit,
+            gpu_seconds=evaluation.gpu_seconds,
+            done=self._reader.count(lease.level, "done"),
+            known=self._reader.count(lease.level),
+        )

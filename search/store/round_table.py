@@ -1,0 +1,206 @@
+"""The rounds of a run and the branches of an agents' round: opened, delivered to, closed.
+
+A branch hands in one candidate after another: the coder's, then its fixes. Which of two branches of
+a round comes first depends on how fast their models answer, and so does the number of a candidate.
+Nothing that decides may depend on it: a source that two branches hand in counts for the one that
+needed fewer fixes, then the one of the lower ordinal, whoever was first.
+"""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kopt.search.proposer import Proposal
+
+from .run_log import RunLog
+from .run_records import BranchPlan, EventKind, RoundKind, StopReason
+from .run_rows import QUEUE, CandidateRow, insert_candidate, insert_parents, name_blob
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A round that begins."""
+
+    number: int
+    kind: RoundKind
+    proposals: tuple[Proposal, ...] = ()
+    """Its candidates, as far as they are known at its beginning."""
+    branches: tuple[BranchPlan, ...] = ()
+    """Those that still have to be written."""
+    plan: bytes | None = None
+    """The plan that the branches follow, as a document."""
+    reserve: int = 0
+    """How many further hypotheses the plan has."""
+    step: str | None = None
+    """The key under which a caller asked for the round, if one did."""
+
+
+class RoundTable:
+    """Writes the rounds of one run."""
+
+    def __init__(self, log: RunLog) -> None:
+        """Write through `log`."""
+        self._log = log
+
+    def open(self, opening: Opening) -> None:
+        """Record a round with its candidates, whose quick evaluations are queued, and branches."""
+        sources = [proposal.source.encode() for proposal in opening.proposals]
+        digests = [self._log.artifacts.put(source) for source in sources]
+        with self._log.transaction() as connection:
+            plan = None if opening.plan is None else self._log.name_document(opening.plan, "plan")
+            row = (opening.number, opening.kind, plan)
+            connection.execute("INSERT INTO round VALUES (?, ?, ?, NULL)", row)
+            for ordinal, branch in enumerate(opening.branches):
+                self._insert_branch(connection, opening.number, ordinal, branch)
+            for proposal, sha in zip(opening.proposals, digests, strict=True):
+                self._insert_candidate(opening.number, sha, proposal)
+            connection.execute("UPDATE run SET round = ?, round_open = 1", (opening.number,))
+            self._log.emit(
+                EventKind.ROUND_STARTED,
+                round=opening.number,
+                kind=opening.kind,
+                candidates=len(opening.proposals),
+                branches=len(opening.branches),
+                step=opening.step,
+            )
+            if opening.plan is not None:
+                self._log.emit(
+                    EventKind.PLAN_MADE,
+                    round=opening.number,
+                    branches=len(opening.branches),
+                    reserve=opening.reserve,
+                )
+
+    def deliver(self, branch: str, attempt: int, proposal: Proposal) -> int:
+        """Return the number of a branch's candidate, which joins the open round if it is new.
+
+        `attempt` is 0 for the coder's, then that of the fix. A source that the run knows keeps its
+        number and is not evaluated again.
+        """
+        sha = self._log.artifacts.put(proposal.source.encode())
+        tune = json.dumps(proposal.tune, sort_keys=True)
+        with self._log.transaction() as connection:
+            known = connection.execute(
+                "SELECT seq FROM candidate WHERE source_sha = ? AND tune = ?", (sha, tune)
+            ).fetchone()
+            if known is not None:
+                self._let_lower_branch_own(connection, known[0], (branch, attempt), proposal)
+                return int(known[0])
+            (number,) = connection.execute(
+                "SELECT round FROM branch WHERE id = ?", (branch,)
+            ).fetchone()
+            seq = self._insert_candidate(number, sha, proposal, (branch, attempt))
+            self._log.emit(
+                EventKind.CANDIDATE_ADDED,
+                candidate=seq,
+                branch=branch,
+                attempt=attempt,
+                lineage=proposal.lineage,
+                family=proposal.family,
+            )
+        return seq
+
+    def start_branch(self, branch: str) -> None:
+        """Tell that a branch is worked on now."""
+        with self._log.transaction():
+            self._log.emit(EventKind.BRANCH_STARTED, **self._branch_words(branch))
+
+    def end_branch(self, branch: str, candidate: int | None, why: str | None) -> None:
+        """Record what became of a branch: its best candidate, or why there is none."""
+        state = "delivered" if why is None else "failed"
+        with self._log.transaction() as connection:
+            connection.execute(
+                "UPDATE branch SET state = ?, candidate = ?, why = ? WHERE id = ?",
+                (state, candidate, why, branch),
+            )
+            words = self._branch_words(branch)
+            self._log.emit(
+                EventKind.BRANCH_ENDED, **words, state=state, candidate=candidate, why=why
+            )
+
+    def close(self, beam: Sequence[int], stop: tuple[StopReason, str] | None) -> None:
+        """Record the selection after a round and, if it was the last, why the search stops."""
+        reason, detail = stop or (None, None)
+        with self._log.transaction() as connection:
+            connection.execute(
+                "UPDATE run SET round_open = 0, beam = ?, stop_reason = ?, stop_detail = ?",
+                (json.dumps(list(beam)), reason, detail),
+            )
+            (number,) = connection.execute("SELECT round FROM run").fetchone()
+            words = {"round": number, "beam": list(beam), "stop": reason, "detail": detail}
+            self._log.emit(EventKind.ROUND_DONE, **words)
+
+    def keep_reflection(self, number: int, reflection: bytes) -> None:
+        """Keep what round `number` has taught."""
+        with self._log.transaction() as connection:
+            sha = self._log.name_document(reflection, "reflection")
+            connection.execute(
+                "UPDATE round SET reflection_sha = ? WHERE number = ?", (sha, number)
+            )
+            self._log.emit(EventKind.REFLECTED, round=number)
+
+    def _insert_branch(
+        self, connection: sqlite3.Connection, number: int, ordinal: int, branch: BranchPlan
+    ) -> None:
+        parents, hypothesis = json.dumps(branch.parents), json.dumps(branch.hypothesis)
+        connection.execute(
+            "INSERT INTO branch (id, round, ordinal, slot, lineage, parents, hypothesis, state)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, 'open')",
+            (
+                branch_id(number, ordinal),
+                number,
+                ordinal,
+                branch.slot,
+                branch.lineage,
+                parents,
+                hypothesis,
+            ),
+        )
+
+    def _insert_candidate(
+        self, number: int, sha: str, proposal: Proposal, branch: tuple[str | None, int] = (None, 0)
+    ) -> int:
+        connection = self._log.connection
+        name_blob(connection, sha, (len(proposal.source.encode()), "source"))
+        (seq,) = connection.execute("SELECT count(*) FROM candidate").fetchone()
+        insert_candidate(connection, CandidateRow(seq, number, sha, proposal, *branch))
+        connection.execute(QUEUE, (seq, "quick"))
+        return int(seq)
+
+    def _let_lower_branch_own(
+        self,
+        connection: sqlite3.Connection,
+        seq: int,
+        branch: tuple[str, int],
+        proposal: Proposal,
+    ) -> None:
+        is_lower = connection.execute(
+            "SELECT 1 FROM candidate JOIN branch ON branch.id = candidate.branch"
+            " JOIN branch AS other ON other.id = ? AND other.round = branch.round"
+            " WHERE seq = ? AND (?, other.ordinal) < (attempt, branch.ordinal)",
+            (branch[0], seq, branch[1]),
+        ).fetchone()
+        if is_lower and all(parent < seq for parent in proposal.parents):
+            connection.execute(
+                "UPDATE candidate SET branch = ?, attempt = ?, family = ?, proposer = ?, note = ?"
+                " WHERE seq = ?",
+                (*branch, proposal.family, proposal.proposer, proposal.note, seq),
+            )
+            connection.execute("DELETE FROM lineage WHERE child = ?", (seq,))
+            insert_parents(connection, seq, proposal)
+
+    def _branch_words(self, branch: str) -> dict[str, Any]:
+        row = self._log.connection.execute(
+            "SELECT round, slot, lineage, json_extract(hypothesis, '$.family'),"
+            " json_extract(hypothesis, '$.name') FROM branch WHERE id = ?",
+            (branch,),
+        ).fetchone()
+        names = ("round", "slot", "lineage", "family", "name")
+        return {"branch": branch, **dict(zip(names, row, strict=True))}
+
+
+def branch_id(number: int, ordinal: int) -> str:
+    """Return the id of a branch, which the ids of its model calls begin with."""
+    return f"r{number}/b{ordinal}"

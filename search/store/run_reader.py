@@ -1,0 +1,208 @@
+"""Everything that is read from a run file, as records; nothing here writes.
+
+Used by the writer on its own connection and by viewers on a read-only one, so that both see a run
+the same way.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, cast
+
+from kopt.kernels.status import Status
+from kopt.search.evaluation.evaluator import Evaluation, Value
+from kopt.search.proposer import LineageKind, Member
+
+from .artifacts import ArtifactStore
+from .run_records import BranchRow, Event, RoundRow, RunState
+
+Row = dict[str, Any]
+
+# The workload that the kernel id ends with comes first: its values are the evaluation's own.
+_VALUES = """SELECT measurement.* FROM measurement JOIN run ORDER BY evaluation,
+    substr(kernel, -length(workload) - 1) <> '_' || workload, workload, metric"""
+
+
+class RunReader:
+    """Reads one run through one connection."""
+
+    def __init__(self, connection: sqlite3.Connection, artifacts: ArtifactStore) -> None:
+        """Read through `connection`; sources come from `artifacts`."""
+        self._connection = connection
+        self._artifacts = artifacts
+        self._sources: dict[str, str] = {}
+
+    def run_exists(self) -> bool:
+        """Return whether the run was begun: a kill may leave a file without one."""
+        return self._has_table("run") and bool(self._rows("SELECT id FROM run"))
+
+    def state(self) -> RunState:
+        """Return the run's present state."""
+        (row,) = self._rows("SELECT * FROM run")
+        row["settings"] = json.loads(row["settings"])
+        row["beam"] = tuple(json.loads(row["beam"]))
+        row["round_open"] = bool(row["round_open"])
+        del row["kernel"]  # a copy of settings.kernel, there for queries by hand
+        return RunState.model_validate(row)
+
+    def members(self) -> tuple[Member, ...]:
+        """Return every candidate with its evaluations, by `seq`."""
+        parents: dict[int, list[int]] = defaultdict(list)
+        kinds: dict[int, LineageKind] = {}
+        rows = self._rows("SELECT * FROM lineage")
+        for row in sorted(rows, key=lambda row: (row.get("place", 0), row["parent"])):
+            parents[row["child"]].append(row["parent"])
+            kinds[row["child"]] = row["kind"]
+        evaluations = self._evaluations()
+        return tuple(
+            Member(
+                seq=row["seq"],
+                round=row["round"],
+                source=self.source(row["source_sha"]),
+                source_sha=row["source_sha"],
+                source_name=row["source_name"],
+                tune=json.loads(row["tune"]),
+                family=row["family"],
+                proposer=row["proposer"],
+                parents=tuple(parents[row["seq"]]),
+                quick=evaluations.get((row["seq"], "quick")),
+                full=evaluations.get((row["seq"], "full")),
+                tie=evaluations.get((row["seq"], "tie")),
+                lineage=kinds.get(row["seq"], "tune"),
+                # Files of older formats have no such columns.
+                note=row.get("note", ""),
+                branch=row.get("branch"),
+                attempt=row.get("attempt", 0),
+            )
+            for row in self._rows("SELECT * FROM candidate ORDER BY seq")
+        )
+
+    def rounds(self) -> tuple[RoundRow, ...]:
+        """Return the rounds by number; () for a file of an older format."""
+        if not self._has_table("round"):
+            return ()
+        rows = self._rows("SELECT * FROM round ORDER BY number")
+        return tuple(RoundRow.model_validate(row) for row in rows)
+
+    def branches(self, number: int | None = None) -> tuple[BranchRow, ...]:
+        """Return the branches of a round, or of all, by round and ordinal."""
+        if not self._has_table("branch"):
+            return ()
+        rows = self._rows(
+            "SELECT * FROM branch WHERE coalesce(round = ?, 1) ORDER BY round, ordinal", number
+        )
+        for row in rows:
+            row["parents"] = tuple(json.loads(row["parents"]))
+            row["hypothesis"] = json.loads(row["hypothesis"])
+        return tuple(BranchRow.model_validate(row) for row in rows)
+
+    def calls(self) -> tuple[Row, ...]:
+        """Return the calls of models as they stand, in their order; () for an older format."""
+        if not self._has_table("llm_call"):
+            return ()
+        return tuple(self._rows("SELECT * FROM llm_call ORDER BY started_us, id"))
+
+    def gpu_seconds(self) -> float:
+        """Return how long evaluations and tools have held the GPU; 0 for an older format."""
+        rows = self._rows("SELECT * FROM evaluation WHERE state = 'done'")
+        of_evaluations = sum(row.get("gpu_seconds") or 0.0 for row in rows)
+        return float(of_evaluations + self.state().tool_gpu_seconds)
+
+    def blob(self, sha: str) -> bytes:
+        """Return an artifact by its digest.
+
+        Raises:
+            InfraError: It is missing or damaged.
+        """
+        return self._artifacts.get(sha)
+
+    def find_candidate(self, source: str, tune: Mapping[str, int]) -> int | None:
+        """Return the `seq` of the candidate with this source and these values; None if unknown."""
+        sha = hashlib.sha256(source.encode()).hexdigest()
+        rows = self._rows(
+            "SELECT seq FROM candidate WHERE source_sha = ? AND tune = ?",
+            sha,
+            json.dumps(dict(tune), sort_keys=True),
+        )
+        return int(rows[0]["seq"]) if rows else None
+
+    def source(self, sha: str) -> str:
+        """Return a source by its digest.
+
+        Raises:
+            InfraError: The artifact is missing or damaged.
+        """
+        if sha not in self._sources:
+            self._sources[sha] = self._artifacts.get(sha).decode()
+        return self._sources[sha]
+
+    def events(self, after: int = 0) -> tuple[Event, ...]:
+        """Return the events with `seq` above `after`, in order."""
+        rows = self._rows("SELECT * FROM event WHERE seq > ? ORDER BY seq", after)
+        return tuple(Event.model_validate(row | {"data": json.loads(row["data"])}) for row in rows)
+
+    def round_of_step(self, key: str) -> int | None:
+        """Return the round that was begun under the caller's `key`; None if none was."""
+        rows = self._rows(
+            "SELECT json_extract(data, '$.round') AS round FROM event"
+            " WHERE kind = 'round_started' AND json_extract(data, '$.step') = ?",
+            key,
+        )
+        return int(rows[0]["round"]) if rows else None
+
+    def document(self, member: Member, kind: str) -> bytes | None:
+        """Return a document that is kept with a candidate's quick evaluation; None without one.
+
+        Raises:
+            InfraError: It is damaged or missing.
+        """
+        sha = None if member.quick is None else member.quick.artifacts.get(kind)
+        return None if sha is None else self._artifacts.get(sha)
+
+    def table(self, name: str) -> tuple[Row, ...]:
+        """Return every row of a table as it stands, in key order; () in a file too old for it."""
+        if not self._has_table(name):
+            return ()
+        return tuple(self._rows(f"SELECT * FROM {name} ORDER BY 1, 2"))
+
+    def count(self, level: str, state: str | None = None) -> int:
+        """Return the number of evaluations of a level, in one state or in any."""
+        (row,) = self._rows(
+            "SELECT count(*) AS n FROM evaluation WHERE level = ? AND coalesce(state = ?, 1)",
+            level,
+            state,
+        )
+        return int(row["n"])
+
+    def _evaluations(self) -> dict[tuple[int, str], Evaluation]:
+        values: dict[int, list[Value]] = defaultdict(list)
+        for row in self._rows(_VALUES):
+            values[row.pop("evaluation")].append(Value.model_validate(row))
+        artifacts: dict[int, dict[str, str]] = defaultdict(dict)
+        for row in self._rows("SELECT * FROM evaluation_artifact ORDER BY evaluation, kind"):
+            artifacts[row["evaluation"]][row["kind"]] = row["sha"]
+        return {
+            (row["candidate"], row["level"]): Evaluation(
+                status=Status(row["status"]),
+                summary=row["summary"],
+                device=row["device"],
+                sandbox=row["sandbox"],
+                equivalence=row["equivalence"],
+                values=tuple(values[row["id"]]),
+                artifacts=artifacts[row["id"]],
+                elapsed_s=row["elapsed_s"],
+                gpu_seconds=row.get("gpu_seconds") or 0.0,
+                measured_as=row.get("measured_as"),
+            )
+            for row in self._rows("SELECT * FROM evaluation WHERE state = 'done'")
+        }
+
+    def _has_table(self, name: str) -> bool:
+        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = ?", name))
+
+    def _rows(self, statement: str, *parameters: object) -> list[Row]:
+        cursor = self._connection.execute(statement, parameters)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, cast(tuple[Any, ...], row), strict=True)) for row in cursor]

@@ -1,0 +1,102 @@
+"""Inserts that touch several tables, each called inside a transaction of `store.py`."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kopt.search.evaluation.evaluator import Evaluation
+from kopt.search.proposer import Proposal
+
+QUEUE = "INSERT OR IGNORE INTO evaluation (candidate, level, state) VALUES (?, ?, 'queued')"
+
+
+@dataclass(frozen=True)
+class CandidateRow:
+    """A proposal with the number and the source digest that it is recorded under."""
+
+    seq: int
+    round: int
+    source_sha: str
+    proposal: Proposal
+    branch: str | None = None
+    """The branch that wrote it, in an agents' round."""
+    attempt: int = 0
+    """Which of that branch's candidates it is: 0 is the coder's, then the fixes."""
+
+
+def insert_candidate(connection: sqlite3.Connection, row: CandidateRow) -> None:
+    """Insert a candidate and its parents."""
+    connection.execute(
+        "INSERT INTO candidate (seq, round, source_sha, source_name, tune, family, proposer,"
+        " created_us, note, branch, attempt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            row.seq,
+            row.round,
+            row.source_sha,
+            row.proposal.source_name,
+            json.dumps(row.proposal.tune, sort_keys=True),
+            row.proposal.family,
+            row.proposal.proposer,
+            now_us(),
+            row.proposal.note,
+            row.branch,
+            row.attempt,
+        ),
+    )
+    insert_parents(connection, row.seq, row.proposal)
+
+
+def insert_parents(connection: sqlite3.Connection, seq: int, proposal: Proposal) -> None:
+    """Insert what a candidate comes from, the skeleton first."""
+    connection.executemany(
+        "INSERT INTO lineage VALUES (?, ?, ?, ?)",
+        [(seq, parent, proposal.lineage, place) for place, parent in enumerate(proposal.parents)],
+    )
+
+
+def insert_findings(
+    connection: sqlite3.Connection,
+    evaluation_id: int,
+    evaluation: Evaluation,
+    sizes_bytes: Mapping[str, int],
+) -> None:
+    """Insert the values and artifacts of an evaluation; `sizes_bytes` is by digest."""
+    for kind, sha in evaluation.artifacts.items():
+        name_blob(connection, sha, (sizes_bytes[sha], kind))
+        connection.execute(
+            "INSERT INTO evaluation_artifact VALUES (?, ?, ?)", (evaluation_id, kind, sha)
+        )
+    connection.executemany(
+        "INSERT INTO measurement VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (evaluation_id, v.workload, v.metric, v.unit, v.provenance.value, v.value)
+            for v in evaluation.values
+        ],
+    )
+
+
+def insert_document(
+    connection: sqlite3.Connection, candidate: int, document: tuple[str, str, int]
+) -> None:
+    """Keep a document (kind, digest, size in bytes) with the candidate's quick evaluation."""
+    kind, sha, size_bytes = document
+    name_blob(connection, sha, (size_bytes, kind))
+    connection.execute(
+        "INSERT OR REPLACE INTO evaluation_artifact SELECT id, ?, ? FROM evaluation"
+        " WHERE candidate = ? AND level = 'quick' AND state = 'done'",
+        (kind, sha, candidate),
+    )
+
+
+def name_blob(connection: sqlite3.Connection, sha: str, size_and_kind: tuple[int, str]) -> None:
+    """Enter an artifact in the run's index, unless it is there."""
+    connection.execute(
+        "INSERT OR IGNORE INTO blob VALUES (?, ?, ?, ?)", (sha, *size_and_kind, now_us())
+    )
+
+
+def now_us() -> int:
+    """Return the Unix time in microseconds, for the record only."""
+    return time.time_ns() // 1000

@@ -1,0 +1,42 @@
+"""No honest candidate is said to contradict its family: the good samples, as they are compiled."""
+
+from pathlib import Path
+
+import pytest
+
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.settings import DEFAULT_ARCH, Settings
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.problem_loader import find_kernel
+from kopt.search.selection.family_evidence import MachineCode, judge_family
+from kopt.tools.check.check_plans import final_plans, make_plans
+from kopt.tools.check.request import CheckRequest
+from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.estimate import find_build
+from support.samples import Sample, read_samples
+
+SAMPLES = read_samples(Path(__file__).parents[2] / "samples")
+GOOD = [sample for sample in SAMPLES if sample.path.name.startswith("good_")]
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Settings with a compile cache of their own."""
+    return Settings(tmp_path_factory.mktemp("claims"))
+
+
+@pytest.mark.parametrize("sample", GOOD, ids=lambda sample: sample.path.stem)
+def test_good_samples_contradict_no_claim_of_theirs(sample: Sample, settings: Settings) -> None:
+    problem, workload = find_kernel(sample.kernel, sample.path.parent / "problems")
+    candidate, gpu = read_candidate(sample.path), gpu_for_arch(DEFAULT_ARCH)
+    header = parse_header(candidate, problem).header
+    assert header is not None
+    request = CompileRequest(problem, workload, candidate, (DEFAULT_ARCH,), compiler="nvrtc")
+    compiled = compile_candidate(request, settings)
+    plans = make_plans(CheckRequest(problem, workload, candidate, "quick"), gpu)
+    plan = final_plans(plans, compiled, gpu, simulated=False)[workload.name]
+    code = MachineCode(find_build(compiled, plan, gpu), plan, compiled.occupancy)
+    for family in header.family:
+        evidence = judge_family(family, code)
+        assert evidence.verdict != "contradicted", evidence.why

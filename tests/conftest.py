@@ -1,4 +1,7 @@
-"""Tests marked `gpu` are skipped where there is no NVIDIA GPU, with what is missing."""
+"""What all tests share: the caches of compilers, the results of the samples, the need for a GPU.
+
+Tests marked `gpu` are skipped where there is no NVIDIA GPU, with what is missing.
+"""
 
 import ctypes
 from functools import lru_cache
@@ -6,7 +9,33 @@ from pathlib import Path
 
 import pytest
 
+from kopt.config.settings import Settings
+from support.checked_samples import CheckedSamples
+from support.shared_caches import share_caches
+
 _CONTROL_DEVICES = ("/dev/nvidiactl", "/dev/dxg")
+
+
+@pytest.fixture(scope="session")
+def run_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that all processes of one test run share."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if hasattr(request.config, "workerinput") else own  # of pytest-xdist
+
+
+@pytest.fixture(scope="session")
+def shared_caches(run_folder: Path) -> Path:
+    """Return the folder of the compile caches of all processes."""
+    return run_folder / "caches"
+
+
+@pytest.fixture(scope="session")
+def checked_samples(
+    run_folder: Path, shared_caches: Path, tmp_path_factory: pytest.TempPathFactory
+) -> CheckedSamples:
+    """Return what checks each sample once."""
+    home = share_caches(tmp_path_factory.mktemp("samples") / "home", shared_caches)
+    return CheckedSamples(Settings(home=home, jobs=2), run_folder / "samples")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

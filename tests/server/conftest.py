@@ -6,12 +6,13 @@ import pytest
 
 from kopt.server.cli import main
 from support.command_line import Ending, Kopt
+from support.shared_caches import share_caches
 
 
 @pytest.fixture(scope="session")
-def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the state folder of all calls that do not set their own: its caches are shared."""
-    return tmp_path_factory.mktemp("kopt-home")
+def shared_home(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> Path:
+    """Return the state folder of all calls that do not set their own."""
+    return share_caches(tmp_path_factory.mktemp("kopt") / "home", shared_caches)
 
 
 @pytest.fixture

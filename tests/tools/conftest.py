@@ -1,17 +1,22 @@
-"""One home for all tests of a process that compile: its launcher is built once."""
+"""One home for all tests of a process that compile."""
+
+from pathlib import Path
 
 import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem
 from kopt.tools.cuda.toolchain import FoundToolchain, find_toolchain
+from support.shared_caches import share_caches
 from support.tiny_problem import tiny_problem
 
 
 @pytest.fixture(scope="session")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+def settings(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> Settings:
     """Settings with a home of this test process and the pip toolkit."""
-    return Settings(home=tmp_path_factory.mktemp("home"), jobs=2)
+    return Settings(
+        home=share_caches(tmp_path_factory.mktemp("kopt") / "home", shared_caches), jobs=2
+    )
 
 
 @pytest.fixture(scope="session")

@@ -15,13 +15,15 @@ from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.tools.bench.estimated import bench_estimated
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.sim.device import SimDevice
+from support.shared_caches import share_caches
 from support.tiny_problem import BODY, HEADER, tiny_candidate, tiny_problem
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """One home for all: the launcher and the simulator are built once."""
-    return Settings(home=tmp_path_factory.mktemp("home"), jobs=2)
+def settings(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> Settings:
+    """One home for all."""
+    home = share_caches(tmp_path_factory.mktemp("kopt") / "home", shared_caches)
+    return Settings(home=home, jobs=2)
 
 
 @pytest.fixture

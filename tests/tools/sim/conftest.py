@@ -1,6 +1,7 @@
-"""One home for all simulator tests of a session: the toolset takes seconds to build."""
+"""One home for all simulator tests of a process: the toolset takes seconds to build."""
 
 import fcntl
+from pathlib import Path
 
 import pytest
 
@@ -10,12 +11,9 @@ from support.sim_run import Sim
 
 
 @pytest.fixture(scope="session")
-def sim(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sim:
+def sim(settings: Settings, run_folder: Path) -> Sim:
     """The simulator with two workers; parallel test processes share its caches."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if hasattr(request.config, "workerinput") else base
-    settings = Settings(home=shared / "sim-home", jobs=2)
-    with (shared / "sim-home.lock").open("w") as lock:
+    with (run_folder / "sim.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the others wait instead of building the same
         find_toolset(settings)
     return Sim(settings)

@@ -1,6 +1,5 @@
 """Replies to the real results of every sample, good and evil, and of the reference kernels."""
 
-import fcntl
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +16,14 @@ from kopt.server.jobs.records import JobView
 from kopt.server.protocol.replies.reply import job_reply
 from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
-from kopt.tools.sim.toolset import find_toolset
+from support.checked_samples import CheckedSamples
 from support.job_views import done_job
-from support.samples import Sample, check_sample, read_samples
+from support.samples import Sample, read_samples
 from support.sound_replies import PAGE_TOKENS, sound
 
 FOLDER = Path(__file__).parents[3] / "samples"
 SAMPLES = read_samples(FOLDER)
 PROFILED = ("good_two_pass", "good_split_row_scratch", "good_scalar", "evil_missing_barrier")
-
-
-@pytest.fixture(scope="session")
-def settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Settings whose home all processes of one test run share: the simulator is built once."""
-    folder = tmp_path_factory.getbasetemp()
-    if hasattr(request.config, "workerinput"):  # one of several processes of pytest-xdist
-        folder = folder.parent
-    settings = Settings(home=folder / "samples-home", jobs=2)
-    with (folder / "samples.lock").open("w") as lock:  # one process builds, the others wait for it
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        find_toolset(settings)
-    return settings
 
 
 def _name(sample: Sample) -> str:
@@ -46,10 +32,10 @@ def _name(sample: Sample) -> str:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=_name)
 def test_replies_to_a_sample_are_sound_and_say_where_and_what_next(
-    sample: Sample, settings: Settings
+    sample: Sample, checked_samples: CheckedSamples
 ) -> None:
     source = sample.path.read_text("utf-8")
-    result = check_sample(sample, settings)
+    result = checked_samples.result(sample)
     view = done_job(result, source)
     facts = sound(job_reply(view, "concise"))
     assert (facts["status"], facts["kernel"]) == (sample.status.value, sample.kernel)
@@ -87,10 +73,10 @@ def _assert_compiled(view: JobView, compiled: CompileResult) -> None:
 
 @pytest.mark.parametrize("name", PROFILED)
 def test_reply_to_a_profile_names_the_bottleneck_and_its_families(
-    name: str, settings: Settings
+    name: str, checked_samples: CheckedSamples
 ) -> None:
     (sample,) = (one for one in SAMPLES if one.path.stem == name)
-    result = _profiled(sample.path, sample.kernel, settings)
+    result = _profiled(sample.path, sample.kernel, checked_samples.settings)
     facts = sound(job_reply(done_job(result), "concise"))
     assert result.bottleneck is not None
     assert facts["bottleneck"]["name"] == result.bottleneck.name
@@ -102,10 +88,13 @@ def test_reply_to_a_profile_names_the_bottleneck_and_its_families(
 
 
 @pytest.mark.parametrize("name", sorted(load_problems()))
-def test_reply_to_profiling_a_reference_kernel_fits(name: str, settings: Settings) -> None:
+def test_reply_to_profiling_a_reference_kernel_fits(
+    name: str, checked_samples: CheckedSamples
+) -> None:
     problem = load_problems()[name]
     path = problem.folder / "reference.cu"
-    facts = sound(job_reply(done_job(_profiled(path, problem.kernel_ids[0], settings)), "concise"))
+    result = _profiled(path, problem.kernel_ids[0], checked_samples.settings)
+    facts = sound(job_reply(done_job(result), "concise"))
     assert facts["status"] == "passed"
     assert facts["estimated"]["latency_us"] > facts["computed"]["floor_us"]
 

@@ -17,6 +17,7 @@ from kopt.search.suggestions import Suggestion
 from kopt.server.protocol.replies.reply import job_reply
 from kopt.tools.sim.device import SimDevice
 from support.job_views import KERNEL, done_job
+from support.shared_caches import share_caches
 from support.sound_replies import PAGE_TOKENS, sound, text_of
 
 SAMPLES = Path(__file__).parents[3] / "samples"
@@ -24,9 +25,10 @@ DETAILS: tuple[Detail, ...] = ("concise", "full")
 
 
 @pytest.fixture(scope="module")
-def step(tmp_path_factory: pytest.TempPathFactory) -> StepResult:
+def step(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> StepResult:
     """Return the first step of a run: one candidate that passes, one that does not compile."""
-    settings = Settings(home=tmp_path_factory.mktemp("steps"), jobs=2)
+    home = share_caches(tmp_path_factory.mktemp("steps") / "home", shared_caches)
+    settings = Settings(home=home, jobs=2)
     site = EvaluationSite(
         device=SimDevice(settings),
         timer=None,

@@ -1,0 +1,34 @@
+"""The results of the samples on the simulator: each is checked once in a test run."""
+
+import fcntl
+import pickle
+from pathlib import Path
+
+from kopt.config.settings import Settings
+from kopt.kernels.check_result import CheckResult
+from kopt.tools.sim.toolset import find_toolset
+
+from .samples import Sample, check_sample
+
+
+class CheckedSamples:
+    """Checks what is asked for, and keeps the results for all processes of the run."""
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        """Keep them in `folder`, which all processes share."""
+        self.settings = settings
+        self._folder = folder
+        folder.mkdir(exist_ok=True)
+        with (self._folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the others wait instead of building the same
+            find_toolset(settings)
+
+    def result(self, sample: Sample) -> CheckResult:
+        """Return what a check of `sample` finds."""
+        kept = self._folder / f"{sample.path.stem}.pickle"
+        with kept.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not kept.exists():
+                kept.write_bytes(pickle.dumps(check_sample(sample, self.settings)))
+        result: CheckResult = pickle.loads(kept.read_bytes())
+        return result

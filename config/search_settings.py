@@ -84,10 +84,14 @@ class SearchSettings(_Section):
     roles: RolesSettings
 
     @property
+    def sweep_size(self) -> int:
+        """Most candidates of a round of the sweep, or of a caller's: nobody merges there."""
+        return self.beam.width * (1 + self.tree_branching_factor)
+
+    @property
     def round_size(self) -> int:
-        """Most candidates of one round: a refinement and children per place, and the merged."""
-        crosses = MAX_CROSSES if self.population_crossover else 0
-        return self.beam.width * (1 + self.tree_branching_factor) + crosses
+        """Most branches of a round of agents: a refinement and children per place, and merges."""
+        return self.sweep_size + (MAX_CROSSES if self.population_crossover else 0)
 
     @property
     def family_share(self) -> int:
@@ -119,7 +123,8 @@ def load_search_settings(path: Path | None = None) -> SearchSettings:
         with path.open(encoding="utf-8") as file:
             text = file.read(_MAX_FILE_BYTES + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise ToolError(f"cannot read the search settings {path}: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ToolError(f"cannot read the search settings {path}: {why}") from error
     if len(text) > _MAX_FILE_BYTES:
         raise ToolError(f"{path}: more than {_MAX_FILE_BYTES} characters are no search settings")
     changes = _parse(text, str(path))

@@ -28,7 +28,7 @@ from kopt.search.reports.round_figures import RoundFigures, read_rounds
 from kopt.search.reports.spending import SpendFigures, sum_spend
 from kopt.search.retrieval_log import Retrieval, read_retrievals
 from kopt.search.run_folders import find_run, run_folders
-from kopt.search.selection.beam import rank
+from kopt.search.selection.ranking import rank
 from kopt.search.store.artifacts import open_artifacts
 from kopt.search.store.run_lock import is_run_locked
 from kopt.search.store.run_reader import RunReader

@@ -34,7 +34,7 @@ from kopt.search.step_request import StepHooks, StepRequest, run_of_key, step_de
 from kopt.search.step_result import StepResult
 from kopt.search.store.round_table import Opening
 from kopt.search.store.run_lock import LockClaim
-from kopt.search.store.run_records import RunSettings, RunState, round_size
+from kopt.search.store.run_records import RunSettings, RunState
 from kopt.search.store.store import RunStore
 from kopt.tools.counted import counted
 
@@ -120,7 +120,7 @@ def _open(
         asked = replace(asked, budget=request.budget)
     # Before the run exists, so that a request that is refused leaves none behind.
     kernel = find_kernel(asked.kernel, settings.problems)
-    proposals = make_proposals(request.candidates, (), kernel, round_size(asked.search))
+    proposals = make_proposals(request.candidates, (), kernel, asked.search.sweep_size)
     _refuse_beyond_budget(len(proposals), (), asked.budget, 0.0)
     return begin_run(asked, settings)
 
@@ -139,7 +139,7 @@ def _plan(request: StepRequest, store: RunStore, site: EvaluationSite) -> _Plan:
     if request.budget is not None:
         settings = settings.model_copy(update={"budget": request.budget})
     kernel = find_kernel(settings.kernel, site.settings.problems)
-    proposals = make_proposals(request.candidates, members, kernel, settings.round_size)
+    proposals = make_proposals(request.candidates, members, kernel, settings.search.sweep_size)
     begun = None if request.key is None else store.reader.round_of_step(request.key)
     news = sum(not one.is_known for one in number_proposals(proposals, members))
     if begun is None:

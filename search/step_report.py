@@ -13,7 +13,8 @@ from kopt.kernels.check_result import CheckResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.search.selection.family_standing import family_standings, untried_families
-from kopt.search.selection.retirement import Beams, find_retirements, speed_words
+from kopt.search.selection.retirement import Beams, find_retirements
+from kopt.search.selection.speeds import speed_words
 from kopt.search.store.run_records import RunState
 from kopt.tools.counted import counted
 
@@ -90,7 +91,7 @@ def _facts(drive: RunDrive, state: RunState, members: tuple[Member, ...]) -> dic
         "gpu": state.settings.gpu,
         "arch": state.settings.arch,
         "baseline": next((one.unit for one in speedups if one is not None), None),
-        "round_size": state.settings.round_size,
+        "round_size": state.settings.search.sweep_size,
         "stop_reason": state.stop_reason,
         "stop_detail": state.stop_detail,
         "winner": state.winner,

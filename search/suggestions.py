@@ -14,7 +14,7 @@ from kopt.kernels.profile_result import ProfileResult, Suspect
 from kopt.kernels.record import Diagnostic, Record
 from kopt.kernels.status import Provenance
 from kopt.search.selection.family_standing import FamilyStanding
-from kopt.search.selection.retirement import speed_words
+from kopt.search.selection.speeds import speed_words
 
 from .proposer import Member
 

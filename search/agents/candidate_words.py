@@ -14,7 +14,7 @@ from kopt.search.facts.profile_facts import profile_facts
 from kopt.search.facts.rendering import render
 from kopt.search.facts.wording import Quoted, plain_beginning
 from kopt.search.proposer import Member
-from kopt.search.selection.retirement import speed_words
+from kopt.search.selection.speeds import speed_words
 
 from .fencing import fenced
 from .plans import Hypothesis

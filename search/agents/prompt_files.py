@@ -39,15 +39,6 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
 _PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}")
 
 
-def load_prompts() -> dict[str, str]:
-    """Return the text of every prompt by name.
-
-    Raises:
-        SetupError: A file is missing, or its placeholders are not those that are filled.
-    """
-    return dict(_loaded())
-
-
 def render_prompt(name: str, values: Mapping[str, str] | None = None) -> str:
     """Return the prompt `name` with each placeholder replaced by its value.
 

@@ -103,13 +103,13 @@ def _rounds(planned: Planned, asks_models: bool) -> Iterator[RoundForecast]:
             most = most_branches(number, search) * (1 + search.fix_attempts + 1)
             yield _round(number, "agents", expected_branches(number, search), most)
         else:
-            yield _round(number, "sweep", search.round_size, search.round_size)
+            yield _round(number, "sweep", search.sweep_size, search.sweep_size)
     last = search.beam.refine_rounds
     if asks_models and last and search.combine_top_k > 1:
         last += 1
         yield _round(last, "combine", 1, 1 + search.fix_attempts + 1)
     if asks_models:
-        yield _round(last + 1, "tune", search.round_size, search.round_size)
+        yield _round(last + 1, "tune", search.sweep_size, search.sweep_size)
 
 
 def _round(number: int, kind: RoundKind, expected: int, most: int) -> RoundForecast:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kopt.kernels.record import Record
 from kopt.search.proposer import Member
-from kopt.search.selection.beam import rank
+from kopt.search.selection.ranking import rank
 from kopt.search.store.run_reader import RunReader
 from kopt.search.store.run_records import EventKind
 

@@ -1,7 +1,8 @@
 """The seam between the rounds and the agents: who is asked for plans, sources, repairs, lessons.
 
-`claude_agents.py` asks Claude; the tests have twins of their own. Each may be called from any
-thread and answers the same when it is asked the same again, because answered calls are recorded.
+`kopt.search.agents.model_roles` asks a model; the tests have twins of their own. Each may be called
+from any thread and answers the same when it is asked the same again, because answered calls are
+recorded.
 """
 
 from collections.abc import Callable

@@ -15,8 +15,8 @@ from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
 from kopt.kernels.status import Status
 from kopt.search.agents.view import BranchTask, Failure, Written
 from kopt.search.proposer import Member, Proposal
-from kopt.search.selection.beam import rank
 from kopt.search.selection.lineages import outcome_of
+from kopt.search.selection.ranking import rank
 
 from .agents import Roles
 from .drive import RunDrive
@@ -26,7 +26,6 @@ T = TypeVar("T")
 _AUTHORS = {"cross": "combiner", "combine": "combiner"}
 # What no repair is paid for: a cheat, and what took the machine down.
 _HOPELESS = frozenset({Status.REWARD_HACK, Status.QUARANTINED})
-
 
 Fault = Literal["failed", "regressed"]
 

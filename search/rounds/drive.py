@@ -1,6 +1,6 @@
 """One process's drive of a run: where it stands, what it has spent, how it is paused.
 
-Nothing here decides what comes next: `next_step.py` does.
+Nothing here decides what comes next: `advance.py` does.
 """
 
 import time

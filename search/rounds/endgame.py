@@ -107,7 +107,7 @@ def _sweep_of_leader(drive: RunDrive) -> Opening | None:
     if leader is None or not _is_worth_a_sweep(leader, members, settings.search.min_effect):
         return None
     population = replace(drive.population(), beam=(leader,))
-    room = drive.room(settings.round_size)
+    room = drive.room(settings.search.sweep_size)
     proposals = drive.fresh(drive.search.proposer.propose(population, room))
     return Opening(population.round, "tune", proposals[:room]) if proposals else None
 

@@ -96,7 +96,7 @@ def reflect_on(drive: RunDrive, finished: RoundRow) -> None:
 
 def sweep(drive: RunDrive) -> tuple[Proposal, ...]:
     """Return what the proposer would try next that is not known yet; () for no idea."""
-    room = drive.room(drive.state().settings.round_size)
+    room = drive.room(drive.state().settings.search.sweep_size)
     return drive.fresh(drive.search.proposer.propose(drive.population(), room))[:room]
 
 

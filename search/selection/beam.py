@@ -11,10 +11,8 @@ from kopt.search.proposer import Member
 from .family_evidence import is_contradicted
 from .family_standing import retired_families
 from .lineages import trace_lineages
-from .ranking import rank, rank_unrefuted
+from .ranking import rank_unrefuted
 from .speeds import speed_of
-
-__all__ = ["eligible", "find_ties", "rank", "select_beam"]
 
 
 def select_beam(members: Iterable[Member], settings: SearchSettings) -> tuple[Member, ...]:

@@ -7,8 +7,7 @@ from kopt.config.search_settings import SearchSettings
 from kopt.search.proposer import Member
 
 from .ranking import rank
-from .retirement import speed_words
-from .speeds import speed_of
+from .speeds import speed_of, speed_words
 
 
 class MergeVerdict(NamedTuple):

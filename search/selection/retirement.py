@@ -6,14 +6,13 @@ from typing import Literal
 
 from kopt.config.search_settings import SearchSettings
 from kopt.kernels.record import Record
-from kopt.kernels.status import Provenance
 from kopt.search.proposer import Member
 
 from .family_evidence import is_contradicted
 from .family_standing import FamilyStanding, family_standings
 from .lineages import trace_lineages
 from .ranking import equivalence_of, rank, refuted_programs
-from .speeds import speed_of
+from .speeds import speed_of, speed_words
 
 RetirementReason = Literal[
     "unevaluated",
@@ -69,17 +68,6 @@ def find_retirements(
         was_in_beam = seq in beams.before
         found.append(Retirement(seq=seq, reason=reason, why=why, was_in_beam=was_in_beam))
     return tuple(found)
-
-
-def speed_words(member: Member) -> str:
-    """Return `1.213x flashinfer (measured)` or `2.413 us (estimated)`; `no time` for neither."""
-    quick = member.quick
-    if quick is not None and quick.speedup is not None:
-        return f"{quick.speedup.value:.3f}x {quick.speedup.unit} (measured)"
-    latency = None if quick is None else quick.latency
-    if latency is None or latency.value is None or latency.provenance is Provenance.MEASURED:
-        return "no time"
-    return f"{latency.value:.3f} us ({latency.provenance.value})"
 
 
 def _reasons(

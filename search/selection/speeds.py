@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from kopt.kernels.status import Provenance
 from kopt.search.evaluation.evaluator import NOISE_FLOOR
 from kopt.search.proposer import Member
 
@@ -41,6 +42,17 @@ def speed_of(member: Member) -> Speed | None:
     if timing.speedup is None or timing.speedup_interval is None:
         return Speed(value, value, value)
     return Speed(value, *timing.speedup_interval)
+
+
+def speed_words(member: Member) -> str:
+    """Return `1.213x flashinfer (measured)` or `2.413 us (estimated)`; `no time` for neither."""
+    timing = member.timing
+    if timing is not None and timing.speedup is not None:
+        return f"{timing.speedup.value:.3f}x {timing.speedup.unit} (measured)"
+    latency = None if timing is None else timing.latency
+    if latency is None or latency.value is None or latency.provenance is Provenance.MEASURED:
+        return "no time"
+    return f"{latency.value:.3f} us ({latency.provenance.value})"
 
 
 def noise_of(member: Member) -> float:

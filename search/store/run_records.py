@@ -19,11 +19,6 @@ BranchState = Literal["open", "delivered", "failed"]
 _OLD_SETTINGS = ("beam_width", "rounds", "early_stop_min_improvement")
 
 
-def round_size(search: SearchSettings) -> int:
-    """Return the most candidates of a round: per beam place a refinement and its children."""
-    return search.beam.width * (1 + search.tree_branching_factor)
-
-
 class RunSettings(Record):
     """What a run was asked to do; fixed at its start, but for a larger budget at a resume."""
 
@@ -44,11 +39,6 @@ class RunSettings(Record):
     search: SearchSettings
     """How it searches, and whom it asks."""
     budget: Budget = UNLIMITED
-
-    @property
-    def round_size(self) -> int:
-        """Most candidates of one round of a caller's or of the sweep."""
-        return round_size(self.search)
 
     @model_validator(mode="before")
     @classmethod

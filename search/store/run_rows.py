@@ -1,4 +1,4 @@
-"""Inserts that touch several tables, each called inside a transaction of `store.py`."""
+"""Inserts that touch several tables, each called inside a transaction of the run's log."""
 
 import json
 import sqlite3

@@ -12,10 +12,11 @@ from rich.text import Text
 
 from kopt.kernels.bench_result import BenchResult, Comparison, Latency
 from kopt.kernels.status import Status, Verdict
+from kopt.search.facts.wording import short_id
 
 from .bench_facts import fact_lines, full_fact_lines
 from .bench_words import VERDICT_STYLES, verdict_words
-from .diagnostics import advice_text, diagnostics_text, short_id, status_text
+from .diagnostics import advice_text, diagnostics_text, status_text
 
 
 def bench_view(name: str, result: BenchResult, is_full: bool) -> RenderableType:

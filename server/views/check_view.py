@@ -8,8 +8,9 @@ from rich.text import Text
 
 from kopt.kernels.check_result import CheckResult, Mismatch
 from kopt.kernels.status import Status
+from kopt.search.facts.wording import short_id
 
-from .diagnostics import advice_text, diagnostics_text, short_id, status_text
+from .diagnostics import advice_text, diagnostics_text, status_text
 from .sanitizer_view import sanitizer_lines
 
 

@@ -17,11 +17,6 @@ def status_text(status: Status) -> Text:
     return Text(status.value, style="bold green" if status is Status.PASSED else "bold red")
 
 
-def short_id(identity: str) -> str:
-    """Return the first 12 hex digits of a hash: enough to tell candidates apart by eye."""
-    return identity[:12]
-
-
 def diagnostics_text(name: str, diagnostics: Sequence[Diagnostic]) -> Text:
     """Return the diagnostics of the file `name`, compiler style, the first `SHOWN` of them."""
     text = Text()

@@ -9,9 +9,10 @@ from rich.text import Text
 from kopt.kernels.promotion_result import PromotionResult
 from kopt.kernels.receipt import WorkloadEvidence
 from kopt.kernels.status import Status
+from kopt.search.facts.wording import short_id
 
 from .bench_words import SPEEDUPS, percent, ratio_digits
-from .diagnostics import advice_text, diagnostics_text, short_id
+from .diagnostics import advice_text, diagnostics_text
 
 _WORDS = {
     "promoted": ("Promoted", "bold green"),

@@ -8,9 +8,9 @@ from rich.text import Text
 
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.verify_result import Reproduction, VerifyResult, WorkloadReproduction
+from kopt.search.facts.wording import short_id
 
 from .bench_words import SPEEDUPS, ratio_digits
-from .diagnostics import short_id
 
 _WORDS: dict[Reproduction, tuple[str, str]] = {
     "reproduced": ("Reproduced", "bold green"),

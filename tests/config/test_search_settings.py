@@ -90,13 +90,18 @@ def test_command_line_numbers_go_over_the_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "size"),
-    [({}, 14), ({"population_crossover": False}, 12), ({"tree_branching_factor": 0}, 6)],
+    ("changes", "sizes"),
+    [
+        ({}, (14, 12)),
+        ({"population_crossover": False}, (12, 12)),
+        ({"tree_branching_factor": 0}, (6, 4)),
+    ],
 )
-def test_a_round_has_room_for_refinements_children_and_merges(
-    changes: dict[str, Any], size: int
+def test_a_round_has_room_for_refinements_and_children_and_one_of_agents_for_merges(
+    changes: dict[str, Any], sizes: tuple[int, int]
 ) -> None:
-    assert DEFAULTS.model_copy(update=changes).round_size == size
+    settings = DEFAULTS.model_copy(update=changes)
+    assert (settings.round_size, settings.sweep_size) == sizes
 
 
 def test_every_role_has_settings() -> None:

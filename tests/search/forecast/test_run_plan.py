@@ -49,6 +49,7 @@ def test_without_a_key_rounds_are_sweeps_and_what_agents_would_cost_is_told(
 ) -> None:
     plan = _plan(tmp_path, has_key=False, search=SEARCH.with_beam(2, 2))
     assert (_kinds(plan), plan.asks_models) == (["start", "sweep", "sweep"], False)
+    assert plan.rounds[1].most_candidates == SEARCH.with_beam(2, 2).sweep_size
     assert plan.expected_usd > 0
 
 

@@ -1,5 +1,7 @@
 """Why a candidate has no place in the beam."""
 
+from dataclasses import replace
+
 import pytest
 
 from kopt.kernels.status import Status
@@ -28,6 +30,12 @@ def test_measured_candidates_are_compared_by_speedup() -> None:
     members = [member(0, timed(1.0, 1.5)), member(1, timed(0.5, 1.2))]
     (one,) = _retired(members, 1)
     assert one.why.startswith("1.200x flashinfer (PDL on) (measured), no faster than #0")
+
+
+def test_words_are_of_the_measurement_that_decided() -> None:
+    longer = replace(member(1, timed(0.5, 1.3)), tie=timed(0.6, 1.1))
+    (one,) = _retired([member(0, timed(0.5, 1.2)), longer], 1)
+    assert one.why.startswith("1.100x flashinfer (PDL on) (measured), no faster than #0")
 
 
 def test_faster_one_of_a_full_family_is_told_that_its_family_is_full() -> None:

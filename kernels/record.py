@@ -7,9 +7,18 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Record(BaseModel):
-    """Frozen, closed to unknown fields; the string under a field becomes its schema text."""
+    """Frozen, closed to unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ToldRecord(Record):
+    """A record that a model fills in: the string under a field becomes its schema text.
+
+    Not of all records: pydantic parses the source of each such class at every start of a process.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
 
 class Diagnostic(Record):

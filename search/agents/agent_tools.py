@@ -17,7 +17,7 @@ from kopt.kernels.candidate import candidate_of_text
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
-from kopt.kernels.record import Record
+from kopt.kernels.record import Record, ToldRecord
 from kopt.kernels.status import Status
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.facts.check_facts import check_facts
@@ -47,7 +47,7 @@ _SEARCH_TOKENS = 2_000
 R = TypeVar("R", bound=Record)
 
 
-class _Search(Record):
+class _Search(ToldRecord):
     query: str = Field(min_length=1, max_length=400)
     """Identifiers and words of a technique, e.g. "warp shuffle reduction rmsnorm"."""
     k: int = Field(default=4, ge=1, le=8)
@@ -56,7 +56,7 @@ class _Search(Record):
     """kernel, device, struct, intrinsic, note, ...; empty: all."""
 
 
-class _Attempt(Record):
+class _Attempt(ToldRecord):
     source: str = Field(min_length=1, max_length=MAX_SUBMITTED_BYTES)
     """The complete file, from `/* kopt: 1` on."""
     tune: dict[str, int] = Field(default_factory=dict[str, int])
@@ -77,7 +77,7 @@ class _Defined:
     """One tool: what is told of it, what it takes, what it does."""
 
     tool: Tool
-    arguments: type[Record]
+    arguments: type[ToldRecord]
     answer: Callable[["AgentTools", Any], Facts]
 
 
@@ -124,7 +124,7 @@ class AgentTools:
             return ToolAnswer(without_folders(str(error)), True)
         return ToolAnswer(render(cleaned(facts)))
 
-    def _answer(self, defined: _Defined, arguments: Record) -> Facts:
+    def _answer(self, defined: _Defined, arguments: ToldRecord) -> Facts:
         with self._room, metered_gpu_time() as held:
             try:
                 return defined.answer(self, arguments)

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
 from kopt.kernels.families import FAMILIES
-from kopt.kernels.record import Record
+from kopt.kernels.record import ToldRecord
 from kopt.search.facts.rendering import render
 from kopt.search.facts.wording import plain_beginning
 from kopt.search.selection.slots import Slot
@@ -43,7 +43,7 @@ _WHY_CHARACTERS = 240
 _RESERVE = "reserve"
 
 
-class _Idea(Record):
+class _Idea(ToldRecord):
     slot: str
     """Id of the slot that it fills; empty for a hypothesis beyond the slots."""
     family: str = Field(json_schema_extra={"enum": list(FAMILIES)})
@@ -61,7 +61,7 @@ class _Idea(Record):
     """The numbers or documents that it stands on; what is guessed."""
 
 
-class _PlannerAnswer(Record):
+class _PlannerAnswer(ToldRecord):
     hypotheses: tuple[_Idea, ...]
 
 

@@ -2,7 +2,7 @@
 
 from pydantic import Field, ValidationError
 
-from kopt.kernels.record import Record
+from kopt.kernels.record import ToldRecord
 from kopt.search.facts.wording import plain_beginning
 
 from .answering import Answer, obtain_answer
@@ -22,14 +22,14 @@ _MOST = 12
 """Directions, and things to avoid."""
 
 
-class _CandidateLesson(Record):
+class _CandidateLesson(ToldRecord):
     candidate: str
     """Its name, as `r2b3`."""
     text: str = Field(min_length=1)
     """What its result says about its hypothesis."""
 
 
-class _ReflectorAnswer(Record):
+class _ReflectorAnswer(ToldRecord):
     digest: str = Field(min_length=1)
     """The round in two or three sentences."""
     lessons: tuple[_CandidateLesson, ...]

@@ -4,19 +4,19 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from kopt.kernels.record import Record
+from kopt.kernels.record import ToldRecord
 from kopt.search.facts.wording import plain
 from kopt.search.models.model import Tool
 
 
-def define_tool(name: str, description: str, arguments: type[Record]) -> Tool:
+def define_tool(name: str, description: str, arguments: type[ToldRecord]) -> Tool:
     """Return the tool `name`, whose arguments are the fields of `arguments`."""
     schema = _without_titles(arguments.model_json_schema())
     schema.pop("description", None)
     return Tool(name=name, description=description, input_schema=schema)
 
 
-def answer_schema(answer: type[Record]) -> dict[str, Any]:
+def answer_schema(answer: type[ToldRecord]) -> dict[str, Any]:
     """Return the JSON schema of an answer, without what only people read."""
     return _without_titles(answer.model_json_schema())
 

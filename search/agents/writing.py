@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 
 from kopt.config.errors import ToolError
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS, candidate_of_text
-from kopt.kernels.record import Record
+from kopt.kernels.record import ToldRecord
 from kopt.search.facts.wording import plain, plain_beginning
 from kopt.search.models.call_errors import CallFailed
 from kopt.search.models.model import ModelReply, Tool, ToolCall
@@ -34,7 +34,7 @@ _FENCED = re.compile(r"^(`{3,})[^`\n]*\n(.*?)^\1", re.MULTILINE | re.DOTALL)
 _FIRST = "/* kopt: 1"
 
 
-class _Submission(Record):
+class _Submission(ToldRecord):
     source: str = Field(min_length=1)
     """The complete file, from `/* kopt: 1` on."""
     note: str = ""

@@ -7,7 +7,7 @@ from pydantic import Field
 from kopt.config.errors import ToolError
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
 from kopt.kernels.families import FAMILIES
-from kopt.kernels.record import Record
+from kopt.kernels.record import ToldRecord
 from kopt.server.work.requests import StepCandidate, StepWork
 
 from .choices import chosen_device, device_of_run, known_kernel
@@ -42,7 +42,7 @@ Example: {"run_id": "run-20261122-101500-1a2b3c4d", "candidates": [{"path": "ker
 _RUN_ID = re.compile(r"run-[\w-]{1,60}")
 
 
-class CandidateOfStep(Record):
+class CandidateOfStep(ToldRecord):
     """One candidate that a caller hands in."""
 
     source: str = ""

@@ -11,14 +11,14 @@ from typing import Any
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 
-from kopt.kernels.record import Record
+from kopt.kernels.record import ToldRecord
 from kopt.search.facts.fitting import Detail
 from kopt.server.jobs.jobs import Jobs
 
 from .serve_options import ServeOptions
 
 
-class ToolArguments(Record):
+class ToolArguments(ToldRecord):
     """What every tool takes."""
 
     detail: Detail = "concise"

@@ -26,7 +26,6 @@ from .requests import (
     StepWork,
     Work,
 )
-from .search_step import search_step
 from .work_site import WorkSite
 
 
@@ -49,6 +48,9 @@ def perform(work: Work, site: WorkSite) -> Record:
         case ProfileWork():
             return _profile(work, site)
         case StepWork():
+            # Half of what a runner would load, and most runners take no step.
+            from .search_step import search_step
+
             return search_step(work, site)
 
 

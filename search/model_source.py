@@ -4,12 +4,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kopt.config.errors import SetupError
+from kopt.config.search_settings import ROLES, RolesSettings
 from kopt.config.settings import Settings
 from kopt.search.models.halt import Halt
 from kopt.search.models.model import Model
+from kopt.search.models.prices import load_prices
 from kopt.search.models.recording import RecordingModel, ReplayModel
 
 NO_KEY = "no ANTHROPIC_API_KEY: nobody writes kernels, only declared `tune` values are swept"
+NO_KEY_TO_RECORD = "--record writes what Claude says, which takes a key: set ANTHROPIC_API_KEY"
+_SCHEMES = ("http://", "https://")
 
 
 @dataclass(frozen=True)
@@ -30,8 +34,27 @@ class ModelSource:
         if self.replay is not None or settings.claude is not None:
             return True
         if self.record is not None:
-            raise SetupError("--record needs somebody to listen to: set ANTHROPIC_API_KEY")
+            raise SetupError(NO_KEY_TO_RECORD)
         return False
+
+
+def refuse_unaskable(source: ModelSource, roles: RolesSettings, settings: Settings) -> None:
+    """Refuse what no call could be made with, before a run is begun; nobody is asked.
+
+    Raises:
+        ToolError: The recording cannot be read or is none.
+        SetupError: The price of a model is not known, the address of the service is none, or
+            there is nobody whose words could be recorded.
+    """
+    if not source.exists(settings):
+        return
+    prices = load_prices(settings.home)
+    for role in ROLES:
+        prices.price(roles.of(role).model)
+    if source.replay is not None:
+        ReplayModel(source.replay)
+    elif settings.claude is not None and not settings.claude.base_url.startswith(_SCHEMES):
+        raise SetupError("ANTHROPIC_BASE_URL is no address: it begins with http:// or https://")
 
 
 def open_model(source: ModelSource, settings: Settings, halt: Halt) -> Model:

@@ -8,7 +8,7 @@ from pydantic import Field
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from kopt.config.errors import KoptError
+from kopt.config.errors import KoptError, SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.record import Record
@@ -27,7 +27,7 @@ class FailedKernel(Record):
 
 
 class AllRuns(Record):
-    """A run of every kernel."""
+    """A run of every kernel, or of those before one that no later kernel could do without."""
 
     schema_: Literal["kopt.all-runs/1"] = Field(default="kopt.all-runs/1", alias="schema")
     status: Literal["done", "failed"]
@@ -35,6 +35,8 @@ class AllRuns(Record):
     runs: tuple[RunSummary, ...]
     """In the order of the kernels; each has a report of its own (kopt runs report)."""
     failed: tuple[FailedKernel, ...]
+    not_begun: tuple[str, ...] = ()
+    """Kernels after one that this machine, or the key, lacked something for."""
 
     @property
     def exit_code(self) -> ExitCode:
@@ -45,26 +47,42 @@ class AllRuns(Record):
 
 
 def run_all(settings: Settings, run: Callable[[str], RunReport]) -> AllRuns:
-    """Return what became of a run of every kernel; one that fails does not end the others."""
+    """Return what became of a run of every kernel; one that fails does not end the others.
+
+    What this machine lacks (`SetupError`) it lacks for the others too: they are not begun.
+    """
+    problems = load_problems(settings.problems).values()
+    ahead = [kernel for problem in problems for kernel in problem.kernel_ids]
     runs: list[RunSummary] = []
     failed: list[FailedKernel] = []
-    for problem in load_problems(settings.problems).values():
-        for kernel in problem.kernel_ids:
-            try:
-                report = run(kernel)
-            except KoptError as error:
-                click.echo(f"{kernel}: {error}", err=True)
-                failed.append(FailedKernel(kernel=kernel, problem=str(error)))
-            else:
-                runs.append(_summary(report))
+    while ahead:
+        kernel = ahead.pop(0)
+        try:
+            report = run(kernel)
+        except KoptError as error:
+            click.echo(f"{kernel}: {error}", err=True)
+            failed.append(FailedKernel(kernel=kernel, problem=str(error)))
+            if isinstance(error, SetupError):
+                break
+        else:
+            runs.append(_summary(report))
     is_done = not failed and all(one.winner is not None for one in runs)
-    return AllRuns(status="done" if is_done else "failed", runs=tuple(runs), failed=tuple(failed))
+    return AllRuns(
+        status="done" if is_done else "failed",
+        runs=tuple(runs),
+        failed=tuple(failed),
+        not_begun=tuple(ahead),
+    )
 
 
 def all_runs_view(all_runs: AllRuns) -> RenderableType:
-    """Return one line for each kernel."""
+    """Return one line for each kernel that got a run, and how many did not."""
+    table = [runs_table(all_runs.runs)] if all_runs.runs else []
     lines = [Text(f"{one.kernel}: {one.problem}", style="red") for one in all_runs.failed]
-    return Group(runs_table(all_runs.runs), *lines)
+    if all_runs.not_begun:
+        count = len(all_runs.not_begun)
+        lines.append(Text(f"{count} more kernels were not begun: they would lack the same."))
+    return Group(*table, *lines)
 
 
 def _summary(report: RunReport) -> RunSummary:

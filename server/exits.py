@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from kopt.config.errors import InfraError, KoptError, ToolError
+from kopt.config.errors import BackendUnavailable, InfraError, KoptError, ToolError
 
 ERROR_SCHEMA = "kopt.error/1"
 
@@ -69,6 +69,7 @@ class Failure:
         }
 
 
+_MACHINE_FAILED = "The machine failed, not the candidate: try again."
 _SQLITE_MACHINE_CODES = frozenset({8, 10, 13, 14})
 """SQLite's READONLY, IOERR, FULL and CANTOPEN: the disk's fault.
 
@@ -87,7 +88,8 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, ToolError):
         return Failure("usage", str(error), None, ExitCode.USAGE)
     if isinstance(error, InfraError):
-        hint = "The machine failed, not the candidate: try again."
+        is_service = isinstance(error, BackendUnavailable)
+        hint = "Try again later." if is_service else _MACHINE_FAILED
         return Failure("machine", str(error), hint, ExitCode.MACHINE)
     if isinstance(error, KoptError):
         hint = "'kopt doctor' shows what this machine has."

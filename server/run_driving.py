@@ -7,13 +7,20 @@ from typing import Any
 
 import click
 
-from kopt.config.errors import InfraError, KoptError, SetupError, ToolError
+from kopt.config.errors import (
+    BackendUnavailable,
+    InfraError,
+    KoptError,
+    SetupError,
+    ToolError,
+)
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.budget import UNLIMITED, Budget, parse_budget
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.model_source import NO_KEY, ModelSource
+from kopt.search.model_source import NO_KEY, ModelSource, refuse_unaskable
+from kopt.search.models.call_errors import CallFailed
 from kopt.search.reports.files import write_reports
 from kopt.search.run_parts import RunPlace
 from kopt.search.run_report import RunReport, report_run, view_run
@@ -85,18 +92,32 @@ def refuse_typos(options: RunOptions, kernel: str, session: Session) -> RunReque
     """Return the new run that is asked for, before anything waits for a GPU.
 
     Raises:
-        ToolError: A kernel, a start or a setting that is not there.
+        ToolError: A kernel, a start, a recording or a setting that is not there.
+        SetupError: No model could be asked as it is meant.
     """
     find_kernel(kernel, session.settings.problems)
     if options.start is not None:
         read_candidate(options.start)
+    search, budget = read_settings(options, session)
     return RunRequest(
         kernel=kernel,
         start=options.start,
         seed=options.seed or 0,
-        search=options.search,
-        budget=options.parsed_budget or UNLIMITED,
+        search=search,
+        budget=budget,
     )
+
+
+def read_settings(options: RunOptions, session: Session) -> tuple[SearchSettings, Budget]:
+    """Return what is asked of a new run whatever its kernel, once models could be asked so.
+
+    Raises:
+        ToolError: The budget, the settings or the recording are none.
+        SetupError: No model could be asked as it is meant.
+    """
+    search, budget = options.search, options.parsed_budget or UNLIMITED
+    refuse_unaskable(options.models, search.roles, session.settings)
+    return search, budget
 
 
 def begin_and_drive(session: Session, options: RunOptions, kernel: str) -> RunReport:
@@ -128,6 +149,8 @@ def resume(session: Session, options: RunOptions, run: str) -> RunReport:
     with view_run(run, session.settings) as (reader, folder):
         before: RunState = reader.state()
         if not goes_on(before, options.parsed_budget):
+            if not options.is_quiet(session):
+                click.echo(_nothing_left(before), err=True)
             return report_run(reader, folder)
     was_measured = before.settings.device != "sim"
     device = before.settings.device if options.device == "auto" else options.device
@@ -137,6 +160,16 @@ def resume(session: Session, options: RunOptions, run: str) -> RunReport:
         reopened = reopen_run(before.id, session.settings, options.parsed_budget, gpu)
         with closing(reopened) as store:
             return _drive(store, session, options, on)
+
+
+def _nothing_left(run: RunState) -> str:
+    """Return why resuming a run changes nothing, and what would."""
+    if run.status == "budget":
+        spent = run.settings.budget
+        return f"{run.id} has spent its budget of {spent}: give it more with --budget"
+    return (
+        f"{run.id} is {run.status}: nothing is left to do; kopt step --run {run.id} opens it again"
+    )
 
 
 def _drive(
@@ -162,6 +195,8 @@ def _drive(
         raise Interrupted(f"interrupted; {go_on}") from stop
     except KoptError as error:
         kind = type(error) if isinstance(error, ToolError | InfraError) else SetupError
+        if isinstance(error, CallFailed) and error.kind == "time":
+            kind = BackendUnavailable
         raise kind(f"{error} ({go_on})") from error
     finally:
         write_reports(store.reader, store.folder, session.settings)

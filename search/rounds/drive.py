@@ -94,7 +94,7 @@ class RunDrive:
             yield
         except (KeyboardInterrupt, KoptError) as error:
             self.search.mailbox.close()
-            self.pause(str(error) or type(error).__name__)
+            self.pause("Ctrl-C" if isinstance(error, KeyboardInterrupt) else str(error))
             raise
         finally:
             self.search.mailbox.close()

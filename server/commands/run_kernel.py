@@ -12,7 +12,7 @@ from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice
 from kopt.server.exits import ExitCode
 from kopt.server.options import device_arch_option, device_option
-from kopt.server.run_driving import RunOptions, begin_and_drive, refuse_typos, resume
+from kopt.server.run_driving import RunOptions, begin_and_drive, read_settings, refuse_typos, resume
 from kopt.server.session import Session, command_body
 from kopt.server.views.run_view import run_view
 
@@ -91,6 +91,7 @@ def command(session: Session, options: RunOptions) -> int:
     if options.dry_run:
         return _show_plan(session, options)
     if options.resume is None and options.kernel is None:
+        read_settings(options, session)  # wrong for one, wrong for all
         every = run_all(session.settings, partial(begin_and_drive, session, options))
         if session.as_json:
             print_record(every)

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from kopt.config.claude_access import ClaudeAccess
-from kopt.config.errors import SetupError, ToolError
+from kopt.config.errors import KoptError, SetupError, ToolError
+from kopt.config.search_settings import load_search_settings
 from kopt.config.settings import Settings
-from kopt.search.model_source import ModelSource, open_model
+from kopt.search.model_source import ModelSource, open_model, refuse_unaskable
 from kopt.search.models.anthropic_model import AnthropicModel
 from kopt.search.models.call_errors import CallFailed
 from kopt.search.models.halt import Halt
@@ -26,7 +27,7 @@ def with_key(folder: Path, fake: FakeMessages) -> Settings:
 def test_without_a_key_there_is_nobody(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     assert not ModelSource().exists(settings)
-    with pytest.raises(SetupError, match="--record needs somebody"):
+    with pytest.raises(SetupError, match="takes a key"):
         ModelSource(record=tmp_path / "run.jsonl").exists(settings)
     with pytest.raises(SetupError, match="no ANTHROPIC_API_KEY"):
         open_model(ModelSource(), settings, Halt())
@@ -65,3 +66,27 @@ def test_refused_key_is_told_before_anything_is_evaluated_or_asked(tmp_path: Pat
         with pytest.raises(CallFailed, match="does not take the key"):
             open_model(ModelSource(), with_key(tmp_path, fake), Halt())
         assert fake.requests == []
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (ModelSource(), "begins with http"),
+        (ModelSource(replay=Path(__file__)), "not a line of a kopt recording"),
+    ],
+    ids=["address", "recording"],
+)
+def test_what_no_call_can_be_made_with_is_refused_before_a_run(
+    tmp_path: Path, source: ModelSource, why: str
+) -> None:
+    settings = Settings(tmp_path, claude=ClaudeAccess(api_key=KEY, base_url="api.here:443"))
+    with pytest.raises(KoptError, match=why):
+        refuse_unaskable(source, load_search_settings().roles, settings)
+
+
+def test_model_without_a_price_is_refused_where_somebody_would_be_asked(tmp_path: Path) -> None:
+    (tmp_path / "search.yaml").write_text("roles: {coder: {model: claude-unknown}}")
+    roles = load_search_settings(tmp_path / "search.yaml").roles
+    refuse_unaskable(ModelSource(), roles, Settings(tmp_path))
+    with pytest.raises(SetupError, match="price of claude-unknown"):
+        refuse_unaskable(ModelSource(), roles, Settings(tmp_path, claude=ClaudeAccess(api_key=KEY)))

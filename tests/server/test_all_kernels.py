@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from kopt.config.errors import SetupError
+from kopt.config.errors import BackendUnavailable, SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
 from kopt.search.loop import run_search
 from kopt.search.run_report import RunReport, report_run
-from kopt.server.all_kernels import run_all
+from kopt.server.all_kernels import all_runs_view, run_all
+from kopt.server.console import print_views
 from kopt.server.exits import ExitCode
 from support.scripted_runs import new_store, search
 
@@ -37,17 +38,36 @@ def test_every_kernel_gets_a_run_whatever_becomes_of_the_others(
     def run(kernel: str) -> RunReport:
         asked.append(kernel)
         if kernel == every[1]:
-            raise SetupError("no compiler (run-1 is paused)")
+            raise BackendUnavailable("the service is overloaded (run-1 is paused)")
         return report.model_copy(update={"kernel": kernel})
 
     found = run_all(settings, run)
     assert asked == every
     assert [one.kernel for one in found.runs] == [every[0], *every[2:]]
     assert [(one.kernel, one.problem) for one in found.failed] == [
-        (every[1], "no compiler (run-1 is paused)")
+        (every[1], "the service is overloaded (run-1 is paused)")
     ]
     assert (found.status, found.exit_code) == ("failed", ExitCode.MACHINE)
     assert every[1] in capsys.readouterr().err
+
+
+def test_what_one_kernel_lacks_no_other_is_begun_without(
+    tmp_path: Path, report: RunReport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = Settings(tmp_path)
+    every = _kernels(settings)
+
+    def run(kernel: str) -> RunReport:
+        if kernel == every[1]:
+            raise SetupError("the service does not take the key")
+        return report
+
+    found = run_all(settings, run)
+    assert len(found.runs) == len(found.failed) == 1
+    assert found.not_begun == tuple(every[2:])
+    assert found.exit_code == ExitCode.MACHINE
+    print_views(all_runs_view(found))
+    assert f"{len(every) - 2} more kernels were not begun" in capsys.readouterr().out
 
 
 def test_run_without_a_winner_falls_short(tmp_path: Path, report: RunReport) -> None:

@@ -151,9 +151,28 @@ def test_runs_lists_newest_first_and_shows_one(kopt: Kopt, script: Script) -> No
     assert kopt("runs", "show", first, "--json").document["run"] == first
 
 
-def test_a_refused_call_leaves_no_run_behind(kopt: Kopt, script: Script) -> None:
+def test_a_refused_call_leaves_no_run_behind(kopt: Kopt, script: Script, tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("hello\n")
     kopt("run", "--kernel", KERNEL, "--arch", "sm_75")
+    kopt("run", "--kernel", KERNEL, "--replay", tmp_path / "words.txt")
+    kopt("run", "--kernel", KERNEL, "--record", tmp_path / "said.jsonl")
     assert kopt("runs", "--json").document["runs"] == []
+
+
+def test_wrong_setting_of_a_run_of_every_kernel_is_told_once(kopt: Kopt, script: Script) -> None:
+    ending = kopt("run", "--budget", "soon")
+    assert ending.code == ExitCode.USAGE
+    assert ending.stderr.count("budget 'soon'") == 1
+
+
+def test_resuming_what_has_ended_says_that_nothing_is_left(kopt: Kopt, script: Script) -> None:
+    script(_smaller_blocks_are_faster)
+    done = kopt("run", "--kernel", KERNEL, "--json").document["run"]
+    assert "is done: nothing is left to do" in kopt("run", "--resume", done).stderr
+    spent = kopt("run", "--kernel", KERNEL, "--budget", "2", "--json").document["run"]
+    again = kopt("run", "--resume", spent)
+    assert "has spent its budget of 2 evaluations: give it more with --budget" in again.stderr
+    assert kopt("run", "--resume", spent, "--budget", "3", "--json").document["candidates"] == 3
 
 
 def test_no_runs_yet_says_how_to_start_one(kopt: Kopt, script: Script) -> None:

@@ -13,7 +13,7 @@ from kopt.search.budget import Budget
 from kopt.search.loop import run_search
 from kopt.search.models.call_errors import CallFailed
 from kopt.search.models.model import Model, ModelReply, ModelRequest
-from kopt.search.store.run_records import RunSettings
+from kopt.search.store.run_records import EventKind, RunSettings
 from kopt.search.store.store import RunStore
 from support.scripted_agents import agents_search, labelled_state, scripted_model
 from support.scripted_runs import new_store
@@ -65,6 +65,8 @@ def test_ctrl_c_ends_a_run_whose_model_does_not_answer(tmp_path: Path, call: str
         took_s = time.monotonic() - began
         hanging.forever.set()
         assert store.reader.state().status == "paused"
+        (paused,) = [one for one in store.reader.events() if one.kind is EventKind.RUN_PAUSED]
+        assert paused.data["reason"] == "Ctrl-C"
         assert not [row for row in store.reader.calls() if row["state"] == "reserved"]
         assert _go_on(store, scripted_model(_line)) == _undisturbed(tmp_path)
     assert took_s < 15.0  # it hung for 30

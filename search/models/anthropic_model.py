@@ -18,7 +18,9 @@ from anthropic.lib.streaming import MessageStream, MessageStreamManager
 
 from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError
+from kopt.search.facts.wording import plain_beginning
 
+from .bounded_http import open_http
 from .call_errors import CallFailed
 from .claude_failures import failure_of_call
 from .claude_wire import cached_prefix, reply_of, request_arguments
@@ -35,31 +37,35 @@ _FROM_SERVICE = (
     TypeError,
     AttributeError,
     LookupError,
+    RecursionError,
 )
 _CHECK_S = 10.0
+_MOST_SAID, _MOST_ID = 600, 100  # characters
 
 
 @dataclass(frozen=True)
-class Timeouts:
-    """How long the service may be silent, and how long one reply may take, seconds."""
+class ReplyLimits:
+    """How long the service may be silent, how long one reply may take, and how large it may be."""
 
     connect_s: float = 10.0
     silence_s: float = 300.0
     """Between two pieces of a reply: the service sends signs of life far more often."""
     reply_s: float = 3600.0
     """128,000 tokens at 35 a second; beyond that it is not going anywhere."""
+    reply_bytes: int = 64 * 1024 * 1024
+    """Of the stream: 128,000 tokens, each in an event of its own, are 30 MB."""
 
 
 class AnthropicModel:
     """Asks Claude. Thread-safe; one for all branches of a run."""
 
-    def __init__(self, access: ClaudeAccess, halt: Halt, timeouts: Timeouts | None = None) -> None:
+    def __init__(self, access: ClaudeAccess, halt: Halt, limits: ReplyLimits | None = None) -> None:
         """Prepare connections; nothing is sent.
 
         Raises:
             SetupError: The address cannot be one.
         """
-        self._timeouts = timeouts or Timeouts()
+        self._limits = limits or ReplyLimits()
         self._halt = halt
         self._first_alone = FirstAlone(halt)
         self._secrets = tuple(s for s in (access.api_key, access.auth_token) if s)
@@ -69,8 +75,9 @@ class AnthropicModel:
                 auth_token=access.auth_token,
                 base_url=access.base_url,
                 max_retries=0,
-                timeout=httpx2.Timeout(self._timeouts.silence_s, connect=self._timeouts.connect_s),
+                timeout=httpx2.Timeout(self._limits.silence_s, connect=self._limits.connect_s),
                 open_telemetry=False,
+                http_client=open_http(self._limits.reply_bytes),
             )
         except httpx2.InvalidURL as error:
             raise SetupError("ANTHROPIC_BASE_URL is no address that can be used") from error
@@ -91,7 +98,7 @@ class AnthropicModel:
                 reply = self._read(stream, request, progress)
             except _FROM_SERVICE as error:
                 failure = failure_of_call(error, progress.began)
-                raise self._without_secrets(failure) from None  # the cause may hold headers
+                raise self._told(failure) from None  # the cause may hold headers
         return reply.model_copy(update={"latency_s": time.monotonic() - begun_s})
 
     def check_access(self) -> None:
@@ -106,7 +113,7 @@ class AnthropicModel:
             self._client.models.list(limit=1, timeout=_CHECK_S)
         except anthropic.APIStatusError as error:
             if error.status_code in (401, 403):
-                raise self._without_secrets(failure_of_call(error, began=False)) from None
+                raise self._told(failure_of_call(error, began=False)) from None
         except (anthropic.AnthropicError, httpx2.HTTPError):
             return  # what is wrong now may be right when it matters
 
@@ -134,7 +141,7 @@ class AnthropicModel:
     @contextmanager
     def _deadline(self, stream: MessageStream[None]) -> Generator[None]:
         """Close the stream if the block takes too long: signs of life alone are no reply."""
-        timer = threading.Timer(self._timeouts.reply_s, stream.close)
+        timer = threading.Timer(self._limits.reply_s, stream.close)
         timer.daemon = True
         timer.start()
         try:
@@ -142,10 +149,16 @@ class AnthropicModel:
         finally:
             timer.cancel()
 
-    def _without_secrets(self, failure: CallFailed) -> CallFailed:
-        """Return the failure without a key that the service may have repeated in its words."""
+    def _told(self, failure: CallFailed) -> CallFailed:
+        """Return the failure in words fit to be kept and shown, whatever the service put in them.
+
+        It may have repeated the key, sent a book, or what a terminal obeys.
+        """
         for secret in self._secrets:
             failure.message = failure.message.replace(secret, "[key]")
+            failure.request_id = (failure.request_id or "").replace(secret, "[key]")
+        failure.message = plain_beginning(failure.message, _MOST_SAID)
+        failure.request_id = plain_beginning(failure.request_id or "", _MOST_ID) or None
         return failure
 
 

@@ -174,17 +174,17 @@ class CallStore:
         return None if row is None else CallDocuments(*row)
 
 
-def abandon_open_calls(connection: sqlite3.Connection) -> int:
+def abandon_open_calls(connection: sqlite3.Connection) -> None:
     """Close the calls of a process that is gone, inside the transaction that takes its run up.
 
-    Whether they were answered is not known: they count at their worst case. Returns their number.
+    Whether they were answered is not known: they count at their worst case.
     """
-    return connection.execute(
+    connection.execute(
         "UPDATE llm_call SET state = 'unknown', cost_microusd = reserved_microusd,"
         " finished_us = ?, why = 'the run ended while the call was under way'"
         " WHERE state = 'reserved'",
         (now_us(),),
-    ).rowcount
+    )
 
 
 def _place(call: str) -> tuple[int, str | None]:

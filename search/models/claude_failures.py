@@ -64,6 +64,8 @@ def _of_status(error: anthropic.APIStatusError, began: bool) -> CallFailed:
     message = f"the service refuses the request (HTTP {status}): {said}"
     if status in _USER_ADVICE:
         kind, message = "user", f"{_USER_ADVICE[status]} (HTTP {status}: {said})"
+    elif 300 <= status < 400:
+        kind, message = "user", f"ANTHROPIC_BASE_URL leads elsewhere (HTTP {status}): name that"
     elif status in _LATER or status >= 500:
         kind, message = "time", f"the service cannot answer now (HTTP {status}): {said}"
     return CallFailed(

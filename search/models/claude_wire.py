@@ -60,12 +60,23 @@ def reply_of(message: "Message", request: ModelRequest, request_id: str | None) 
     return ModelReply(
         content=tuple(block.to_dict() for block in message.content),
         stop=str(message.stop_reason),
-        usage=_usage(message.usage, request),
+        usage=_counted(_usage(message.usage, request), message),
         model=message.model,
         request_id=request_id,
         latency_s=0.0,
         refusal=refusal,
     )
+
+
+def _counted(usage: Usage, message: "Message") -> Usage:
+    """Return `usage`, once it counts something: a budget cannot be kept with zeros.
+
+    Raises:
+        ValueError: It does not.
+    """
+    if not usage.prompt_tokens or (message.content and not usage.output_tokens):
+        raise ValueError("it does not say how many tokens it takes")
+    return usage
 
 
 def _usage(usage: "WireUsage", request: ModelRequest) -> Usage:

@@ -5,12 +5,20 @@ be recorded and replayed. The real model is in `anthropic_model.py`, its offline
 `recording.py`; nothing here knows a network.
 """
 
-from typing import Any, Literal, Protocol
+import json
+from typing import Annotated, Any, Literal, Protocol, cast
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from kopt.config.search_settings import Effort, Role
 from kopt.kernels.record import Record
+
+MOST_LEVELS = 100
+"""How deep the content of a reply may nest: what reads JSON here gives up at 200 levels."""
+_NEEDED = {"text": ("text",), "tool_use": ("id", "name")}
+"""The texts that blocks of these types have to have."""
+
+Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
 
 
 class SystemBlock(Record):
@@ -52,12 +60,12 @@ class ModelRequest(Record):
 class Usage(Record):
     """Tokens of one call as the provider counts them; the four inputs add up to the prompt."""
 
-    input_tokens: int = Field(default=0, ge=0)
+    input_tokens: Tokens = 0
     """Of the prompt, neither read from the provider's cache nor written to it."""
-    cache_write_5m_tokens: int = Field(default=0, ge=0)
-    cache_write_1h_tokens: int = Field(default=0, ge=0)
-    cache_read_tokens: int = Field(default=0, ge=0)
-    output_tokens: int = Field(default=0, ge=0)
+    cache_write_5m_tokens: Tokens = 0
+    cache_write_1h_tokens: Tokens = 0
+    cache_read_tokens: Tokens = 0
+    output_tokens: Tokens = 0
     """Thinking included."""
 
     @property
@@ -91,7 +99,7 @@ class ModelReply(Record):
 
     content: tuple[dict[str, Any], ...]
     """The blocks, thinking included, exactly as the next request has to send them back."""
-    stop: str
+    stop: str = Field(max_length=100)
     """end_turn, tool_use, max_tokens, refusal, pause_turn, ...: why it ends here."""
     usage: Usage
     model: str
@@ -102,6 +110,23 @@ class ModelReply(Record):
     """Wall time from the request to the end of the reply, seconds."""
     refusal: str | None = None
     """Why the model refused, as far as it says so; set exactly when the stop is a refusal."""
+
+    @field_validator("content")
+    @classmethod
+    def _can_be_kept(cls, content: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+        """Refuse what could not be written down, read again and sent back."""
+        for block in content:
+            kind = block.get("type")
+            if not isinstance(kind, str):
+                raise ValueError("a block without a type")
+            if not all(isinstance(block.get(name), str) for name in _NEEDED.get(kind, ())):
+                raise ValueError(f"a block of type {kind[:40]} lacks a text")
+            if kind == "tool_use" and "input" not in block:
+                raise ValueError("a call of a tool without arguments")
+            if _is_deeper(block, MOST_LEVELS):
+                raise ValueError(f"a block nests deeper than {MOST_LEVELS} levels")
+            json.dumps(block, allow_nan=False, ensure_ascii=False).encode()
+        return content
 
     @property
     def text(self) -> str:
@@ -116,6 +141,16 @@ class ModelReply(Record):
             for block in self.content
             if block["type"] == "tool_use"
         )
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """Return whether `value` nests deeper than `levels`."""
+    parts: list[object] = []
+    if isinstance(value, dict):
+        parts = list(cast(dict[str, object], value).values())
+    elif isinstance(value, list):
+        parts = cast(list[object], value)
+    return levels < 0 or any(_is_deeper(part, levels - 1) for part in parts)
 
 
 class Model(Protocol):

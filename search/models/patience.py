@@ -14,6 +14,9 @@ from .call_errors import CallFailed
 _BUSY = (429, 529)  # too many requests, overloaded: nothing is wrong with the call or the service
 _LONGEST_STEP_S = 60.0
 
+LONGEST_WAIT_S = 1800.0
+"""Nobody waits longer for one call, whatever the service asks for."""
+
 
 @dataclass(frozen=True)
 class Patience:
@@ -24,7 +27,7 @@ class Patience:
     costly_tries: int = 3
     """Calls in a row that may fail after the service began to answer, because the stream broke or
     the reply is no reply: each may be paid."""
-    busy_s: float = 1800.0
+    busy_s: float = LONGEST_WAIT_S
     """Seconds that one call waits in all; the only limit for a service that is busy."""
     step_s: float = 1.0
     """The first wait at most, seconds, if the service names none; it doubles up to a minute."""
@@ -62,8 +65,10 @@ class Course:
         return wait_s
 
     def _step_s(self, failure: CallFailed) -> float:
-        if failure.retry_after_s is not None:
-            return failure.retry_after_s
         before = self._tries + self._costly + self._busy - 1
         step_s = self.patience.step_s * 2.0 ** min(before, 10)
-        return self.jitter.uniform(0.0, min(_LONGEST_STEP_S, step_s))
+        own_s = self.jitter.uniform(0.0, min(_LONGEST_STEP_S, step_s))
+        if failure.retry_after_s is None:
+            return own_s
+        # A service that says "at once" for ever is not asked thousands of times a second.
+        return max(failure.retry_after_s, min(own_s, self.patience.step_s))

@@ -10,6 +10,7 @@ from .call_errors import CallFailed
 from .halt import Halt
 from .model import Usage
 from .pace import AdaptiveLimit, MinuteBucket
+from .patience import LONGEST_WAIT_S
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,9 @@ class RateLimit:
             self._running -= 1
             if failure is not None and failure.status == 429:
                 self._limit.refused(now_s)
-                self._closed_until_s = max(
-                    self._closed_until_s, now_s + (failure.retry_after_s or 0.0)
-                )
+                asked_s = failure.retry_after_s or 0.0
+                if asked_s <= LONGEST_WAIT_S:  # else whoever calls gives up: nobody waits for that
+                    self._closed_until_s = max(self._closed_until_s, now_s + asked_s)
             if ride.usage is not None:
                 self._limit.answered()
                 counted = ride.usage.prompt_tokens - ride.usage.cache_read_tokens

@@ -19,6 +19,8 @@ from kopt.kernels.record import Record
 from .call_errors import CallFailed
 from .model import Model, ModelReply, ModelRequest
 
+_BEGINNING = b'{"format":"kopt.recording/1"'
+
 
 class RecordedLine(Record):
     """One line of the file."""
@@ -40,13 +42,15 @@ class RecordingModel:
         """Append to the file at `path`, which a resumed run goes on with.
 
         Raises:
-            SetupError: It cannot be written.
+            SetupError: It cannot be written, or is a file of something else.
         """
         self._model = model
         self._path = path
         self._lock = threading.Lock()  # guards the file: one whole line at a time
         try:
             with open(path, "a", encoding="utf-8", opener=_open_for_me_alone) as file:
+                _refuse_another_file(path)
+                os.fchmod(file.fileno(), 0o600)  # older than this call, it may be open to others
                 file.truncate(_whole_lines(path))
         except OSError as error:
             raise SetupError(f"cannot write the recording {path}: {error.strerror}") from error
@@ -113,6 +117,13 @@ class ReplayModel:
 
 def _open_for_me_alone(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
+
+
+def _refuse_another_file(path: Path) -> None:
+    with path.open("rb") as file:
+        beginning = file.read(len(_BEGINNING))
+    if not _BEGINNING.startswith(beginning):
+        raise SetupError(f"{path} holds something else than a recording: name a new file")
 
 
 def _whole_lines(path: Path) -> int:

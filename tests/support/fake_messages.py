@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from support.messages_faults import BrokenStream, Fault, Page, Refused, SignsOfLife, Silence
+from support.messages_faults import BrokenStream, Fault, Page, Raw, Refused, SignsOfLife, Silence
 from support.messages_wire import (
     Exchange,
     Turn,
@@ -128,8 +128,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(answer.status, answer.document, answer.headers)
             case BrokenStream():
                 self._stream(answer.events(body["model"], number), answer.is_cut)
-            case Page():
-                self._send(200, answer.text.encode(), {"content-type": "text/html"})
+            case Page() | Raw():
+                self._send(200, answer.body, answer.headers)
             case Silence():
                 self.close_connection = True
                 self._fake.ended.wait()

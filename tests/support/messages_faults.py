@@ -19,6 +19,9 @@ _ERROR_KINDS = {
 }
 
 
+_STREAM = "text/event-stream"
+
+
 @dataclass(frozen=True)
 class Refused:
     """An HTTP status and no message."""
@@ -71,6 +74,14 @@ class BrokenStream:
 
 
 @dataclass(frozen=True)
+class Raw:
+    """A success with these bytes as its stream."""
+
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": _STREAM})
+
+
+@dataclass(frozen=True)
 class Silence:
     """A connection that is taken and never answered."""
 
@@ -84,7 +95,8 @@ class SignsOfLife:
 class Page:
     """A page, as a proxy sends it, with the status of a success."""
 
-    text: str = "<html>Please log in.</html>"
+    body: bytes = b"<html>Please log in.</html>"
+    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": "text/html"})
 
 
-Fault = Refused | BrokenStream | Silence | SignsOfLife | Page
+Fault = Refused | BrokenStream | Raw | Silence | SignsOfLife | Page

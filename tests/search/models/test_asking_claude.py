@@ -10,7 +10,7 @@ import pytest
 
 from kopt.config.claude_access import ClaudeAccess
 from kopt.search.budget import UNLIMITED, Budget
-from kopt.search.models.anthropic_model import AnthropicModel, Timeouts
+from kopt.search.models.anthropic_model import AnthropicModel, ReplyLimits
 from kopt.search.models.call_errors import CallFailed
 from kopt.search.models.halt import Halt
 from kopt.search.models.model import ModelReply, SystemBlock
@@ -38,11 +38,11 @@ def access(fake: FakeMessages) -> ClaudeAccess:
 
 
 def ask_once(
-    folder: Path, *faults: Fault, budget: Budget = UNLIMITED, timeouts: Timeouts | None = None
+    folder: Path, *faults: Fault, budget: Budget = UNLIMITED, limits: ReplyLimits | None = None
 ) -> tuple[ModelReply | CallFailed, list[tuple[str, str]]]:
     """Return what became of one call and the states of its rows."""
     with FakeMessages(lambda body: Turn("fine"), faults) as fake:
-        claude = AnthropicModel(access(fake), Halt(), timeouts)
+        claude = AnthropicModel(access(fake), Halt(), limits)
         with open_ledger(folder, budget) as ledger:
             try:
                 outcome: ModelReply | CallFailed = desk_for(claude, ledger).ask(ask_for())
@@ -81,7 +81,7 @@ def test_service_that_stays_bad_is_given_up(
 
 
 def test_silent_service_is_asked_again_within_the_budget(tmp_path: Path) -> None:
-    outcome, rows = ask_once(tmp_path, Silence(), timeouts=Timeouts(silence_s=0.2))
+    outcome, rows = ask_once(tmp_path, Silence(), limits=ReplyLimits(silence_s=0.2))
     assert isinstance(outcome, ModelReply)
     assert (rows[0], rows[-1][1]) == (("r1/b0/coder/0", "unknown"), "done")
 
@@ -110,9 +110,11 @@ def test_key_is_in_no_file_log_or_error_of_a_run(
     caplog.set_level(logging.DEBUG)
     told = Refused(401, words=f"bad key {KEY}")
     with FakeMessages(lambda body: Turn("fine"), [BrokenStream("cut")]) as fake:
-        claude = RecordingModel(AnthropicModel(access(fake), Halt()), tmp_path / "run.jsonl")
+        claude = AnthropicModel(access(fake), Halt())
+        recording = RecordingModel(claude, tmp_path / "run.jsonl")
         with open_ledger(tmp_path) as ledger:
-            desk_for(claude, ledger).ask(ask_for())
+            desk_for(recording, ledger).ask(ask_for())
+        claude.close()
     outcome, _ = ask_once(tmp_path / "refused", told)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) > 5

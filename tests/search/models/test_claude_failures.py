@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from kopt.config.claude_access import ClaudeAccess
-from kopt.search.models.anthropic_model import AnthropicModel, Timeouts
+from kopt.search.models.anthropic_model import AnthropicModel, ReplyLimits
 from kopt.search.models.call_errors import CallFailed
 from kopt.search.models.halt import Halt
 from support.fake_messages import FakeMessages
@@ -14,11 +14,11 @@ from support.messages_wire import Turn
 from support.model_requests import ask_for
 
 KEY = "sk-made-up-key-0123456789"
-QUICK = Timeouts(connect_s=5.0, silence_s=0.1, reply_s=5.0)
+QUICK = ReplyLimits(connect_s=5.0, silence_s=0.1, reply_s=5.0)
 
 
-def failure_of(url: str, timeouts: Timeouts | None = None) -> CallFailed:
-    model = AnthropicModel(ClaudeAccess(api_key=KEY, base_url=url), Halt(), timeouts)
+def failure_of(url: str, limits: ReplyLimits | None = None) -> CallFailed:
+    model = AnthropicModel(ClaudeAccess(api_key=KEY, base_url=url), Halt(), limits)
     with pytest.raises(CallFailed) as caught:
         model.reply(ask_for())
     model.close()
@@ -26,9 +26,9 @@ def failure_of(url: str, timeouts: Timeouts | None = None) -> CallFailed:
     return caught.value
 
 
-def fail_with(fault: Fault, timeouts: Timeouts | None = None) -> tuple[CallFailed, int]:
+def fail_with(fault: Fault, limits: ReplyLimits | None = None) -> tuple[CallFailed, int]:
     with FakeMessages(lambda body: Turn("a second request"), [fault]) as fake:
-        failure = failure_of(fake.url, timeouts)
+        failure = failure_of(fake.url, limits)
         return failure, len(fake.requests)
 
 
@@ -122,7 +122,7 @@ def test_service_that_says_nothing_may_still_have_to_be_paid() -> None:
 
 
 def test_signs_of_life_alone_end_at_the_time_limit_of_a_reply() -> None:
-    failure, _ = fail_with(SignsOfLife(), Timeouts(silence_s=5.0, reply_s=0.1))
+    failure, _ = fail_with(SignsOfLife(), ReplyLimits(silence_s=5.0, reply_s=0.1))
     assert (failure.kind, failure.may_cost) == ("time", True)
 
 

@@ -37,6 +37,12 @@ def test_a_wait_longer_than_the_time_for_it_is_not_begun() -> None:
     assert course(busy_s=60.0).wait_s(failed(429, after_s=61.0)) is None
 
 
+def test_service_that_says_at_once_for_ever_is_given_up() -> None:
+    waiting = course(busy_s=100.0)
+    waits = [waiting.wait_s(failed(429, after_s=0.0)) for _ in range(300)]
+    assert waits[-1] is None and None not in waits[:90]
+
+
 @pytest.mark.parametrize("status", [500, 503, None])
 def test_sixth_failure_of_the_service_is_the_last(status: int | None) -> None:
     waiting = course()

@@ -61,6 +61,12 @@ def test_refused_call_makes_room_for_fewer() -> None:
     assert rate.allowed == 8
 
 
+def test_nobody_waits_for_a_service_that_asks_for_a_week() -> None:
+    rate = RateLimit(RateSettings(concurrency=10), Halt(), Clock())
+    refuse(rate, retry_after_s=604_800.0)
+    one_call(rate)  # its own refusal tells it to give up
+
+
 def test_other_failures_leave_the_limit_alone() -> None:
     rate = RateLimit(RateSettings(concurrency=10), Halt())
     with pytest.raises(CallFailed), rate.ride(0):

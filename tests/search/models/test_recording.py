@@ -35,6 +35,23 @@ def test_replay_says_what_was_recorded(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize("text", ["my notes", "line\nthe last one has no end", "{}\n"])
+def test_file_of_something_else_is_not_written_to(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(text, "utf-8")
+    with pytest.raises(SetupError, match="holds something else"):
+        RecordingModel(PlayedModel(), path)
+    assert path.read_text("utf-8") == text
+
+
+def test_recording_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    RecordingModel(PlayedModel(), path).reply(ask_for())
+    path.chmod(0o644)
+    RecordingModel(PlayedModel(), path)
+    assert path.stat().st_mode & 0o077 == 0
+
+
 def test_each_call_is_one_line_whatever_thread_it_came_from(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     recording = RecordingModel(PlayedModel(lambda request: say("x" * 10_000)), path)

@@ -46,13 +46,19 @@ class RoleSettings(_Section):
     tool_calls: int = Field(ge=0, le=100)
 
 
+class WithoutTools(RoleSettings):
+    """A role that is given no tools."""
+
+    tool_calls: int = Field(ge=0, le=0)
+
+
 class RolesSettings(_Section):
     """Every role of the search."""
 
-    planner: RoleSettings
+    planner: WithoutTools
     coder: RoleSettings
     fixer: RoleSettings
-    reflector: RoleSettings
+    reflector: WithoutTools
     combiner: RoleSettings
 
     def of(self, role: Role) -> RoleSettings:

@@ -219,7 +219,7 @@ def _facts(reader: RunReader, members: Sequence[Member], folder: Path) -> dict[s
         "best_latency_us": None if speed is None else number(speed.latency),
         "provenance": provenance_of(best),
         "ratio": ratio,
-        "spend": sum_spend(reader.table("llm_call"), ratio),
+        "spend": sum_spend(reader.calls(), ratio),
         "baseline": None if speed is None or speed.speedup is None else speed.speedup.unit,
         "best_speedup": None if speed is None else number(speed.speedup),
         "best_speedup_interval": None if speed is None else speed.speedup_interval,

@@ -45,7 +45,7 @@ class EvaluationSite:
     """What was measured here since the process began."""
 
 
-def evaluate_job(job: EvaluationJob, place: EvaluationSite) -> Evaluation:
+def evaluate_job(job: EvaluationJob, site: EvaluationSite) -> Evaluation:
     """Compile and check the candidate of `job`, then time it on a GPU or estimate its time on sim.
 
     Raises:
@@ -54,7 +54,7 @@ def evaluate_job(job: EvaluationJob, place: EvaluationSite) -> Evaluation:
         InfraError: The machine failed under the candidate; the job may be tried again.
     """
     began = time.monotonic()
-    problem, workload = find_kernel(job.kernel, place.settings.problems)
+    problem, workload = find_kernel(job.kernel, site.settings.problems)
     request = CheckRequest(
         problem=problem,
         workload=workload,
@@ -66,10 +66,10 @@ def evaluate_job(job: EvaluationJob, place: EvaluationSite) -> Evaluation:
         arch=job.arch,
     )
     with metered_gpu_time() as on_gpu:
-        checked = check_candidate(request, place.device, place.settings)
+        checked = check_candidate(request, site.device, site.settings)
         findings = _Findings(checked.status, _summary(checked))
         if checked.status is Status.PASSED:
-            findings = _judge_speed(job, (request, checked), place, findings)
+            findings = _judge_speed(job, (request, checked), site, findings)
     return Evaluation(
         status=findings.status,
         summary=findings.summary,
@@ -77,7 +77,7 @@ def evaluate_job(job: EvaluationJob, place: EvaluationSite) -> Evaluation:
         sandbox=checked.sandbox,
         equivalence=findings.equivalence,
         values=findings.values,
-        artifacts={**findings.artifacts, **_kept(place, {"check": _json(checked)})},
+        artifacts={**findings.artifacts, **_kept(site, {"check": _json(checked)})},
         elapsed_s=time.monotonic() - began,
         gpu_seconds=on_gpu.seconds,
         measured_as=findings.measured_as,
@@ -100,12 +100,12 @@ class _Findings:
 def _judge_speed(
     job: EvaluationJob,
     passed: tuple[CheckRequest, CheckResult],
-    place: EvaluationSite,
+    site: EvaluationSite,
     found: _Findings,
 ) -> _Findings:
     """Return the findings on a candidate that passed its check, its time included."""
     request, checked = passed
-    gpu = place.device.gpu or gpu_for_arch(job.arch)
+    gpu = site.device.gpu or gpu_for_arch(job.arch)
     plan = _final_plan(request, checked, gpu)
     code = MachineCode(find_build(checked.compiled, plan, gpu), plan, checked.compiled.occupancy)
     model = workload_bytes(request.problem, request.workload)
@@ -113,18 +113,18 @@ def _judge_speed(
     floor_us = roofline(model, gpu).floor_us
     values = computed_values(code, evidence, (request.workload.name, floor_us))
     documents = {"cubin": Path(code.build.cubin_path).read_bytes(), "family": _json(evidence)}
-    artifacts = _kept(place, documents)
+    artifacts = _kept(site, documents)
     equivalence = _equivalence(checked, plan)
-    if place.timer is None:
+    if site.timer is None:
         estimate = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
         timed = _Findings(
             status=found.status,
             summary=found.summary,
             values=(_latency(estimate),),
-            artifacts=_kept(place, {"estimate": _json(estimate)}),
+            artifacts=_kept(site, {"estimate": _json(estimate)}),
         )
     else:
-        timed = _time(job, passed, (place, place.timer), equivalence)
+        timed = _time(job, passed, (site, site.timer), equivalence)
         timed = replace(timed, summary=f"{found.summary}; {timed.summary}")
     return replace(
         timed,
@@ -137,16 +137,16 @@ def _judge_speed(
 def _time(
     job: EvaluationJob,
     passed: tuple[CheckRequest, CheckResult],
-    site: tuple[EvaluationSite, TimingDevice],
+    on: tuple[EvaluationSite, TimingDevice],
     equivalence: str,
 ) -> _Findings:
     """Return the times of a candidate: measured now, or earlier for another of the same program."""
-    place, timer = site
+    site, timer = on
     measured_now: list[_Findings] = []
 
     def measure() -> KnownMeasurement | None:
-        found = measure_job(job, passed, timer, place.settings)
-        artifacts = _kept(place, found.documents)
+        found = measure_job(job, passed, timer, site.settings)
+        artifacts = _kept(site, found.documents)
         measured_now.append(_Findings(found.status, found.summary, found.values, artifacts))
         if found.status is not Status.PASSED:
             return None
@@ -157,7 +157,7 @@ def _time(
             artifacts=artifacts,
         )
 
-    known = place.measured.measure(job, equivalence, measure) if job.level == "quick" else measure()
+    known = site.measured.measure(job, equivalence, measure) if job.level == "quick" else measure()
     if measured_now or known is None:
         return measured_now[0]
     return _Findings(
@@ -169,9 +169,9 @@ def _time(
     )
 
 
-def _kept(place: EvaluationSite, documents: Mapping[str, bytes]) -> dict[str, str]:
+def _kept(site: EvaluationSite, documents: Mapping[str, bytes]) -> dict[str, str]:
     """Keep documents and return their digests, by kind."""
-    return {kind: place.artifacts.put(data) for kind, data in documents.items()}
+    return {kind: site.artifacts.put(data) for kind, data in documents.items()}
 
 
 def _json(record: Record) -> bytes:

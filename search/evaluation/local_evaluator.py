@@ -28,13 +28,13 @@ class LocalEvaluator:
     A GPU serves one of them at a time, by its lock; the others compile and are judged meanwhile.
     """
 
-    def __init__(self, place: EvaluationSite) -> None:
+    def __init__(self, site: EvaluationSite) -> None:
         """Start the worker threads; `close` ends them."""
-        self._place = place
+        self._site = site
         self._waiting: queue.SimpleQueue[_Ticket | None] = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._work, name=f"evaluator-{index}", daemon=True)
-            for index in range(place.settings.jobs)
+            for index in range(site.settings.jobs)
         ]
         for thread in self._threads:
             thread.start()
@@ -67,7 +67,7 @@ class LocalEvaluator:
             if not ticket.future.set_running_or_notify_cancel():
                 continue
             try:
-                evaluation = evaluate_job(ticket.job, self._place)
+                evaluation = evaluate_job(ticket.job, self._site)
             except BaseException as error:  # the future's reader is the frame that handles it
                 ticket.future.set_exception(error)
             else:

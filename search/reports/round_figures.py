@@ -33,7 +33,7 @@ def read_rounds(reader: RunReader, members: Sequence[Member]) -> tuple[RoundFigu
     """Return every round that was begun, in order."""
     kinds = {row.number: row.kind for row in reader.rounds()}
     costs: dict[int, int] = defaultdict(int)
-    for call in reader.table("llm_call"):
+    for call in reader.calls():
         costs[call["round"]] += counted_microusd(call)
     beams = _beams(reader)
     return tuple(

@@ -58,6 +58,7 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         ("population_crossover: 1", "population_crossover is 1"),
         ("diversity_mode: random", "'family_diverse' or 'fastest'"),
         ("roles: {coder: {effort: huge}}", "roles.coder.effort is 'huge'"),
+        ("roles: {planner: {tool_calls: 3}}", "roles.planner.tool_calls is 3"),
         ("tree_speedup_threshold: .inf", "tree_speedup_threshold is inf"),
         ("beam: {width: 4}\nbeam: {width: 5}", "line 2: beam stands there twice"),
         ("- beam", "write keys with values"),

@@ -131,7 +131,7 @@ def problems_of(home: Path, expected: dict[str, object]) -> list[str]:
 
 
 def main(root: Path) -> dict[str, Any]:
-    """Kill after every event once and return what was seen."""
+    """Kill after every `EVERY`th event once and return what was seen."""
     real_connect = sqlite3.connect
     sqlite3.connect = lambda *a, **k: real_connect(*a, factory=UnsyncedConnection, **k)  # type: ignore[assignment]
     os.fsync = no_sync

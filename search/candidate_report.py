@@ -9,9 +9,8 @@ from typing import Literal
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status
 from kopt.search.evaluation.evaluator import Value
+from kopt.search.proposer import LineageKind, Member
 from kopt.search.store.run_records import RunState
-
-from .proposer import LineageKind, Member
 
 
 class CandidateReport(Record):

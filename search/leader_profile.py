@@ -13,12 +13,11 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.proposer import Member
 from kopt.search.store.run_records import RunState
 from kopt.search.store.store import RunStore
 from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
-
-from .proposer import Member
 
 _KIND = "profile"
 

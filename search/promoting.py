@@ -8,13 +8,13 @@ from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.promotion_result import PromotionResult
+from kopt.search.proposer import Member
 from kopt.search.store.run_records import RunSettings
 from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
 from kopt.tools.bench.request import TimingDevice
 from kopt.tools.open_device import open_device
 from kopt.tools.sim.device import SimDevice
 
-from .proposer import Member
 from .winner import pin_tune
 
 

@@ -15,8 +15,8 @@ from kopt.kernels.families import FAMILIES
 from kopt.kernels.header import CandidateHeader
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem, Workload
+from kopt.search.proposer import LineageKind, Member, Proposal
 
-from .proposer import LineageKind, Member, Proposal
 from .step_request import StepCandidate
 
 

@@ -12,6 +12,7 @@ from kopt.config.errors import InfraError
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
+from kopt.search.proposer import Member
 from kopt.search.selection.family_standing import family_standings, untried_families
 from kopt.search.selection.retirement import Beams, find_retirements
 from kopt.search.selection.speeds import speed_words
@@ -20,7 +21,6 @@ from kopt.tools.counted import counted
 
 from .candidate_report import report_candidate
 from .leader_profile import LeaderProfile
-from .proposer import Member
 from .rounds.drive import RunDrive
 from .rounds.search_round import sweep
 from .step_result import BeamMember, NextStep, SteppedCandidate, StepResult

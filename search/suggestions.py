@@ -13,10 +13,9 @@ from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.profile_result import ProfileResult, Suspect
 from kopt.kernels.record import Diagnostic, Record
 from kopt.kernels.status import Provenance
+from kopt.search.proposer import Member
 from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.speeds import speed_words
-
-from .proposer import Member
 
 MOST_FIXES = 3
 MOST_TRAITS = 3

@@ -13,7 +13,7 @@ from functools import cache
 from math import log
 from statistics import fmean
 
-from .proposer import Member, Population, Proposal
+from kopt.search.proposer import Member, Population, Proposal
 
 Choice = dict[str, int]
 ReadChoices = Callable[[str], Sequence[Mapping[str, int]]]

@@ -1,9 +1,8 @@
 """What is known of a candidate without running it: the numbers of its cubin and its workload."""
 
 from kopt.kernels.status import Provenance
+from kopt.search.evaluation.evaluator import FAMILY_CONTRADICTED, FLOOR, REGISTERS, Value
 from kopt.search.selection.family_evidence import FamilyEvidence, MachineCode
-
-from .evaluator import FAMILY_CONTRADICTED, FLOOR, REGISTERS, Value
 
 
 def computed_values(

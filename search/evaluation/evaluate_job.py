@@ -16,6 +16,13 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
 from kopt.kernels.status import Status
 from kopt.kernels.time_estimate import TimeEstimate
+from kopt.search.evaluation.evaluator import (
+    LATENCY,
+    Evaluation,
+    EvaluationJob,
+    KnownMeasurement,
+    Value,
+)
 from kopt.search.selection.family_evidence import MachineCode, judge_family
 from kopt.search.store.artifacts import ArtifactStore
 from kopt.tools.bench.request import TimingDevice
@@ -27,7 +34,6 @@ from kopt.tools.estimate import estimate_time, find_build
 from kopt.tools.gpu_time import metered_gpu_time
 
 from .computed_values import computed_values
-from .evaluator import LATENCY, Evaluation, EvaluationJob, KnownMeasurement, Value
 from .measure_job import measure_job
 from .reuse import MeasuredOnce
 

@@ -12,8 +12,9 @@ import time
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+from kopt.search.evaluation.evaluator import CLOSE_GRACE_S, Evaluation, EvaluationJob
+
 from .evaluate_job import EvaluationSite, evaluate_job
-from .evaluator import CLOSE_GRACE_S, Evaluation, EvaluationJob
 
 
 @dataclass(frozen=True)

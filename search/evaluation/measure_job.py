@@ -16,12 +16,7 @@ from kopt.kernels.domain import domain_from
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Workload
 from kopt.kernels.status import Provenance, Status, Verdict
-from kopt.tools.bench.reference_side import REFERENCE
-from kopt.tools.bench.request import MIN_PAIRS, BaselineChoice, BenchRequest, TimingDevice
-from kopt.tools.bench.stage import bench_candidate
-from kopt.tools.check.request import CheckRequest
-
-from .evaluator import (
+from kopt.search.evaluation.evaluator import (
     BASELINE_LATENCY,
     LATENCY,
     NOISE_FLOOR,
@@ -31,6 +26,10 @@ from .evaluator import (
     EvaluationJob,
     Value,
 )
+from kopt.tools.bench.reference_side import REFERENCE
+from kopt.tools.bench.request import MIN_PAIRS, BaselineChoice, BenchRequest, TimingDevice
+from kopt.tools.bench.stage import bench_candidate
+from kopt.tools.check.request import CheckRequest
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ import threading
 from collections.abc import Callable, Iterable
 
 from kopt.kernels.status import Provenance
+from kopt.search.evaluation.evaluator import EvaluationJob, KnownMeasurement
 from kopt.search.proposer import Member
-
-from .evaluator import EvaluationJob, KnownMeasurement
 
 
 def known_measurements(members: Iterable[Member]) -> tuple[KnownMeasurement, ...]:

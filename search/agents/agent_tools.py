@@ -26,6 +26,7 @@ from kopt.search.facts.findings import with_excerpts
 from kopt.search.facts.fitting import Facts, cleaned, fitted
 from kopt.search.facts.profile_facts import profile_facts
 from kopt.search.facts.rendering import render
+from kopt.search.facts.wording import plain_beginning
 from kopt.search.models.model import Tool, ToolCall
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
@@ -43,6 +44,7 @@ from .writing import MAX_SUBMITTED_BYTES, ToolAnswer
 
 _REST = "mend what is shown, then ask again"
 _SEARCH_TOKENS = 2_000
+_ERROR_CHARACTERS = 1_000  # a candidate may have thousands of names that an error lists
 
 R = TypeVar("R", bound=Record)
 
@@ -121,7 +123,8 @@ class AgentTools:
         except ValidationError as error:
             return ToolAnswer(f"wrong arguments: {mistakes_of(error)}", True)
         except KoptError as error:
-            return ToolAnswer(without_folders(str(error)), True)
+            told = plain_beginning(without_folders(str(error)), _ERROR_CHARACTERS)
+            return ToolAnswer(told, True)
         return ToolAnswer(render(cleaned(facts)))
 
     def _answer(self, defined: _Defined, arguments: ToldRecord) -> Facts:

@@ -34,7 +34,7 @@ from .round_words import (
     parents_of_slots,
     suggestions_for,
 )
-from .tool_definitions import answer_schema, mistakes_of
+from .tool_definitions import MISTAKES_CHARACTERS, answer_schema, mistakes_of
 from .view import RoundView
 
 _MOST_GAIN = 10.0
@@ -178,7 +178,8 @@ def _read(text: str, slots: tuple[Slot, ...]) -> Answer[_Ideas]:
     new = [by_slot[slot.id].family for slot in slots if slot.kind == "new" and slot.id in by_slot]
     if len(set(new)) < len(new):
         mistakes.append("`new` slots share a family")
-    return Answer(_Ideas(by_slot, tuple(surplus)), "; ".join(mistakes))
+    told = plain_beginning("; ".join(mistakes), MISTAKES_CHARACTERS)
+    return Answer(_Ideas(by_slot, tuple(surplus)), told)
 
 
 def _ideas_in(text: str) -> tuple[list[_Idea], list[str]]:

@@ -5,8 +5,11 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from kopt.kernels.record import ToldRecord
-from kopt.search.facts.wording import plain
+from kopt.search.facts.wording import plain_beginning
 from kopt.search.models.model import Tool
+
+MISTAKES_CHARACTERS = 1_000
+"""The most that is told of mistakes: it names fields as the model did, and is prompt again."""
 
 
 def define_tool(name: str, description: str, arguments: type[ToldRecord]) -> Tool:
@@ -27,7 +30,7 @@ def mistakes_of(error: ValidationError) -> str:
         f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}"
         for one in error.errors(include_url=False, include_input=False)[:5]
     ]
-    return plain("; ".join(clauses))
+    return plain_beginning("; ".join(clauses), MISTAKES_CHARACTERS)
 
 
 def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:

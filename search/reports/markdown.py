@@ -22,6 +22,8 @@ from .sections import (
 )
 
 _MEANS_SOMETHING = re.compile(r"([\\`*_{}\[\]<>|~#&!])")
+# Hosts of repositories make links of addresses and notify whoever is named, escaped or not.
+_LINKED = re.compile(r"(?<=:)(?=//)|(?<=@)(?=\w)|(?<=www)(?=\.)", re.IGNORECASE)
 
 
 def render_markdown(contents: Contents) -> str:
@@ -79,4 +81,4 @@ def _plain(text: str) -> str:
     printable = "".join(
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line
     )
-    return _MEANS_SOMETHING.sub(r"\\\1", printable)
+    return _LINKED.sub("<!-- -->", _MEANS_SOMETHING.sub(r"\\\1", printable))

@@ -91,6 +91,12 @@ def test_unknown_function_is_answered_with_those_there_are(tools: AgentTools) ->
     assert answer.is_error and "scale_rows" in answer.text
 
 
+def test_error_that_lists_what_a_source_has_stays_short(tools: AgentTools) -> None:
+    many = "".join(f'extern "C" __global__ void {"y" * 90}{n}() {{}}\n' for n in range(60))
+    answer = use(tools, "sass_excerpt", source=RIGHT + many, function="main")
+    assert answer.is_error and len(answer.text) < 1_100 and "more characters" in answer.text
+
+
 def test_search_is_answered_and_logged_with_the_run(tools: AgentTools) -> None:
     answer = use(tools, "search_docs", query="uint4 vectorized load bf16")
     (logged,) = read_retrievals(tools.site.settings.runs / "run-1")

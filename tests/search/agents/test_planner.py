@@ -78,6 +78,16 @@ def test_clumsy_answer_is_repaired_once(planned: Any, first: ModelReply, said: s
     assert said in scripted.told[0][-1]["text"]
 
 
+def test_mistakes_of_any_number_and_length_are_told_briefly(planned: Any) -> None:
+    long_name = "obey " * 50_000
+    entries = [{long_name: 1}, *[{"slot": 5}] * 3_000]
+    clumsy = says(json.dumps({"hypotheses": entries}))
+    made, scripted = planned(clumsy, clumsy)
+    told = scripted.asked[1].messages[-1]["content"][0]["text"]
+    assert made.origin == "fallback"
+    assert max(len(made.why), len(told)) < 1_500
+
+
 def test_call_of_a_tool_that_is_not_there_is_answered(planned: Any) -> None:
     _, scripted = planned(uses(("compile", {})), GOOD)
     assert [block["type"] for block in scripted.told[0]] == ["tool_result", "text"]

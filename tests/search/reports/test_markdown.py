@@ -30,6 +30,12 @@ def test_nothing_that_a_model_says_becomes_markup(tmp_path: Path) -> None:
     assert "\\!\\[x\\](//y) \\<img\\> \\# head \\| cell \\`code\\`" in text
 
 
+def test_nothing_that_a_model_says_becomes_a_link_or_notifies_anybody(tmp_path: Path) -> None:
+    text = _markdown(tmp_path, "see https://evil.example or WWW.evil.example, ask @somebody")
+    assert "https:<!-- -->//evil.example or WWW<!-- -->.evil.example" in text
+    assert "ask @<!-- -->somebody" in text and "https://" not in text
+
+
 def test_every_row_of_a_table_has_as_many_cells_as_its_head(tmp_path: Path) -> None:
     width = None
     for line in _markdown(tmp_path, "a | b").splitlines():

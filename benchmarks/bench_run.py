@@ -1,9 +1,10 @@
 """Print what a search with agents makes of a GPU: its busy share, evaluations per minute.
 
 Runs the search of `kopt run` over Hopper kernels with a model that is played by a script behind a
-loopback Messages API: no key, no network, nothing is paid. A run is left before its winner would be
-proven, which takes a minute of oracles and promotion after the search; --prove waits for the full
-check. From an empty KOPT_HOME in a temporary folder unless --home names one.
+loopback Messages API: no key, no network, nothing is paid. Each kernel is prepared by a run of one
+evaluation, which builds and chooses its baseline and counts for nothing. A run is left before its
+winner would be proven, which takes a minute of oracles and promotion after the search; --prove
+waits for the full check. From an empty KOPT_HOME in a temporary folder unless --home names one.
 
     PYTHONPATH=tests .venv/bin/python benchmarks/bench_run.py [--device cuda:0] [--seconds 90]
         [--all] [--kernel ID ...] [--beam-width N] [--rounds N] [--think S] [--prove]
@@ -45,8 +46,8 @@ class Bench:
 
     settings: Settings
     search: SearchSettings
-    ends_s: float
-    """When no further run is begun, by the monotonic clock."""
+    seconds: float
+    """For each run."""
     proves: bool
     """Whether winners are put to the full check."""
 
@@ -65,37 +66,36 @@ def main() -> None:
     ):
         access = ClaudeAccess(api_key="played", base_url=fake.url)
         home = options.home or Path(temporary)
+        kernels = options.kernel or list(_hopper_kernels(settings, options.all))
         bench = Bench(
             replace(settings, home=home, claude=access),
             load_search_settings().with_beam(options.beam_width, options.rounds),
-            time.monotonic() + options.seconds,
+            options.seconds / len(kernels),
             options.prove,
         )
-        kernels = options.kernel or list(_hopper_kernels(settings, options.all))
         with opened_device(DeviceChoice(options.device), bench.settings, print) as opened:
             _print_table(list(_reports(kernels, bench, opened)))
 
 
 def _reports(kernels: Sequence[str], bench: Bench, opened: OpenedDevice) -> Iterator[RunReport]:
-    """Yield the report of each run, each with its share of the time that is left."""
-    for place, kernel in enumerate(kernels):
-        left_s = bench.ends_s - time.monotonic()
-        if left_s <= 0:
-            print(f"{kernel} and what follows: no time left")
-            return
-        report = _run(kernel, bench, opened, left_s / (len(kernels) - place))
+    """Yield the report of each run."""
+    for kernel in kernels:
+        began = time.monotonic()
+        _run(kernel, bench, opened, Budget(evaluations=1))
+        print(f"{kernel}: prepared in {time.monotonic() - began:.1f} s", flush=True)
+        report = _run(kernel, bench, opened, Budget(seconds=bench.seconds))
         print(_row(report), flush=True)
         yield report
 
 
-def _run(kernel: str, bench: Bench, opened: OpenedDevice, seconds: float) -> RunReport:
+def _run(kernel: str, bench: Bench, opened: OpenedDevice, budget: Budget) -> RunReport:
     request = RunRequest(
         kernel=kernel,
         device=opened.device.name,
         gpu=None if opened.timer is None else opened.timer.facts,
         arch=opened.arch,
         search=bench.search,
-        budget=Budget(seconds=seconds),
+        budget=budget,
     )
     with closing(begin_run(request, bench.settings)) as store:
         site = EvaluationSite(opened.device, opened.timer, bench.settings, store.artifacts)
@@ -156,7 +156,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--home", type=Path)
-    parser.add_argument("--seconds", type=float, default=90.0, help="for all runs together")
+    parser.add_argument("--seconds", type=float, default=90.0, help="for all runs that count")
     parser.add_argument("--all", action="store_true", help="every workload of every Hopper problem")
     parser.add_argument("--kernel", action="append", metavar="ID")
     parser.add_argument("--beam-width", type=int)

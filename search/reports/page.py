@@ -6,6 +6,7 @@ page's own policy forbids all that it does not need. The same data stand in it a
 
 import base64
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from difflib import unified_diff
 from html import escape
@@ -38,7 +39,7 @@ def render_page(contents: Contents) -> str:
     """Return the page of one run."""
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'"
-    return (
+    return _visible(
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width">'
@@ -68,9 +69,17 @@ def _body(contents: Contents) -> Iterator[str]:
     yield "<h2>Cost</h2>"
     yield from _cost(contents)
     yield from _winner(contents)
-    # Only "<" could end the element early; nothing else in JSON means anything to HTML here.
-    data = report.model_dump_json(by_alias=True).replace("<", "\\u003c")
+    # In ASCII. Only "<" could end the element early; nothing else in it means anything to HTML.
+    data = json.dumps(json.loads(report.model_dump_json(by_alias=True))).replace("<", "\\u003c")
     yield f'<script type="application/json" id="run">{data}</script>'
+
+
+def _visible(page: str) -> str:
+    """Return `page` with marks for what a terminal obeys and for what turns the way of text."""
+    return "".join(
+        letter if letter.isprintable() or letter in "\n\t\xa0" else "\N{REPLACEMENT CHARACTER}"
+        for letter in page
+    )
 
 
 def _table(table: Table) -> Iterator[str]:

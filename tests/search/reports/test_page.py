@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -59,6 +60,15 @@ def test_page_can_neither_load_nor_run_anything_whatever_candidates_and_models_s
     assert not {"style", "href", "src"} & names
     assert not [name for name in names if name.startswith("on")]
     assert "http" not in text.replace("http-equiv", "")
+
+
+def test_page_holds_nothing_that_a_terminal_obeys_or_that_turns_text(tmp_path: Path) -> None:
+    words = "a\x1b[31m\x00 b\u202e c\u2066 d"
+    contents = _contents(tmp_path, words)
+    source = f"// {words}\n\tint x;\n"
+    page = render_page(replace(contents, winner_source=source))
+    assert not {letter for letter in page if not letter.isprintable()} - {"\n", "\t"}
+    assert "\n\tint x;\n" in page
 
 
 def test_page_holds_the_whole_report_as_json(tmp_path: Path) -> None:

@@ -40,7 +40,6 @@ from .view import RoundView
 _MOST_GAIN = 10.0
 _NAME_CHARACTERS = 80
 _WHY_CHARACTERS = 240
-_RESERVE = "reserve"
 
 
 class _Idea(ToldRecord):
@@ -79,23 +78,19 @@ class _Ideas:
 def plan(means: Means, view: RoundView) -> Plan:
     """Return a hypothesis for each slot of `view`, and the surplus for the reserve.
 
-    Slots of the reserve take what was planned before; the rest is asked of a model in one call.
-
     Raises:
         CallFailed: No answer, and asking later or with another key might help.
         BudgetSpent: The budget does not allow the call.
         Stopped: The run is being stopped.
     """
-    planned = {slot.id: found for slot in view.slots if (found := _from_reserve(slot, view))}
-    asked = tuple(slot for slot in view.slots if slot.id not in planned)
-    if not asked and not view.reserve_wanted:
-        return Plan(hypotheses=tuple(planned[slot.id] for slot in view.slots))
-    opening = _opening(means.briefing, view, asked)
-    answer = obtain_answer(means.desk, opening, lambda text: _read(text, asked))
+    opening = _opening(means.briefing, view)
+    answer = obtain_answer(means.desk, opening, lambda text: _read(text, view.slots))
     ideas = answer.value or _Ideas({}, ())
-    for slot in asked:
-        if slot.id in ideas.by_slot:
-            planned[slot.id] = _hypothesis(ideas.by_slot[slot.id], slot)
+    planned = {
+        slot.id: _hypothesis(ideas.by_slot[slot.id], slot)
+        for slot in view.slots
+        if slot.id in ideas.by_slot
+    }
     empty = [slot for slot in view.slots if slot.id not in planned]
     suggestions = suggestions_for(view, means.briefing)
     for one in fill_by_rule(view, empty, suggestions, tuple(planned.values())):
@@ -109,13 +104,13 @@ def plan(means: Means, view: RoundView) -> Plan:
     )
 
 
-def _opening(briefing: Briefing, view: RoundView, asked: tuple[Slot, ...]) -> Opening:
+def _opening(briefing: Briefing, view: RoundView) -> Opening:
     wanted = view.reserve_wanted
     text = render_prompt(
         "plan_round",
         {
             "round": str(view.round),
-            "slots": _slots(asked, view),
+            "slots": _slots(view),
             "reserve": f"{wanted} hypotheses with an empty slot, of families of their own as far as"
             " there are any, each from candidate 0."
             if wanted
@@ -137,25 +132,15 @@ def _opening(briefing: Briefing, view: RoundView, asked: tuple[Slot, ...]) -> Op
     )
 
 
-def _slots(slots: tuple[Slot, ...], view: RoundView) -> str:
+def _slots(view: RoundView) -> str:
     """Return what is to be filled, and why: the reasons may quote candidates."""
     facts = [
         {"id": slot.id, "kind": slot.kind, "parents": labels(slot.parents, view.members) or "0"}
-        for slot in slots
+        for slot in view.slots
     ]
-    reasons = [f"{slot.id}: {plain_beginning(slot.why, _WHY_CHARACTERS)}" for slot in slots]
+    reasons = [f"{slot.id}: {plain_beginning(slot.why, _WHY_CHARACTERS)}" for slot in view.slots]
     why = fenced("why there are these slots", "\n".join(reasons))
     return f"{render({'slots': facts})}\n\n{why}"
-
-
-def _from_reserve(slot: Slot, view: RoundView) -> Hypothesis | None:
-    """Return the hypothesis of a slot that takes one from the reserve; None for other slots."""
-    if slot.kind != _RESERVE:
-        return None
-    place = int(slot.id.rpartition("-")[2])
-    if place >= len(view.reserve):
-        return None
-    return view.reserve[place].model_copy(update={"slot": slot.id, "parents": slot.parents})
 
 
 def _read(text: str, slots: tuple[Slot, ...]) -> Answer[_Ideas]:

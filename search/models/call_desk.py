@@ -87,9 +87,9 @@ class CallDesk:
         """
         while True:
             try:
-                with self.rate.ride(likely_tokens) as ride:
+                with self.rate.permit(likely_tokens) as permit:
                     reply = self.model.reply(request)
-                    ride.usage = reply.usage
+                    permit.usage = reply.usage
             except CallFailed as failure:
                 wait_s = course.wait_s(failure)
                 if wait_s is None:

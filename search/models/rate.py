@@ -29,8 +29,8 @@ class RateSettings:
 
 
 @dataclass
-class Ride:
-    """A call under way."""
+class Permit:
+    """One call that may be made, and is counted until it has ended."""
 
     likely_prompt_tokens: int
     """What was taken for it from the tokens of a minute."""
@@ -61,22 +61,22 @@ class RateLimit:
             return self._limit.allowed
 
     @contextmanager
-    def ride(self, likely_prompt_tokens: int) -> Generator[Ride]:
+    def permit(self, likely_prompt_tokens: int) -> Generator[Permit]:
         """Wait for a place, and keep it for the block, in which one call is made.
 
         Raises:
             Stopped: The run is being stopped.
         """
         self._enter(likely_prompt_tokens)
-        ride = Ride(likely_prompt_tokens)
+        permit = Permit(likely_prompt_tokens)
         failure: CallFailed | None = None
         try:
-            yield ride
+            yield permit
         except CallFailed as error:
             failure = error
             raise
         finally:
-            self._leave(ride, failure)
+            self._leave(permit, failure)
 
     def _enter(self, tokens: int) -> None:
         with self._turn:
@@ -97,7 +97,7 @@ class RateLimit:
             self._tokens.wait_s(tokens, now_s),
         )
 
-    def _leave(self, ride: Ride, failure: CallFailed | None) -> None:
+    def _leave(self, permit: Permit, failure: CallFailed | None) -> None:
         with self._turn:
             now_s = self._now_s()
             self._running -= 1
@@ -106,10 +106,10 @@ class RateLimit:
                 asked_s = failure.retry_after_s or 0.0
                 if asked_s <= LONGEST_WAIT_S:  # else whoever calls gives up: nobody waits for that
                     self._closed_until_s = max(self._closed_until_s, now_s + asked_s)
-            if ride.usage is not None:
+            if permit.usage is not None:
                 self._limit.answered()
-                counted = ride.usage.prompt_tokens - ride.usage.cache_read_tokens
-                self._tokens.take(counted - ride.likely_prompt_tokens, now_s)
+                counted = permit.usage.prompt_tokens - permit.usage.cache_read_tokens
+                self._tokens.take(counted - permit.likely_prompt_tokens, now_s)
             self._turn.notify_all()
 
 

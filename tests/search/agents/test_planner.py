@@ -11,7 +11,6 @@ from kopt.search.agents.plans import Plan
 from kopt.search.agents.view import RoundView
 from kopt.search.models.call_errors import CallFailed
 from kopt.search.models.model import ModelReply
-from kopt.search.selection.slots import Slot
 from support.agent_cases import CROSS, NEW, REFINE, hypothesis, means, round_view
 from support.scripted_desk import ScriptedDesk, desk, failure, reply, says, uses
 
@@ -144,15 +143,6 @@ def test_new_slots_of_one_family_are_repaired(planned: Any) -> None:
     made, scripted = planned(same, distinct, view=round_view(slots=two))
     assert "share a family" in scripted.told[0][-1]["text"]
     assert [one.family for one in made.hypotheses] == ["ilp_unroll", "layout"]
-
-
-def test_slots_of_the_reserve_need_no_call(planned: Any) -> None:
-    slot = Slot(id="reserve-1", kind="reserve", lineage="expand", parents=(0,), why="free place")
-    spare = (hypothesis(name="first"), hypothesis(name="second", parents=(9,)))
-    made, scripted = planned(view=round_view(slots=(slot,), reserve=spare))
-    (one,) = made.hypotheses
-    assert (one.slot, one.name, one.parents) == ("reserve-1", "second", (0,))
-    assert scripted.asked == []
 
 
 def test_texts_of_any_length_and_gains_of_any_size_are_tamed(planned: Any) -> None:

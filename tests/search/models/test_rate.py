@@ -25,13 +25,13 @@ class Clock:
 
 
 def one_call(rate: RateLimit, prompt_tokens: int = 0) -> None:
-    with rate.ride(prompt_tokens) as ride:
-        ride.usage = Usage(input_tokens=prompt_tokens)
+    with rate.permit(prompt_tokens) as permit:
+        permit.usage = Usage(input_tokens=prompt_tokens)
 
 
 def refuse(rate: RateLimit, retry_after_s: float | None = None) -> None:
     refusal = CallFailed(kind="time", message="no", status=429, retry_after_s=retry_after_s)
-    with pytest.raises(CallFailed), rate.ride(0):
+    with pytest.raises(CallFailed), rate.permit(0):
         raise refusal
 
 
@@ -42,7 +42,7 @@ def test_no_more_calls_are_under_way_than_allowed() -> None:
 
     def call(number: int) -> None:
         nonlocal inside, most
-        with rate.ride(0):
+        with rate.permit(0):
             with lock:
                 inside += 1
                 most = max(most, inside)
@@ -69,7 +69,7 @@ def test_nobody_waits_for_a_service_that_asks_for_a_week() -> None:
 
 def test_other_failures_leave_the_limit_alone() -> None:
     rate = RateLimit(RateSettings(concurrency=10), Halt())
-    with pytest.raises(CallFailed), rate.ride(0):
+    with pytest.raises(CallFailed), rate.permit(0):
         raise CallFailed(kind="time", message="no", status=503)
     assert rate.allowed == 10
 
@@ -98,8 +98,8 @@ def test_tokens_of_a_minute_count_as_they_really_were() -> None:
     clock = Clock()
     settings = RateSettings(concurrency=10, input_tokens_per_minute=600)
     rate = RateLimit(settings, Halt(), clock)
-    with rate.ride(600) as ride:
-        ride.usage = Usage(input_tokens=300, cache_write_5m_tokens=200, cache_read_tokens=9000)
+    with rate.permit(600) as permit:
+        permit.usage = Usage(input_tokens=300, cache_write_5m_tokens=200, cache_read_tokens=9000)
     one_call(rate, 100)
     assert clock.now_s == 0.0
     clock.step_s = 5.0
@@ -109,7 +109,7 @@ def test_tokens_of_a_minute_count_as_they_really_were() -> None:
 
 def test_place_is_free_again_after_any_failure() -> None:
     rate = RateLimit(RateSettings(concurrency=1), Halt())
-    with pytest.raises(ZeroDivisionError), rate.ride(0):
+    with pytest.raises(ZeroDivisionError), rate.permit(0):
         raise ZeroDivisionError
     one_call(rate)
 
@@ -117,7 +117,7 @@ def test_place_is_free_again_after_any_failure() -> None:
 def test_stopped_run_ends_the_waiting() -> None:
     halt = Halt()
     rate = RateLimit(RateSettings(concurrency=1), halt)
-    with rate.ride(0), ThreadPoolExecutor(1) as pool:
+    with rate.permit(0), ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(one_call, rate)
         halt.stop()
         with pytest.raises(Stopped):

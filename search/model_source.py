@@ -1,6 +1,7 @@
 """Where the agents' answers come from: Claude, Claude written down, or a recording."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from kopt.config.errors import SetupError
@@ -24,6 +25,15 @@ class ModelSource:
     """Where to write what Claude says."""
     replay: Path | None = None
     """A recording that answers in Claude's place, without a key."""
+
+    @cached_property
+    def recording(self) -> ReplayModel | None:
+        """What `replay` holds, read once: afterwards it tells how the run differed from it.
+
+        Raises:
+            ToolError: It cannot be read or is no recording.
+        """
+        return None if self.replay is None else ReplayModel(self.replay)
 
     def exists(self, settings: Settings) -> bool:
         """Return whether there is anybody to ask.
@@ -51,9 +61,9 @@ def refuse_unaskable(source: ModelSource, roles: RolesSettings, settings: Settin
     prices = load_prices(settings.home)
     for role in ROLES:
         prices.price(roles.of(role).model)
-    if source.replay is not None:
-        ReplayModel(source.replay)
-    elif settings.claude is not None and not settings.claude.base_url.startswith(_SCHEMES):
+    if source.recording is not None or settings.claude is None:
+        return
+    if not settings.claude.base_url.startswith(_SCHEMES):
         raise SetupError("ANTHROPIC_BASE_URL is no address: it begins with http:// or https://")
 
 
@@ -65,8 +75,8 @@ def open_model(source: ModelSource, settings: Settings, halt: Halt) -> Model:
         SetupError: No key, or the recording cannot be written.
         CallFailed: The service refuses the key.
     """
-    if source.replay is not None:
-        return ReplayModel(source.replay)
+    if source.recording is not None:
+        return source.recording
     if settings.claude is None:
         raise SetupError(NO_KEY)
     # A second of CPU, which only those pay who ask Claude.

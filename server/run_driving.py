@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ from .exits import Interrupted
 from .run_progress import run_progress, waiting_lines
 from .session import Session
 
+REPLAYED = "{} answers in Claude's place: nothing is paid, costs are those of the recorded calls"
+DIFFERING = "requests that differ from the recorded ones: {}; this is not the run that was recorded"
 _OF_NEW_RUNS = ("kernel", "arch", "rounds", "beam_width", "seed", "config", "start")
 
 
@@ -82,7 +85,7 @@ class RunOptions:
         """Return whether nothing but one JSON document is to be shown."""
         return session.as_json and not self.progress
 
-    @property
+    @cached_property
     def models(self) -> ModelSource:
         """Who answers the agents."""
         return ModelSource(record=self.record, replay=self.replay)
@@ -186,6 +189,8 @@ def _drive(
         click.echo(f"{name} of {store.reader.state().settings.kernel}", err=True)
         if not options.models.exists(session.settings):
             click.echo(NO_KEY, err=True)
+        if options.models.recording is not None:
+            click.echo(REPLAYED.format(options.replay), err=True)
     go_on = f"{name} is paused; go on with: kopt run --resume {name}"
     site = EvaluationSite(opened.device, opened.timer, session.settings, store.artifacts)
     try:
@@ -200,4 +205,7 @@ def _drive(
         raise kind(f"{error} ({go_on})") from error
     finally:
         write_reports(store.reader, store.folder, session.settings)
+    recording = options.models.recording
+    if recording is not None and recording.differing and not quiet:
+        click.echo(DIFFERING.format(recording.differing), err=True)
     return report_run(store.reader, store.folder)

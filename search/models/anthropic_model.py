@@ -7,6 +7,7 @@ second of CPU: import it where Claude is asked.
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,6 +82,8 @@ class AnthropicModel:
             )
         except httpx2.InvalidURL as error:
             raise SetupError("ANTHROPIC_BASE_URL is no address that can be used") from error
+        self.close = weakref.finalize(self, self._client.close)
+        """Closes all connections, at the latest when nobody has the model any more."""
 
     def reply(self, request: ModelRequest) -> ModelReply:
         """Return Claude's answer; blocks until it is complete.
@@ -116,10 +119,6 @@ class AnthropicModel:
                 raise self._told(failure_of_call(error, began=False)) from None
         except (anthropic.AnthropicError, httpx2.HTTPError):
             return  # what is wrong now may be right when it matters
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._client.close()
 
     def _read(
         self, manager: MessageStreamManager[None], request: ModelRequest, progress: "_Progress"

@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from kopt.config.errors import ToolError
 from kopt.search.store.artifacts import ArtifactStore
 
 from .call_documents import pack, unpack
@@ -100,6 +101,9 @@ class CallDesk:
                     return wait_s
                 self.ledger.retry(row.id, failure, wait_s)
                 self.halt.wait(wait_s)
+            except ToolError as error:  # of a recording: nobody was asked
+                row.fail(CallFailed(kind="user", message=str(error)))
+                raise
             else:
                 row.settle(self._settlement(request, reply))
                 return reply

@@ -78,7 +78,13 @@ def test_recorded_run_is_the_same_again_without_a_key_or_a_model(
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     size = ("--kernel", KERNEL, "--device", "sim", "--rounds", "1")
-    again = kopt("run", *size, *words, "--replay", recording).document
+    sha = '"request_sha":"'
+    text = recording.read_text("utf-8")
+    recording.write_text(text.replace(sha, f"{sha}another", 1), "utf-8")
+    ending = kopt("run", *size, *words, "--progress", "--replay", recording)
+    assert "nothing is paid" in ending.stderr
+    assert "requests that differ from the recorded ones: 1;" in ending.stderr
+    again = ending.document
     assert told(again) == told(first) and len(told(first)) > 1
     assert again["winner"] == first["winner"]
     assert "sk-ant" not in recording.read_text("utf-8")

@@ -159,6 +159,18 @@ def test_a_refused_call_leaves_no_run_behind(kopt: Kopt, script: Script, tmp_pat
     assert kopt("runs", "--json").document["runs"] == []
 
 
+def test_recording_without_a_call_ends_the_run_and_costs_nothing(
+    kopt: Kopt, script: Script, tmp_path: Path
+) -> None:
+    script(_smaller_blocks_are_faster)
+    (tmp_path / "nothing.jsonl").touch()
+    ending = kopt("run", "--kernel", KERNEL, "--replay", tmp_path / "nothing.jsonl")
+    assert ending.code == ExitCode.USAGE
+    assert "has no answer: the recording" in ending.stderr
+    (run,) = kopt("runs", "--json").document["runs"]
+    assert (run["status"], run["spend"]["cost_usd"], run["spend"]["unsettled"]) == ("paused", 0, 0)
+
+
 def test_wrong_setting_of_a_run_of_every_kernel_is_told_once(kopt: Kopt, script: Script) -> None:
     ending = kopt("run", "--budget", "soon")
     assert ending.code == ExitCode.USAGE

@@ -1,12 +1,12 @@
 """Searching and reading documents for a run: as `tools/docs` does it, and logged with the run."""
 
 import hashlib
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
+from kopt.search.store.run_rows import now_us
 from kopt.tools.docs.hidden_sources import without_hidden
 from kopt.tools.docs.query_text import plain_text
 from kopt.tools.docs.records import DocumentText, SearchRequest, SearchResult
@@ -49,7 +49,7 @@ def search_for_run(request: SearchRequest, asker: Asker, settings: Settings) -> 
         for hit in result.hits
     )
     retrieval = Retrieval(
-        time_us=_now_us(),
+        time_us=now_us(),
         asked_by=asker.name,
         query=result.query,
         filters={name: _plain(value) for name, value in asked.items()},
@@ -78,7 +78,7 @@ def read_for_run(uid: str, asker: Asker, settings: Settings) -> DocumentText:
         uid=document.uid, score=None, sha256=_digest(document.document.body), left_out_lines=0
     )
     retrieval = Retrieval(
-        time_us=_now_us(),
+        time_us=now_us(),
         asked_by=asker.name,
         query=None,
         filters={},
@@ -101,10 +101,6 @@ def _folder(asker: Asker, settings: Settings) -> Path | None:
         return find_run(settings.retrieval_run, settings)
     except ToolError as error:
         raise ToolError(f"KOPT_RUN: {error}") from error
-
-
-def _now_us() -> int:
-    return time.time_ns() // 1000
 
 
 def _digest(text: str) -> str:

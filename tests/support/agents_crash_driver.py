@@ -3,27 +3,24 @@
 Every transaction of a run ends in an event, so these are all states that a kill can leave (that a
 transaction itself survives one is what crash_driver.py shows). For every k a forked child drives
 the run until its k-th event and kills itself; another child then drives it to its end. Both write
-down which calls the model was really asked. Physical syncs are left out: `kill -9` cannot tell
-them from none.
+down which calls the model was really asked.
 
 Usage: python agents_crash_driver.py FOLDER; prints one JSON document.
 """
 
 import json
-import os
 import shutil
-import signal
-import sqlite3
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kopt.config.search_settings import load_search_settings
 from kopt.search.loop import run_search
 from kopt.search.store.artifacts import open_artifacts
-from kopt.search.store.run_records import Event
 from kopt.search.store.store import RunStore
+from support.event_kills import FatalEvent, forked, leave_out_syncs
 from support.model_requests import PlayedModel
 from support.populations import SOURCE
 from support.scripted_agents import agents_search, labelled_state, scripted_model
@@ -42,18 +39,6 @@ LINES = {
 SETTINGS = settings(search=load_search_settings().with_beam(2, 2))
 
 
-class UnsyncedConnection(sqlite3.Connection):
-    """A connection without physical syncs."""
-
-    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-        """Execute one statement."""
-        return super().execute(sql.replace("synchronous = FULL", "synchronous = OFF"), *parameters)
-
-
-def no_sync(fd: object) -> None:
-    """Stand in for a physical sync."""
-
-
 def noting_model(home: Path) -> PlayedModel:
     """Return the model of the script, which writes down what it is asked."""
 
@@ -65,48 +50,18 @@ def noting_model(home: Path) -> PlayedModel:
     return scripted_model(line)
 
 
-def drive(home: Path, fatal: int) -> int:
-    """Drive the run below `home` to its end, or die after event `fatal`; return how many it saw."""
-    seen = 0
-
-    def count(_: Event) -> None:
-        nonlocal seen
-        seen += 1
-        if seen == fatal:
-            os.kill(os.getpid(), signal.SIGKILL)
-
+def drive(home: Path, events: FatalEvent) -> None:
+    """Drive the run below `home` to its end, or die after the fatal event."""
     folder = home / "runs" / "run-1"
     folder.mkdir(parents=True, exist_ok=True)
     with RunStore(folder, open_artifacts(home)) as store:
-        store.subscribe(count)
+        store.subscribe(events)
         if not store.reader.run_exists():
             store.artifacts.put(SOURCE.encode())
             store.begin(SETTINGS, "0.0")
         elif not store.reader.state().is_finished:
             store.resume(SETTINGS)
-        run_search(agents_search(store, noting_model(home)), count)
-    return seen
-
-
-def forked(home: Path, fatal: int) -> tuple[bool, int]:
-    """Drive in a child; whether it was killed, and the events that it saw."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.write(write, str(drive(home, fatal)).encode())
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        seen = pipe.read()
-    _, status = os.waitpid(child, 0)
-    killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-    if not killed and status != 0:
-        raise SystemExit(f"the child failed at event {fatal}")
-    return killed, int(seen or 0)
+        run_search(agents_search(store, noting_model(home)), events)
 
 
 def problems_of(home: Path, expected: dict[str, object]) -> list[str]:
@@ -132,11 +87,9 @@ def problems_of(home: Path, expected: dict[str, object]) -> list[str]:
 
 def main(root: Path) -> dict[str, Any]:
     """Kill after every `EVERY`th event once and return what was seen."""
-    real_connect = sqlite3.connect
-    sqlite3.connect = lambda *a, **k: real_connect(*a, factory=UnsyncedConnection, **k)  # type: ignore[assignment]
-    os.fsync = no_sync
+    leave_out_syncs()
     whole = root / "whole"
-    _, events = forked(whole, 0)
+    _, events = forked(partial(drive, whole), 0)
     with RunStore(whole / "runs" / "run-1", open_artifacts(whole)) as store:
         expected = labelled_state(store)
     problems: list[str] = []
@@ -144,8 +97,8 @@ def main(root: Path) -> dict[str, Any]:
     tried = range(1, events + 1, EVERY)
     for fatal in tried:
         home = root / f"killed-{fatal}"
-        killed += forked(home, fatal)[0]
-        forked(home, 0)
+        killed += forked(partial(drive, home), fatal)[0]
+        forked(partial(drive, home), 0)
         problems += [f"event {fatal}: {problem}" for problem in problems_of(home, expected)]
         shutil.rmtree(home)
     return {"tried": len(tried), "killed": killed, "problems": problems}

@@ -171,17 +171,19 @@ def worth(report: RunReport) -> str:
     spend = report.spend
     if not spend.calls:
         return ""
-    parts = [f"{spend.calls} calls, {spend.tokens:,} tokens, ${spend.cost_usd:.4f} computed"]
+    calls = "1 call" if spend.calls == 1 else f"{spend.calls} calls"
+    parts = [f"{calls}, {spend.tokens:,} tokens, ${spend.cost_usd:.4f} computed"]
     if spend.cached_share is not None:
         parts.append(f"{spend.cached_share:.0%} of the prompts read from the provider's cache")
     if spend.unsettled:
-        parts.append(f"{spend.unsettled} calls of unknown end, counted at their reservation")
+        parts.append(f"calls of unknown end, counted at their worst case: {spend.unsettled}")
     if spend.gain_per_usd is not None:
         parts.append(
             f"{spend.gain_per_usd:+.0%} speed over the start per dollar ({report.provenance})"
         )
     if spend.log_speedup_per_mtok is not None:
-        parts.append(f"ln(speedup) per million tokens {spend.log_speedup_per_mtok:.3f}")
+        per_mtok = f"{spend.log_speedup_per_mtok:.3f} ({report.provenance})"
+        parts.append(f"ln(speedup) per million tokens {per_mtok}")
     return "; ".join(parts) + "."
 
 

@@ -136,8 +136,9 @@ class RunDrive:
             return "budget", spent
         if self.room(1) == 0:
             return "budget", f"{settings.budget.evaluations} evaluations are spent"
-        if self.state().round >= settings.search.beam.refine_rounds:
-            return "rounds", f"all {settings.search.beam.refine_rounds} rounds are done"
+        rounds = settings.search.beam.refine_rounds
+        if self.state().round >= rounds:
+            return "rounds", f"all {rounds} rounds are done" if rounds > 1 else "its round is done"
         return None
 
     def spent_s(self) -> float:

@@ -18,6 +18,7 @@ from kopt.search.run_report import RunFacts, RunReport, RunSummary
 from .bench_words import interval_words
 from .diagnostics import advice_text, status_text
 
+_NARROW = 9  # characters: a column of that width still says something
 RANKED = 10  # the report has all
 COLUMNS = ("rank", "candidate", "round", "tune", "time", "speed", "registers", "checked")
 
@@ -30,9 +31,16 @@ def run_view(report: RunReport) -> RenderableType:
 def runs_table(summaries: Sequence[RunSummary]) -> RenderableType:
     """Return one line for each run, in the order given."""
     table = Table(box=None, pad_edge=False, header_style="bold")
+    id_width = max((len(run.run) for run in summaries), default=0)
     for column in ("run", "status", "kernel", "evaluated", "best", "cost", "begun"):
         is_count = column in ("evaluated", "best", "cost")
-        table.add_column(column, no_wrap=True, justify="right" if is_count else "left")
+        table.add_column(
+            column,
+            no_wrap=column == "run",  # other commands take it: it is never cut
+            min_width=id_width if column == "run" else _NARROW,
+            overflow="fold",
+            justify="right" if is_count else "left",
+        )
     for run in summaries:
         table.add_row(
             run.run,
@@ -74,7 +82,7 @@ def _parts(report: RunReport) -> Iterator[RenderableType]:
 def _ranking_table(report: RunReport) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in COLUMNS:
-        table.add_column(column, no_wrap=column != "tune")
+        table.add_column(column, no_wrap=column in ("rank", "round"), overflow="fold")
     by_seq = {entry.seq: entry for entry in report.population}
     for rank, seq in enumerate(report.ranking[:RANKED], start=1):
         entry = by_seq[seq]

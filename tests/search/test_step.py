@@ -118,7 +118,7 @@ def test_rounds_that_are_spent_end_a_run_without_candidates_only(steps: Steps) -
     steps.take(A, kernel=KERNEL, rounds=1)
     assert steps.take(B).round == 2
     result = steps.take()
-    assert (result.stop_reason, result.stop_detail) == ("rounds", "all 1 rounds are done")
+    assert (result.stop_reason, result.stop_detail) == ("rounds", "its round is done")
     assert result.winner == 2
 
 

@@ -11,6 +11,7 @@ from kopt.kernels.status import Status
 from kopt.search import run_parts
 from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
+from kopt.server import console
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 from support.populations import failed, passed
@@ -149,6 +150,18 @@ def test_runs_lists_newest_first_and_shows_one(kopt: Kopt, script: Script) -> No
     listed = kopt("runs").stdout.splitlines()
     assert [line.split()[0] for line in listed] == ["run", second, first]
     assert kopt("runs", "show", first, "--json").document["run"] == first
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_narrow_terminal_folds_tables_and_keeps_the_ids_of_runs_whole(
+    kopt: Kopt, script: Script, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    script(_smaller_blocks_are_faster)
+    run = kopt("run", "--kernel", KERNEL, "--json").document["run"]
+    monkeypatch.setattr(console, "PIPE_WIDTH", columns)
+    assert run in kopt("runs").stdout
+    shown = kopt("runs", "show", run).stdout
+    assert "…" not in shown and "estimated" in shown
 
 
 def test_a_refused_call_leaves_no_run_behind(kopt: Kopt, script: Script, tmp_path: Path) -> None:

@@ -14,10 +14,13 @@ from support.stdio_process import StdioProcess
 HEAVY = ("numpy", "torch", "elftools", "sqlite3", "kopt.kernels.problem_loader")
 STAGES = ("kopt.search", "kopt.tools")
 LOADED_STAGES = {
-    *("kopt.search", "kopt.search.store.artifacts"),
+    *("kopt.search", "kopt.search.store", "kopt.search.store.artifacts"),
+    *("kopt.search.facts", "kopt.search.facts.fitting", "kopt.search.facts.gpu_facts"),
+    *("kopt.search.facts.rendering", "kopt.search.facts.wording"),
     *("kopt.tools", "kopt.tools.sandbox", "kopt.tools.sandbox.gpu_devices"),
 }
-"""What the jobs need: files that are written for good, and to tell a GPU's jobs from the others."""
+"""What the jobs need: files that are written for good, and to tell a GPU's jobs from the others;
+and the words of replies."""
 
 WATCHED_BUILD = """
 import sys

@@ -83,10 +83,13 @@ def _of_connection(cause: Exception) -> CallFailed:
         message = "ANTHROPIC_BASE_URL is no address: it begins with http:// or https://"
         return CallFailed(kind="user", message=message)
     was_sent = not isinstance(cause, _NEVER_SENT)
-    what = "did not answer in time" if was_sent else "cannot be reached"
-    return CallFailed(
-        kind="time", message=f"the service {what} ({_name(cause)})", may_cost=was_sent
-    )
+    message = f"the service did not answer in time ({_name(cause)})"
+    if not was_sent:  # the address is not shown: it may hold a password
+        message = (
+            f"the service cannot be reached ({_name(cause)}): look at the network, and at"
+            " ANTHROPIC_BASE_URL if it is set"
+        )
+    return CallFailed(kind="time", message=message, may_cost=was_sent)
 
 
 def _retry_after_s(headers: httpx2.Headers) -> float | None:

@@ -131,7 +131,7 @@ def test_service_that_is_not_there_costs_nothing() -> None:
         taken.bind(("127.0.0.1", 0))
         failure = failure_of(f"http://127.0.0.1:{taken.getsockname()[1]}")
     assert (failure.kind, failure.may_cost) == ("time", False)
-    assert "cannot be reached" in str(failure)
+    assert "cannot be reached" in str(failure) and "ANTHROPIC_BASE_URL" in str(failure)
 
 
 def test_address_without_a_protocol_is_for_the_user_to_mend() -> None:

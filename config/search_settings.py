@@ -84,6 +84,7 @@ class SearchSettings(_Section):
     reserve_factor: int = Field(ge=1, le=8)
     roofline_stop: float = Field(gt=0.0, le=1.0)
     tie_pairs: int = Field(ge=100, le=1600)
+    budget_usd: float | None = Field(gt=0.0)
     concurrency: int = Field(gt=0, le=256)
     requests_per_minute: int | None = Field(gt=0)
     input_tokens_per_minute: int | None = Field(gt=0)

@@ -53,6 +53,10 @@ class Budget(Record):
         ]
         return " or ".join(limit for limit in limits if limit) or "no limit"
 
+    def with_dollars(self, usd: float | None) -> "Budget":
+        """Return this budget, limited to `usd` dollars if it names no limit of its own."""
+        return self if self.usd is not None else self.model_copy(update={"usd": usd})
+
     def covers(self, other: "Budget") -> bool:
         """Return whether `other` allows nothing that this budget does not."""
         return all(_covers(getattr(self, name), getattr(other, name)) for name in _LIMITS)

@@ -105,7 +105,9 @@ def reopen_run(
     try:
         state = store.reader.state()
         wanted = budget or state.settings.budget
-        if goes_on(state, budget):
+        if settings.claude is not None:
+            wanted = wanted.with_dollars(state.settings.search.budget_usd)
+        if goes_on(state, wanted):
             refuse_another_device(state, gpu)
             store.resume(state.settings.model_copy(update={"budget": wanted}))
     except BaseException:

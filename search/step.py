@@ -118,6 +118,8 @@ def _open(
     )
     if request.budget is not None:
         asked = replace(asked, budget=request.budget)
+    if settings.claude is not None:
+        asked = replace(asked, budget=asked.budget.with_dollars(asked.search.budget_usd))
     # Before the run exists, so that a request that is refused leaves none behind.
     kernel = find_kernel(asked.kernel, settings.problems)
     proposals = make_proposals(request.candidates, (), kernel, asked.search.sweep_size)
@@ -138,6 +140,9 @@ def _plan(request: StepRequest, store: RunStore, site: EvaluationSite) -> _Plan:
     refuse_another_device(state, None if site.timer is None else site.timer.facts)
     if request.budget is not None:
         settings = settings.model_copy(update={"budget": request.budget})
+    if site.settings.claude is not None:
+        limited = settings.budget.with_dollars(settings.search.budget_usd)
+        settings = settings.model_copy(update={"budget": limited})
     kernel = find_kernel(settings.kernel, site.settings.problems)
     proposals = make_proposals(request.candidates, members, kernel, settings.search.sweep_size)
     begun = None if request.key is None else store.reader.round_of_step(request.key)

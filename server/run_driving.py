@@ -120,6 +120,8 @@ def read_settings(options: RunOptions, session: Session) -> tuple[SearchSettings
     """
     search, budget = options.search, options.parsed_budget or UNLIMITED
     refuse_unaskable(options.models, search.roles, session.settings)
+    if options.dry_run or session.settings.claude is not None:
+        budget = budget.with_dollars(search.budget_usd)
     return search, budget
 
 
@@ -187,7 +189,9 @@ def _drive(
     name, quiet = store.folder.name, options.is_quiet(session)
     if not quiet:
         click.echo(f"{name} of {store.reader.state().settings.kernel}", err=True)
-        if not options.models.exists(session.settings):
+        if options.models.exists(session.settings):
+            click.echo(f"budget: {store.reader.state().settings.budget}", err=True)
+        else:
             click.echo(NO_KEY, err=True)
         if options.models.recording is not None:
             click.echo(REPLAYED.format(options.replay), err=True)

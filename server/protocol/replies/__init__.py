@@ -1,1 +1,1 @@
-"""Replies of tools: what a stage found, cut to what decides the next step, and where the rest is."""
+"""Replies of tools: what a stage found, cut to what decides the next step; the rest is in files."""

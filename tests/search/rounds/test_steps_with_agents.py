@@ -9,8 +9,10 @@ import pytest
 
 from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError
+from kopt.config.search_settings import load_search_settings
 from kopt.search import run_parts
 from kopt.search.agents.means import Means
+from kopt.search.budget import Budget
 from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.run_parts import RunPlace
 from kopt.search.run_report import view_run
@@ -77,6 +79,27 @@ def test_step_without_candidates_is_a_round_of_agents(steps: Steps) -> None:
     assert _kinds(steps) == ["start", "agents"]
     assert (result.round, result.status) == (1, "paused")
     assert result.beam[0].label == result.candidates[0].label == "r1b0"
+
+
+def _dollars(steps: Steps) -> float | None:
+    with view_run("run-", steps.settings) as (reader, _):
+        return reader.state().settings.budget.usd
+
+
+def test_models_cost_no_more_than_the_settings_say_where_no_dollars_are_named(
+    steps: Steps,
+) -> None:
+    limit = load_search_settings().budget_usd
+    _give_key(steps, None)
+    steps.take(kernel=KERNEL)
+    assert _dollars(steps) is None  # nobody is paid
+    _give_key(steps)
+    steps.take(budget=Budget(seconds=3600))
+    assert _dollars(steps) == limit is not None
+    steps.take(budget=Budget(usd=limit + 1))
+    assert _dollars(steps) == limit + 1
+    with reopen_run("run-", steps.settings, Budget(evaluations=90)) as store:
+        assert store.reader.state().settings.budget == Budget(evaluations=90, usd=limit)
 
 
 def test_loop_and_steps_take_turns_on_one_run(steps: Steps) -> None:

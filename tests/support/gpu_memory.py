@@ -1,4 +1,4 @@
-"""How much of a GPU's memory the processes of one test hold; other tests use the GPU too."""
+"""Which processes hold memory of a GPU, and how much those of one test; others use it too."""
 
 import importlib
 import os
@@ -9,12 +9,28 @@ from typing import Any
 
 def own_gpu_bytes(uuid: str) -> int:
     """Return the device memory of this process and of all that descend from it."""
-    nvml: Any = importlib.import_module("pynvml")
-    nvml.nvmlInit()
+    nvml = _nvml()
     handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
     ours = _descendants(os.getpid())
     running = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
     return sum(process.usedGpuMemory for process in running if process.pid in ours)
+
+
+def pids_on_gpus() -> frozenset[int]:
+    """Return the processes of this machine that have a CUDA context."""
+    nvml = _nvml()
+    handles = map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
+    return frozenset(
+        process.pid
+        for handle in handles
+        for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle)
+    )
+
+
+def _nvml() -> Any:
+    nvml: Any = importlib.import_module("pynvml")
+    nvml.nvmlInit()
+    return nvml
 
 
 def _descendants(ancestor: int) -> set[int]:

@@ -108,9 +108,7 @@ class StdioProcess:
         """Wait for a job and return, with the call still open, once its progress says `words`."""
         deadline = time.monotonic() + JOB_LIMIT_S
         while time.monotonic() < deadline:
-            meta = {"progressToken": "job"}
-            arguments = {"job_id": job_id}
-            self.begin("tools/call", {"name": "job_wait", "arguments": arguments, "_meta": meta})
+            self.begin("tools/call", _job_wait(job_id))
             while (message := self.receive()).get("method") == "notifications/progress":
                 if words in message["params"].get("message", ""):
                     return
@@ -118,6 +116,16 @@ class StdioProcess:
                 message
             )
         raise AssertionError(f"it never said {words!r}")
+
+    def wait_until_over(self, job_id: str) -> dict[str, Any]:
+        """Return the reply of a job; what its progress says meanwhile is in `notifications`."""
+        deadline = time.monotonic() + JOB_LIMIT_S
+        while True:
+            reply = self.ask("tools/call", _job_wait(job_id))
+            facts: dict[str, Any] = reply["structuredContent"]
+            if facts["status"] not in ("queued", "running"):
+                return facts
+            assert time.monotonic() < deadline, facts
 
     def tree(self) -> frozenset[ProcessKey]:
         """Return the server and everything below it."""
@@ -168,6 +176,11 @@ class StdioProcess:
                 pipe.close()
             except BrokenPipeError:  # what was not yet sent
                 continue
+
+
+def _job_wait(job_id: str) -> dict[str, Any]:
+    arguments = {"job_id": job_id}
+    return {"name": "job_wait", "arguments": arguments, "_meta": {"progressToken": "job"}}
 
 
 def wait_until_gone(processes: frozenset[ProcessKey]) -> None:

@@ -14,6 +14,7 @@ from kopt.search import run_parts
 from kopt.search.agents.means import Means
 from kopt.search.budget import Budget
 from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
+from kopt.search.models.model import Model
 from kopt.search.run_parts import RunPlace
 from kopt.search.run_report import view_run
 from kopt.search.runs import drive_run, reopen_run
@@ -52,15 +53,25 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Steps:
     def roles(means: Means) -> ScriptedRoles:
         return ScriptedRoles(means.desk)  # type: ignore[arg-type]  # the run's own desk
 
+    def no_profile(*_: object) -> None:
+        return None
+
     stand_ins: dict[str, Any] = {
-        "open_model": lambda *_: model,
+        "open_model": _opens(model),
         "ModelRoles": roles,
         "Reader": NoDocuments,
-        "profile_leader": lambda *_: None,
+        "profile_leader": no_profile,
     }
     for name, stand_in in stand_ins.items():
         monkeypatch.setattr(run_parts, name, stand_in)
     return taken
+
+
+def _opens(model: Model) -> Callable[..., Model]:
+    def open_model(*_: object) -> Model:
+        return model
+
+    return open_model
 
 
 def _give_key(steps: Steps, key: str | None = "k") -> None:
@@ -90,12 +101,13 @@ def test_models_cost_no_more_than_the_settings_say_where_no_dollars_are_named(
     steps: Steps,
 ) -> None:
     limit = load_search_settings().budget_usd
+    assert limit is not None
     _give_key(steps, None)
     steps.take(kernel=KERNEL)
     assert _dollars(steps) is None  # nobody is paid
     _give_key(steps)
     steps.take(budget=Budget(seconds=3600))
-    assert _dollars(steps) == limit is not None
+    assert _dollars(steps) == limit
     steps.take(budget=Budget(usd=limit + 1))
     assert _dollars(steps) == limit + 1
     with reopen_run("run-", steps.settings, Budget(evaluations=90)) as store:
@@ -130,7 +142,7 @@ def test_interrupted_round_of_agents_is_finished_by_a_step_with_a_key_only(
         return LINES.get(call, f"algebra wrong // {call}")
 
     with monkeypatch.context() as patch:
-        patch.setattr(run_parts, "open_model", lambda *_: scripted_model(interrupt))
+        patch.setattr(run_parts, "open_model", _opens(scripted_model(interrupt)))
         with pytest.raises(KeyboardInterrupt):
             steps.take(kernel=KERNEL)
     _give_key(steps, None)

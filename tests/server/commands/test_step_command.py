@@ -38,7 +38,7 @@ def test_step_shows_the_beam_and_what_comes_next(kopt: Kopt, steps: Steps, file:
     assert "#1 leads now, 4.000 us (estimated)" in ending.stdout
     assert "Times are estimated on sim" in ending.stdout
     assert "kopt step --run run-" in ending.stdout
-    assert "round 1: 1 candidate" in ending.stderr
+    assert "round 1 (step): 1 candidate" in ending.stderr
 
 
 def test_json_is_one_document_and_nothing_else(kopt: Kopt, steps: Steps, file: Path) -> None:

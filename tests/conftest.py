@@ -1,4 +1,4 @@
-"""What all tests share: the caches of compilers, the results of the samples, the need for a GPU.
+"""What all tests share: caches, results of the samples, the documents' index, the need for a GPU.
 
 Tests marked `gpu` are skipped where there is no NVIDIA GPU, with what is missing.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
+from support.built_docs import build_docs
 from support.checked_samples import CheckedSamples
 from support.shared_caches import share_caches
 
@@ -27,6 +28,12 @@ def run_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 def shared_caches(run_folder: Path) -> Path:
     """Return the folder of the compile caches of all processes."""
     return run_folder / "caches"
+
+
+@pytest.fixture(scope="session")
+def built_docs(run_folder: Path) -> Path:
+    """Return a folder with the index of kopt's own documents, to be copied into homes."""
+    return build_docs(run_folder / "docs-home")
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from kopt.tools.docs.library import harvest, packages
 from kopt.tools.docs.library.pins import Pins, default_keys
 from kopt.tools.docs.library_index import choices, chosen_build
 from support.archives import pin_of, wheel
+from support.built_docs import copy_docs
 from support.command_line import Kopt
 from support.git_repository import commit_files
 from support.package_server import package_server
@@ -33,9 +34,9 @@ def folder_of(path: Path, animal: str) -> Path:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kopt: Kopt) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kopt: Kopt, built_docs: Path) -> Path:
     """Return a home of this test, where no library is built by default and no network is there."""
-    home = tmp_path / "home"
+    home = copy_docs(built_docs, tmp_path / "home")
     monkeypatch.setenv("KOPT_HOME", str(home))
     monkeypatch.setenv("KOPT_JOBS", "1")
     monkeypatch.setenv("NO_PROXY", "*")

@@ -1,6 +1,7 @@
 """Kopt's own documents and a library in one answer: order, filters, pages, offers."""
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from kopt.tools.docs.indexing.open_indexes import close_all
 from kopt.tools.docs.own.corpus import SOURCES
 from kopt.tools.docs.records import Chunk, SearchRequest, SearchResult
 from kopt.tools.docs.search import OFFER, read_document, search_documents
+from support.built_docs import copy_docs
 from support.written_index import function, write_library
 
 ABOUT = ("cp.async pipeline in shared memory", "warp shuffle reduction", "TMA tile store")
@@ -37,9 +39,9 @@ def _pieces() -> list[Chunk]:
 
 
 @pytest.fixture(scope="module")
-def merged(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+def merged(tmp_path_factory: pytest.TempPathFactory, built_docs: Path) -> Settings:
     """Return a home with kopt's own documents and a library of about forty functions."""
-    settings = Settings(home=tmp_path_factory.mktemp("merged-home"))
+    settings = Settings(home=copy_docs(built_docs, tmp_path_factory.mktemp("merged") / "home"))
     names = [f"row_{first}{second}" for first in "abcdef" for second in "stuvw"]
     chunks = [
         function("flashinfer", f"csrc/{name}.cu", body=ABOUT[number % 3])

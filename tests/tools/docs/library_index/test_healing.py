@@ -17,6 +17,7 @@ from kopt.tools.docs.library_index.place import library_index_path, parts_path
 from kopt.tools.docs.open_library import OUTDATED
 from kopt.tools.docs.records import SearchRequest, SearchResult
 from kopt.tools.docs.search import search_documents
+from support.built_docs import copy_docs
 from support.fake_harvest import ALPHA, fake_harvest, kernel
 
 QUERY = SearchRequest(query="walrus row", source="alpha,beta")
@@ -77,9 +78,9 @@ def _places(result: SearchResult) -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+def built(tmp_path_factory: pytest.TempPathFactory, built_docs: Path) -> Settings:
     """Return a home with a library, which each test of this file leaves whole."""
-    settings = Settings(home=tmp_path_factory.mktemp("library-home"))
+    settings = Settings(home=copy_docs(built_docs, tmp_path_factory.mktemp("library") / "home"))
     fake_harvest().build(settings)
     return settings
 

@@ -7,6 +7,7 @@ import certifi
 import pytest
 
 from kopt.config.settings import Settings
+from support.built_docs import copy_docs
 from support.pinecone_service import KEY, PineconeService, pinecone_service
 from support.pinecone_store import documents_index, records_index
 from support.written_index import function, write_library
@@ -28,9 +29,9 @@ def quick_clients(monkeypatch: pytest.MonkeyPatch, one_certificate: Path) -> Non
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path: Path, built_docs: Path) -> Settings:
     """Settings with a key and a library of three functions."""
-    settings = Settings(home=tmp_path / "home", pinecone_api_key=KEY)
+    settings = Settings(home=copy_docs(built_docs, tmp_path / "home"), pinecone_api_key=KEY)
     write_library(
         settings,
         [

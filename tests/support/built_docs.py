@@ -1,0 +1,20 @@
+"""The index of kopt's own documents, built once in a test run and copied into homes."""
+
+import shutil
+from pathlib import Path
+
+from kopt.config.settings import Settings
+from kopt.tools.docs.own.index import with_index
+
+
+def build_docs(home: Path) -> Path:
+    """Return the folder of the index of a home without winners; one process builds it."""
+    settings = Settings(home=home)
+    with_index(settings, lambda _index: None)
+    return settings.docs_cache
+
+
+def copy_docs(built: Path, home: Path) -> Path:
+    """Return `home`, where the first search finds its index."""
+    shutil.copytree(built, Settings(home=home).docs_cache)
+    return home

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from kopt.config.settings import Settings
 from kopt.kernels.check_result import CheckResult
-from kopt.tools.sim.toolset import find_toolset
 
 from .samples import Sample, check_sample
 
@@ -19,9 +18,6 @@ class CheckedSamples:
         self.settings = settings
         self._folder = folder
         folder.mkdir(exist_ok=True)
-        with (self._folder / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # the others wait instead of building the same
-            find_toolset(settings)
 
     def result(self, sample: Sample) -> CheckResult:
         """Return what a check of `sample` finds."""

@@ -1,7 +1,7 @@
 """The compiled parts that every simulated candidate shares: the runtime and the precompiled header.
 
 Built once per g++ and per version of the sources, in KOPT_HOME/cache/sim, content-addressed and
-put in place by one rename, so that processes may race to build them.
+put in place by one rename. Of several processes one builds and the others wait for it.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from pathlib import Path
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings, without_secrets
 from kopt.config.trusted_folder import ensure_trusted_folder
+from kopt.tools.cuda.cubin_cache import key_lock
 from kopt.tools.cuda.include_tree import cuda_include_folders
 from kopt.tools.full_disk import refuse_full_disk
 from kopt.tools.sandbox.ladder import run_sandboxed
@@ -93,7 +94,9 @@ def find_toolset(settings: Settings) -> SimToolset:
     digest = _digest(gxx, sources)
     folder = ensure_trusted_folder(settings.sim_cache, settings.home) / f"toolset-{digest[:24]}"
     if not folder.is_dir():
-        _build(gxx, sources, folder, settings)
+        with key_lock(settings.sim_cache, digest, _BUILD_S):
+            if not folder.is_dir():
+                _build(gxx, sources, folder, settings)
     return SimToolset(gxx, folder, hashlib.sha256(digest.encode() + _screens()).hexdigest())
 
 

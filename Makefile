@@ -15,6 +15,9 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 py
 venv := .venv
 installed := $(or $(KOPT_CLIENTS),$(CURDIR)/$(venv)/clients)
 pip := $(venv)/bin/python -m pip --disable-pip-version-check
+# With bytecode, whatever the user's shell says: the tests start kopt some hundred times. A process
+# takes neighbours, which share what their module has set up, and helps the other at the end.
+pytest := env -u PYTHONDONTWRITEBYTECODE $(venv)/bin/pytest -q -n auto --dist worksteal
 # A virtual environment holds absolute paths: if ours was moved with the folder, it is made anew.
 # One that was made by other means is kept and added to.
 made_in := $(shell cat $(venv)/.stamp-place 2>/dev/null)
@@ -35,13 +38,13 @@ demo-llm: $(venv)/.stamp-toolkit | g++ ## the search with agents on the simulato
 
 test: $(venv)/.stamp-test | g++ ## run the tests
 	@echo "make test: running the tests"
-	@$(venv)/bin/pytest -q -n auto
+	@$(pytest)
 
 test-clients: $(venv)/.stamp-test | g++ ## run the tests with real MCP clients, from npm (CLIENTS=all: Codex, Gemini, opencode too)
 	@echo "make test-clients: installing clients from npm into $(installed) (500 MB the first time)"
 	@KOPT_CLIENTS=$(installed) tests/clients/install.sh $(CLIENTS)
 	@echo "make test-clients: running the tests"
-	@KOPT_CLIENTS=$(installed) $(venv)/bin/pytest -q -n auto tests/clients $(CLIENT_FLAGS)
+	@KOPT_CLIENTS=$(installed) $(pytest) tests/clients $(CLIENT_FLAGS)
 
 session: CLIENT_FLAGS := -k scripted_session --write-session
 session: test-clients ## write docs/session.md: a session of Claude Code with a scripted model

@@ -1,4 +1,6 @@
-"""Print how well and how fast `search_documents` answers the development set (queries.yaml).
+"""Print how well and how fast `search_documents` answers the development set.
+
+Its questions are those of queries.yaml, whose topics were chosen, and of drawn.yaml.
 
 Needs a built library: `kopt docs build`, under the KOPT_HOME of this run. Judged places that the
 index no longer has are named first: they count as answers that cannot be found.
@@ -17,7 +19,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from judged_set import HELD_OUT, QUERIES, JudgedQuery, found_groups, judged_queries, stale_places
+from judged_set import (
+    DRAWN,
+    HELD_OUT,
+    QUERIES,
+    JudgedQuery,
+    found_groups,
+    judged_queries,
+    stale_places,
+)
 from rank_metrics import DEPTH, Scores, bootstrap_interval, mean_scores, scores
 
 from kopt.config.settings import Settings, settings_from_environment
@@ -57,7 +67,8 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true", help="the questions of held_out.yaml")
     options = parser.parse_args()
     settings = settings_from_environment()
-    queries = judged_queries(HELD_OUT if options.held_out else QUERIES)
+    files = [HELD_OUT] if options.held_out else [QUERIES, DRAWN]
+    queries = [query for file in files for query in judged_queries(file)]
     if options.show:
         show(answered(named(queries, options.show), settings))
         return
@@ -134,16 +145,21 @@ def print_cost(run: Sequence[Answered], first_s: float, settings: Settings) -> N
 
 
 def print_table(run: Sequence[Answered]) -> None:
-    """Print the means as one Markdown table: all, each half, each style."""
+    """Print the means as one Markdown table: all, each set, each half, each style."""
     print(f"| | questions | {' | '.join(COLUMNS)} |")
     print("|---" * (len(COLUMNS) + 2) + "|")
-    kinds = ("tune", "check", "identifier", "natural", "goal", "item")
+    kinds = ("queries", "drawn", "tune", "check", "identifier", "natural", "goal", "item")
     for kind in ("all", *kinds):
-        some = [one for one in run if kind in ("all", one.judged.half, one.judged.style)]
+        some = [one for one in run if kind in ("all", *marks(one.judged))]
         if not some:
             continue
         means = asdict(mean_scores([one.scores for one in some])).values()
         print(f"| {kind} | {len(some)} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
+
+
+def marks(judged: JudgedQuery) -> tuple[str, str, str]:
+    """Return the rows of the table, beside the first, that a question counts in."""
+    return judged.file, judged.half, judged.style
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ import yaml
 from kopt.tools.docs.records import Chunk, Hit
 
 QUERIES = Path(__file__).with_name("queries.yaml")
+DRAWN = Path(__file__).with_name("drawn.yaml")
+"""Questions about functions that a seeded generator drew: no topic was chosen."""
 HELD_OUT = Path(__file__).with_name("held_out.yaml")
 """Questions that nothing was tuned on."""
 
@@ -33,6 +35,8 @@ class JudgedQuery:
     """A question with everything that answers it."""
 
     id: str
+    file: str
+    """Of which set it is: queries, drawn or held_out."""
     style: str
     """identifier, natural, goal or item."""
     half: str
@@ -43,11 +47,12 @@ class JudgedQuery:
 
 
 def judged_queries(path: Path = QUERIES) -> list[JudgedQuery]:
-    """Return the questions of a file; the development set."""
+    """Return the questions of a file; those of the development set whose topics were chosen."""
     entries = yaml.safe_load(path.read_text("utf-8"))
     return [
         JudgedQuery(
             entry["id"],
+            path.stem,
             entry["style"],
             entry["half"],
             entry["query"],

@@ -3,7 +3,15 @@
 import math
 
 import pytest
-from judged_set import HELD_OUT, Place, found_groups, is_place, judged_queries, stale_places
+from judged_set import (
+    DRAWN,
+    HELD_OUT,
+    Place,
+    found_groups,
+    is_place,
+    judged_queries,
+    stale_places,
+)
 from rank_metrics import Scores, bootstrap_interval, mean_scores, scores
 
 from kopt.tools.docs.records import Chunk
@@ -124,6 +132,17 @@ def test_the_set_is_balanced_over_styles_and_halves() -> None:
     for style in ("identifier", "natural", "goal", "item"):
         halves = [query.half for query in queries if query.style == style]
         assert halves.count("tune") == halves.count("check") > 0
+
+
+def test_drawn_questions_are_mostly_known_items_and_goals_in_halves_of_a_size() -> None:
+    queries = judged_queries(DRAWN)
+    assert all(query.groups and all(query.groups) for query in queries)
+    assert {query.file for query in queries} == {"drawn"}
+    for style in ("goal", "item"):
+        halves = [query.half for query in queries if query.style == style]
+        assert halves.count("tune") == halves.count("check") > 0
+    others = {query.id for query in judged_queries()}
+    assert len({query.id for query in queries} | others) == len(queries) + len(others)
 
 
 def test_the_held_out_set_is_balanced_and_shares_no_question_with_the_other() -> None:

@@ -1,0 +1,87 @@
+"""The edits of a knowledge base: what a rule, a model or a user may change besides learning.
+
+Numbers are clamped and texts are data; `editing.py` refuses what names nothing.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from kopt.kernels.record import Record
+
+from .records import Identifier, State, Technique, Techniques, Words
+
+
+class _Edit(Record):
+    """What every edit says."""
+
+    reason: Words
+    evidence: tuple[str, ...] = ()
+    """Ids of the samples it rests on; they must exist."""
+    author: Literal["rule", "model", "user"]
+
+
+class AddState(_Edit):
+    """A state that was met and that no known one matches."""
+
+    kind: Literal["add_state"] = "add_state"
+    state: State
+
+
+class AddTechnique(_Edit):
+    """A technique that no known one covers."""
+
+    kind: Literal["add_technique"] = "add_technique"
+    technique: Technique
+
+
+class _EntryEdit(_Edit):
+    """An edit of one entry."""
+
+    state: Identifier
+    techniques: Techniques
+
+
+class AddEntry(_EntryEdit):
+    """Techniques worth trying in a state, with what is expected of them."""
+
+    kind: Literal["add_entry"] = "add_entry"
+    gain: float
+    """ln ratio, clamped to records.GAIN_LIMIT."""
+    weight: float = 1.0
+    """Pseudo-tries, clamped to records.PRIOR_WEIGHT_LIMIT."""
+
+
+class AdjustPrior(_EntryEdit):
+    """Another expectation for an entry that exists."""
+
+    kind: Literal["adjust_prior"] = "adjust_prior"
+    gain: float
+    """ln ratio, clamped."""
+    weight: float = 1.0
+    """Pseudo-tries, clamped."""
+
+
+class AddNote(_EntryEdit):
+    """A remark on an entry that exists."""
+
+    kind: Literal["add_note"] = "add_note"
+    text: Words
+
+
+class Deprecate(_EntryEdit):
+    """Draw an entry no more; nothing is deleted."""
+
+    kind: Literal["deprecate"] = "deprecate"
+
+
+class Revive(_EntryEdit):
+    """Draw a deprecated entry again."""
+
+    kind: Literal["revive"] = "revive"
+
+
+Edit = Annotated[
+    AddState | AddTechnique | AddEntry | AdjustPrior | AddNote | Deprecate | Revive,
+    Field(discriminator="kind"),
+]

@@ -1,0 +1,195 @@
+"""The records of the knowledge base: what was tried, in which state, and what came of it.
+
+Gains are natural logarithms of speed ratios everywhere: +0.18 is 1.2x faster, and gains of steps
+add up. Nothing here decides or computes; `policy/` predicts and absorbs, `projection.py` folds.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from kopt.kernels.profile_result import BottleneckName, SuspectName
+from kopt.kernels.record import Record
+from kopt.kernels.status import Provenance, Status
+
+Outcome = Literal["gained", "lost", "within_noise", "failed"]
+Category = Literal["memory", "compute", "latency", "general"]
+
+Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{1,63}$")]
+"""Of a state or a technique: lower-case words joined by underscores."""
+Techniques = Annotated[tuple[Identifier, ...], Field(min_length=1, max_length=4)]
+"""One; several are a composite, in the order in which they were applied."""
+Words = Annotated[str, Field(max_length=400)]
+"""Text for people and models: data, never an instruction."""
+
+SEEN_LIMIT = 3
+"""How many evidence references an entry shows."""
+GAIN_LIMIT = 1.5
+"""ln ratio: the largest gain or loss a prior may claim, 4.5x; larger ones are clamped."""
+PRIOR_WEIGHT_LIMIT = 2.0
+"""Pseudo-tries: two confirmed tries outweigh any prior."""
+
+
+class Signature(Record):
+    """What a profile says about a program, in words that states are made of."""
+
+    bottleneck: BottleneckName | Literal["unknown"]
+    suspects: tuple[SuspectName, ...] = ()
+    """The main one first."""
+    traits: tuple[str, ...] = ()
+    """Static facts as words, sorted: spills, low_occupancy, part_wave …"""
+    provenance: Provenance
+    """measured where counters and times of a GPU decided, else estimated."""
+
+
+class Sample(Record):
+    """One application of a technique to a program, and what came of it: a row of the replay buffer.
+
+    A result within noise has `measured` and `interval`, but teaches no gain.
+    """
+
+    id: str = Field(pattern=r"^\S{1,160}$")
+    """`run/seq`, or `run/seq/SWITCH` of an ablation: the same try is never learned twice."""
+    run: str
+    kernel: str
+    """Kernel id."""
+    op_type: str
+    arch: str
+    """e.g. sm_90a."""
+    device: str
+    """Name of the GPU, or sim."""
+    toolkit: str
+    """CUDA release, e.g. 13.2."""
+    state: Identifier
+    """State of the program before."""
+    techniques: Techniques
+    previous: Identifier | None = None
+    """Technique that made the program before; None for a starting program."""
+    signature_before: Signature | None = None
+    signature_after: Signature | None = None
+    before: str
+    """Candidate id: digest of the source before."""
+    after: str
+    """Candidate id: digest of the source after."""
+    predicted: float | None = None
+    """ln ratio that was predicted when the technique was drawn."""
+    measured: float | None = None
+    """ln(speed after / speed before); None if the program after does not work."""
+    interval: tuple[float, float] | None = None
+    """95% interval of `measured`."""
+    provenance: Literal[Provenance.MEASURED, Provenance.ESTIMATED, Provenance.UNAVAILABLE]
+    """Of `measured`; for a failure, of the speeds that would have been compared."""
+    outcome: Outcome
+    status: Status
+    """How the evaluation of the program after ended."""
+    day: str = Field(pattern=r"^\d{4}-\d\d-\d\d$")
+    """ISO date, UTC."""
+
+
+class State(Record):
+    """A performance state: programs that are held back in the same way."""
+
+    id: Identifier
+    bottleneck: BottleneckName | Literal["unknown"]
+    suspects: tuple[SuspectName, ...] = ()
+    traits: tuple[str, ...] = ()
+    description: Words = ""
+    source: Words = ""
+    """Where it is documented; for a discovered state, the sample or run that met it first."""
+    inherits: Identifier | None = None
+    """The state whose knowledge counts here too, discounted."""
+    is_discovered: bool = False
+
+
+class Technique(Record):
+    """A change to a program, finer than a family: every technique belongs to one family."""
+
+    id: Identifier
+    family: str
+    """One of kopt.kernels.families."""
+    category: Category
+    description: Words
+    needs: tuple[str, ...] = ()
+    """Applicability words (knowledge/states); all must hold for a kernel."""
+    prepares: tuple[Identifier, ...] = ()
+    """Techniques that work better after this one."""
+    source: Words
+    is_discovered: bool = False
+
+
+class Evidence(Record):
+    """What the samples of one origin say about one entry on one architecture.
+
+    Sufficient statistics: they merge without the samples.
+    """
+
+    version: int = 0
+    """Version of its origin's base at which it changed last."""
+    tries: int = 0
+    """gained + lost + within_noise + failed."""
+    gained: int = 0
+    lost: int = 0
+    within_noise: int = 0
+    failed: int = 0
+    weight: float = 0.0
+    """Sum of the weights of the gains below."""
+    mean: float = 0.0
+    """Weighted mean of the ln ratios of what gained or lost."""
+    m2: float = 0.0
+    """Weighted sum of squared deviations from `mean`."""
+    kernels: tuple[str, ...] = ()
+    """Where it was tried: the last few kernels, latest last."""
+    seen: tuple[str, ...] = ()
+    """Ids of the last samples, latest last."""
+
+
+class Prior(Record):
+    """What is expected before anything was tried here: documented, never measured."""
+
+    gain: float = Field(ge=-GAIN_LIMIT, le=GAIN_LIMIT)
+    """ln ratio."""
+    weight: float = Field(ge=0.0, le=PRIOR_WEIGHT_LIMIT)
+    """Pseudo-tries it counts as."""
+    source: Words
+
+
+class Note(Record):
+    """A remark on an entry."""
+
+    text: Words
+    evidence: tuple[str, ...] = ()
+    """Sample ids it rests on."""
+
+
+ByArchitecture = Mapping[str, Mapping[str, Evidence]]
+"""Architecture key (`arch_key`) -> origin -> evidence."""
+
+
+class Entry(Record):
+    """What is known about applying techniques in a state."""
+
+    state: Identifier
+    techniques: Techniques
+    prior: Prior | None = None
+    evidence: ByArchitecture = Field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    is_deprecated: bool = False
+    """Not drawn any more, kept for what it taught."""
+
+
+class Pair(Record):
+    """What is known about `after` when `before` came just before it, in whatever state."""
+
+    before: Identifier
+    after: Identifier
+    prior: Prior | None = None
+    evidence: ByArchitecture = Field(default_factory=dict)
+
+
+def arch_key(arch: str, provenance: Provenance) -> str:
+    """Return the key of evidence: `sm_90a` if measured there, `sm_100a estimated` otherwise.
+
+    Estimates of the simulator are never mixed with what a GPU measured.
+    """
+    return arch if provenance is Provenance.MEASURED else f"{arch} estimated"

@@ -1,0 +1,106 @@
+"""The base that kopt ships with: documented technique knowledge, every gain of it a prior.
+
+Four files, `seed/*.yaml`; each entry names its source. A seed that contradicts itself is a bug of
+kopt and fails a test, not a user's run.
+"""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kopt.kernels.families import FAMILIES
+from kopt.kernels.record import Record
+
+from .base import KnowledgeBase
+from .records import Entry, Identifier, Pair, Prior, State, Technique, Techniques, Words
+
+_FOLDER = Path(__file__).parent / "seed"
+_FILES = ("techniques", "states", "priors", "pairs")
+
+
+class _SeedPrior(Record):
+    """An item of priors.yaml."""
+
+    state: Identifier
+    techniques: Techniques
+    gain: float
+    weight: float
+    source: Words
+
+
+class _SeedPair(Record):
+    """An item of pairs.yaml."""
+
+    before: Identifier
+    after: Identifier
+    gain: float
+    weight: float
+    source: Words
+
+
+@cache
+def load_seed(folder: Path = _FOLDER) -> KnowledgeBase:
+    """Return the seed base: version 0, no evidence.
+
+    Raises:
+        ValueError: An entry names a state, technique or family that there is not.
+    """
+    techniques = {
+        name: Technique.model_validate({"id": name, **fields})
+        for name, fields in _read(folder, "techniques").items()
+    }
+    states = {
+        name: State.model_validate({"id": name, **fields})
+        for name, fields in _read(folder, "states").items()
+    }
+    priors = [_SeedPrior.model_validate(item) for item in _read(folder, "priors")]
+    pairs = [_SeedPair.model_validate(item) for item in _read(folder, "pairs")]
+    base = KnowledgeBase(
+        states=dict(sorted(states.items())),
+        techniques=dict(sorted(techniques.items())),
+        entries={(item.state, item.techniques): _entry(item) for item in priors},
+        pairs={(item.before, item.after): _pair(item) for item in pairs},
+    )
+    _refuse_dangling(base)
+    return base
+
+
+@cache
+def seed_digest(folder: Path = _FOLDER) -> str:
+    """Return what changes whenever a byte of the seed does."""
+    data = b"\0".join((folder / f"{name}.yaml").read_bytes() for name in _FILES)
+    return hashlib.sha256(data).hexdigest()
+
+
+def _read(folder: Path, name: str) -> Any:
+    import yaml  # a base that is already projected needs none
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    text = (folder / f"{name}.yaml").read_text("utf-8")
+    return yaml.load(text, Loader=loader)[name]
+
+
+def _entry(item: _SeedPrior) -> Entry:
+    prior = Prior(gain=item.gain, weight=item.weight, source=item.source)
+    return Entry(state=item.state, techniques=item.techniques, prior=prior)
+
+
+def _pair(item: _SeedPair) -> Pair:
+    prior = Prior(gain=item.gain, weight=item.weight, source=item.source)
+    return Pair(before=item.before, after=item.after, prior=prior)
+
+
+def _refuse_dangling(base: KnowledgeBase) -> None:
+    """Raise for what names nothing."""
+    used = {name for _, names in base.entries for name in names}
+    used |= {name for key in base.pairs for name in key}
+    used |= {name for technique in base.techniques.values() for name in technique.prepares}
+    states = {state for state, _ in base.entries}
+    states |= {state.inherits for state in base.states.values() if state.inherits}
+    families = {technique.family for technique in base.techniques.values()}
+    unknown = (
+        (used - set(base.techniques)) | (states - set(base.states)) | (families - set(FAMILIES))
+    )
+    if unknown:
+        raise ValueError(f"the seed base names what it does not define: {sorted(unknown)}")

@@ -77,6 +77,8 @@ class Settings:
     """PINECONE_INDEX_NAME: the Pinecone index to ask."""
     pinecone_index_host: str | None = None
     """PINECONE_INDEX_HOST: where that index answers, so that its address need not be asked for."""
+    knowledge_folder: Path | None = None
+    """Another folder of the knowledge base than KOPT_HOME's, for studies; no variable names it."""
     claude: ClaudeAccess | None = None
     """ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, with ANTHROPIC_BASE_URL: `kopt run` asks Claude.
     None asks nobody. No other process is given it: see `without_keys`."""
@@ -131,6 +133,16 @@ class Settings:
     def runs(self) -> Path:
         """Folder of the run stores."""
         return self.home / "runs"
+
+    @property
+    def knowledge(self) -> Path:
+        """Folder of the knowledge base that runs learn into and are advised by."""
+        return self.knowledge_folder or self.home / "knowledge"
+
+    @property
+    def studies(self) -> Path:
+        """Folder of the studies, one folder a study."""
+        return self.home / "studies"
 
 
 @dataclass(frozen=True)

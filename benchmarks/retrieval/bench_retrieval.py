@@ -148,8 +148,10 @@ def print_table(run: Sequence[Answered]) -> None:
     """Print the means as one Markdown table: all, each set, each half, each style."""
     print(f"| | questions | {' | '.join(COLUMNS)} |")
     print("|---" * (len(COLUMNS) + 2) + "|")
-    kinds = ("queries", "drawn", "tune", "check", "identifier", "natural", "goal", "item")
-    for kind in ("all", *kinds):
+    files = ("queries", "drawn")
+    halves = ("tune", "check", "first", "second")
+    styles = ("identifier", "natural", "goal", "item")
+    for kind in ("all", *files, *halves, *styles):
         some = [one for one in run if kind in ("all", *marks(one.judged))]
         if not some:
             continue

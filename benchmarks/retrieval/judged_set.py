@@ -40,8 +40,8 @@ class JudgedQuery:
     style: str
     """identifier, natural, goal or item."""
     half: str
-    """tune: single questions may be looked at. check: only the figures are. held_out: nothing was
-    tuned on them."""
+    """tune: single questions may be looked at. check: only the figures are. first, second: parts of
+    the held-out set, nothing was tuned on them."""
     query: str
     groups: tuple[frozenset[Place], ...]
 

@@ -6,16 +6,35 @@ from functools import lru_cache
 from importlib.resources import files
 from math import ceil
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from .errors import ToolError
 
-Role = Literal["planner", "coder", "fixer", "reflector", "combiner"]
-ROLES: tuple[Role, ...] = ("planner", "coder", "fixer", "reflector", "combiner")
+Role = Literal["planner", "coder", "fixer", "reflector", "combiner", "learner", "verifier"]
+ROLES: tuple[Role, ...] = (
+    "planner",
+    "coder",
+    "fixer",
+    "reflector",
+    "combiner",
+    "learner",
+    "verifier",
+)
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
 DiversityMode = Literal["family_diverse", "fastest"]
+Strategy = Literal["beam", "maic_rl"]
+Detail = Literal["detailed", "cycles_only"]
+AgentMode = Literal["full", "minimal"]
+
+
+def _switch(value: object) -> object:
+    """Return what YAML reads as a boolean as the word that stood there."""
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+
+
+MemoryMode = Annotated[Literal["on", "off"], BeforeValidator(_switch)]
 
 MAX_CROSSES = 2
 """Merged candidates of one round, at most."""
@@ -35,6 +54,23 @@ class BeamSettings(_Section):
 
     width: int = Field(gt=0, le=64)
     refine_rounds: int = Field(ge=0, le=1000)
+
+
+class MaicRlSettings(_Section):
+    """The size of a search by trajectories."""
+
+    trajectories: int = Field(gt=0, le=256)
+    steps: int = Field(gt=0, le=64)
+    most_steps: int = Field(gt=0, le=64)
+    actions: int = Field(gt=0, le=16)
+    at_once: int = Field(gt=0, le=64)
+    update_every: int = Field(gt=0, le=256)
+
+    @model_validator(mode="after")
+    def _most_is_most(self) -> Self:
+        if self.most_steps < self.steps:
+            raise ValueError(f"most_steps, {self.most_steps}, is less than steps, {self.steps}")
+        return self
 
 
 class RoleSettings(_Section):
@@ -60,6 +96,8 @@ class RolesSettings(_Section):
     fixer: RoleSettings
     reflector: WithoutTools
     combiner: RoleSettings
+    learner: WithoutTools
+    verifier: WithoutTools
 
     def of(self, role: Role) -> RoleSettings:
         """Return the settings of one role."""
@@ -69,6 +107,11 @@ class RolesSettings(_Section):
 class SearchSettings(_Section):
     """The whole of `search.yaml`, where every key is explained."""
 
+    strategy: Strategy
+    memory: MemoryMode
+    profile: Detail
+    agent: AgentMode
+    maic_rl: MaicRlSettings
     beam: BeamSettings
     tree_speedup_threshold: float = Field(gt=0.0)
     tree_branching_factor: int = Field(ge=0, le=16)
@@ -97,7 +140,9 @@ class SearchSettings(_Section):
 
     @property
     def round_size(self) -> int:
-        """Most branches of a round of agents: a refinement and children per place, and merges."""
+        """Most branches of a round of agents: refinement, children and merges, or next steps."""
+        if self.strategy == "maic_rl":
+            return min(self.maic_rl.at_once, self.maic_rl.trajectories) * self.maic_rl.actions
         return self.sweep_size + (MAX_CROSSES if self.population_crossover else 0)
 
     @property
@@ -115,6 +160,20 @@ class SearchSettings(_Section):
         changes = {name: value for name, value in wanted.items() if value is not None}
         beam = _validated(BeamSettings, self.beam.model_dump() | changes, "beam.")
         return self.model_copy(update={"beam": beam})
+
+
+def complete_settings(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tree of a run's kept settings with the values of `search.yaml` for newer keys."""
+    return _completed(_default_tree(), kept)
+
+
+def _completed(known: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(known) | {
+        key: _completed(known[key], value)
+        if isinstance(value, dict) and isinstance(known.get(key), dict)
+        else value
+        for key, value in kept.items()
+    }
 
 
 def load_search_settings(path: Path | None = None) -> SearchSettings:

@@ -4,7 +4,7 @@ It is the beginning of each prompt, which a service reads once and then from its
 it changes while the run lasts; what does, stands in the messages.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kopt.config.gpu_specs import GpuSpec
@@ -17,6 +17,8 @@ from kopt.search.facts.fitting import cleaned
 from kopt.search.facts.gpu_facts import gpu_facts
 from kopt.search.facts.kernel_facts import author_facts
 from kopt.search.facts.rendering import render
+from kopt.search.facts.wording import plain
+from kopt.search.knowledge.records import Technique
 from kopt.search.models.model import SystemBlock
 
 from .fencing import fenced
@@ -38,6 +40,8 @@ class Subject:
     start: Candidate
     documents: str = ""
     """Of `Reader.documents`, as they were found when the run began."""
+    techniques: tuple[Technique, ...] = ()
+    """Those that memory knew when the run began; () without memory."""
 
     @property
     def kernel(self) -> str:
@@ -84,11 +88,20 @@ def make_briefing(subject: Subject, settings: SearchSettings) -> Briefing:
             "speed": render_prompt("speed_gpu" if subject.is_measured else "speed_sim"),
             "guide": GUIDE.strip(),
             "families": "\n".join(f"- {name}: {text}" for name, text in FAMILY_CHANGES.items()),
+            "techniques": _techniques(subject.techniques),
             "start": fenced("candidate 0, the starting kernel", subject.start.source),
             "documents": fenced("documents", subject.documents) if subject.documents else "None.",
         },
     )
     return Briefing(subject, settings, common, {role: _task(role, settings) for role in ROLES})
+
+
+def _techniques(known: Sequence[Technique]) -> str:
+    """Return a line for each; those that a model has named are its words and no one else's."""
+    if not known:
+        return "None are named in this run."
+    lines = (f"{one.id} ({one.family}): {plain(one.description)}" for one in known)
+    return fenced("techniques", "\n".join(lines))
 
 
 def _task(role: Role, settings: SearchSettings) -> str:

@@ -27,6 +27,14 @@ class Hypothesis(Record):
     """The numbers or documents that it stands on."""
     parents: tuple[int, ...]
     """`seq` of the candidates to start from, the skeleton first."""
+    techniques: tuple[str, ...] = ()
+    """Ids of the techniques that it applies, in their order; empty where it names none."""
+    state: str = ""
+    """Id of the performance state of the first parent; empty without memory."""
+    predicted_gain: float | None = None
+    """What memory expects of the techniques there: ln(speed after / speed before)."""
+    predicted_interval: tuple[float, float] | None = None
+    """95 % interval of the next result, ln."""
 
 
 class Plan(Record):

@@ -13,7 +13,17 @@ from kopt.config.errors import SetupError
 
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "kernel": frozenset(
-        {"kernel", "definition", "guide", "families", "gpu", "speed", "start", "documents"}
+        {
+            "kernel",
+            "definition",
+            "guide",
+            "families",
+            "techniques",
+            "gpu",
+            "speed",
+            "start",
+            "documents",
+        }
     ),
     "speed_sim": frozenset[str](),
     "speed_gpu": frozenset[str](),
@@ -22,6 +32,8 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "fixer": frozenset({"tool_calls"}),
     "reflector": frozenset[str](),
     "combiner": frozenset({"tool_calls"}),
+    "learner": frozenset[str](),
+    "verifier": frozenset[str](),
     "plan_round": frozenset(
         {"round", "slots", "reserve", "candidates", "families", "evidence", "lessons", "sources"}
     ),
@@ -30,6 +42,12 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "mend_failed": frozenset({"hypothesis", "source", "findings", "lessons"}),
     "mend_regressed": frozenset({"hypothesis", "source", "findings", "lessons"}),
     "reflect_round": frozenset({"round", "candidates", "families", "evidence", "lessons"}),
+    "evaluate_policy": frozenset({"samples", "calibration", "entries"}),
+    "analyze_gaps": frozenset({"evaluation", "gaps", "entries"}),
+    "update_memory": frozenset({"analysis", "samples", "entries"}),
+    "decide_state": frozenset({"signature", "states"}),
+    "propose_techniques": frozenset({"most", "state", "signature"}),
+    "verify_candidate": frozenset({"claims", "checked", "source"}),
     "repair_answer": frozenset({"mistakes"}),
     "repair_candidate": frozenset({"mistakes"}),
     "repair_cut": frozenset[str](),

@@ -26,6 +26,8 @@ REPLY_TOKENS: dict[Role, int] = {
     "fixer": 2_500,
     "reflector": 1_500,
     "combiner": 3_500,
+    "learner": 1_500,
+    "verifier": 3_000,
 }
 """Of one reply, thinking included."""
 

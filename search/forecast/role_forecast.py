@@ -122,6 +122,8 @@ def _conversations(role: Role, planned: Planned) -> tuple[int, int]:
             ceil((branches + merges_at_end) * FIXES_PER_BRANCH) if search.fix_attempts else 0,
             (most + merges_at_end) * (search.fix_attempts + 1),
         ),
+        "learner": (3, 3 * len(rounds)) if rounds else (0, 0),
+        "verifier": (1, search.beam.width) if rounds else (0, 0),
     }
     return by_role[role]
 

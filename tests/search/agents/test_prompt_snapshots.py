@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.gpu_specs import load_gpus
-from kopt.config.search_settings import Role, load_search_settings
+from kopt.config.search_settings import ROLES, Role, load_search_settings
 from kopt.search.agents.briefing import Subject, make_briefing
 from kopt.search.agents.coder import write_candidate
 from kopt.search.agents.fixer import mend_candidate
@@ -28,7 +28,7 @@ from support.agent_cases import (
 from support.scripted_desk import desk, reply
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
-ROLES: tuple[Role, ...] = ("planner", "coder", "fixer", "reflector", "combiner")
+ROUND_ROLES: tuple[Role, ...] = ("planner", "coder", "fixer", "reflector", "combiner")
 REFUSED = reply("refusal", refusal="no")
 
 
@@ -72,7 +72,7 @@ def text_of(request: ModelRequest) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-@pytest.mark.parametrize("case", [*ROLES, "fixer_regressed"])
+@pytest.mark.parametrize("case", [*ROUND_ROLES, "fixer_regressed"])
 def test_prompt_of_a_role_is_the_one_that_was_reviewed(case: str, tmp_path: Path) -> None:
     assert is_reviewed(f"{case}.md", text_of(first_request(case, tmp_path)))
 
@@ -99,7 +99,7 @@ def test_both_parts_of_the_system_prompt_are_cached_for_an_hour(role: Role) -> N
 
 
 def test_all_roles_share_the_first_part_and_authors_their_tools(tmp_path: Path) -> None:
-    requests = {role: first_request(role, tmp_path) for role in ROLES}
+    requests = {role: first_request(role, tmp_path) for role in ROUND_ROLES}
     assert len({request.system[0].text for request in requests.values()}) == 1
     assert requests["coder"].tools == requests["fixer"].tools == requests["combiner"].tools
 
@@ -120,7 +120,7 @@ def test_hardware_facts_are_those_of_the_target() -> None:
     assert "sm_90" not in common and "gpu: H100" not in common
 
 
-@pytest.mark.parametrize("case", ROLES)
+@pytest.mark.parametrize("case", ROUND_ROLES)
 def test_no_prompt_shows_a_place_or_a_wall_time(case: str, tmp_path: Path) -> None:
     text = first_request(case, tmp_path).model_dump_json()
     assert str(tmp_path) not in text and "12.5" not in text

@@ -9,7 +9,7 @@ import pytest
 from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.config.search_settings import RoleSettings, load_search_settings
+from kopt.config.search_settings import ROLES, RoleSettings, load_search_settings
 from kopt.config.settings import Settings
 from kopt.search.budget import parse_budget
 from kopt.search.forecast.conversation_cost import Talk, expected_cost, most_cost
@@ -76,9 +76,7 @@ def test_no_expectation_is_above_the_most(tmp_path: Path) -> None:
 def test_sum_is_that_of_the_roles_and_every_price_has_its_date(tmp_path: Path) -> None:
     plan = _plan(tmp_path)
     assert plan.expected_usd == pytest.approx(sum(one.expected_usd for one in plan.roles))
-    assert [one.role for one in plan.roles] == [
-        *("planner", "coder", "fixer", "reflector", "combiner")
-    ]
+    assert [one.role for one in plan.roles] == list(ROLES)
     assert all(one.priced for one in plan.roles)
 
 

@@ -9,14 +9,14 @@ from pydantic import Field
 
 from kopt.kernels.record import Record
 
-from .records import Identifier, State, Technique, Techniques, Words
+from .records import Finite, Identifier, Name, State, Technique, Techniques, Words
 
 
 class _Edit(Record):
     """What every edit says."""
 
     reason: Words
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[Name, ...] = ()
     """Ids of the samples it rests on; they must exist."""
     author: Literal["rule", "model", "user"]
 
@@ -46,9 +46,9 @@ class AddEntry(_EntryEdit):
     """Techniques worth trying in a state, with what is expected of them."""
 
     kind: Literal["add_entry"] = "add_entry"
-    gain: float
+    gain: Finite
     """ln ratio, clamped to records.GAIN_LIMIT."""
-    weight: float = 1.0
+    weight: Finite = 1.0
     """Pseudo-tries, clamped to records.PRIOR_WEIGHT_LIMIT."""
 
 
@@ -56,9 +56,9 @@ class AdjustPrior(_EntryEdit):
     """Another expectation for an entry that exists."""
 
     kind: Literal["adjust_prior"] = "adjust_prior"
-    gain: float
+    gain: Finite
     """ln ratio, clamped."""
-    weight: float = 1.0
+    weight: Finite = 1.0
     """Pseudo-tries, clamped."""
 
 

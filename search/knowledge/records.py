@@ -22,9 +22,15 @@ Techniques = Annotated[tuple[Identifier, ...], Field(min_length=1, max_length=4)
 """One; several are a composite, in the order in which they were applied."""
 Words = Annotated[str, Field(max_length=400)]
 """Text for people and models: data, never an instruction."""
+Name = Annotated[str, Field(pattern=r"^\S{1,160}$")]
+"""Of something outside the base: a sample, a kernel, a run."""
+Count = Annotated[int, Field(ge=0)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 SEEN_LIMIT = 3
 """How many evidence references an entry shows."""
+MEAN_LIMIT = 5.0
+"""ln ratio: no evidence claims more, 148x; a file that does is refused."""
 GAIN_LIMIT = 1.5
 """ln ratio: the largest gain or loss a prior may claim, 4.5x; larger ones are clamped."""
 PRIOR_WEIGHT_LIMIT = 2.0
@@ -49,10 +55,10 @@ class Sample(Record):
     A result within noise has `measured` and `interval`, but teaches no gain.
     """
 
-    id: str = Field(pattern=r"^\S{1,160}$")
+    id: Name
     """`run/seq`, or `run/seq/SWITCH` of an ablation: the same try is never learned twice."""
-    run: str
-    kernel: str
+    run: Name
+    kernel: Name
     """Kernel id."""
     op_type: str
     arch: str
@@ -72,11 +78,11 @@ class Sample(Record):
     """Candidate id: digest of the source before."""
     after: str
     """Candidate id: digest of the source after."""
-    predicted: float | None = None
+    predicted: Finite | None = None
     """ln ratio that was predicted when the technique was drawn."""
-    measured: float | None = None
+    measured: Finite | None = None
     """ln(speed after / speed before); None if the program after does not work."""
-    interval: tuple[float, float] | None = None
+    interval: tuple[Finite, Finite] | None = None
     """95% interval of `measured`."""
     provenance: Literal[Provenance.MEASURED, Provenance.ESTIMATED, Provenance.UNAVAILABLE]
     """Of `measured`; for a failure, of the speeds that would have been compared."""
@@ -124,23 +130,23 @@ class Evidence(Record):
     Sufficient statistics: they merge without the samples.
     """
 
-    version: int = 0
+    version: Count = 0
     """Version of its origin's base at which it changed last."""
-    tries: int = 0
+    tries: Count = 0
     """gained + lost + within_noise + failed."""
-    gained: int = 0
-    lost: int = 0
-    within_noise: int = 0
-    failed: int = 0
-    weight: float = 0.0
+    gained: Count = 0
+    lost: Count = 0
+    within_noise: Count = 0
+    failed: Count = 0
+    weight: Finite = Field(default=0.0, ge=0.0)
     """Sum of the weights of the gains below."""
-    mean: float = 0.0
+    mean: Finite = Field(default=0.0, ge=-MEAN_LIMIT, le=MEAN_LIMIT)
     """Weighted mean of the ln ratios of what gained or lost."""
-    m2: float = 0.0
+    m2: Finite = Field(default=0.0, ge=0.0)
     """Weighted sum of squared deviations from `mean`."""
-    kernels: tuple[str, ...] = ()
+    kernels: tuple[Name, ...] = ()
     """Where it was tried: the last few kernels, latest last."""
-    seen: tuple[str, ...] = ()
+    seen: tuple[Name, ...] = ()
     """Ids of the last samples, latest last."""
 
 
@@ -158,7 +164,7 @@ class Note(Record):
     """A remark on an entry."""
 
     text: Words
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[Name, ...] = ()
     """Sample ids it rests on."""
 
 

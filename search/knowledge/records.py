@@ -80,6 +80,8 @@ class Sample(Record):
     """Candidate id: digest of the source after."""
     predicted: Finite | None = None
     """ln ratio that was predicted when the technique was drawn."""
+    predicted_interval: tuple[Finite, Finite] | None = None
+    """95% interval of the result that was predicted then, ln ratio."""
     measured: Finite | None = None
     """ln(speed after / speed before); None if the program after does not work."""
     interval: tuple[Finite, Finite] | None = None

@@ -29,8 +29,8 @@ class Hypothesis(Record):
     """`seq` of the candidates to start from, the skeleton first."""
     techniques: tuple[str, ...] = ()
     """Ids of the techniques that it applies, in their order; empty where it names none."""
-    state: str = ""
-    """Id of the performance state of the first parent; empty without memory."""
+    state: str | None = None
+    """Id of the performance state of the first parent; None without memory."""
     predicted_gain: float | None = None
     """What memory expects of the techniques there: ln(speed after / speed before)."""
     predicted_interval: tuple[float, float] | None = None

@@ -1,0 +1,1 @@
+"""What to expect of a technique and which to try next: computed from a knowledge base alone."""

@@ -1,0 +1,106 @@
+"""Which evidence speaks for a technique in a situation, and how much of it counts.
+
+Evidence of the same state and architecture counts in full. Other evidence differs by more than
+chance: by the variance between architectures or states. However much of it there is, it says no
+more than that variance allows: `n` tries count as `n / (1 + n x spread)`, and never as more than
+`1 / spread`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.records import Evidence, Techniques
+
+from .update import pooled
+
+ESTIMATED = " estimated"
+"""How the architecture key of evidence from the simulator's model ends."""
+OTHER_ARCH = 0.25
+"""Variance of a gain between architectures, in that of single gains: at most 4 tries' worth."""
+OTHER_PROVENANCE = 0.5
+"""The same between the simulator's estimates and a GPU's measurements: at most 2 tries' worth."""
+INHERITED = 0.25
+"""The same between a discovered state and the one it inherits from."""
+INHERITED_GAIN = 0.8
+"""What is left of a gain for each step of inheritance (algorithms.md B7)."""
+SAME_BOTTLENECK = 1.0
+"""The same between states that share no more than a bottleneck: at most one try's worth."""
+SAME_BOTTLENECK_GAIN = 0.5
+"""What is left of a gain in such a state."""
+
+
+@dataclass(frozen=True)
+class Kin:
+    """States whose evidence counts alike in a situation."""
+
+    states: tuple[str, ...]
+    spread: float
+    """Variance towards the situation's state, in that of single gains."""
+    factor: float
+    """What is left of their gains."""
+    label: str
+    """For the list of sources; empty for the state itself."""
+    is_line: bool = True
+    """Whether it is the state itself or one that it inherits from: their priors count."""
+
+
+@dataclass(frozen=True)
+class Support:
+    """A body of evidence with what it counts here."""
+
+    evidence: Evidence
+    share: float
+    """What each of its tries counts, 0 to 1."""
+    factor: float
+    source: str
+    """e.g. `sm_90a: 5 tries`."""
+    is_own: bool
+    """Whether it is of the same state and architecture."""
+
+
+def kin_of(base: KnowledgeBase, state: str) -> tuple[Kin, ...]:
+    """Return the state, what it inherits from and the states of its bottleneck, in this order."""
+    found = [Kin((state,), 0.0, 1.0, "")]
+    line = [one.id for one in base.ancestry(state) if one.id != state]
+    for step, other in enumerate(line, start=1):
+        found.append(Kin((other,), step * INHERITED, INHERITED_GAIN**step, f"inherits {other}"))
+    known = base.states.get(state)
+    if known is not None and known.bottleneck != "unknown":
+        others = tuple(
+            other.id
+            for other in base.states.values()
+            if other.bottleneck == known.bottleneck and other.id not in (state, *line)
+        )
+        found.append(Kin(others, SAME_BOTTLENECK, SAME_BOTTLENECK_GAIN, known.bottleneck, False))
+    return tuple(found)
+
+
+def supports(
+    base: KnowledgeBase, kin: tuple[Kin, ...], arch: str, techniques: Techniques
+) -> Iterator[Support]:
+    """Yield what speaks for `techniques`: per group of states and distance of architecture."""
+    for group in kin:
+        bodies: dict[float, list[tuple[str, Evidence]]] = {}
+        for state in group.states:
+            entry = base.entries.get((state, techniques))
+            for key, origins in entry.evidence.items() if entry else ():
+                body = (key, pooled(origins[name] for name in sorted(origins)))
+                bodies.setdefault(arch_spread(arch, key), []).append(body)
+        for between, several in sorted(bodies.items()):
+            evidence = pooled(one for _, one in several)
+            spread = group.spread + between
+            where = ", ".join(dict.fromkeys(key for key, _ in several))
+            yield Support(
+                evidence,
+                1 / (1 + evidence.tries * spread),
+                group.factor,
+                f"{where}{f' ({group.label})' if group.label else ''}: {evidence.tries} tries",
+                spread == 0,
+            )
+
+
+def arch_spread(arch: str, other: str) -> float:
+    """Return the variance between two architecture keys, in that of single gains; 0: the same."""
+    spread = OTHER_ARCH * (arch.removesuffix(ESTIMATED) != other.removesuffix(ESTIMATED))
+    return spread + OTHER_PROVENANCE * (arch.endswith(ESTIMATED) != other.endswith(ESTIMATED))

@@ -6,12 +6,22 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .records import Entry, Pair, State, Technique
+from kopt.search.knowledge.records import Entry, Pair, State, Technique
 
 EntryKey = tuple[str, tuple[str, ...]]
 """State and techniques."""
 PairKey = tuple[str, str]
 """Technique before and technique after."""
+
+
+def entry_key(entry: Entry) -> EntryKey:
+    """Return the key of `entry` in a base."""
+    return entry.state, entry.techniques
+
+
+def pair_key(pair: Pair) -> PairKey:
+    """Return the key of `pair` in a base."""
+    return pair.before, pair.after
 
 
 @dataclass(frozen=True)

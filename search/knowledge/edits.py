@@ -8,8 +8,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from kopt.kernels.record import Record
-
-from .records import Finite, Identifier, Name, State, Technique, Techniques, Words
+from kopt.search.knowledge.records import (
+    Finite,
+    Identifier,
+    Name,
+    State,
+    Technique,
+    Techniques,
+    Words,
+)
 
 
 class _Edit(Record):
@@ -35,14 +42,14 @@ class AddTechnique(_Edit):
     technique: Technique
 
 
-class _EntryEdit(_Edit):
+class _OfEntry(_Edit):
     """An edit of one entry."""
 
     state: Identifier
     techniques: Techniques
 
 
-class AddEntry(_EntryEdit):
+class AddEntry(_OfEntry):
     """Techniques worth trying in a state, with what is expected of them."""
 
     kind: Literal["add_entry"] = "add_entry"
@@ -52,7 +59,7 @@ class AddEntry(_EntryEdit):
     """Pseudo-tries, clamped to records.PRIOR_WEIGHT_LIMIT."""
 
 
-class AdjustPrior(_EntryEdit):
+class AdjustPrior(_OfEntry):
     """Another expectation for an entry that exists."""
 
     kind: Literal["adjust_prior"] = "adjust_prior"
@@ -62,26 +69,24 @@ class AdjustPrior(_EntryEdit):
     """Pseudo-tries, clamped."""
 
 
-class AddNote(_EntryEdit):
+class AddNote(_OfEntry):
     """A remark on an entry that exists."""
 
     kind: Literal["add_note"] = "add_note"
     text: Words
 
 
-class Deprecate(_EntryEdit):
+class Deprecate(_OfEntry):
     """Draw an entry no more; nothing is deleted."""
 
     kind: Literal["deprecate"] = "deprecate"
 
 
-class Revive(_EntryEdit):
+class Revive(_OfEntry):
     """Draw a deprecated entry again."""
 
     kind: Literal["revive"] = "revive"
 
 
-Edit = Annotated[
-    AddState | AddTechnique | AddEntry | AdjustPrior | AddNote | Deprecate | Revive,
-    Field(discriminator="kind"),
-]
+EntryEdit = AddEntry | AdjustPrior | AddNote | Deprecate | Revive
+Edit = Annotated[AddState | AddTechnique | EntryEdit, Field(discriminator="kind")]

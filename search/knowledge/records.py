@@ -20,13 +20,16 @@ Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{1,63}$")]
 """Of a state or a technique: lower-case words joined by underscores."""
 Techniques = Annotated[tuple[Identifier, ...], Field(min_length=1, max_length=4)]
 """One; several are a composite, in the order in which they were applied."""
-Words = Annotated[str, Field(max_length=400)]
+WORDS_LIMIT = 400
+Words = Annotated[str, Field(max_length=WORDS_LIMIT)]
 """Text for people and models: data, never an instruction."""
 Name = Annotated[str, Field(pattern=r"^\S{1,160}$")]
 """Of something outside the base: a sample, a kernel, a run."""
 Count = Annotated[int, Field(ge=0)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
+NOTE_LIMIT = 4
+"""How many notes an entry keeps: the latest."""
 SEEN_LIMIT = 3
 """How many evidence references an entry shows."""
 MEAN_LIMIT = 5.0
@@ -164,6 +167,9 @@ class Prior(Record):
 
 class Note(Record):
     """A remark on an entry."""
+
+    version: Count = 0
+    """Version of the base at which it was made; an entry's notes are in its order."""
 
     text: Words
     evidence: tuple[Name, ...] = ()

@@ -11,9 +11,17 @@ from typing import Any
 
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import Record
-
-from .base import KnowledgeBase
-from .records import Entry, Identifier, Pair, Prior, State, Technique, Techniques, Words
+from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.records import (
+    Entry,
+    Identifier,
+    Pair,
+    Prior,
+    State,
+    Technique,
+    Techniques,
+    Words,
+)
 
 _FOLDER = Path(__file__).parent / "seed"
 _FILES = ("techniques", "states", "priors", "pairs")

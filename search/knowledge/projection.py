@@ -1,0 +1,165 @@
+"""From what was learned to a base: a pure fold, so that every earlier version can be had again.
+
+The seed and the imported bases are joined first, then come the own samples and edits in their
+order: what a user decides here holds against what was imported.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from kopt.search.knowledge.base import EntryKey, KnowledgeBase, PairKey
+from kopt.search.knowledge.editing import edited
+from kopt.search.knowledge.edits import AddState, AddTechnique, Edit
+from kopt.search.knowledge.merge import join, without_origin
+from kopt.search.knowledge.policy.update import absorb
+from kopt.search.knowledge.records import (
+    ByArchitecture,
+    Entry,
+    Evidence,
+    Pair,
+    Sample,
+    State,
+    Technique,
+    arch_key,
+)
+
+_Key = TypeVar("_Key", EntryKey, PairKey)
+_Item = TypeVar("_Item", Entry, Pair)
+
+Change = tuple[int, Sample | Edit]
+"""What was learned or edited, with the version that it came with."""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What one KOPT_HOME has collected up to a version, without what was revoked."""
+
+    origin: str
+    version: int
+    changes: Sequence[Change] = ()
+    """Oldest first."""
+    imports: Sequence[KnowledgeBase] = ()
+    """Bases of other origins."""
+
+
+def project(seed: KnowledgeBase, ledger: Ledger) -> KnowledgeBase:
+    """Return the base that `ledger` makes of `seed`; the same for the same ledger, always."""
+    joined = seed
+    for imported in ledger.imports:
+        joined = join(joined, without_origin(imported, ledger.origin))
+    base = replace(
+        joined,
+        origin=ledger.origin,
+        # What ships with kopt is not for an import to redefine.
+        states={**joined.states, **seed.states},
+        techniques={**joined.techniques, **seed.techniques},
+        entries=_with_priors_of(seed.entries, joined.entries),
+        pairs=_with_priors_of(seed.pairs, joined.pairs),
+    )
+    return extend(base, ledger.changes, ledger.version)
+
+
+def extend(base: KnowledgeBase, changes: Iterable[Change], version: int) -> KnowledgeBase:
+    """Return `base` after more samples and edits, at `version`.
+
+    `extend(extend(base, a, 5), b, 9)` is `extend(base, a + b, 9)`.
+    """
+    draft = _Draft(base)
+    for at, change in changes:
+        if isinstance(change, Sample):
+            draft.learn(change, at)
+        else:
+            draft.edit(change, at)
+    return draft.finished(version)
+
+
+def _with_priors_of(seed: Mapping[_Key, _Item], joined: Mapping[_Key, _Item]) -> dict[_Key, _Item]:
+    """Return the joined entries or pairs, those of the seed with the seed's prior."""
+    kept = dict(joined)
+    for key, item in seed.items():
+        kept[key] = joined[key].model_copy(update={"prior": item.prior})
+    return kept
+
+
+class _Draft:
+    """A base while it is folded."""
+
+    def __init__(self, base: KnowledgeBase) -> None:
+        self._base = base
+        self._states = dict(base.states)
+        self._techniques = dict(base.techniques)
+        self._entries = dict(base.entries)
+        self._pairs = dict(base.pairs)
+
+    def learn(self, sample: Sample, version: int) -> None:
+        self._know(sample)
+        key = (sample.state, sample.techniques)
+        entry = self._entries.get(key) or Entry(state=sample.state, techniques=sample.techniques)
+        changed = self._absorbed(entry.evidence, sample, version)
+        self._entries[key] = entry.model_copy(update={"evidence": changed})
+        if sample.previous is not None and len(sample.techniques) == 1:
+            self._learn_pair((sample.previous, sample.techniques[0]), sample, version)
+
+    def edit(self, edit: Edit, version: int) -> None:
+        if isinstance(edit, AddState):
+            self._states.setdefault(edit.state.id, edit.state)
+        elif isinstance(edit, AddTechnique):
+            self._techniques.setdefault(edit.technique.id, edit.technique)
+        else:
+            key = (edit.state, edit.techniques)
+            self._entries[key] = edited(self._entries.get(key), edit, version)
+
+    def finished(self, version: int) -> KnowledgeBase:
+        return KnowledgeBase(
+            version=version,
+            origin=self._base.origin,
+            origins=dict(sorted({**self._base.origins, self._base.origin: version}.items())),
+            states=dict(sorted(self._states.items())),
+            techniques=dict(sorted(self._techniques.items())),
+            entries=dict(sorted(self._entries.items())),
+            pairs=dict(sorted(self._pairs.items())),
+        )
+
+    def _learn_pair(self, key: PairKey, sample: Sample, version: int) -> None:
+        pair = self._pairs.get(key) or Pair(before=key[0], after=key[1])
+        changed = self._absorbed(pair.evidence, sample, version)
+        self._pairs[key] = pair.model_copy(update={"evidence": changed})
+
+    def _absorbed(self, evidence: ByArchitecture, sample: Sample, version: int) -> ByArchitecture:
+        arch, origin = arch_key(sample.arch, sample.provenance), self._base.origin
+        origins = dict(evidence.get(arch, {}))
+        more = absorb(origins.get(origin, Evidence()), sample)
+        origins[origin] = more.model_copy(update={"version": version})
+        return dict(sorted({**evidence, arch: dict(sorted(origins.items()))}.items()))
+
+    def _know(self, sample: Sample) -> None:
+        """Add the state and the techniques of `sample` if nobody has."""
+        if sample.state not in self._states:
+            self._states[sample.state] = _discovered_state(sample)
+        for name in (*sample.techniques, *filter(None, [sample.previous])):
+            if name not in self._techniques:
+                self._techniques[name] = _discovered_technique(name, sample)
+
+
+def _discovered_state(sample: Sample) -> State:
+    seen = sample.signature_before
+    return State(
+        id=sample.state,
+        bottleneck="unknown" if seen is None else seen.bottleneck,
+        suspects=() if seen is None else seen.suspects,
+        traits=() if seen is None else seen.traits,
+        source=f"met in {sample.id}",
+        is_discovered=True,
+    )
+
+
+def _discovered_technique(name: str, sample: Sample) -> Technique:
+    return Technique(
+        id=name,
+        family="other",
+        category="general",
+        description="",
+        source=f"first tried in {sample.id}",
+        is_discovered=True,
+    )

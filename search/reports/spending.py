@@ -76,6 +76,12 @@ def counted_microusd(call: Row) -> int:
     return int(call["reserved_microusd"] if cost is None else cost)
 
 
+def call_tokens(call: Row) -> int:
+    """Return the tokens of a call, prompt and reply; 0 while it has no answer."""
+    names = ("input_tokens", "cache_write_tokens", "cache_read_tokens", "output_tokens")
+    return sum(call[name] or 0 for name in names)
+
+
 def _of_role(pair: tuple[str, str], calls: Iterable[Row]) -> RoleSpend:
     own = [call for call in calls if (call["role"], call["model"]) == pair]
 

@@ -1,0 +1,76 @@
+"""Intervals of figures over a study's grid of runs, kernels by repeats, by drawing both anew.
+
+Runs of one repeat share a knowledge base and runs of one kernel share the kernel, so that runs
+are not drawn one by one: whole kernels and whole repeats are.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, floor
+from random import Random
+from typing import TypeVar
+
+DRAWS = 2000
+"""Of one interval: the ends of a 95 % interval stand on 50 draws each."""
+_TAIL = 0.025
+
+Place = tuple[str, int]
+"""Kernel and repeat."""
+_T = TypeVar("_T", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The kernels and repeats that were run; a place may stand in a drawn grid several times."""
+
+    kernels: tuple[str, ...]
+    repeats: tuple[int, ...]
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Every kernel in every repeat."""
+        return tuple((kernel, repeat) for kernel in self.kernels for repeat in self.repeats)
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether there is anything to draw from: one run says nothing of another."""
+        return len(self.kernels) > 1 or len(self.repeats) > 1
+
+
+def interval_of(
+    figure: Callable[[Sequence[Place]], float | None], grid: Grid, seed: int, draws: int = DRAWS
+) -> tuple[float, float] | None:
+    """Return the 95 % interval of `figure` over grids drawn from `grid`.
+
+    Args:
+        figure: Computes the figure from places; may be infinite, None where it is undefined.
+        grid: What was run.
+        seed: Of the draws. Figures with the same seed and grid see the same draws.
+        draws: How many.
+
+    Returns:
+        The percentiles 2.5 and 97.5, without interpolation so that an infinite figure stays one;
+        None without spread, and where some draw leaves the figure undefined.
+
+    Source:
+        Owen, "The pigeonhole bootstrap", Annals of Applied Statistics 1(2), 2007: for crossed
+        random effects; its variance is too large rather than too small.
+    """
+    if not grid.has_spread:
+        return None
+    drawn = [figure(one.places) for one in _drawn(grid, seed, draws)]
+    values = sorted(value for value in drawn if value is not None)
+    if len(values) < draws:
+        return None
+    last = draws - 1
+    return values[floor(_TAIL * last)], values[ceil((1 - _TAIL) * last)]
+
+
+def _drawn(grid: Grid, seed: int, draws: int) -> Iterator[Grid]:
+    random = Random(seed)  # the same on every machine
+    for _ in range(draws):
+        yield Grid(_again(grid.kernels, random), _again(grid.repeats, random))
+
+
+def _again(items: Sequence[_T], random: Random) -> tuple[_T, ...]:
+    return tuple(items[random.randrange(len(items))] for _ in items)

@@ -1,0 +1,157 @@
+"""What one run of a study came to, read from its store: speed, cost, the way to the target.
+
+A run that ended without a winner leaves its user with the starting kernel, and counts as that.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import Settings
+from kopt.kernels.record import Record
+from kopt.kernels.status import Provenance
+from kopt.search.proposer import Member
+from kopt.search.reports.spending import call_tokens, counted_microusd
+from kopt.search.run_report import RunReport, report_run, view_run
+from kopt.search.selection.ranking import unrefuted
+from kopt.search.selection.speeds import speed_of
+from kopt.search.store.run_reader import Row, RunReader
+from kopt.search.store.run_records import RunStatus
+
+from .plan import Cell
+from .reaching import Ending
+
+
+class TargetReach(Record):
+    """How a run came to the target speed, or did not; what it had spent by then, else in all."""
+
+    ending: Ending
+    """reached; cut: its budget was spent before; never: it ended by itself without."""
+    candidate: int | None
+    """`seq` of the first that reached it, by the lower bound of its interval where it has one."""
+    candidates: int
+    """Evaluated, the start not counted."""
+    tokens: int
+    """Of all calls that had begun."""
+    usd: float
+    """Computed from the table of prices."""
+
+
+class RunOutcome(Record):
+    """One run that has ended."""
+
+    winner: int | None
+    speed: float | None
+    """Of the winner, else of the start: over the baseline where it was measured, else the
+    estimated one over the start. None without a time."""
+    speed_interval: tuple[float, float] | None
+    """95 %; None for an estimate."""
+    provenance: Provenance
+    baseline: str | None
+    """What a measured speed is over."""
+    ratio: float | None
+    """How many times as fast as the start its winner is; 1 without one."""
+    target: TargetReach
+    candidates: int
+    """Evaluated, the start not counted."""
+    tokens: int
+    usd: float
+    spent_s: float
+    """Wall seconds."""
+    stop_detail: str | None
+
+
+class RunStanding(Record):
+    """Where a run of the plan stands."""
+
+    cell: Cell
+    status: RunStatus | Literal["interrupted", "not_begun"]
+    """As `kopt runs` says."""
+    outcome: RunOutcome | None
+    """None before it has ended."""
+
+
+def read_standing(cell: Cell, target: float, settings: Settings) -> RunStanding:
+    """Return where the run of `cell` stands, and what it came to once it has ended."""
+    nothing = RunStanding(cell=cell, status="not_begun", outcome=None)
+    try:
+        with view_run(cell.run, settings) as (reader, folder):
+            if folder.name != cell.run:
+                return nothing
+            report = report_run(reader, folder)
+            has_ended = reader.state().is_finished
+            outcome = _outcome(reader, report, target) if has_ended else None
+    except ToolError:  # it was not begun, or killed before it was
+        return nothing
+    return RunStanding(cell=cell, status=report.status, outcome=outcome)
+
+
+def _outcome(reader: RunReader, report: RunReport, target: float) -> RunOutcome:
+    speed, interval = _speed(reader, report)
+    return RunOutcome(
+        winner=report.winner,
+        speed=speed,
+        speed_interval=interval,
+        provenance=Provenance.ESTIMATED if report.gpu is None else Provenance.MEASURED,
+        baseline=report.baseline,
+        ratio=report.ratio if report.winner is not None else 1.0,
+        target=_reach(reader, report, target),
+        candidates=max(0, report.evaluated - 1),
+        tokens=report.spend.tokens,
+        usd=report.spend.cost_usd,
+        spent_s=report.spent_s,
+        stop_detail=report.stop_detail,
+    )
+
+
+def _speed(reader: RunReader, report: RunReport) -> tuple[float | None, tuple[float, float] | None]:
+    if report.gpu is None:
+        return (1.0 if report.winner is None else report.ratio), None
+    if report.winner is not None:
+        return report.best_speedup, report.best_speedup_interval
+    start = next(iter(reader.members()), None)
+    speed = None if start is None else speed_of(start)
+    return (None, None) if speed is None else (speed.value, (speed.low, speed.high))
+
+
+@dataclass(frozen=True)
+class _Hit:
+    """A candidate that reached the target."""
+
+    at_us: int
+    """When the evaluation that says so had ended."""
+    seq: int
+
+
+def _reach(reader: RunReader, report: RunReport, target: float) -> TargetReach:
+    rows = [row for row in reader.table("evaluation") if row["finished_us"] is not None]
+    calls = reader.calls()
+    hit = min(_hits(reader, rows, target), key=lambda one: (one.at_us, one.seq), default=None)
+    until_us = None if hit is None else hit.at_us
+    quick = [row for row in rows if row["level"] == "quick" and row["candidate"] > 0]
+    begun = [call for call in calls if until_us is None or call["started_us"] <= until_us]
+    is_cut = report.stop_reason == "budget" or report.status == "budget"
+    return TargetReach(
+        ending="reached" if hit is not None else "cut" if is_cut else "never",
+        candidate=None if hit is None else hit.seq,
+        candidates=sum(until_us is None or row["finished_us"] <= until_us for row in quick),
+        tokens=sum(map(call_tokens, begun)),
+        usd=sum(map(counted_microusd, begun)) / 1e6,
+    )
+
+
+def _hits(reader: RunReader, rows: list[Row], target: float) -> Iterator[_Hit]:
+    """Yield who reached the target; whoever a later check has refuted did not."""
+    members = reader.members()
+    start = speed_of(members[0]) if members else None
+    unit = 1.0 if reader.state().settings.gpu is not None or start is None else start.value
+    finished = {(row["candidate"], row["level"]): row["finished_us"] for row in rows}
+    for member in unrefuted(members):
+        speed = speed_of(member)
+        if speed is not None and speed.low / unit >= target:
+            yield _Hit(finished[member.seq, _level(member)], member.seq)
+
+
+def _level(member: Member) -> str:
+    return "tie" if member.timing is member.tie else "quick"

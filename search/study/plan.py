@@ -1,0 +1,95 @@
+"""What a study runs: arms, kernels, repeats, and in which order.
+
+The plan is written once and never changed. Together with the runs, which are runs like any other,
+it is all that a study is: whatever was killed is taken up from these two.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from kopt.config.search_settings import SearchSettings
+from kopt.kernels.device_facts import DeviceFacts
+from kopt.kernels.record import Record
+from kopt.search.budget import Budget
+
+STUDY_PREFIX = "study-"
+
+
+class Cell(Record):
+    """One run of a study."""
+
+    kernel: str
+    arm: str
+    repeat: int
+    """From 0."""
+    place: int
+    """How many kernels the base of this arm and repeat has seen before, from 0."""
+    run: str
+    """Id of the run."""
+
+
+class Arm(Record):
+    """One way to search."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,19}$")
+    search: SearchSettings
+
+
+class StudyPlan(Record):
+    """What was asked for; fixed at the start."""
+
+    schema_: Literal["kopt.study-plan/1"] = Field(default="kopt.study-plan/1", alias="schema")
+    id: str
+    arms: tuple[Arm, ...] = Field(min_length=1)
+    """The first is the one that the others are compared with."""
+    kernels: tuple[str, ...] = Field(min_length=1)
+    repeats: int = Field(ge=1, le=100)
+    target: float = Field(gt=0.0)
+    """A speed: over the baseline where it is measured, else over the start."""
+    budget: Budget
+    """Of each run."""
+    seed: int
+    """Runs of repeat r have the seed r above it, in every arm."""
+    device: str
+    """sim, or cuda:N as it was counted when the study began."""
+    gpu: DeviceFacts | None
+    """None on sim, where times are estimates."""
+    arch: str
+    has_base: bool
+    """Whether every base begins as the file that was given, not as the packaged seed alone."""
+    kopt_version: str
+    created_us: int
+    """Unix microseconds."""
+
+    @property
+    def reference(self) -> Arm:
+        """The arm that the others are compared with."""
+        return self.arms[0]
+
+    def arm(self, name: str) -> Arm:
+        """Return an arm by its name."""
+        return next(arm for arm in self.arms if arm.name == name)
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield every run in the order in which they are made.
+
+        Arms take turns on one kernel, and each goes first as often as the others, so that what
+        drifts over the hours meets all alike. The first kernel changes with the repeat: where a
+        base is carried from kernel to kernel none is always the one that finds it empty.
+        """
+        for repeat in range(self.repeats):
+            for place in range(len(self.kernels)):
+                turn = (repeat + place) % len(self.arms)
+                for arm in (*self.arms[turn:], *self.arms[:turn]):
+                    yield self._cell(arm.name, repeat, place)
+
+    def _cell(self, arm: str, repeat: int, place: int) -> Cell:
+        return Cell(
+            kernel=self.kernels[(repeat + place) % len(self.kernels)],
+            arm=arm,
+            repeat=repeat,
+            place=place,
+            run=f"run-{self.id.removeprefix(STUDY_PREFIX)}-{arm}-r{repeat}-k{place}",
+        )

@@ -176,15 +176,17 @@ def _completed(known: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def load_search_settings(path: Path | None = None) -> SearchSettings:
-    """Return the settings in `path` over those of `search.yaml`; None: those alone.
+def load_search_settings(
+    path: Path | None = None, over: SearchSettings | None = None
+) -> SearchSettings:
+    """Return the settings in `path` over those of `search.yaml`, or over others; None: these alone.
 
     Raises:
         ToolError: The file cannot be read, is no YAML, repeats a key or has one that does not
             exist, or a value is out of range; the message names it, and the nearest key.
     """
     if path is None:
-        return _defaults()
+        return over or _defaults()
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(_MAX_FILE_BYTES + 1)
@@ -194,7 +196,8 @@ def load_search_settings(path: Path | None = None) -> SearchSettings:
     if len(text) > _MAX_FILE_BYTES:
         raise ToolError(f"{path}: more than {_MAX_FILE_BYTES} characters are no search settings")
     changes = _parse(text, str(path))
-    merged = _merge(_default_tree(), changes, f"{path}: ")
+    tree = _default_tree() if over is None else over.model_dump()
+    merged = _merge(tree, changes, f"{path}: ")
     return _validated(SearchSettings, merged, f"{path}: ")
 
 

@@ -93,6 +93,7 @@ class SoftView:
 
 
 FindingKind = Literal["removed", "precision", "special_case", "library", "harness"]
+Verdict = Literal["no_objection", "reject", "check_again"]
 
 
 class Finding(Record):
@@ -108,7 +109,7 @@ class Finding(Record):
 class SoftVerdict(Record):
     """What a reading of a candidate came to; it can object and never approve."""
 
-    verdict: Literal["no_objection", "reject", "check_again"]
+    verdict: Verdict
     """reject and check_again only with a finding."""
     findings: tuple[Finding, ...] = ()
     origin: Origin = "model"

@@ -8,16 +8,29 @@ from dataclasses import dataclass, replace
 
 from .coder import write_candidate
 from .fixer import mend_candidate
+from .learner import learn
+from .learning_view import (
+    Learned,
+    LearningView,
+    SoftVerdict,
+    SoftView,
+    StateDecision,
+    StateQuestion,
+    TechniqueQuestion,
+)
 from .means import Means
 from .planner import plan
 from .plans import Plan, Reflection
 from .reflector import reflect
+from .state_decision import decide_state
+from .technique_proposals import propose_techniques
+from .verifier import soft_verify
 from .view import BranchTask, Failure, GaveUp, RoundView, Written
 
 
 @dataclass(frozen=True)
 class ModelRoles:
-    """Planner, coder and combiner, fixer, reflector."""
+    """Planner, coder and combiner, fixer, reflector, learner, verifier."""
 
     means: Means
 
@@ -40,3 +53,19 @@ class ModelRoles:
     def reflect(self, view: RoundView) -> Reflection:
         """Return what the round has taught."""
         return reflect(self.means, view)
+
+    def learn(self, view: LearningView) -> Learned:
+        """Return what memory should hold after a batch of results."""
+        return learn(self.means, view)
+
+    def decide_state(self, question: StateQuestion) -> StateDecision:
+        """Return which of equally near states a program is in."""
+        return decide_state(self.means, question)
+
+    def propose_techniques(self, question: TechniqueQuestion) -> Learned:
+        """Return techniques for a state of which memory knows none."""
+        return propose_techniques(self.means, question)
+
+    def soft_verify(self, view: SoftView) -> SoftVerdict:
+        """Return whether anything speaks against a candidate that has passed every check."""
+        return soft_verify(self.means, view)

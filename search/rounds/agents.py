@@ -1,4 +1,4 @@
-"""The seam between the rounds and the agents: who is asked for plans, sources, repairs, lessons.
+"""The seam between the rounds and the agents: who is asked for plans, sources, lessons, doubts.
 
 `kopt.search.agents.model_roles` asks a model; the tests have twins of their own. Each may be called
 from any thread and answers the same when it is asked the same again, because answered calls are
@@ -10,13 +10,22 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kopt.kernels.profile_result import ProfileResult
+from kopt.search.agents.learning_view import (
+    Learned,
+    LearningView,
+    SoftVerdict,
+    SoftView,
+    StateDecision,
+    StateQuestion,
+    TechniqueQuestion,
+)
 from kopt.search.agents.plans import Plan, Reflection
 from kopt.search.agents.view import BranchTask, Failure, GaveUp, RoundView, Written
 from kopt.search.proposer import Proposal
 
 
 class Roles(Protocol):
-    """Planner, coder and combiner, fixer, reflector.
+    """Planner, coder and combiner, fixer, reflector, learner, verifier.
 
     Each raises `CallFailed`, `BudgetSpent` or `Stopped` where no answer could be had for reasons
     that have nothing to do with what a model said.
@@ -36,6 +45,22 @@ class Roles(Protocol):
 
     def reflect(self, view: RoundView) -> Reflection:
         """Return what the round has taught."""
+        ...
+
+    def learn(self, view: LearningView) -> Learned:
+        """Return what memory should hold after a batch of results."""
+        ...
+
+    def decide_state(self, question: StateQuestion) -> StateDecision:
+        """Return which of equally near states a program is in."""
+        ...
+
+    def propose_techniques(self, question: TechniqueQuestion) -> Learned:
+        """Return techniques for a state of which memory knows none."""
+        ...
+
+    def soft_verify(self, view: SoftView) -> SoftVerdict:
+        """Return whether anything speaks against a candidate that has passed every check."""
         ...
 
 

@@ -11,10 +11,22 @@ from dataclasses import dataclass
 from kopt.config.errors import ToolError
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.status import Status
+from kopt.search.agents.learning_view import (
+    Finding,
+    Learned,
+    LearningView,
+    SoftVerdict,
+    SoftView,
+    StateDecision,
+    StateQuestion,
+    TechniqueQuestion,
+    Verdict,
+)
 from kopt.search.agents.plans import Hypothesis, Lesson, Plan, Reflection
 from kopt.search.agents.view import BranchTask, Failure, GaveUp, RoundView, Written
 from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
+from kopt.search.knowledge.edits import AddEntry, AddNote
 from kopt.search.models.call_desk import CallDesk
 from kopt.search.models.call_store import CallStore
 from kopt.search.models.model import Model, ModelReply, ModelRequest
@@ -78,6 +90,47 @@ class ScriptedRoles:
         own = [member.seq for member in view.members if member.round == view.round]
         lessons = tuple(Lesson(candidate=seq, text="noted") for seq in own)
         return Reflection(digest="a round", lessons=lessons, directions=(), avoid=())
+
+    def learn(self, view: LearningView) -> Learned:
+        """Return the line that the script has, as a note on the latest sample's entry."""
+        line = self._ask(f"{view.id}/update/0")
+        last = view.samples[-1]
+        note = AddNote(
+            state=last.state,
+            techniques=last.techniques,
+            text=line,
+            reason="scripted",
+            evidence=(last.id,),
+            author="model",
+        )
+        return Learned((note,))
+
+    def decide_state(self, question: StateQuestion) -> StateDecision:
+        """Return the last of the rivals, which no rule takes."""
+        line = self._ask(f"{question.id}/0")
+        return StateDecision(question.rivals[-1].id, "model", line)
+
+    def propose_techniques(self, question: TechniqueQuestion) -> Learned:
+        """Return the first technique that is known."""
+        line = self._ask(f"{question.id}/0")
+        entry = AddEntry(
+            state=question.state.id,
+            techniques=(next(iter(question.base.techniques)),),
+            gain=0.1,
+            reason=line,
+            author="model",
+        )
+        return Learned((entry,))
+
+    def soft_verify(self, view: SoftView) -> SoftVerdict:
+        """Return the verdict that the script's line begins with; any other line is none."""
+        line = self._ask(f"{view.id}/0")
+        verdicts: dict[str, Verdict] = {"reject": "reject", "again": "check_again"}
+        verdict = verdicts.get(line.split()[0], "no_objection")
+        if verdict == "no_objection":
+            return SoftVerdict(verdict=verdict)
+        finding = Finding(kind="removed", lines=(view.member.source,), text=line)
+        return SoftVerdict(verdict=verdict, findings=(finding,))
 
     def _written(self, call: str) -> Written | GaveUp:
         line = self._ask(call)

@@ -1,0 +1,56 @@
+"""A source without its comments: what a compiler sees of it, with every line where it was.
+
+Comments do not compute, and may say anything to whoever reads them. The header, the comment that
+opens a candidate, is kept: it is the launch plan.
+"""
+
+import re
+from collections.abc import Iterator
+
+from kopt.kernels.source_lexer import logical_lines
+
+_HEADER_END = "*/"
+_LEAST_LETTERS = 3  # a bracket stands everywhere
+_BLANKED = re.compile(r"(?!\\\r?\n)[^\n]")  # all but the ends of lines, and what continues them
+
+
+def without_comments(source: str) -> str:
+    """Return `source` with blanks in place of comments, but for the header."""
+    end = source.find(_HEADER_END)
+    body_from = 0 if end < 0 else end + len(_HEADER_END)
+    shown = [source[:body_from]]
+    at = body_from
+    for start, stop in _spans(source):
+        if stop > at:
+            shown += [_BLANKED.sub(" ", source[at:start]), source[max(start, at) : stop]]
+            at = stop
+    return "\n".join(line.rstrip() for line in "".join(shown).split("\n"))
+
+
+def quotes(source: str, line: str) -> bool:
+    """Return whether `line`, whatever its blanks, stands on a line of `source` and says something.
+
+    Args:
+        source: As `without_comments` gives it.
+        line: What is said to stand there.
+    """
+    wanted = _squeezed(line)
+    if sum(letter.isalnum() for letter in wanted) < _LEAST_LETTERS:
+        return False
+    return any(wanted in _squeezed(row) for row in source.split("\n"))
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def _spans(source: str) -> Iterator[tuple[int, int]]:
+    """Yield where each token begins and ends; one with a splice inside ends where the next begins.
+
+    So more is shown than is code where in doubt, never less.
+    """
+    tokens = [token for line in logical_lines(source) for token in line.tokens]
+    nexts = [*(token.offset for token in tokens[1:]), len(source)]
+    for token, following in zip(tokens, nexts, strict=True):
+        end = token.offset + len(token.text)
+        yield token.offset, end if source[token.offset : end] == token.text else following

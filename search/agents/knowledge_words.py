@@ -1,0 +1,147 @@
+"""Memory as a model reads it: samples, and what is held of states.
+
+Gains are told as fractions of speed, samples by short names, because ids differ between runs that
+are otherwise the same. Notes and descriptions may be a model's: they are quoted.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import expm1
+
+from kopt.search.facts.fitting import Facts, cleaned
+from kopt.search.facts.rendering import render
+from kopt.search.facts.wording import Quoted, plain, plain_beginning
+from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.policy.update import pooled
+from kopt.search.knowledge.records import Entry, Evidence, Sample, Signature, State
+
+from .fencing import fenced
+
+MOST_SAMPLES = 40
+"""Shown at once, the latest."""
+MOST_NOTES = 3
+"""Of one entry, the latest."""
+_ENDING_CHARACTERS = 240
+_NONE = "None."
+
+
+@dataclass(frozen=True)
+class SampleNames:
+    """The short names of the samples of one conversation: s1, s2, ..."""
+
+    samples: tuple[Sample, ...]
+    """The newest last."""
+
+    def name(self, sample: Sample) -> str:
+        """Return what a sample is called."""
+        return f"s{self.samples.index(sample) + 1}"
+
+    def find(self, names: Iterable[str]) -> tuple[Sample, ...]:
+        """Return the samples that `names` name, each once; others are left out."""
+        by_name = {f"s{place}": one for place, one in enumerate(self.samples, 1)}
+        return tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name)
+
+
+def gain_words(gain: float) -> str:
+    """Return an ln ratio as a fraction of speed: +12%."""
+    return f"{expm1(gain):+.0%}"
+
+
+def joined(techniques: Iterable[str]) -> str:
+    """Return a technique, or several in their order."""
+    return " then ".join(techniques)
+
+
+def sample_table(samples: Sequence[Sample], names: SampleNames, endings: Mapping[str, str]) -> str:
+    """Return a row for each of `samples`, in their order."""
+    rows = [_sample_row(one, names.name(one), endings.get(one.id, "")) for one in samples]
+    return fenced("samples", render(cleaned({"samples": rows}))) if rows else _NONE
+
+
+def entry_table(base: KnowledgeBase, states: Iterable[str]) -> str:
+    """Return what `base` holds of each of `states`: expectations, results, notes."""
+    known = [base.states[state] for state in dict.fromkeys(states) if state in base.states]
+    facts = [{**state_facts(one), "techniques": list(_entry_rows(base, one))} for one in known]
+    return fenced("memory", render(cleaned({"states": facts}))) if facts else _NONE
+
+
+def state_facts(state: State) -> Facts:
+    """Return a state as facts."""
+    facts: Facts = {
+        "state": state.id,
+        "means": Quoted(plain(state.description)),
+        "bottleneck": state.bottleneck,
+        "suspects": ", ".join(state.suspects),
+        "traits": ", ".join(state.traits),
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def signature_facts(signature: Signature) -> Facts:
+    """Return what a profile says of a program, in the words of states."""
+    facts: Facts = {
+        "bottleneck": signature.bottleneck,
+        "suspects": ", ".join(signature.suspects),
+        "traits": ", ".join(signature.traits),
+        "provenance": signature.provenance.value,
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def evidence_words(evidence: Evidence) -> str:
+    """Return results in a clause: how many tries, how they ended, the mean gain."""
+    counts = ("gained", "lost", "within_noise", "failed")
+    ends = [f"{n} {name.replace('_', ' ')}" for name in counts if (n := getattr(evidence, name))]
+    mean = f"; mean {gain_words(evidence.mean)}" if evidence.weight else ""
+    return f"{evidence.tries} tries: {', '.join(ends)}{mean}"
+
+
+def _sample_row(sample: Sample, name: str, ending: str) -> Facts:
+    facts: Facts = {
+        "name": name,
+        "state": sample.state,
+        "technique": joined(sample.techniques),
+        "after": sample.previous,
+        "predicted": None if sample.predicted is None else gain_words(sample.predicted),
+        "found": _found(sample),
+        "outcome": sample.outcome,
+        "state_was": _signature_words(sample.signature_before),
+        "state_is": _signature_words(sample.signature_after),
+        "ending": Quoted(plain_beginning(ending, _ENDING_CHARACTERS)),
+    }
+    return {key: value for key, value in facts.items() if value}
+
+
+def _found(sample: Sample) -> str:
+    if sample.measured is None:
+        return sample.status.value
+    low_high = sample.interval
+    between = (
+        "" if low_high is None else f", {gain_words(low_high[0])} to {gain_words(low_high[1])}"
+    )
+    return f"{gain_words(sample.measured)}{between} ({sample.provenance.value})"
+
+
+def _signature_words(signature: Signature | None) -> str:
+    if signature is None:
+        return ""
+    return ", ".join((signature.bottleneck, *signature.suspects[:1], *signature.traits))
+
+
+def _entry_rows(base: KnowledgeBase, state: State) -> Iterator[Facts]:
+    for entry in base.entries_of(state.id):
+        yield {name: value for name, value in _entry_facts(entry).items() if value}
+
+
+def _entry_facts(entry: Entry) -> Facts:
+    prior = entry.prior
+    return {
+        "technique": joined(entry.techniques),
+        "prior": None if prior is None else f"{gain_words(prior.gain)}, as {prior.weight:g} tries",
+        "results": [
+            f"{arch}: {evidence_words(pooled(origins[name] for name in sorted(origins)))}"
+            for arch, origins in entry.evidence.items()
+        ],
+        "notes": [Quoted(plain(note.text)) for note in entry.notes[-MOST_NOTES:]],
+        "deprecated": entry.is_deprecated,
+    }

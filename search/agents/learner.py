@@ -1,0 +1,180 @@
+"""The learner: from results to changes of memory, in three answers that build on each other.
+
+Policy evaluation says where predictions and results part, gap analysis why, parameter update what
+memory should hold. The statistical update has been made by then: an answer that cannot be used
+costs nothing but its tokens.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from kopt.kernels.record import ToldRecord
+from kopt.search.facts.fitting import Facts, cleaned
+from kopt.search.facts.rendering import render
+from kopt.search.facts.wording import Quoted
+from kopt.search.knowledge.policy.calibration import Calibration, calibrate
+from kopt.search.knowledge.records import Sample
+
+from .answering import Answer, obtain_answer
+from .conversation import Opening
+from .fencing import fenced
+from .knowledge_words import (
+    MOST_SAMPLES,
+    SampleNames,
+    entry_table,
+    gain_words,
+    joined,
+    sample_table,
+)
+from .learner_answers import (
+    ANALYSIS_SCHEMA,
+    EVALUATION_SCHEMA,
+    UPDATE_SCHEMA,
+    Analysis,
+    Evaluation,
+    Update,
+    edits_of,
+    short,
+)
+from .learning_view import Learned, LearningView
+from .means import Means
+from .prompt_files import render_prompt
+from .tool_definitions import mistakes_of
+
+STAGES = 3
+"""Conversations of one pass."""
+_MOST_GAPS = 8
+_DISAPPOINTING = 0.5  # of the predicted gain
+_NONE = "None."
+
+A = TypeVar("A", bound=ToldRecord)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """One of the three questions."""
+
+    name: str
+    """What the ids of its calls go on with."""
+    prompt: str
+    schema: dict[str, Any]
+
+
+_EVALUATE = _Stage("evaluate", "evaluate_policy", EVALUATION_SCHEMA)
+_ANALYZE = _Stage("analyze", "analyze_gaps", ANALYSIS_SCHEMA)
+_UPDATE = _Stage("update", "update_memory", UPDATE_SCHEMA)
+
+
+def learn(means: Means, view: LearningView) -> Learned:
+    """Return what a model would change in memory after the results of `view`.
+
+    Without a gap between prediction and result nothing more is asked, and nothing is changed.
+
+    Raises:
+        CallFailed: No answer, and asking later or with another key might help.
+        BudgetSpent: The budget does not allow the next call.
+        Stopped: The run is being stopped.
+    """
+    shown = view.samples[-MOST_SAMPLES:]
+    names = SampleNames(shown)
+    samples = sample_table(shown, names, view.endings)
+    entries = entry_table(view.base, (sample.state for sample in shown))
+    first = {"samples": samples, "calibration": _calibration(shown), "entries": entries}
+    evaluation = _asked(means, view, _EVALUATE, (first, Evaluation))
+    if evaluation.value is None or not evaluation.value.gaps:
+        return Learned((), why=evaluation.mistakes)
+    gaps = [sample for sample in shown if disappoints(sample)]
+    second = {
+        "evaluation": _evaluation_words(evaluation.value),
+        "gaps": sample_table(gaps, names, view.endings),
+        "entries": entries,
+    }
+    analysis = _asked(means, view, _ANALYZE, (second, Analysis))
+    if analysis.value is None:
+        return Learned((), why=analysis.mistakes)
+    third = {
+        "analysis": _analysis_words(analysis.value),
+        "samples": samples,
+        "entries": entries,
+    }
+    update = _asked(means, view, _UPDATE, (third, Update))
+    if update.value is None:
+        return Learned((), why=update.mistakes)
+    return edits_of(update.value, view.base, names)
+
+
+def disappoints(sample: Sample) -> bool:
+    """Return whether a sample failed, lost, or gained less than half of what was predicted."""
+    if sample.measured is None or sample.outcome in ("failed", "lost"):
+        return True
+    return sample.predicted is not None and sample.measured < _DISAPPOINTING * sample.predicted
+
+
+def _asked(
+    means: Means, view: LearningView, stage: _Stage, asked: tuple[Mapping[str, str], type[A]]
+) -> Answer[A]:
+    values, form = asked
+
+    def read(text: str) -> Answer[A]:
+        try:
+            return Answer(form.model_validate_json(text), "")
+        except ValidationError as error:
+            return Answer(None, mistakes_of(error))
+
+    opening = Opening(
+        prefix=f"{view.id}/{stage.name}",
+        role="learner",
+        settings=means.briefing.settings.roles.learner,
+        system=means.briefing.system_blocks("learner"),
+        text=render_prompt(stage.prompt, values),
+        answer_schema=stage.schema,
+    )
+    return obtain_answer(means.desk, opening, read)
+
+
+def _calibration(samples: tuple[Sample, ...]) -> str:
+    """Return how good the predictions were, over all states first."""
+    rows = [_calibration_row(one) for one in calibrate(samples)]
+    return render(cleaned({"calibration": rows})) if rows else "Nothing was predicted."
+
+
+def _calibration_row(one: Calibration) -> Facts:
+    facts: Facts = {
+        "state": one.state or "all",
+        "on": one.arch_key,
+        "compared": one.compared,
+        "without_effect": one.without_effect,
+        "failed": one.failed,
+        "mean_surprise": None if one.reward is None else gain_words(one.reward),
+        "in_interval": None if one.coverage is None else f"{one.coverage:.0%}",
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _evaluation_words(evaluation: Evaluation) -> str:
+    rows = [
+        {
+            "state": Quoted(short(gap.state)),
+            "technique": Quoted(short(joined(gap.techniques))),
+            "finding": Quoted(short(gap.finding)),
+            "samples": Quoted(short(", ".join(gap.samples))),
+        }
+        for gap in evaluation.gaps[:_MOST_GAPS]
+    ]
+    facts = {"summary": Quoted(short(evaluation.summary)), "gaps": rows}
+    return fenced("evaluation", render(cleaned(facts)))
+
+
+def _analysis_words(analysis: Analysis) -> str:
+    rows = [
+        {
+            "assumption": Quoted(short(cause.assumption)),
+            "cause": Quoted(short(cause.cause)),
+            "samples": Quoted(short(", ".join(cause.samples))),
+        }
+        for cause in analysis.causes[:_MOST_GAPS]
+    ]
+    return fenced("analysis", render(cleaned({"causes": rows}))) if rows else _NONE

@@ -1,0 +1,128 @@
+"""Techniques for a state of which memory knows none: known ones, or new ones in a model's words."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pydantic import Field, ValidationError
+
+from kopt.kernels.record import ToldRecord
+from kopt.search.facts.fitting import cleaned
+from kopt.search.facts.rendering import render
+from kopt.search.facts.wording import plain_beginning
+from kopt.search.knowledge.editing import refusal
+from kopt.search.knowledge.edits import AddEntry, AddTechnique, Edit
+from kopt.search.knowledge.projection import extend
+
+from .answering import Answer, obtain_answer
+from .conversation import Opening
+from .fencing import fenced
+from .knowledge_words import state_facts
+from .learner_answers import MODEL_WEIGHT, WORDS, TechniqueWords, expectation, short, technique_of
+from .learning_view import Learned, TechniqueQuestion
+from .means import Means
+from .prompt_files import render_prompt
+from .state_decision import program_words
+from .tool_definitions import answer_schema, mistakes_of
+
+MOST_PROPOSALS = 6
+"""Of one state: what is drawn at random from many guesses is a guess."""
+_SOURCE = "proposed for a state without techniques"
+
+
+class _Proposal(ToldRecord):
+    technique: str
+    """Id of a known technique, or of one of `new_techniques`."""
+    gain: float = Field(allow_inf_nan=False)
+    """Guessed, as a fraction of speed: 0.1 for 10 %."""
+    reason: str = Field(min_length=1)
+    """What of the state it removes."""
+
+
+class _ProposalsAnswer(ToldRecord):
+    proposals: tuple[_Proposal, ...] = Field(min_length=1)
+    """The most promising first."""
+    new_techniques: tuple[TechniqueWords, ...]
+    """Only what none of the known techniques covers."""
+
+
+PROPOSALS_SCHEMA = answer_schema(_ProposalsAnswer)
+
+
+def propose_techniques(means: Means, question: TechniqueQuestion) -> Learned:
+    """Return what a model would try in a state, as entries of memory with cautious expectations.
+
+    Raises:
+        CallFailed: No answer, and asking later or with another key might help.
+        BudgetSpent: The budget does not allow the call.
+        Stopped: The run is being stopped.
+    """
+    state = fenced("state", render(cleaned(state_facts(question.state))))
+    opening = Opening(
+        prefix=question.id,
+        role="learner",
+        settings=means.briefing.settings.roles.learner,
+        system=means.briefing.system_blocks("learner"),
+        text=render_prompt(
+            "propose_techniques",
+            {
+                "most": str(MOST_PROPOSALS),
+                "state": state,
+                "signature": program_words(question.signature, question.profile),
+            },
+        ),
+        answer_schema=PROPOSALS_SCHEMA,
+    )
+    answer = obtain_answer(means.desk, opening, _read)
+    if answer.value is None:
+        return Learned((), why=short(answer.mistakes))
+    return _checked(answer.value, question)
+
+
+def _read(text: str) -> Answer[_ProposalsAnswer]:
+    try:
+        return Answer(_ProposalsAnswer.model_validate_json(text), "")
+    except ValidationError as error:
+        return Answer(None, mistakes_of(error))
+
+
+def _checked(said: _ProposalsAnswer, question: TechniqueQuestion) -> Learned:
+    """Return the proposals that memory can take, new techniques before their entries."""
+    states = {**question.base.states, question.state.id: question.state}
+    base = replace(question.base, states=states)
+    named = dict.fromkeys(one.technique for one in said.proposals[:MOST_PROPOSALS])
+    known = {*base.techniques, *(one.id for one in said.new_techniques)}
+    edits: list[Edit] = []
+    dropped = [f"{short(name)}: there is no such technique" for name in named if name not in known]
+    for what, edit in _edits(said, question.state.id, [name for name in named if name in known]):
+        why = refusal(edit, base, ())
+        if why is None:
+            edits.append(edit)
+            base = extend(base, [(base.version, edit)], base.version)
+        else:
+            dropped.append(plain_beginning(f"{what}: {why}", WORDS))
+    return Learned(tuple(edits), tuple(dropped))
+
+
+def _edits(
+    said: _ProposalsAnswer, state: str, named: Sequence[str]
+) -> Iterator[tuple[str, AddTechnique | AddEntry]]:
+    """Yield the edits with what they are about; a technique that nobody wants is left out."""
+    reasons = {one.technique: short(one.reason) for one in said.proposals}
+    gains = {one.technique: one.gain for one in said.proposals}
+    for new in said.new_techniques:
+        if new.id in named:
+            technique = technique_of(new, _SOURCE)
+            reason = reasons[new.id]
+            yield new.id, AddTechnique(technique=technique, reason=reason, author="model")
+    for name in named:
+        yield (
+            name,
+            AddEntry(
+                state=state,
+                techniques=(name,),
+                gain=expectation(gains[name]),
+                weight=MODEL_WEIGHT,
+                reason=reasons[name],
+                author="model",
+            ),
+        )

@@ -1,0 +1,142 @@
+"""Which candidates of a run are applications of techniques, and to which program.
+
+A branch is one application, however often its candidate was mended: the last one that works
+stands for it, else the last one. A candidate of nobody's branch is one by itself. Other tune
+values of a known source are none: they are sweeps or ablations.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from kopt.search.proposer import Member
+from kopt.search.selection.family_evidence import is_contradicted
+from kopt.search.store.run_records import BranchRow
+
+from .comparing import Judge
+from .switches import technique_of
+
+MOST_TECHNIQUES = 4
+"""A change that claims more teaches nothing: no record could say what it was."""
+TUNE_CONSTANTS = "tune_constants"
+"""The technique that a sweep applies."""
+
+
+@dataclass(frozen=True)
+class Application:
+    """Techniques that were applied to a program, and the candidate that came of it."""
+
+    before: Member
+    """The nearest ancestor that works; what failed on the way was mended, not built upon."""
+    after: Member
+    techniques: tuple[str, ...]
+    """Claimed, in order; at least one."""
+    hypothesis: Mapping[str, Any]
+    """Of the branch; {} without one."""
+
+
+@dataclass(frozen=True)
+class Population:
+    """All candidates of a run so far with its branches."""
+
+    members: Sequence[Member]
+    """By `seq`."""
+    branches: Sequence[BranchRow]
+    judge: Judge
+    catalogue: frozenset[str]
+    """Techniques that may have a switch."""
+
+    @cached_property
+    def by_seq(self) -> Mapping[int, Member]:
+        """Every candidate by its number."""
+        return {member.seq: member for member in self.members}
+
+    @cached_property
+    def first_of_source(self) -> Mapping[str, Member]:
+        """Who brought each source into the run."""
+        found: dict[str, Member] = {}
+        for member in sorted(self.members, key=lambda one: one.order):
+            found.setdefault(member.source_sha, member)
+        return found
+
+    def is_variant(self, member: Member) -> bool:
+        """Return whether it is a known source with other tune values."""
+        return member.branch is None and self.first_of_source[member.source_sha] is not member
+
+    def made_by(self, member: Member) -> str | None:
+        """Return the technique that was applied last in making a candidate, if it is known."""
+        first = self.first_of_source[member.source_sha]
+        if is_contradicted(member):
+            return None
+        if not self.is_variant(member):
+            return member.techniques[-1] if member.techniques else None
+        return TUNE_CONSTANTS if self.switches(member) == self.switches(first) else None
+
+    @cached_property
+    def applications(self) -> tuple[Application, ...]:
+        """Every application that has ended, in the order of the candidates."""
+        found = (self._application(unit) for unit in self._units())
+        return tuple(one for one in found if one is not None)
+
+    def _units(self) -> Iterator[list[Member]]:
+        """Yield the evaluated candidates of each application that has ended, first to last."""
+        is_open = {row.id for row in self.branches if row.state == "open"}
+        units: dict[str, list[Member]] = {}
+        for member in sorted(self.members, key=lambda one: one.order):
+            key = member.branch or f"#{member.seq}"
+            if member.quick is not None and key not in is_open and not self.is_variant(member):
+                units.setdefault(key, []).append(member)
+        yield from units.values()
+
+    def _application(self, unit: Sequence[Member]) -> Application | None:
+        after = next((one for one in reversed(unit) if one.passed), unit[-1])
+        before, techniques = self._origin(unit[0])
+        if not techniques:
+            techniques = self._brought_in(unit[0])
+        switches = self.switches(after)
+        claimed = dict.fromkeys((*techniques, *switches))
+        techniques = tuple(name for name in claimed if switches.get(name, 1))
+        if before is None or not 0 < len(techniques) <= MOST_TECHNIQUES:
+            return None
+        rows = (row for row in self.branches if row.id == after.branch)
+        row = next(rows, None)
+        return Application(before, after, techniques, {} if row is None else row.hypothesis)
+
+    def _origin(self, member: Member) -> tuple[Member | None, tuple[str, ...]]:
+        """Return the program that was changed, and what is claimed of the change."""
+        techniques = member.techniques
+        at = self._parent(member)
+        while at is not None and not at.passed:
+            techniques = (*at.techniques, *techniques)
+            at = self._parent(at)
+        is_sound = at is not None and self.judge.has_speed(at)
+        return at if is_sound else None, techniques
+
+    def _brought_in(self, member: Member) -> tuple[str, ...]:
+        """Return the techniques that a merge brings from its other parents to the skeleton."""
+        if len(member.parents) < 2:
+            return ()
+        skeleton, *others = member.parents
+        known = self._line(skeleton)
+        lines = [self._line(other) for other in others]
+        new = [seq for line in lines for seq in reversed(line) if seq not in known]
+        return tuple(name for seq in new for name in self.by_seq[seq].techniques)
+
+    def _line(self, seq: int) -> list[int]:
+        """Return a candidate and those that it was made from, the skeletons of merges only."""
+        at = self.by_seq.get(seq)
+        line: list[int] = []
+        while at is not None:
+            line.append(at.seq)
+            at = self._parent(at)
+        return line
+
+    def _parent(self, member: Member) -> Member | None:
+        """Return the program that a candidate was made from; parents are always older."""
+        return self.by_seq.get(member.parents[0]) if member.parents else None
+
+    def switches(self, member: Member) -> dict[str, int]:
+        """Return the tune values that switch a known technique, by technique."""
+        named = ((technique_of(name), value) for name, value in member.tune.items())
+        return {name: value for name, value in named if name is not None and name in self.catalogue}

@@ -1,0 +1,124 @@
+"""What the candidates of a run have taught: a sample for each application of a technique.
+
+Pure: the same candidates give the same samples, in whatever order their branches ended.
+`lessons.py` has the rules.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from kopt.kernels.status import Provenance, Status
+from kopt.search.knowledge.records import Sample
+from kopt.search.proposer import Member
+from kopt.search.store.run_records import BranchRow
+
+from .ablations import Variant
+from .applications import Population
+from .comparing import are_equal, is_measured, judge_of
+from .lessons import Lesson, find_lessons, wanted_variants
+from .matching import UNKNOWN_STATE
+from .teaching import Placed, Teaching
+
+
+def make_samples(
+    members: Sequence[Member], branches: Sequence[BranchRow], context: Teaching
+) -> tuple[Sample, ...]:
+    """Return all that the candidates of a run have taught so far.
+
+    Called after every round with everything, it gives what it gave before and what is new, except
+    for what a later check refuted (`revoked_samples`).
+
+    Args:
+        members: Every candidate of the run.
+        branches: Of all rounds; a candidate of an open one has taught nothing yet.
+        context: The run and what is known beside its candidates.
+    """
+    population = _population(members, branches, context)
+    lessons = find_lessons(population, context.is_final)
+    return tuple(_sample(lesson, population, context) for lesson in lessons)
+
+
+def ablations_wanted(
+    members: Sequence[Member], branches: Sequence[BranchRow], context: Teaching
+) -> tuple[Variant, ...]:
+    """Return the variants whose evaluation would split a composite; no model is asked for them.
+
+    A composite whose effect is within noise is not worth any.
+    """
+    population = _population(members, branches, context)
+    return tuple(
+        variant
+        for application in population.applications
+        for variant in wanted_variants(application, population)
+    )
+
+
+def revoked_samples(taught: Iterable[str], samples: Iterable[Sample]) -> tuple[str, ...]:
+    """Return the ids of a run that were taught and that `samples`, made now, has no more.
+
+    A later check refuted a program in them, or they were split since.
+    """
+    current = {sample.id for sample in samples}
+    return tuple(name for name in taught if name not in current)
+
+
+def _population(
+    members: Sequence[Member], branches: Sequence[BranchRow], context: Teaching
+) -> Population:
+    judge = judge_of(members, context.min_effect)
+    return Population(members, branches, judge, context.catalogue)
+
+
+def _sample(lesson: Lesson, population: Population, context: Teaching) -> Sample:
+    step, found, hypothesis = lesson.step, lesson.found, lesson.hypothesis
+    before = _placed(step.before, population, context)
+    after = _placed(step.after, population, context)
+    start = before or _placed(lesson.start, population, context)
+    state = start.state if start is not None else hypothesis.get("state")
+    is_predicted = tuple(hypothesis.get("techniques", ())) == step.techniques
+    return Sample(
+        id=f"{context.run}/{lesson.name}",
+        run=context.run,
+        kernel=context.kernel,
+        op_type=context.op_type,
+        arch=context.arch,
+        device=context.device,
+        toolkit=context.toolkit,
+        state=state or UNKNOWN_STATE,
+        techniques=step.techniques,
+        previous=step.previous,
+        signature_before=None if before is None else before.signature,
+        signature_after=None if after is None else after.signature,
+        before=step.before.source_sha,
+        after=step.after.source_sha,
+        predicted=hypothesis.get("predicted_gain") if is_predicted else None,
+        predicted_interval=hypothesis.get("predicted_interval") if is_predicted else None,
+        measured=None if found is None else found.measured,
+        interval=None if found is None else found.interval,
+        provenance=_provenance(lesson, context),
+        outcome="failed" if found is None else found.outcome,
+        status=_status(step.after),
+        day=context.day,
+    )
+
+
+def _provenance(
+    lesson: Lesson, context: Teaching
+) -> Literal[Provenance.MEASURED, Provenance.ESTIMATED]:
+    """Return what the speeds are; for a failure what they would have been."""
+    on_gpu = context.device != "sim" if lesson.found is None else is_measured(lesson.step.after)
+    return Provenance.MEASURED if on_gpu else Provenance.ESTIMATED
+
+
+def _placed(member: Member, population: Population, context: Teaching) -> Placed | None:
+    """Return where a program stands: it, or an equal one, was profiled."""
+    same = (seq for seq in sorted(context.placed) if are_equal(population.by_seq[seq], member))
+    seq = member.seq if member.seq in context.placed else next(same, None)
+    return None if seq is None else context.placed[seq]
+
+
+def _status(member: Member) -> Status:
+    """Return how the evaluation ended that decided on a candidate which was evaluated."""
+    checks = [one for one in (member.quick, member.tie, member.full) if one is not None]
+    failed = (one.status for one in checks if one.status is not Status.PASSED)
+    return next(failed, Status.PASSED)

@@ -39,6 +39,9 @@ from kopt.tools.docs.search import search_documents
 
 REPEATS = 3
 COLUMNS = ("NDCG@10", "R@5", "MRR@10", "S@1", "S@5")
+FILES = ("queries", "drawn")
+HALVES = ("tune", "check", "first", "second")
+STYLES = ("identifier", "natural", "goal", "item")
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ def main() -> None:
         print_differences(run, json.loads(options.against.read_text("utf-8")))
     print_cost(run, first_s, settings)
     print_table(run)
+    print_intervals(run)
 
 
 def named(queries: Sequence[JudgedQuery], wanted: str) -> JudgedQuery:
@@ -146,21 +150,40 @@ def print_cost(run: Sequence[Answered], first_s: float, settings: Settings) -> N
 
 def print_table(run: Sequence[Answered]) -> None:
     """Print the means as one Markdown table: all, each set, each half, each style."""
+    print_heading()
+    for kind in ("all", *FILES, *HALVES, *STYLES):
+        if some := of_kind(run, kind):
+            means = asdict(mean_scores(some)).values()
+            print(f"| {kind} | {len(some)} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
+
+
+def print_intervals(run: Sequence[Answered]) -> None:
+    """Print the 95 % intervals of the means, questions resampled: all, each set, each half."""
+    print("\n95 % intervals of these means, by resampling the questions:\n")
+    print_heading()
+    for kind in ("all", *FILES, *HALVES):
+        if some := of_kind(run, kind):
+            intervals = [
+                bootstrap_interval([getattr(one, field.name) for one in some])
+                for field in fields(Scores)
+            ]
+            cells = " | ".join(f"{low:.2f} to {high:.2f}" for low, high in intervals)
+            print(f"| {kind} | {len(some)} | {cells} |")
+
+
+def print_heading() -> None:
+    """Print the first two lines of a table."""
     print(f"| | questions | {' | '.join(COLUMNS)} |")
     print("|---" * (len(COLUMNS) + 2) + "|")
-    files = ("queries", "drawn")
-    halves = ("tune", "check", "first", "second")
-    styles = ("identifier", "natural", "goal", "item")
-    for kind in ("all", *files, *halves, *styles):
-        some = [one for one in run if kind in ("all", *marks(one.judged))]
-        if not some:
-            continue
-        means = asdict(mean_scores([one.scores for one in some])).values()
-        print(f"| {kind} | {len(some)} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
+
+
+def of_kind(run: Sequence[Answered], kind: str) -> list[Scores]:
+    """Return the scores of the questions that count in a row."""
+    return [one.scores for one in run if kind in ("all", *marks(one.judged))]
 
 
 def marks(judged: JudgedQuery) -> tuple[str, str, str]:
-    """Return the rows of the table, beside the first, that a question counts in."""
+    """Return the rows of a table, beside the first, that a question counts in."""
     return judged.file, judged.half, judged.style
 
 

@@ -60,8 +60,8 @@ def mean_scores(several: Sequence[Scores]) -> Scores:
     return Scores(*(fmean(getattr(one, field.name) for one in several) for field in fields(Scores)))
 
 
-def bootstrap_interval(differences: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of the mean of paired differences, the same at each call."""
+def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % interval of the mean of values or differences, the same at each call."""
     draw = random.Random(0)
-    means = sorted(fmean(draw.choices(differences, k=len(differences))) for _ in range(RESAMPLES))
+    means = sorted(fmean(draw.choices(values, k=len(values))) for _ in range(RESAMPLES))
     return means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES)]

@@ -31,6 +31,8 @@ class Proposal(Record):
     lineage: LineageKind = "tune"
     note: str = ""
     """The hypothesis: why it should be faster; empty where nobody said."""
+    techniques: tuple[str, ...] = ()
+    """Ids of the techniques that it applies to its parents, in their order, as far as claimed."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,12 @@ class Member:
     """`r2/b3`: the branch of an agents' round that wrote it; None for all others."""
     attempt: int = 0
     """Which of that branch's candidates it is: 0 is the coder's, then the fixes."""
+    techniques: tuple[str, ...] = ()
+    """Ids of the techniques that it applies to its parents, in their order, as far as claimed."""
     tie: Evaluation | None = None
     """A second, longer measurement, made where the first was too close to another's to decide."""
+    again: Evaluation | None = None
+    """The full check once more, made where whoever read the source asked for it."""
 
     @property
     def label(self) -> str:
@@ -94,8 +100,10 @@ class Member:
     @property
     def is_confirmed(self) -> bool:
         """Whether the full check passed, with a time that counts: an impossible one does not."""
-        full = self.full
-        return full is not None and full.status is Status.PASSED and full.cost is not None
+        full, again = self.full, self.again
+        if full is None or full.status is not Status.PASSED or full.cost is None:
+            return False
+        return again is None or again.status is Status.PASSED
 
     @property
     def timing(self) -> Evaluation | None:

@@ -7,7 +7,7 @@ under which it was begun.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationLevel
+from kopt.search.evaluation.evaluator import PROOF_LEVELS, Evaluation, EvaluationLevel
 
 from .run_log import RunLog
 from .run_reader import RunReader
@@ -41,7 +41,8 @@ class EvaluationQueue:
 
     def add(self, candidates: Iterable[int], level: EvaluationLevel) -> None:
         """Queue evaluations of candidates, all or none, but those that were queued before."""
-        kind = EventKind.FINAL_CHECK if level == "full" else EventKind.EVALUATION_QUEUED
+        is_proof = level in PROOF_LEVELS
+        kind = EventKind.FINAL_CHECK if is_proof else EventKind.EVALUATION_QUEUED
         with self._log.transaction() as connection:
             for candidate in candidates:
                 if connection.execute(QUEUE, (candidate, level)).rowcount:

@@ -51,7 +51,7 @@ class RoundTable:
         with self._log.transaction() as connection:
             plan = None if opening.plan is None else self._log.name_document(opening.plan, "plan")
             row = (opening.number, opening.kind, plan)
-            connection.execute("INSERT INTO round VALUES (?, ?, ?, NULL)", row)
+            connection.execute("INSERT INTO round (number, kind, plan_sha) VALUES (?, ?, ?)", row)
             for ordinal, branch in enumerate(opening.branches):
                 self._insert_branch(connection, opening.number, ordinal, branch)
             for proposal, sha in zip(opening.proposals, digests, strict=True):
@@ -121,15 +121,19 @@ class RoundTable:
             )
 
     def close(self, beam: Sequence[int], stop: tuple[StopReason, str] | None) -> None:
-        """Record the selection after a round and, if it was the last, why the search stops."""
+        """Record the selection after a round and, if it was the last, why the search stops.
+
+        The event says why only where that is news: rounds that follow a search end for its reason.
+        """
         reason, detail = stop or (None, None)
         with self._log.transaction() as connection:
+            (number, before) = connection.execute("SELECT round, stop_reason FROM run").fetchone()
             connection.execute(
                 "UPDATE run SET round_open = 0, beam = ?, stop_reason = ?, stop_detail = ?",
                 (json.dumps(list(beam)), reason, detail),
             )
-            (number,) = connection.execute("SELECT round FROM run").fetchone()
-            words = {"round": number, "beam": list(beam), "stop": reason, "detail": detail}
+            told = (None, None) if reason == before else (reason, detail)
+            words = {"round": number, "beam": list(beam), "stop": told[0], "detail": told[1]}
             self._log.emit(EventKind.ROUND_DONE, **words)
 
     def keep_reflection(self, number: int, reflection: bytes) -> None:
@@ -184,9 +188,16 @@ class RoundTable:
         ).fetchone()
         if is_lower and all(parent < seq for parent in proposal.parents):
             connection.execute(
-                "UPDATE candidate SET branch = ?, attempt = ?, family = ?, proposer = ?, note = ?"
-                " WHERE seq = ?",
-                (*branch, proposal.family, proposal.proposer, proposal.note, seq),
+                "UPDATE candidate SET branch = ?, attempt = ?, family = ?, proposer = ?, note = ?,"
+                " techniques = ? WHERE seq = ?",
+                (
+                    *branch,
+                    proposal.family,
+                    proposal.proposer,
+                    proposal.note,
+                    json.dumps(proposal.techniques),
+                    seq,
+                ),
             )
             connection.execute("DELETE FROM lineage WHERE child = ?", (seq,))
             insert_parents(connection, seq, proposal)

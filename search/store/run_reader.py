@@ -70,11 +70,13 @@ class RunReader:
                 quick=evaluations.get((row["seq"], "quick")),
                 full=evaluations.get((row["seq"], "full")),
                 tie=evaluations.get((row["seq"], "tie")),
+                again=evaluations.get((row["seq"], "again")),
                 lineage=kinds.get(row["seq"], "tune"),
                 # Files of older formats have no such columns.
                 note=row.get("note", ""),
                 branch=row.get("branch"),
                 attempt=row.get("attempt", 0),
+                techniques=tuple(json.loads(row.get("techniques", "[]"))),
             )
             for row in self._rows("SELECT * FROM candidate ORDER BY seq")
         )

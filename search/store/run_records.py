@@ -5,7 +5,11 @@ from typing import Any, Literal, cast
 
 from pydantic import model_validator
 
-from kopt.config.search_settings import SearchSettings, load_search_settings
+from kopt.config.search_settings import (
+    SearchSettings,
+    complete_settings,
+    load_search_settings,
+)
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
@@ -14,7 +18,7 @@ from kopt.search.proposer import LineageKind
 
 RunStatus = Literal["running", "paused", "done", "failed", "budget"]
 StopReason = Literal["early_stop", "rounds", "exhausted", "roofline", "budget"]
-RoundKind = Literal["start", "agents", "sweep", "step", "combine", "tune"]
+RoundKind = Literal["start", "agents", "rollouts", "sweep", "step", "combine", "tune"]
 BranchState = Literal["open", "delivered", "failed"]
 _OLD_SETTINGS = ("beam_width", "rounds", "early_stop_min_improvement")
 
@@ -48,7 +52,8 @@ class RunSettings(Record):
             return data  # pyright: ignore[reportUnknownVariableType] - pydantic refuses it
         old = cast(dict[str, Any], data)
         if "search" in old:
-            return old
+            kept = old["search"]
+            return old | {"search": complete_settings(kept)} if isinstance(kept, dict) else old
         known = {key: value for key, value in old.items() if key not in _OLD_SETTINGS}
         search = load_search_settings().with_beam(old.get("beam_width"), old.get("rounds"))
         gain = old.get("early_stop_min_improvement", search.early_stop_min_improvement)
@@ -88,9 +93,13 @@ class RoundRow(Record):
     number: int
     kind: RoundKind
     plan_sha: str | None
-    """The planner's document, in an agents' round."""
+    """The planner's document, in an agents' round; what was drawn, in one of trajectories."""
     reflection_sha: str | None
     """The reflector's document; None before it answered, and in other rounds."""
+    samples_sha: str | None = None
+    """What the round has taught the knowledge base (`Samples`); None before it was asked."""
+    update_sha: str | None = None
+    """What the learner changed in the knowledge base after the round; None where nobody did."""
 
 
 class EventKind(StrEnum):
@@ -114,8 +123,11 @@ class EventKind(StrEnum):
     BUDGET_WARNING = "budget_warning"
     EVALUATION_QUEUED = "evaluation_queued"
     REFLECTED = "reflected"
+    LEARNED = "learned"
+    MEMORY_UPDATED = "memory_updated"
     COMBINED = "combined"
     FINAL_CHECK = "final_check"
+    SOFT_VERIFIED = "soft_verified"
     PROMOTED = "promoted"
     DOCUMENT_ADDED = "document_added"
     RUN_PAUSED = "run_paused"
@@ -152,6 +164,8 @@ class RunState(Record):
     """`seq` of the best candidate that passed the full check."""
     documents_sha: str | None = None
     """The passages that the agents are given; None before any was asked."""
+    knowledge_sha: str | None = None
+    """The knowledge base as it was when the run began; None without memory."""
     tool_gpu_seconds: float = 0.0
     """How long the tools of the agents held the GPU."""
     spent_s: float

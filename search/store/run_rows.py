@@ -30,7 +30,8 @@ def insert_candidate(connection: sqlite3.Connection, row: CandidateRow) -> None:
     """Insert a candidate and its parents."""
     connection.execute(
         "INSERT INTO candidate (seq, round, source_sha, source_name, tune, family, proposer,"
-        " created_us, note, branch, attempt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " created_us, note, branch, attempt, techniques)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             row.seq,
             row.round,
@@ -43,6 +44,7 @@ def insert_candidate(connection: sqlite3.Connection, row: CandidateRow) -> None:
             row.proposal.note,
             row.branch,
             row.attempt,
+            json.dumps(row.proposal.techniques),
         ),
     )
     insert_parents(connection, row.seq, row.proposal)

@@ -21,7 +21,7 @@ from .upgrades import UPGRADES
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _OLDEST_SQLITE = (3, 38, 0)  # STRICT tables came with 3.37, built-in JSON with 3.38
 _JOURNAL_LIMIT_BYTES = 64 << 20
 

@@ -15,7 +15,7 @@ def _one_of(column: str, values: type[Status] | type[Provenance]) -> str:
 EVALUATION = f"""CREATE TABLE evaluation (
         id INTEGER PRIMARY KEY,
         candidate INTEGER NOT NULL REFERENCES candidate (seq),
-        level TEXT NOT NULL CHECK (level IN ('quick', 'full', 'tie')),
+        level TEXT NOT NULL CHECK (level IN ('quick', 'full', 'tie', 'again')),
         state TEXT NOT NULL CHECK (state IN ('queued', 'leased', 'done')),
         lease_owner TEXT,
         attempts INTEGER NOT NULL DEFAULT 0,
@@ -42,9 +42,11 @@ OPEN_EVALUATION = "CREATE INDEX open_evaluation ON evaluation (state) WHERE stat
 ROUND = """CREATE TABLE round (
         number INTEGER PRIMARY KEY CHECK (number >= 0),
         kind TEXT NOT NULL
-            CHECK (kind IN ('start', 'agents', 'sweep', 'step', 'combine', 'tune')),
+            CHECK (kind IN ('start', 'agents', 'rollouts', 'sweep', 'step', 'combine', 'tune')),
         plan_sha TEXT REFERENCES blob (sha),
-        reflection_sha TEXT REFERENCES blob (sha)
+        reflection_sha TEXT REFERENCES blob (sha),
+        samples_sha TEXT REFERENCES blob (sha),
+        update_sha TEXT REFERENCES blob (sha)
     ) STRICT"""
 BRANCH = """CREATE TABLE branch (
         id TEXT PRIMARY KEY,
@@ -104,6 +106,7 @@ CREATE = (
         created_us INTEGER NOT NULL,
         finished_us INTEGER,
         documents_sha TEXT REFERENCES blob (sha),
+        knowledge_sha TEXT REFERENCES blob (sha),
         tool_gpu_seconds REAL NOT NULL DEFAULT 0.0 CHECK (tool_gpu_seconds >= 0.0),
         CHECK ((status IN ('done', 'failed', 'budget')) = (finished_us IS NOT NULL)),
         CHECK (winner IS NULL OR status IN ('done', 'budget'))
@@ -129,6 +132,7 @@ CREATE = (
         note TEXT NOT NULL DEFAULT '',
         branch TEXT REFERENCES branch (id),
         attempt INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),
+        techniques TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(techniques)),
         UNIQUE (source_sha, tune)
     ) STRICT""",
     """CREATE TABLE lineage (

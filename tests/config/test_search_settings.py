@@ -7,7 +7,13 @@ from typing import Any, get_args
 import pytest
 
 from kopt.config.errors import ToolError
-from kopt.config.search_settings import ROLES, Role, SearchSettings, load_search_settings
+from kopt.config.search_settings import (
+    ROLES,
+    Role,
+    SearchSettings,
+    complete_settings,
+    load_search_settings,
+)
 
 DEFAULTS = load_search_settings()
 
@@ -23,6 +29,21 @@ def test_packaged_settings_have_the_published_values() -> None:
     assert (DEFAULTS.tree_speedup_threshold, DEFAULTS.tree_branching_factor) == (1.0, 2)
     assert (DEFAULTS.diversity_mode, DEFAULTS.population_crossover) == ("family_diverse", True)
     assert (DEFAULTS.early_stop_min_improvement, DEFAULTS.combine_top_k) == (0.03, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "memory"), [("memory: off", "off"), ("memory: on", "on"), ("memory: 'off'", "off")]
+)
+def test_memory_is_switched_as_people_write_it(tmp_path: Path, text: str, memory: str) -> None:
+    assert load_search_settings(_file(tmp_path, text)).memory == memory
+
+
+def test_kept_settings_of_an_older_run_are_completed() -> None:
+    kept = DEFAULTS.model_dump(mode="json")
+    del kept["maic_rl"], kept["roles"]["combiner"]
+    kept["beam"]["width"] = 7
+    found = SearchSettings.model_validate(complete_settings(kept))
+    assert found == DEFAULTS.with_beam(7, None)
 
 
 def test_settings_survive_being_stored() -> None:
@@ -56,6 +77,9 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         ("beam: {width: 0}", "beam.width is 0"),
         ("beam: {width: four}", "beam.width is 'four'"),
         ("population_crossover: 1", "population_crossover is 1"),
+        ("memory: maybe", "memory is 'maybe': Input should be 'on' or 'off'"),
+        ("strategy: climb", "'beam' or 'maic_rl'"),
+        ("maic_rl: {most_steps: 3}", "most_steps, 3, is less than steps, 4"),
         ("diversity_mode: random", "'family_diverse' or 'fastest'"),
         ("roles: {coder: {effort: huge}}", "roles.coder.effort is 'huge'"),
         ("roles: {planner: {tool_calls: 3}}", "roles.planner.tool_calls is 3"),

@@ -36,7 +36,7 @@ def test_file_of_a_format_below_zero_is_refused_as_damaged(tmp_path: Path) -> No
             open_file(path)
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_file_of_an_older_format_gets_what_is_new_and_keeps_what_it_has(
     tmp_path: Path, version: int
 ) -> None:
@@ -47,7 +47,8 @@ def test_file_of_an_older_format_gets_what_is_new_and_keeps_what_it_has(
         _turn_into_format(version, path := store.folder / FILE_NAME)
     viewer = RunReader(connection := open_viewer(path), open_artifacts(tmp_path))
     assert viewer.members() == members
-    assert viewer.rounds() == () and viewer.branches() == ()
+    assert viewer.rounds() == (() if version < 3 else rounds)
+    assert viewer.branches() == ()
     connection.close()
     with RunStore(path.parent, open_artifacts(tmp_path)) as store:
         assert (store.reader.members(), store.reader.events()) == (members, events)
@@ -74,6 +75,19 @@ def _tables(connection: sqlite3.Connection) -> dict[str, list[tuple[object, ...]
 
 def _turn_into_format(version: int, path: Path) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("ALTER TABLE candidate DROP COLUMN techniques")
+    connection.execute("ALTER TABLE run DROP COLUMN knowledge_sha")
+    for column in ("samples_sha", "update_sha"):
+        connection.execute(f"ALTER TABLE round DROP COLUMN {column}")
+    if version < 3:
+        _turn_into_format_2(connection)
+    if version < 2:
+        connection.execute("ALTER TABLE candidate DROP COLUMN note")
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+
+
+def _turn_into_format_2(connection: sqlite3.Connection) -> None:
     for column in ("branch", "attempt"):
         connection.execute(f"ALTER TABLE candidate DROP COLUMN {column}")
     for column in ("gpu_seconds", "measured_as"):
@@ -83,10 +97,6 @@ def _turn_into_format(version: int, path: Path) -> None:
     connection.execute("ALTER TABLE lineage DROP COLUMN place")
     for table in ("branch", "round", "llm_call"):
         connection.execute(f"DROP TABLE {table}")
-    if version < 2:
-        connection.execute("ALTER TABLE candidate DROP COLUMN note")
-    connection.execute(f"PRAGMA user_version = {version}")
-    connection.close()
 
 
 def test_writer_syncs_every_commit_of_a_write_ahead_log(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from kopt.kernels.record import Record
+from kopt.search.knowledge.policy.posterior import Prediction
 
 Origin = Literal["model", "fallback"]
 """Whether a model gave an answer, or a rule had to because no usable answer came."""
@@ -37,6 +38,22 @@ class Hypothesis(Record):
     """95 % interval of the next result, ln."""
 
 
+class Draw(Record):
+    """A technique that was drawn from the knowledge base, with what was expected of it then."""
+
+    slot: str
+    """Id of the slot that it fills; empty for one that the planner was offered."""
+    candidate: int
+    """`seq` of the program that it was drawn for."""
+    state: str
+    """Id of that program's performance state."""
+    technique: str
+    prediction: Prediction
+    is_exploration: bool
+    """Drawn because little is known of it."""
+    why: str
+
+
 class Plan(Record):
     """The hypotheses of one round."""
 
@@ -44,6 +61,8 @@ class Plan(Record):
     """One for each slot, in the order of the slots."""
     reserve: tuple[Hypothesis, ...] = ()
     """Surplus, the most promising first."""
+    draws: tuple[Draw, ...] = ()
+    """Techniques that the knowledge base offered."""
     origin: Origin = "model"
     """fallback: at least one slot was filled by rule."""
     why: str = ""

@@ -9,6 +9,8 @@ from typing import Literal
 
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.profile_result import ProfileResult
+from kopt.search.knowledge.policy.selector import Drawn
+from kopt.search.knowledge.records import State
 from kopt.search.proposer import LineageKind, Member
 from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.slots import Slot
@@ -24,6 +26,21 @@ class Documents:
     """Of the beam as far as there are any; the leader's is the one that matters."""
     checks: Mapping[int, CheckResult] = field(default_factory=dict[int, CheckResult])
     """Of candidates that failed."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the knowledge base says of one program."""
+
+    candidate: int
+    """Its `seq`."""
+    state: State
+    confidence: float
+    """Of the match of the program with the state, 0 to 1."""
+    drawn: tuple[Drawn, ...] = ()
+    """Techniques to try on it, with what is expected of them; empty where one was chosen."""
+    notes: tuple[str, ...] = ()
+    """Remarks on what is drawn, or on the technique that was chosen."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +79,8 @@ class RoundView:
     """Of the whole run."""
     reserve: tuple[Hypothesis, ...] = ()
     """Planned earlier, not written yet."""
+    advice: tuple[Advice, ...] = ()
+    """On the leader; empty without memory and for the reflector."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +98,8 @@ class BranchTask:
     """Of the parents."""
     lessons: tuple[str, ...] = ()
     """What the run has learned so far, the newest last."""
+    advice: Advice | None = None
+    """On the first parent; None without memory."""
 
 
 @dataclass(frozen=True)

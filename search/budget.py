@@ -90,21 +90,22 @@ def _limit(part: str, text: str) -> tuple[str, float]:
 
 
 def _seconds(match: re.Match[str]) -> float:
-    return int(match[1]) * _SECONDS_PER_UNIT[match[2]]
+    return float(match[1]) * _SECONDS_PER_UNIT[match[2]]
+
+
+def _tokens(match: re.Match[str]) -> int:
+    return round(float(match[1]) * _TOKENS_PER_UNIT[match[2]])
 
 
 _Reader = tuple[str, str, Callable[[re.Match[str]], float]]
+_NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,6})?)"
 _READERS: tuple[_Reader, ...] = (
     (r"([0-9]{1,9})", "evaluations", lambda match: int(match[1])),
-    (r"([0-9]{1,9})([smh])", "seconds", _seconds),
-    (r"gpu:([0-9]{1,9})([smh])", "gpu_seconds", _seconds),
-    (r"\$([0-9]{1,9}(?:\.[0-9]{1,6})?)", "usd", lambda match: float(match[1])),
-    (r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?usd", "usd", lambda match: float(match[1])),
-    (
-        r"([0-9]{1,9})([kM]?tok)",
-        "tokens",
-        lambda match: int(match[1]) * _TOKENS_PER_UNIT[match[2]],
-    ),
+    (_NUMBER + "([smh])", "seconds", _seconds),
+    (f"gpu:{_NUMBER}([smh])", "gpu_seconds", _seconds),
+    (r"\$" + _NUMBER, "usd", lambda match: float(match[1])),
+    (_NUMBER + " ?usd", "usd", lambda match: float(match[1])),
+    (_NUMBER + "([kM]?tok)", "tokens", _tokens),
 )
 
 

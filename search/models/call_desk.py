@@ -9,6 +9,7 @@ settled at what it did cost. Knows no SQL and no network.
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Event
 
 from kopt.config.errors import ToolError
 from kopt.search.store.artifacts import ArtifactStore
@@ -47,6 +48,8 @@ class CallDesk:
     halt: Halt
     patience: Patience = field(default_factory=Patience)
     _ends: CallEnds = field(default_factory=CallEnds, repr=False)
+    _has_answered: Event = field(default_factory=Event, repr=False)
+    """Set once the service has replied to anybody."""
 
     def ask(self, request: ModelRequest) -> ModelReply:
         """Return the reply to `request`: the recorded one, or else a new one.
@@ -71,7 +74,7 @@ class CallDesk:
     def _ask(self, request: ModelRequest) -> ModelReply:
         prompt = self._bound(request)
         reservation = self._reservation(request, prompt)
-        course = Course(self.patience)
+        course = Course(self.patience, self._has_answered.is_set())
         while True:
             with self._reserved(reservation) as row:
                 outcome = self._call(row, request, prompt.likely_tokens, course)
@@ -105,6 +108,7 @@ class CallDesk:
                 row.fail(CallFailed(kind="user", message=str(error)))
                 raise
             else:
+                self._has_answered.set()
                 row.settle(self._settlement(request, reply))
                 return reply
 

@@ -23,12 +23,14 @@ class Patience:
     """How much of it a run has."""
 
     tries: int = 6
-    """Calls in a row that may fail with 5xx, a timeout or no connection."""
+    """Calls in a row that may fail with 5xx, a timeout or no connection, where the service never
+    answered before: then it is more likely misspelt than away."""
     costly_tries: int = 3
     """Calls in a row that may fail after the service began to answer, because the stream broke or
     the reply is no reply: each may be paid."""
     busy_s: float = LONGEST_WAIT_S
-    """Seconds that one call waits in all; the only limit for a service that is busy."""
+    """Seconds that one call waits in all; the only limit for a service that is busy, or that is
+    away after it had answered: a night's run outlasts a broken line."""
     step_s: float = 1.0
     """The first wait at most, seconds, if the service names none; it doubles up to a minute."""
 
@@ -38,6 +40,8 @@ class Course:
     """The failures of one call so far."""
 
     patience: Patience
+    has_answered: bool = False
+    """Whether the service ever did, in this process."""
     jitter: random.Random = field(default_factory=random.Random)
     """Calls that failed together must not come back together."""
     _tries: int = 0
@@ -57,7 +61,7 @@ class Course:
             spent = False
         else:
             self._tries += 1
-            spent = self._tries >= self.patience.tries
+            spent = not self.has_answered and self._tries >= self.patience.tries
         wait_s = self._step_s(failure)
         if spent or self._waited_s + wait_s > self.patience.busy_s:
             return None

@@ -64,7 +64,8 @@ def facts(report: RunReport) -> Iterator[tuple[str, str]]:
         yield "Stopped", f"{report.stop_reason}: {report.stop_detail}"
     for one in report.judgements:
         outcome = one.outcome.replace("_", " ")
-        yield one.what.capitalize(), f"#{one.candidate} {outcome}: {one.why}"
+        why = f": {one.why}" if one.why else ""
+        yield one.what.capitalize(), f"#{one.candidate} {outcome}{why}"
     yield "Evaluated", _evaluated(report)
     if report.pace.gpu_busy_share is not None:
         yield (

@@ -13,10 +13,12 @@ from kopt.search.budget import UNLIMITED, Budget, parse_budget
         ("90s", Budget(seconds=90.0)),
         ("10m", Budget(seconds=600.0)),
         ("2h", Budget(seconds=7200.0)),
+        ("1.5h", Budget(seconds=5400.0)),
         ("$5", Budget(usd=5.0)),
         ("$0.25", Budget(usd=0.25)),
         ("2.5usd", Budget(usd=2.5)),
         ("2Mtok", Budget(tokens=2_000_000)),
+        ("1.5Mtok", Budget(tokens=1_500_000)),
         ("400ktok", Budget(tokens=400_000)),
         ("900tok", Budget(tokens=900)),
         ("gpu:10m", Budget(gpu_seconds=600.0)),
@@ -35,7 +37,7 @@ def test_several_limits_are_written_with_commas() -> None:
 
 
 NO_BUDGETS = """
-0|0s|-5|1.5h|10 minutes|m|5d|$|$0|$-1|$1e9|2mtok|0ktok|1.5Mtok|gpu:10|gpu:0s|5,|,5|$nan|9999999999
+0|0s|-5|1.5|1e3s|10 minutes|m|5d|$|$0|$-1|$1e9|2mtok|0ktok|0.4tok|gpu:10|gpu:0s|5,|,5|$nan|9999999999
 """
 
 

@@ -50,6 +50,16 @@ def test_sixth_failure_of_the_service_is_the_last(status: int | None) -> None:
     assert waits[5] is None and None not in waits[:5]
 
 
+@pytest.mark.parametrize("status", [500, None])
+def test_service_that_had_answered_is_waited_for_until_the_time_for_it_is_over(
+    status: int | None,
+) -> None:
+    waiting = Course(Patience(busy_s=600.0), has_answered=True, jitter=random.Random(1))
+    waits = [wait for _ in range(200) if (wait := waiting.wait_s(failed(status))) is not None]
+    assert 500.0 < sum(waits) <= 600.0
+    assert waiting.wait_s(failed(status, after_s=60.0)) is None
+
+
 @pytest.mark.parametrize("kind", ["time", "us"])
 def test_third_reply_that_breaks_off_is_the_last(kind: FailureKind) -> None:
     waiting = course()

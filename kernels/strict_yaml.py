@@ -68,14 +68,14 @@ class Mapping:
 Node = Scalar | Sequence | Mapping
 
 
-def load_yaml(text: str, first_line: int = 1) -> Node:
+def load_yaml(text: str, first_line: int = 1, max_bytes: int = MAX_BYTES) -> Node:
     """Return the tree of the one document in `text`, whose first line is `first_line` of its file.
 
     Raises:
         YamlError: The text is not YAML or outside the subset.
     """
-    if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
-        raise YamlError(f"more than {MAX_BYTES} bytes of YAML", first_line)
+    if len(text.encode(errors="surrogatepass")) > max_bytes:
+        raise YamlError(f"more than {max_bytes} bytes of YAML", first_line)
     if found := _UNPRINTABLE.search(text):
         line = first_line + text.count("\n", 0, found.start())
         raise YamlError(f"the character U+{ord(found[0]):04X} is not allowed", line)

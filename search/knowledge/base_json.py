@@ -5,12 +5,11 @@ The file for people is YAML, with rounded numbers: `rendering.py`.
 
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from kopt.config.errors import ToolError
 from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase, entry_key, pair_key
-from kopt.search.knowledge.records import Count, Entry, Pair, State, Technique
+from kopt.search.knowledge.records import Count, Entry, Origin, Pair, State, Technique
 
 
 class _BaseDocument(Record):
@@ -18,8 +17,8 @@ class _BaseDocument(Record):
 
     schema_: Literal["kopt.knowledge_base/1"] = Field(alias="schema")
     version: Count
-    origin: str
-    origins: dict[str, Count]
+    origin: Origin
+    origins: dict[Origin, Count]
     states: tuple[State, ...]
     techniques: tuple[Technique, ...]
     entries: tuple[Entry, ...]
@@ -44,12 +43,9 @@ def parse_base(text: str | bytes) -> KnowledgeBase:
     """Return the base that `dump_base` wrote.
 
     Raises:
-        ToolError: It is something else, or damaged.
+        ValidationError: It is something else, or damaged.
     """
-    try:
-        document = _BaseDocument.model_validate_json(text)
-    except ValidationError as error:
-        raise ToolError(f"no knowledge base: {error.errors()[0]['msg']}") from error
+    document = _BaseDocument.model_validate_json(text)
     return KnowledgeBase(
         version=document.version,
         origin=document.origin,

@@ -47,13 +47,34 @@ def refusal(edit: Edit, base: KnowledgeBase, samples: Container[str]) -> str | N
     missing = [name for name in edit.evidence if name not in samples]
     if missing:
         return f"there is no sample {missing[0]}"
-    if edit.author == "model" and not edit.evidence:
+    # What has never been tried can be proposed without evidence, but not judged.
+    is_proposal = isinstance(edit, AddTechnique | AddEntry)
+    if edit.author == "model" and not edit.evidence and not is_proposal:
         return "a model's edit must name the samples that it rests on"
     if isinstance(edit, AddState):
         return _state_refusal(edit, base)
     if isinstance(edit, AddTechnique):
         return _technique_refusal(edit, base)
     return _entry_refusal(edit, base)
+
+
+def changes_nothing(edit: Edit, base: KnowledgeBase) -> bool:
+    """Return whether `base` says already what `edit` asks for."""
+    if isinstance(edit, AddState):
+        return edit.state.id in base.states
+    if isinstance(edit, AddTechnique):
+        return edit.technique.id in base.techniques
+    entry = base.entries.get((edit.state, edit.techniques))
+    if entry is None:
+        return False
+    if isinstance(edit, AddNote):
+        return any(note.text == edit.text for note in entry.notes)
+    if isinstance(edit, AddEntry):
+        return entry.prior is not None
+    if isinstance(edit, AdjustPrior):
+        told = entry.prior
+        return told is not None and (told.gain, told.weight) == (edit.gain, edit.weight)
+    return entry.is_deprecated == isinstance(edit, Deprecate)
 
 
 def edited(entry: Entry | None, edit: EntryEdit, version: int) -> Entry:
@@ -112,7 +133,8 @@ def _entry_refusal(edit: EntryEdit, base: KnowledgeBase) -> str | None:
         return f"there is no technique {unknown[0]}"
     key: EntryKey = (edit.state, edit.techniques)
     if isinstance(edit, AddEntry):
-        return f"{named(key)} is an entry already" if key in base.entries else None
+        is_told = changes_nothing(edit, base)
+        return f"{named(key)} has a prior already: adjust it" if is_told else None
     return None if key in base.entries else f"{named(key)} is no entry"
 
 
@@ -120,12 +142,3 @@ def named(key: EntryKey) -> str:
     """Return how an entry is called: `state: technique + technique`."""
     state, techniques = key
     return f"{state}: {' + '.join(techniques)}"
-
-
-def resting_on(edits: Iterable[Edit], revoked: Container[str]) -> tuple[Edit, ...]:
-    """Return the edits that still rest on something when `revoked` samples do not count."""
-    return tuple(
-        edit
-        for edit in edits
-        if not edit.evidence or any(name not in revoked for name in edit.evidence)
-    )

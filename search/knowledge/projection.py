@@ -12,7 +12,7 @@ from kopt.search.knowledge.base import EntryKey, KnowledgeBase, PairKey
 from kopt.search.knowledge.editing import edited
 from kopt.search.knowledge.edits import AddState, AddTechnique, Edit
 from kopt.search.knowledge.merge import join, without_origin
-from kopt.search.knowledge.policy.update import absorb
+from kopt.search.knowledge.policy.update import absorb, absorb_pair
 from kopt.search.knowledge.records import (
     ByArchitecture,
     Entry,
@@ -96,10 +96,13 @@ class _Draft:
         self._know(sample)
         key = (sample.state, sample.techniques)
         entry = self._entries.get(key) or Entry(state=sample.state, techniques=sample.techniques)
-        changed = self._absorbed(entry.evidence, sample, version)
-        self._entries[key] = entry.model_copy(update={"evidence": changed})
+        alone = self._own(entry.evidence, sample)
+        self._entries[key] = self._told(entry, sample, (absorb(alone, sample), version))
         if sample.previous is not None and len(sample.techniques) == 1:
-            self._learn_pair((sample.previous, sample.techniques[0]), sample, version)
+            pair_key = (sample.previous, sample.techniques[0])
+            pair = self._pairs.get(pair_key) or Pair(before=pair_key[0], after=pair_key[1])
+            more = absorb_pair(self._own(pair.evidence, sample), sample, alone)
+            self._pairs[pair_key] = self._told(pair, sample, (more, version))
 
     def edit(self, edit: Edit, version: int) -> None:
         if isinstance(edit, AddState):
@@ -121,17 +124,18 @@ class _Draft:
             pairs=dict(sorted(self._pairs.items())),
         )
 
-    def _learn_pair(self, key: PairKey, sample: Sample, version: int) -> None:
-        pair = self._pairs.get(key) or Pair(before=key[0], after=key[1])
-        changed = self._absorbed(pair.evidence, sample, version)
-        self._pairs[key] = pair.model_copy(update={"evidence": changed})
+    def _own(self, evidence: ByArchitecture, sample: Sample) -> Evidence:
+        """Return what this origin knows by now, on the architecture of `sample`."""
+        key = arch_key(sample.arch, sample.provenance)
+        return evidence.get(key, {}).get(self._base.origin, Evidence())
 
-    def _absorbed(self, evidence: ByArchitecture, sample: Sample, version: int) -> ByArchitecture:
-        arch, origin = arch_key(sample.arch, sample.provenance), self._base.origin
-        origins = dict(evidence.get(arch, {}))
-        more = absorb(origins.get(origin, Evidence()), sample)
-        origins[origin] = more.model_copy(update={"version": version})
-        return dict(sorted({**evidence, arch: dict(sorted(origins.items()))}.items()))
+    def _told(self, item: _Item, sample: Sample, changed: tuple[Evidence, int]) -> _Item:
+        """Return `item` with this origin's evidence changed at a version."""
+        arch, (evidence, version) = arch_key(sample.arch, sample.provenance), changed
+        dated = evidence.model_copy(update={"version": version})
+        origins = {**item.evidence.get(arch, {}), self._base.origin: dated}
+        known = {**item.evidence, arch: dict(sorted(origins.items()))}
+        return item.model_copy(update={"evidence": dict(sorted(known.items()))})
 
     def _know(self, sample: Sample) -> None:
         """Add the state and the techniques of `sample` if nobody has."""

@@ -64,7 +64,7 @@ class Sample(Record):
     kernel: Name
     """Kernel id."""
     op_type: str
-    arch: str
+    arch: str = Field(pattern=r"^[a-z0-9_]{1,32}$")
     """e.g. sm_90a."""
     device: str
     """Name of the GPU, or sim."""
@@ -176,7 +176,9 @@ class Note(Record):
     """Sample ids it rests on."""
 
 
-ByArchitecture = Mapping[str, Mapping[str, Evidence]]
+ArchKey = Annotated[str, Field(pattern=r"^[a-z0-9_]{1,32}( estimated)?$")]
+Origin = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{1,31}$")]
+ByArchitecture = Mapping[ArchKey, Mapping[Origin, Evidence]]
 """Architecture key (`arch_key`) -> origin -> evidence."""
 
 

@@ -13,10 +13,12 @@ from typing import Any, cast
 
 from kopt.kernels.status import Status
 from kopt.search.evaluation.evaluator import Evaluation, Value
+from kopt.search.knowledge.records import Sample
 from kopt.search.proposer import LineageKind, Member
 
 from .artifacts import ArtifactStore
 from .run_records import BranchRow, Event, RoundRow, RunState
+from .taught import MemoryUpdate, Taught
 
 Row = dict[str, Any]
 
@@ -99,6 +101,30 @@ class RunReader:
             row["parents"] = tuple(json.loads(row["parents"]))
             row["hypothesis"] = json.loads(row["hypothesis"])
         return tuple(BranchRow.model_validate(row) for row in rows)
+
+    def taught(self) -> dict[int, Taught]:
+        """Return what each round has taught the knowledge base, by number."""
+        shas = {one.number: one.samples_sha for one in self.rounds()}
+        return {
+            number: Taught.model_validate_json(self.blob(sha))
+            for number, sha in shas.items()
+            if sha
+        }
+
+    def samples(self) -> tuple[Sample, ...]:
+        """Return what the run has taught, in order, without what was revoked."""
+        every = self.taught().values()
+        revoked = {name for one in every for name in one.revoked}
+        return tuple(sample for one in every for sample in one.samples if sample.id not in revoked)
+
+    def updates(self) -> dict[int, MemoryUpdate]:
+        """Return what the learner changed, by the number of the round that it followed."""
+        shas = {one.number: one.update_sha for one in self.rounds()}
+        return {
+            number: MemoryUpdate.model_validate_json(self.blob(sha))
+            for number, sha in shas.items()
+            if sha
+        }
 
     def calls(self) -> tuple[Row, ...]:
         """Return the calls of models as they stand, in their order; () for an older format."""

@@ -1,6 +1,6 @@
 """The run store: every change of a run as one transaction, made by the one process that holds it.
 
-Its parts write one kind of row each: `rounds`, `queue` for the evaluations. What a killed process
+Its parts write one kind of row each: `rounds`, `queue` for the evaluations, `memory`. What a killed process
 was doing goes back to the queue when the run is opened again.
 """
 
@@ -13,6 +13,7 @@ from kopt.search.models.call_store import abandon_open_calls
 
 from .artifacts import ArtifactStore
 from .evaluation_queue import EvaluationQueue
+from .memory_table import MemoryTable
 from .round_table import RoundTable
 from .run_lock import AT_ONCE, LockClaim, RunLock, boot_id
 from .run_log import RunLog
@@ -45,6 +46,7 @@ class RunStore:
         self.reader = RunReader(self._connection, artifacts)
         self.log = RunLog(self._connection, artifacts)
         self.rounds = RoundTable(self.log)
+        self.memory = MemoryTable(self.log)
         self._owner = f"{boot_id()}:{os.getpid()}"
         self.queue = EvaluationQueue(self.log, self.reader, self._owner)
 

@@ -1,0 +1,64 @@
+"""What a run keeps of the knowledge base: states of its programs, what it taught, what it changed.
+
+Samples of a run are called `this/5` in its own file, so that nothing that is shown to a model has
+the run's id in it; the knowledge base has them as `run-.../5`.
+"""
+
+from typing import Literal, TypeVar
+
+from kopt.kernels.record import Record
+from kopt.search.knowledge.edits import Edit
+from kopt.search.knowledge.records import Sample, Signature, State
+
+THIS_RUN = "this"
+"""What samples of a run call it in its own file."""
+
+
+class StatedProgram(Record):
+    """The performance state of a candidate, kept with it."""
+
+    state: State
+    signature: Signature
+    confidence: float
+    """Of the match, 0 to 1."""
+    decided_by: Literal["rule", "model"] = "rule"
+    reason: str = ""
+    """Why a model chose among states that were equally near."""
+    is_new: bool = False
+    """Whether no known state was near."""
+    proposed: tuple[Edit, ...] = ()
+    """Techniques that a model proposed for it, where nothing was known."""
+
+
+class Taught(Record):
+    """What a round has taught."""
+
+    samples: tuple[Sample, ...] = ()
+    revoked: tuple[str, ...] = ()
+    """Ids of samples, of this round or earlier ones, that a later check has refuted."""
+
+
+class MemoryUpdate(Record):
+    """What the learner changed after a round."""
+
+    edits: tuple[Edit, ...] = ()
+    dropped: tuple[str, ...] = ()
+    """What it said besides and why that was not taken."""
+    why: str = ""
+    """Why there is no more."""
+
+
+_R = TypeVar("_R", bound=Record)
+
+
+def renamed(record: _R, run: str) -> _R:
+    """Return a sample or an edit of this run's file as the knowledge base has it."""
+    old = f"{THIS_RUN}/"
+
+    def name(text: str) -> str:
+        return f"{run}/{text.removeprefix(old)}" if text.startswith(old) else text
+
+    if isinstance(record, Sample):
+        return record.model_copy(update={"id": name(record.id), "run": run})
+    evidence = tuple(map(name, getattr(record, "evidence", ())))
+    return record.model_copy(update={"evidence": evidence})

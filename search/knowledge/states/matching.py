@@ -13,7 +13,7 @@ from kopt.search.knowledge.records import Signature, State
 UNKNOWN_STATE = "unknown"
 """The seed state of programs of which nothing but a time is known."""
 MIN_CONFIDENCE = 0.6
-"""A lower score is no match. Source: the threshold of KernelBlaster's state matcher."""
+"""A lower score is no match. Source: the released state matcher of KernelBlaster, arXiv 2602.14293."""
 TIE = 0.02
 """Scores this near to the best one do not decide."""
 SHOWN_SUSPECTS = 3

@@ -45,6 +45,9 @@ COMMANDS = {
         "kopt.server.commands.step", "One round of a search, with your candidates or kopt's."
     ),
     "runs": LazyCommand("kopt.server.commands.runs", "Earlier runs: show, report, export."),
+    "study": LazyCommand(
+        "kopt.server.commands.study", "Compare ways to search on a set of kernels."
+    ),
     "docs": LazyCommand(
         "kopt.server.commands.docs", "Search production kernels, headers, techniques, the manual."
     ),

@@ -167,6 +167,14 @@ def resume(session: Session, options: RunOptions, run: str) -> RunReport:
             return _drive(store, session, options, on)
 
 
+def stopped(error: KoptError, go_on: str) -> KoptError:
+    """Return what is told of an error that has paused a run: also how to go on."""
+    kind = type(error) if isinstance(error, ToolError | InfraError) else SetupError
+    if isinstance(error, CallFailed) and error.kind == "time":
+        kind = BackendUnavailable
+    return kind(f"{error} ({go_on})")
+
+
 def _nothing_left(run: RunState) -> str:
     """Return why resuming a run changes nothing, and what would."""
     if run.status == "budget":
@@ -203,10 +211,7 @@ def _drive(
     except KeyboardInterrupt as stop:
         raise Interrupted(f"interrupted; {go_on}") from stop
     except KoptError as error:
-        kind = type(error) if isinstance(error, ToolError | InfraError) else SetupError
-        if isinstance(error, CallFailed) and error.kind == "time":
-            kind = BackendUnavailable
-        raise kind(f"{error} ({go_on})") from error
+        raise stopped(error, go_on) from error
     finally:
         write_reports(store.reader, store.folder, session.settings)
     recording = options.models.recording

@@ -5,11 +5,11 @@ it is all that a study is: whatever was killed is taken up from these two.
 """
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal, cast
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from kopt.config.search_settings import SearchSettings
+from kopt.config.search_settings import SearchSettings, complete_settings
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
 from kopt.search.budget import Budget
@@ -35,6 +35,13 @@ class Arm(Record):
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,19}$")
     search: SearchSettings
+
+    @field_validator("search", mode="before")
+    @classmethod
+    def _of_an_older_study(cls, kept: Any) -> Any:
+        """Take the settings of a study that was begun before newer keys existed."""
+        is_tree = isinstance(kept, dict)
+        return complete_settings(cast(dict[str, Any], kept)) if is_tree else kept
 
 
 class StudyPlan(Record):

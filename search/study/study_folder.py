@@ -1,0 +1,101 @@
+"""Where a study lies: `KOPT_HOME/studies/<id>` with plan, reports, a base for each arm and repeat.
+
+Its runs lie among all others, so that every command for runs serves them too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from kopt import __version__
+from kopt.config.errors import SetupError, ToolError
+from kopt.config.settings import Settings, ensure_folder
+from kopt.search.knowledge.store import KnowledgeStore
+from kopt.search.run_folders import find_folder, new_run_folder
+from kopt.search.store.artifacts import write_durably
+from kopt.search.store.run_rows import now_us
+
+from .plan import STUDY_PREFIX, Cell, StudyPlan
+
+_PLAN = "study.json"
+_BASE = "base.yaml"
+_WINNERS = "winners"  # what search_docs calls them
+
+
+def begin_study(asked: Mapping[str, Any], base: Path | None, settings: Settings) -> StudyPlan:
+    """Create a study and return its plan; from here on it can be resumed.
+
+    Args:
+        asked: The fields of the plan that the user decides.
+        base: What every base begins as: an exported one; None for the packaged seed alone.
+        settings: Of this process.
+
+    Raises:
+        ToolError: `base` cannot be read or is none.
+        SetupError: KOPT_HOME cannot be written.
+    """
+    text = None if base is None else _read_base(base)
+    folder = new_run_folder(ensure_folder(settings.studies), STUDY_PREFIX)
+    plan = StudyPlan(
+        **asked,
+        id=folder.name,
+        has_base=text is not None,
+        kopt_version=__version__,
+        created_us=now_us(),
+    )
+    if text is not None:
+        write_durably(folder / _BASE, text.encode())
+        prepare_base(plan, next(plan.cells()), settings)  # refuses what is none
+    # Last: a folder without a plan is no study.
+    write_durably(folder / _PLAN, plan.model_dump_json(by_alias=True, indent=1).encode())
+    return plan
+
+
+def find_study(text: str, settings: Settings) -> StudyPlan:
+    """Return the plan of the study that `text` names: an id, or an unmistakable part of one.
+
+    Raises:
+        ToolError: No study or several match.
+        SetupError: Its plan cannot be read by this kopt.
+    """
+    found = settings.studies.glob(f"{STUDY_PREFIX}*/{_PLAN}")
+    folders = sorted((file.parent for file in found), key=lambda one: one.name, reverse=True)
+    folder = find_folder(text, folders, ("study", "studies"))
+    try:
+        return StudyPlan.model_validate_json((folder / _PLAN).read_bytes())
+    except (OSError, ValidationError) as error:
+        raise SetupError(f"{folder / _PLAN} cannot be read: damaged, or of another kopt") from error
+
+
+def cell_settings(plan: StudyPlan, cell: Cell, settings: Settings) -> Settings:
+    """Return the settings of one run: with the base of its arm and repeat, and no other memory.
+
+    Winners that were promoted are memory too; without them the base is all that an arm carries
+    from kernel to kernel.
+    """
+    hidden = dict.fromkeys((*settings.without_sources, _WINNERS))
+    folder = settings.studies / plan.id / "bases" / f"{cell.arm}-r{cell.repeat}"
+    return replace(settings, knowledge_folder=folder, without_sources=tuple(hidden))
+
+
+def prepare_base(plan: StudyPlan, cell: Cell, settings: Settings) -> None:
+    """Make the base of a run's arm and repeat begin as the study's; again it changes nothing.
+
+    Raises:
+        ToolError: The study's base is none.
+    """
+    if not plan.has_base or plan.arm(cell.arm).search.memory == "off":
+        return
+    text = (settings.studies / plan.id / _BASE).read_text("utf-8")
+    with KnowledgeStore(cell_settings(plan, cell, settings).knowledge) as store:
+        store.import_(text)
+
+
+def _read_base(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ToolError(f"cannot read the base {path}: {error}") from error

@@ -1,0 +1,231 @@
+"""What a study says in words and tables, for any form of page: nothing here is escaped yet."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from math import exp, log
+from statistics import fmean
+
+from kopt.search.reports.sections import Table
+
+from .figures import Figure, TargetCost
+from .outcome import RunStanding
+from .study_report import ArmFigures, StudyReport
+
+INTERVALS = (
+    "Intervals are 95 %: percentiles over grids of whole kernels and whole repeats that are drawn"
+    " anew (pigeonhole bootstrap). With few kernels they are too short rather than too wide, and"
+    " of a single run there is none."
+)
+COSTS = (
+    "Cost per success: of all runs, up to the target or their end, per run that reached it. Median:"
+    " within which half of the runs reach it; a run that its budget cut is censored, one that ended"
+    " by itself without never reaches it."
+)
+DUELS = (
+    "Won, lost: runs that are surely faster, or slower, than the one of {reference} on the same"
+    " kernel in the same repeat; open: intervals overlap, or the change is below {effect:.0%}."
+)
+
+
+def speed_words(report: StudyReport) -> str:
+    """Return what speeds are in this study, with their provenance."""
+    if report.plan.gpu is None:
+        return f"times the speed of the start, {report.provenance}"
+    return f"speedup over the baseline, {report.provenance}"
+
+
+def headlines(report: StudyReport) -> Iterator[str]:
+    """Yield how each arm compares with the reference, in a sentence."""
+    reference = report.plan.reference.name
+    if report.ended < report.planned:
+        yield f"{report.ended} of {report.planned} runs have ended; the figures are of these."
+    for arm in report.arms:
+        if arm.ratio is None or arm.ratio.value is None:
+            continue
+        speed = f"{_figure(arm.ratio, '{:.2f}')} times the speed of {reference}"
+        yield f"{arm.arm}: {speed} ({report.provenance}); {_cost_words(arm, reference)}."
+
+
+def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
+    """Yield what was compared, where, and how far it is."""
+    plan = report.plan
+    yield "Study", f"{report.study}, {report.status}"
+    begun = datetime.fromtimestamp(plan.created_us / 1e6, UTC)
+    yield "Begun", f"{begun:%Y-%m-%d %H:%M} UTC, kopt {plan.kopt_version}"
+    gpu = "" if plan.gpu is None else f" ({plan.gpu.name}, {plan.gpu.uuid})"
+    yield "Device", f"{plan.device}{gpu}, compiled for {plan.arch}"
+    yield "Kernels", ", ".join(plan.kernels)
+    yield (
+        "Runs",
+        (
+            f"{report.ended} of {report.planned}: {len(plan.arms)} arms, {len(plan.kernels)}"
+            f" kernels, repeats of each: {plan.repeats}; budget of each {plan.budget},"
+            f" seeds from {plan.seed}"
+        ),
+    )
+    yield "Target", f"{plan.target:g}x ({speed_words(report)})"
+    begin = "the file that was given" if plan.has_base else "the packaged seed"
+    yield (
+        "Memory",
+        (
+            f"each arm and repeat has a base of its own, begun as {begin} and carried from kernel"
+            " to kernel; promoted winners are hidden from all"
+        ),
+    )
+
+
+def arm_table(report: StudyReport) -> Table:
+    """Return a row for each arm: speed, duels, cost of all its runs."""
+    reference = report.plan.reference.name
+    rows = tuple(
+        (
+            arm.arm,
+            f"{arm.runs}"
+            + (f" ({arm.without_winner} without a winner)" * bool(arm.without_winner)),
+            _figure(arm.speed, "{:.3f}x"),
+            "-" if arm.ratio is None else _figure(arm.ratio, "{:.3f}"),
+            _duels(arm),
+            str(arm.candidates),
+            f"{arm.tokens:,}",
+            f"{arm.usd:.2f}",
+            "-" if arm.log_speedup_per_mtok is None else f"{arm.log_speedup_per_mtok:.3f}",
+        )
+        for arm in report.arms
+    )
+    heads = (
+        *("Arm", "Runs", f"Speed ({speed_words(report)})", f"Over {reference}"),
+        *("Won, lost, open", "Candidates#", "Tokens#", "USD, computed#", "ln(speed) per Mtok#"),
+    )
+    return Table(heads, rows)
+
+
+def target_table(report: StudyReport) -> Table:
+    """Return a row for each arm: what reaching the target cost."""
+    reference = report.plan.reference.name
+    rows = tuple(
+        (
+            arm.arm,
+            f"{arm.reached} of {arm.runs}" + (f" ({arm.cut} cut by budget)" * bool(arm.cut)),
+            _figure(arm.candidates_to_target.per_success, "{:.1f}"),
+            _ratio(arm.candidates_to_target),
+            _median(arm),
+            _figure(arm.tokens_to_target.per_success, "{:,.0f}"),
+            _ratio(arm.tokens_to_target),
+            _figure(arm.usd_to_target.per_success, "{:.2f}"),
+        )
+        for arm in report.arms
+    )
+    heads = (
+        *("Arm", f"Reached {report.plan.target:g}x", "Candidates per success"),
+        *(f"Over {reference}", "Median", "Tokens per success", f"Over {reference}"),
+        "USD per success",
+    )
+    return Table(heads, rows)
+
+
+def place_table(report: StudyReport) -> Table:
+    """Return a row for each arm at each place: what a base that has seen kernels is worth."""
+    rows = tuple(
+        (
+            one.arm,
+            str(one.place),
+            f"{one.reached} of {one.runs}",
+            "not reached" if one.median_candidates is None else f"{one.median_candidates:g}",
+        )
+        for one in report.places
+    )
+    heads = ("Arm", "Kernels seen before#", f"Reached {report.plan.target:g}x", "Median candidates")
+    return Table(heads, rows)
+
+
+def kernel_table(report: StudyReport) -> Table:
+    """Return a row for each kernel: the geometric mean of each arm's speeds over the repeats."""
+    rows: list[tuple[str, ...]] = []
+    for kernel in report.plan.kernels:
+        cells = [_mean_speed(report, arm.name, kernel) for arm in report.plan.arms]
+        rows.append((kernel, *cells))
+    return Table(("Kernel", *(f"{arm.name}#" for arm in report.plan.arms)), tuple(rows))
+
+
+def run_table(report: StudyReport) -> Table:
+    """Return a row for each run, in the order in which they are made."""
+    heads = (
+        *("Run", "Arm", "Repeat#", "Kernel", "Status", "Speed#", "Target", "Candidates#"),
+        *("Tokens#", "USD#", "Ended because"),
+    )
+    return Table(heads, tuple(tuple(_run_cells(one)) for one in report.runs))
+
+
+def notes(report: StudyReport) -> tuple[str, ...]:
+    """Return how the figures are to be read."""
+    reference = report.plan.reference
+    return (
+        INTERVALS,
+        COSTS,
+        DUELS.format(reference=reference.name, effect=reference.search.min_effect),
+    )
+
+
+def _run_cells(one: RunStanding) -> Iterator[str]:
+    yield from (one.cell.run, one.cell.arm, str(one.cell.repeat + 1), one.cell.kernel, one.status)
+    outcome = one.outcome
+    if outcome is None:
+        yield from ("",) * 6
+        return
+    yield "-" if outcome.speed is None else f"{outcome.speed:.3f}x"
+    target = outcome.target
+    yield target.ending + (
+        f" after {target.candidates} candidates, {target.tokens:,} tokens"
+        if target.ending == "reached"
+        else ""
+    )
+    yield str(outcome.candidates)
+    yield f"{outcome.tokens:,}"
+    yield f"{outcome.usd:.2f}"
+    yield outcome.stop_detail or ""
+
+
+def _mean_speed(report: StudyReport, arm: str, kernel: str) -> str:
+    own = [one for one in report.runs if one.cell.arm == arm and one.cell.kernel == kernel]
+    logs = [log(one.outcome.speed) for one in own if one.outcome and one.outcome.speed]
+    return f"{exp(fmean(logs)):.3f}x" if logs else ""
+
+
+def _cost_words(arm: ArmFigures, reference: str) -> str:
+    if not arm.reached:
+        return f"no run reached the target, of {arm.runs}"
+    cost = arm.candidates_to_target.ratio
+    if cost is None or cost.value is None:
+        return f"{arm.reached} of {arm.runs} runs reached the target, none of {reference} did"
+    tokens = arm.tokens_to_target.ratio
+    words = f"{_figure(cost, '{:.2f}')} times its candidates"
+    if tokens is not None and tokens.value is not None:
+        words += f" and {_figure(tokens, '{:.2f}')} times its tokens"
+    return f"{words} per run that reached the target"
+
+
+def _duels(arm: ArmFigures) -> str:
+    duels = arm.duels
+    return "-" if duels is None else f"{duels.wins}, {duels.losses}, {duels.inconclusive}"
+
+
+def _ratio(cost: TargetCost) -> str:
+    return "-" if cost.ratio is None else _figure(cost.ratio, "{:.2f}")
+
+
+def _median(arm: ArmFigures) -> str:
+    median = arm.candidates_to_target.median
+    if median.value is None and arm.runs:
+        return "over half do not reach it"
+    return _figure(median, "{:.0f}")
+
+
+def _figure(figure: Figure, form: str) -> str:
+    """Return a number with its interval; `-` for none."""
+    if figure.value is None:
+        return "-"
+    value = form.format(figure.value)
+    if figure.interval is None:
+        return f"{value} (no interval)"
+    low, high = ("unbounded" if end is None else form.format(end) for end in figure.interval)
+    return f"{value} ({low} to {high})"

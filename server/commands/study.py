@@ -1,0 +1,172 @@
+"""`kopt study`: ways to search compared on a set of kernels, with and without memory."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kopt import __version__
+from kopt.config.errors import ToolError
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.search.study.plan import StudyPlan
+from kopt.search.study.study_folder import begin_study, find_study
+from kopt.search.study.study_report import StudyReport, report_study
+from kopt.server.console import print_record, print_views
+from kopt.server.devices import DeviceChoice, opened_device
+from kopt.server.exits import ExitCode
+from kopt.server.options import device_arch_option, device_option
+from kopt.server.run_progress import waiting_lines
+from kopt.server.session import Session, command_body
+from kopt.server.study_driving import (
+    REPEATS,
+    TARGET,
+    StudyOptions,
+    asked_of_study,
+    device_of_study,
+    drive_study,
+    place_of_study,
+)
+from kopt.server.views.study_view import forecast_view, study_view
+
+EPILOG = """\b
+Examples:
+  kopt study --kernel silu_and_mul_b8xh14336 --kernel fused_add_rmsnorm_b8xh4096 --dry-run
+  kopt study --kernel silu_and_mul_b8xh14336 --kernel fused_add_rmsnorm_b8xh4096 \\
+      --arm full --arm memory_off --repeats 3 --target 1.3x --budget '$2'
+  kopt study --kernel silu_and_mul_b8xh14336 --arm full --arm wide=wide.yaml
+  kopt study --resume study-20260101-120000-000
+
+\b
+Arms: full; memory_off, without the knowledge base; cycles_only, times in place
+of profiles; minimal, a kernel in and a kernel out; NAME=FILE.yaml, settings of
+your own. The others are compared with the first. Each arm and repeat has a
+knowledge base of its own, carried from kernel to kernel. Ctrl-C pauses a study.
+Needs ANTHROPIC_API_KEY and costs one run for each arm, kernel and repeat: see
+--dry-run. The report is KOPT_HOME/studies/STUDY/study.html.
+Exit codes: 0 all runs have ended, 2 wrong usage, 3 this machine or the model
+lacks something, 130 interrupted."""
+
+
+def _target(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
+    """Read `1.3x` or `1.3`.
+
+    Raises:
+        click.BadParameter: It is no speed.
+    """
+    if text is None:
+        return None
+    try:
+        target = float(text.removesuffix("x"))
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is no speed such as 1.3x") from error
+    if not 0.0 < target < 1000.0:
+        raise click.BadParameter(f"{text!r} is no speed such as 1.3x")
+    return target
+
+
+@click.command("study", epilog=EPILOG)
+@click.option("--kernel", metavar="ID", multiple=True, help="Kernel id (kopt list); several times.")
+@click.option(
+    "--arm",
+    metavar="NAME[=FILE]",
+    multiple=True,
+    help="A way to search; several times.  [default: full, memory_off, cycles_only, minimal]",
+)
+@click.option("--repeats", type=click.IntRange(1, 100), help=f"Of each.  [default: {REPEATS}]")
+@click.option(
+    "--target",
+    metavar="SPEED",
+    callback=_target,
+    help="What candidates and tokens are counted to, as 1.3x: over the baseline where it is"
+    f" measured, else over the starting kernel.  [default: {TARGET:g}x]",
+)
+@click.option("--budget", metavar="LIMITS", help="Of each run, as of kopt run: $2, 2Mtok, 50, 1h.")
+@click.option(
+    "--strategy", type=click.Choice(["beam", "maic_rl"]), help="Of all arms.  [default: beam]"
+)
+@click.option("--rounds", type=click.IntRange(min=0), help="Of all arms.  [default: 4]")
+@click.option("--beam-width", type=click.IntRange(min=1), help="Of all arms.  [default: 4]")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    help="YAML with what shall differ from config/search.yaml in all arms.",
+)
+@click.option("--seed", type=int, help="Of the first repeat; each next is one more.  [default: 0]")
+@click.option(
+    "--base",
+    type=click.Path(path_type=Path),
+    help="What every knowledge base begins as (kopt kb export).  [default: the packaged seed]",
+)
+@device_option
+@device_arch_option
+@click.option("--resume", metavar="STUDY", help="Go on with this study, or show a finished one.")
+@click.option("--dry-run", is_flag=True, help="Show what it would do and cost; run nothing.")
+@click.option("--progress", is_flag=True, help="Show progress on stderr with --json too.")
+@command_body(StudyOptions)
+def command(session: Session, options: StudyOptions) -> int:
+    """Compare ways to search on a set of kernels, and say what each part is worth.
+
+    Each arm searches every kernel, in turns. Shown are the speeds, and the candidates, tokens and
+    dollars that a target speed took, with 95 % intervals.
+    """
+    if options.dry_run:
+        return _show_forecast(session, options)
+    report = _begun(session, options) if options.resume is None else _resumed(session, options)
+    if session.as_json:
+        print_record(report)
+    else:
+        print_views(study_view(report))
+    return ExitCode.PASSED
+
+
+def _begun(session: Session, options: StudyOptions) -> StudyReport:
+    asked = asked_of_study(options, session)
+    choice = DeviceChoice(options.device, options.arch)
+    with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
+        plan = begin_study(asked | place_of_study(on), options.base, session.settings)
+        if not options.is_quiet(session):
+            click.echo(f"{plan.id}: {len(list(plan.cells()))} runs", err=True)
+        return drive_study(plan, session, options, on)
+
+
+def _resumed(session: Session, options: StudyOptions) -> StudyReport:
+    if options.for_new_studies:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in options.for_new_studies)
+        raise ToolError(f"{names} cannot be changed by --resume")
+    plan = find_study(options.resume or "", session.settings)
+    report = report_study(plan, session.settings)
+    if report.status == "done":
+        return report
+    with device_of_study(plan, session, options) as on:
+        return drive_study(plan, session, options, on)
+
+
+def _show_forecast(session: Session, options: StudyOptions) -> int:
+    """Show what the study would do and cost; nothing is begun or asked."""
+    from kopt.search.study.study_forecast import forecast_study
+
+    if options.resume is not None:
+        raise ToolError("--dry-run shows the plan of a new study: leave --resume out")
+    asked: dict[str, Any] = asked_of_study(options, session)
+    choice = DeviceChoice(options.device, options.arch)
+    # Looked at and not used: nothing waits for a GPU here.
+    with opened_device(choice, session.settings, _say_nothing) as on:
+        plan = StudyPlan(
+            **asked,
+            **place_of_study(on),
+            id="study-dry-run",
+            has_base=options.base is not None,
+            kopt_version=__version__,
+            created_us=0,
+        )
+        gpu = on.device.gpu or gpu_for_arch(on.arch)
+    forecast = forecast_study(plan, session.settings, gpu)
+    if session.as_json:
+        print_record(forecast)
+    else:
+        print_views(forecast_view(forecast))
+    return ExitCode.PASSED
+
+
+def _say_nothing(_: str) -> None:
+    """Tell nobody."""

@@ -1,0 +1,191 @@
+"""`kopt study`: from the opened device to the study's report, as the command line asked for it."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kopt.config.errors import KoptError, SetupError, ToolError
+from kopt.config.search_settings import SearchSettings, load_search_settings
+from kopt.kernels.problem_loader import find_kernel
+from kopt.search.budget import UNLIMITED, Budget, parse_budget
+from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.model_source import ModelSource, refuse_unaskable
+from kopt.search.store.artifacts import open_artifacts
+from kopt.search.study.arms import ABLATIONS, make_arms
+from kopt.search.study.driving import drive_cell
+from kopt.search.study.outcome import RunStanding, read_standing
+from kopt.search.study.plan import Cell, StudyPlan
+from kopt.search.study.study_files import write_study
+from kopt.search.study.study_report import StudyReport, report_study
+
+from .devices import DeviceChoice, OpenedDevice, opened_device
+from .exits import Interrupted
+from .run_driving import stopped
+from .run_progress import run_progress, waiting_lines
+from .session import Session
+
+NO_KEY = (
+    "no ANTHROPIC_API_KEY: a study compares what models do, and sweeps are the same in every arm;"
+    " make demo-study shows one with a scripted model"
+)
+_OF_NEW_STUDIES = (
+    *("kernel", "arm", "strategy", "rounds", "beam_width", "config", "seed", "repeats", "target"),
+    *("budget", "base", "arch"),
+)
+REPEATS, TARGET = 1, 1.3
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """What the command line asked for; None or empty where it said nothing."""
+
+    kernel: tuple[str, ...]
+    arm: tuple[str, ...]
+    strategy: str | None
+    rounds: int | None
+    beam_width: int | None
+    config: Path | None
+    seed: int | None
+    repeats: int | None
+    target: float | None
+    budget: str | None
+    base: Path | None
+    device: str
+    arch: str | None
+    resume: str | None
+    dry_run: bool
+    progress: bool
+
+    @property
+    def for_new_studies(self) -> tuple[str, ...]:
+        """Names of what was given of all that only a new study can be told."""
+        return tuple(name for name in _OF_NEW_STUDIES if getattr(self, name) not in (None, ()))
+
+    def is_quiet(self, session: Session) -> bool:
+        """Return whether nothing but one JSON document is to be shown."""
+        return session.as_json and not self.progress
+
+
+def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
+    """Return what a new study is asked for, but its device, before anything waits for a GPU.
+
+    Raises:
+        ToolError: A kernel, an arm or a setting that is not there.
+        SetupError: No model could be asked.
+    """
+    if not options.kernel:
+        raise ToolError("name the kernels to compare on: --kernel ID, several times (kopt list)")
+    twice = next((one for one in options.kernel if options.kernel.count(one) > 1), None)
+    if twice is not None:
+        raise ToolError(f"the kernel {twice} is named twice: --repeats N runs each N times")
+    for kernel in options.kernel:
+        find_kernel(kernel, session.settings.problems)
+    common = _common(options)
+    arms = make_arms(options.arm or tuple(ABLATIONS), common)
+    for arm in arms:
+        refuse_unaskable(ModelSource(), arm.search.roles, session.settings)
+    if session.settings.claude is None and not options.dry_run:
+        raise SetupError(NO_KEY)
+    budget: Budget = UNLIMITED if options.budget is None else parse_budget(options.budget)
+    return {
+        "arms": arms,
+        "kernels": options.kernel,
+        "repeats": options.repeats or REPEATS,
+        "target": options.target or TARGET,
+        "budget": budget.with_dollars(common.budget_usd),
+        "seed": options.seed or 0,
+    }
+
+
+def place_of_study(opened: OpenedDevice) -> dict[str, Any]:
+    """Return what the plan of a study says of its device."""
+    gpu = None if opened.timer is None else opened.timer.facts
+    return {"device": opened.device.name, "gpu": gpu, "arch": opened.arch}
+
+
+def drive_study(
+    plan: StudyPlan, session: Session, options: StudyOptions, opened: OpenedDevice
+) -> StudyReport:
+    """Make every run that the study still lacks and return its report, which is written too.
+
+    Raises:
+        Interrupted: Ctrl-C; the message says how to go on.
+        KoptError: This machine cannot evaluate; the message says how to go on, too.
+    """
+    settings, quiet = session.settings, options.is_quiet(session)
+    site = EvaluationSite(opened.device, opened.timer, settings, open_artifacts(settings.home))
+    go_on = f"{plan.id} is paused; go on with: kopt study --resume {plan.id}"
+    cells = list(plan.cells())
+    try:
+        for number, cell in enumerate(cells, start=1):
+            if read_standing(cell, plan.target, settings).outcome is not None:
+                continue
+            _say(quiet, f"[{number}/{len(cells)}] {cell_words(cell)}")
+            drive_cell(plan, cell, site, partial(run_progress, quiet))
+            _say(quiet, f"  {result_words(read_standing(cell, plan.target, settings))}")
+    except KeyboardInterrupt as stop:
+        raise Interrupted(f"interrupted; {go_on}") from stop
+    except KoptError as error:
+        raise stopped(error, go_on) from error
+    finally:
+        report = report_study(plan, settings)
+        write_study(report)
+    return report
+
+
+@contextmanager
+def device_of_study(
+    plan: StudyPlan, session: Session, options: StudyOptions
+) -> Generator[OpenedDevice]:
+    """Open the device that a study goes on with; leaving ends its processes.
+
+    Raises:
+        ToolError: It is another one than before.
+        SetupError: It is not there.
+    """
+    device = plan.device if options.device == "auto" else options.device
+    choice = DeviceChoice(device, None if plan.gpu else plan.arch, needs_gpu=plan.gpu is not None)
+    with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
+        found = None if on.timer is None else on.timer.facts
+        if (found and found.uuid) != (plan.gpu and plan.gpu.uuid):
+            before = "sim" if plan.gpu is None else f"{plan.gpu.name} ({plan.gpu.uuid})"
+            raise ToolError(f"{plan.id} was begun on {before}: name that by --device")
+        yield on
+
+
+def cell_words(cell: Cell) -> str:
+    """Return which run of a study this is."""
+    return f"{cell.arm}, repeat {cell.repeat + 1}: {cell.kernel} ({cell.run})"
+
+
+def result_words(standing: RunStanding) -> str:
+    """Return what a run came to, in a line."""
+    outcome = standing.outcome
+    if outcome is None:
+        return standing.status
+    speed = "no time" if outcome.speed is None else f"{outcome.speed:.3f}x {outcome.provenance}"
+    winner = "" if outcome.winner is not None else ", without a winner"
+    target = outcome.target
+    told = {
+        "reached": f"the target after {target.candidates} candidates, {target.tokens:,} tokens",
+        "cut": "its budget was spent before the target",
+        "never": "it ended without the target",
+    }
+    return f"{speed}{winner}; {told[target.ending]}; ${outcome.usd:.2f} in all"
+
+
+def _common(options: StudyOptions) -> SearchSettings:
+    """Return the settings that all arms have in common."""
+    search = load_search_settings(options.config).with_beam(options.beam_width, options.rounds)
+    changes = {} if options.strategy is None else {"strategy": options.strategy}
+    return search.model_copy(update=changes)
+
+
+def _say(quiet: bool, line: str) -> None:
+    if not quiet:
+        click.echo(line, err=True)

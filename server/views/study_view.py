@@ -1,0 +1,85 @@
+"""A study as text: how the arms compare, what the target cost; and what one would cost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.search.reports import sections
+from kopt.search.study.study_forecast import StudyForecast
+from kopt.search.study.study_report import StudyReport
+from kopt.search.study.study_words import (
+    arm_table,
+    facts,
+    headlines,
+    kernel_table,
+    notes,
+    place_table,
+    target_table,
+)
+
+
+def study_view(report: StudyReport) -> RenderableType:
+    """Return what a study found; every figure says how it came about."""
+    return Group(*_parts(report))
+
+
+def forecast_view(forecast: StudyForecast) -> RenderableType:
+    """Return what a study would do and cost; every figure says how it came about."""
+    return Group(*_forecast_parts(forecast))
+
+
+def _parts(report: StudyReport) -> Iterator[RenderableType]:
+    for name, value in facts(report):
+        yield Text(f"{name}: {value}", style="bold" if name == "Study" else "")
+    yield Text("")
+    tables = (arm_table, target_table, place_table, kernel_table)
+    for table in tables:
+        yield _rich(table(report))
+        yield Text("")
+    for line in headlines(report):
+        yield Text(line, style="bold")
+    for note in notes(report):
+        yield Text(note, style="dim")
+    yield Text(f"Report: {Path(report.folder) / 'study.html'}")
+
+
+def _forecast_parts(forecast: StudyForecast) -> Iterator[RenderableType]:
+    kernels = ", ".join(forecast.kernels)
+    yield Text(f"{forecast.runs} runs: {kernels}; {forecast.repeats} repeats", style="bold")
+    yield Text(
+        f"on {forecast.device}, compiled for {forecast.arch}, to {forecast.target:g}x; nothing was"
+        " called or written"
+    )
+    if not forecast.asks_models:
+        yield Text("There is no key (ANTHROPIC_API_KEY): it could not be begun.", style="yellow")
+    heads = ("Arm", "Runs#", "Candidates, estimated#", "Tokens, estimated#", "USD, estimated#")
+    rows = tuple(
+        (
+            one.arm,
+            str(one.runs),
+            str(one.expected_candidates),
+            f"{one.expected_tokens:,}",
+            f"{one.expected_usd:.2f}",
+            f"{one.most_usd:,.2f}",
+        )
+        for one in forecast.arms
+    )
+    yield _rich(sections.Table((*heads, "at most#"), rows))
+    yield Text(
+        f"Expected: ${forecast.expected_usd:.2f} (estimated). At the very most:"
+        f" ${forecast.most_usd:,.2f} (computed). Budget of each run: {forecast.budget}."
+    )
+    yield Text(f"Estimated with: {'; '.join(forecast.assumptions)}.", style="dim")
+
+
+def _rich(table: sections.Table) -> Table:
+    rich = Table(box=None, pad_edge=False, header_style="bold")
+    for head in table.heads:
+        is_number = head.endswith("#")
+        rich.add_column(head.rstrip("#"), justify="right" if is_number else "left", overflow="fold")
+    for row in table.rows:
+        rich.add_row(*row)
+    return rich

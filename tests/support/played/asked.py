@@ -34,7 +34,7 @@ class Asked:
     """One request."""
 
     role: str
-    """planner, coder, fixer, reflector or combiner."""
+    """planner, coder, fixer, reflector, combiner, learner or verifier."""
     opening: str
     """The first message of the conversation."""
     said: tuple[str, ...]

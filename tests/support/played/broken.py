@@ -44,7 +44,7 @@ class BrokenModel:
 def _useless(body: Mapping[str, Any]) -> Turn:
     asked = read_request(body)
     match asked.role:
-        case "planner" | "reflector":
+        case "planner" | "reflector" | "learner" | "verifier":
             return Turn('{"hypotheses": [{"slot": ')
         case _ if asked.hypothesis["name"] < "m":
             return Turn(refusal=("frontier_llm", "I will not write this kernel."))

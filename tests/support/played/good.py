@@ -2,7 +2,8 @@
 
 As planner it gives every slot a technique that its parents do not have yet; as coder it writes it,
 looks at what the compiler says and hands it in; as combiner it brings what one parent has into the
-other; as fixer it takes out what costs; as reflector it tells the numbers that it was shown.
+other; as fixer it takes out what costs; as reflector and learner it tells the numbers that it was
+shown.
 """
 
 import json
@@ -15,6 +16,7 @@ from support.messages_wire import ToolCall, Turn
 from .asked import Asked, Slot, read_request
 from .library import remembered
 from .moves import MOVES, Move, signed
+from .remembering import learned, read_over
 
 
 def good_model(body: Mapping[str, Any]) -> Turn | Fault:
@@ -27,6 +29,10 @@ def good_model(body: Mapping[str, Any]) -> Turn | Fault:
             return reflected(asked)
         case "fixer":
             return mended(asked)
+        case "learner":
+            return learned(asked)
+        case "verifier":
+            return read_over(asked)
         case "combiner":
             return compiled_then_submitted(asked, merge(asked), "What one has, the other gets.")
         case _:

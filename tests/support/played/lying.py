@@ -35,6 +35,8 @@ def lying_model(body: Mapping[str, Any]) -> Turn | Fault:
             return _planned(asked)
         case "reflector":
             return Turn(json.dumps(_lesson(asked)))
+        case "learner" | "verifier":
+            return Turn(CLAIM)
         case _:
             return _cheat(asked)
 

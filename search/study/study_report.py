@@ -4,6 +4,7 @@ Recomputed from the plan and the runs each time, so that it can be read while th
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -99,12 +100,17 @@ class StudyReport(Record):
 def report_study(plan: StudyPlan, settings: Settings) -> StudyReport:
     """Return how the study stands."""
     standings = tuple(read_standing(cell, plan.target, settings) for cell in plan.cells())
+    return study_of(plan, standings, settings.studies / plan.id)
+
+
+def study_of(plan: StudyPlan, standings: tuple[RunStanding, ...], folder: Path) -> StudyReport:
+    """Return what the runs of a study come to."""
     by_arm = {arm.name: _outcomes(arm.name, standings) for arm in plan.arms}
     ended = sum(map(len, by_arm.values()))
     return StudyReport(
         status="done" if ended == len(standings) else "paused",
         study=plan.id,
-        folder=str(settings.studies / plan.id),
+        folder=str(folder),
         plan=plan,
         provenance=Provenance.ESTIMATED if plan.gpu is None else Provenance.MEASURED,
         ended=ended,

@@ -206,6 +206,7 @@ def _defaults() -> SearchSettings:
     return _validated(SearchSettings, _default_tree(), "search.yaml: ")
 
 
+@lru_cache
 def _default_tree() -> dict[str, Any]:
     text = files("kopt.config").joinpath("search.yaml").read_text("utf-8")
     return _parse(text, "search.yaml")

@@ -48,6 +48,9 @@ COMMANDS = {
     "study": LazyCommand(
         "kopt.server.commands.study", "Compare ways to search on a set of kernels."
     ),
+    "kb": LazyCommand(
+        "kopt.server.commands.kb", "What earlier runs have learned: techniques, states, gains."
+    ),
     "docs": LazyCommand(
         "kopt.server.commands.docs", "Search production kernels, headers, techniques, the manual."
     ),

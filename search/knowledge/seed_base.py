@@ -11,7 +11,7 @@ from typing import Any
 
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import Record
-from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.base import KnowledgeBase, entry_key, pair_key
 from kopt.search.knowledge.records import (
     Entry,
     Identifier,
@@ -52,7 +52,7 @@ def load_seed(folder: Path = _FOLDER) -> KnowledgeBase:
     """Return the seed base: version 0, no evidence.
 
     Raises:
-        ValueError: An entry names a state, technique or family that there is not.
+        ValueError: An entry stands there twice, or names what there is not.
     """
     techniques = {
         name: Technique.model_validate({"id": name, **fields})
@@ -67,9 +67,11 @@ def load_seed(folder: Path = _FOLDER) -> KnowledgeBase:
     base = KnowledgeBase(
         states=dict(sorted(states.items())),
         techniques=dict(sorted(techniques.items())),
-        entries={(item.state, item.techniques): _entry(item) for item in priors},
-        pairs={(item.before, item.after): _pair(item) for item in pairs},
+        entries=dict(sorted((entry_key(entry), entry) for entry in map(_entry, priors))),
+        pairs=dict(sorted((pair_key(pair), pair) for pair in map(_pair, pairs))),
     )
+    if len(base.entries) < len(priors) or len(base.pairs) < len(pairs):
+        raise ValueError("an entry or a pair of the seed base stands there twice")
     _refuse_dangling(base)
     return base
 

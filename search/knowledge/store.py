@@ -39,7 +39,9 @@ class Imported:
     """What an import has changed."""
 
     version: int
-    """The base's version afterwards; as before if nothing was new."""
+    """The base's version afterwards."""
+    is_new: bool
+    """False: everything was known, the version is as before."""
     origins: tuple[str, ...]
     """Origins of which newer evidence came."""
     left_out: tuple[str, ...]
@@ -176,12 +178,12 @@ class KnowledgeStore:
             ledger = rows.read_ledger(connection, before.version)
             more = replace(ledger, imports=(*ledger.imports, theirs))
             after = project(load_seed(), more)
-            version = before.version
-            if after != before:
+            version, is_new = before.version, after != before
+            if is_new:
                 version = rows.add_change(connection, "import")
                 rows.insert_import(connection, theirs, version)
         newer = (name for name, at in theirs.origins.items() if at > before.origins.get(name, -1))
-        return Imported(version, tuple(sorted(newer)), left_out)
+        return Imported(version, is_new, tuple(sorted(newer)), left_out)
 
     def export(self) -> str:
         """Return the whole base as a document that other bases can import."""

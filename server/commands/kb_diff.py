@@ -1,0 +1,62 @@
+"""`kopt kb diff`: what has changed since a version, or how two bases differ."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from kopt.config.settings import Settings
+from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.diff import compare
+from kopt.server.console import print_document, print_views
+from kopt.server.exits import ExitCode
+from kopt.server.knowledge_access import open_knowledge, read_base_file
+from kopt.server.session import Session, command_body
+from kopt.server.views.knowledge_lists_view import differences_view
+
+EPILOG = """\b
+Examples:
+  kopt kb diff --since 12
+  kopt kb diff theirs.yaml
+  kopt kb diff 12 15
+  kopt kb diff mine.yaml theirs.yaml
+
+\b
+A and B are files or versions of this base; without B it is the present base."""
+
+
+@dataclass(frozen=True)
+class DiffOptions:
+    """What is compared with what."""
+
+    a: str | None
+    b: str | None
+    since: int | None
+
+
+@click.command("diff", epilog=EPILOG)
+@click.argument("a", metavar="[A]", required=False)
+@click.argument("b", metavar="[B]", required=False)
+@click.option("--since", type=int, metavar="N", help="What has changed since version N.")
+@command_body(DiffOptions)
+def command(session: Session, options: DiffOptions) -> int:
+    """Show what B, or the present base, says that A does not say or says differently."""
+    if (options.a is None) == (options.since is None):
+        raise click.UsageError("name what to compare with: A, or --since N")
+    before = _base(str(options.since) if options.a is None else options.a, session.settings)
+    after = _base(options.b, session.settings)
+    differences = compare(before, after)
+    if session.as_json:
+        shown = [one.model_dump(mode="json") for one in differences]
+        schema = "kopt.knowledge-diff/1"
+        print_document({"schema": schema, "status": "passed", "differences": shown})
+    else:
+        print_views(differences_view(differences))
+    return ExitCode.PASSED
+
+
+def _base(name: str | None, settings: Settings) -> KnowledgeBase:
+    if name is not None and not name.isdecimal():
+        return read_base_file(Path(name))
+    with open_knowledge(settings) as store:
+        return store.base(None if name is None else int(name))

@@ -1,0 +1,47 @@
+"""`kopt kb samples`: the replay buffer, what was tried and what came of it."""
+
+from dataclasses import dataclass
+
+import click
+
+from kopt.server.console import print_document, print_views
+from kopt.server.exits import ExitCode
+from kopt.server.knowledge_access import open_knowledge
+from kopt.server.session import Session, command_body
+from kopt.server.views.knowledge_lists_view import samples_view
+
+EPILOG = """\b
+Examples:
+  kopt kb samples
+  kopt kb samples --run run-20260101-120000-000
+  kopt kb samples --state dram_saturated --last 100"""
+
+
+@dataclass(frozen=True)
+class SamplesOptions:
+    """Which samples."""
+
+    run: str | None
+    state: str | None
+    last: int
+
+
+@click.command("samples", epilog=EPILOG)
+@click.option("--run", metavar="RUN", help="Only of this run.")
+@click.option("--state", metavar="STATE", help="Only of programs in this state.")
+@click.option(
+    "--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many, at most."
+)
+@command_body(SamplesOptions)
+def command(session: Session, options: SamplesOptions) -> int:
+    """Show the latest tries: predicted and measured or estimated gain of each, and its outcome."""
+    with open_knowledge(session.settings) as store:
+        samples = store.samples(options.last, options.state, options.run)
+    if session.as_json:
+        shown = [sample.model_dump(mode="json") for sample in samples]
+        print_document({"schema": "kopt.samples/1", "status": "passed", "samples": shown})
+    elif samples:
+        print_views(samples_view(samples))
+    else:
+        click.echo("no such samples; runs with techniques or sweeps leave some: kopt run")
+    return ExitCode.PASSED

@@ -1,0 +1,85 @@
+"""Lists of the knowledge base as text: samples, calibration, what two bases say differently."""
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.search.knowledge.diff import Difference
+from kopt.search.knowledge.policy.calibration import Calibration
+from kopt.search.knowledge.records import Sample, arch_key
+from kopt.tools.docs.excerpts import shown
+
+from .knowledge_words import arch_words, evidence_words, ratio, span
+
+_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+_STYLES = {"added": "green", "removed": "red", "changed": ""}
+
+
+def samples_view(samples: Sequence[Sample]) -> RenderableType:
+    """Return a line for each sample: what was predicted, what came."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("sample", "kernel", "state", "technique", "predicted", "came", "outcome"):
+        table.add_column(column, no_wrap=column == "sample", overflow="fold")
+    for sample in samples:
+        table.add_row(
+            sample.id,
+            sample.kernel,
+            sample.state,
+            " + ".join(sample.techniques),
+            _with_interval(sample.predicted, sample.predicted_interval),
+            _with_interval(sample.measured, sample.interval),
+            f"{sample.outcome.replace('_', ' ')},"
+            f" {arch_words(arch_key(sample.arch, sample.provenance))}",
+        )
+    return table
+
+
+def calibration_view(found: Sequence[Calibration]) -> RenderableType:
+    """Return predicted against measured, over all states and state by state."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    columns = ("architecture", "state", "compared", "no effect", "failed", "off by", "bias", "held")
+    for column in columns:
+        table.add_column(column, justify="left" if column in columns[:2] else "right")
+    for one in found:
+        table.add_row(
+            arch_words(one.arch_key),
+            one.state or "all",
+            str(one.compared),
+            str(one.without_effect),
+            str(one.failed),
+            "" if one.discrepancy is None else ratio(one.discrepancy),
+            "" if one.reward is None else ratio(one.reward),
+            "" if one.coverage is None else f"{one.coverage * 100:.0f} % of {one.with_interval}",
+        )
+    legend = (
+        "off by: mean size of measured / predicted; bias: its mean, below 1 where too much was"
+        " promised; held: results inside their predicted 95 % interval."
+    )
+    return Group(table, Text(legend, style="dim"))
+
+
+def differences_view(differences: Sequence[Difference]) -> RenderableType:
+    """Return a line for each item that is new, gone or other, with what changed below it."""
+    if not differences:
+        return Text("no difference")
+    lines: list[RenderableType] = []
+    for one in differences:
+        name = f"{_SIGNS[one.change]} {one.subject} {one.name}"
+        lines.append(Text(name, style=_STYLES[one.change]))
+        lines += [
+            Text(
+                f"    {arch_words(change.arch_key)}: {evidence_words(change.before)}"
+                f" -> {evidence_words(change.after)}"
+            )
+            for change in one.evidence
+        ]
+        lines += [Text(f"    {shown(words)}") for words in one.told]
+    return Group(*lines)
+
+
+def _with_interval(gain: float | None, interval: tuple[float, float] | None) -> str:
+    if gain is None:
+        return ""
+    return f"{ratio(gain)} ({span(interval)})" if interval else ratio(gain)

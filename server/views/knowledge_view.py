@@ -1,0 +1,145 @@
+"""The knowledge base as text: all states in a table, or one state in full."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.search.knowledge.overview import (
+    BaseReport,
+    EntryReport,
+    PairReport,
+    PooledEvidence,
+    StateReport,
+    StateSummary,
+)
+from kopt.search.knowledge.records import Prior
+from kopt.tools.docs.excerpts import shown
+
+from .knowledge_words import arch_words, evidence_words, ratio, span
+
+_EXPECTATIONS = (
+    "Expected gains are computed from priors and evidence, given that a try has an effect; `works`"
+    " is the chance that it has one."
+)
+
+
+def base_view(report: BaseReport) -> RenderableType:
+    """Return a line for each state, what has been tried most first."""
+    table = _table("state", "bottleneck", "techniques", "tried", "tries", "gained", "expected best")
+    for summary in report.states:
+        table.add_row(*_summary_cells(summary), style="" if summary.tries else "dim")
+    known = ", ".join(map(arch_words, report.architectures))
+    others = ", ".join(name for name in report.origins if name != report.origin)
+    by = f", imported from {others} too" if others else ""
+    evidence = f"Evidence {known}{by}." if known else "No evidence yet: priors only."
+    return Group(
+        Text(
+            f"\nbase {report.origin}, version {report.version}, {len(report.techniques)} techniques",
+            style="bold",
+        ),
+        Text(f"{evidence} Expectations: {arch_words(report.arch_key)}.", style="dim"),
+        table,
+        Text(_EXPECTATIONS, style="dim"),
+        Text(f"{report.path}; one state in full: kopt kb show STATE", style="dim"),
+    )
+
+
+def state_view(report: StateReport) -> RenderableType:
+    """Return everything that is known of one state."""
+    return Group(*_state_parts(report))
+
+
+def _summary_cells(summary: StateSummary) -> tuple[str, ...]:
+    state, best = summary.state, summary.best
+    expected = "" if best is None else f"{_name(best)} {ratio(best.expected.gain)}"
+    counts = (summary.techniques, summary.tried, summary.tries, summary.gained)
+    return (state.id, state.bottleneck, *map(str, counts), expected)
+
+
+def _state_parts(report: StateReport) -> Iterator[RenderableType]:
+    state = report.state
+    found = " (discovered)" if state.is_discovered else ""
+    yield Text(f"\n{state.id}  {state.bottleneck}{found}", style="bold")
+    words = ", ".join((*state.suspects, *state.traits))
+    yield Text(". ".join(part for part in (words, shown(state.description)) if part))
+    if state.inherits:
+        yield Text(f"Inherits from {state.inherits}.")
+    yield Text(f"Source: {shown(state.source)}", style="dim")
+    yield Text(
+        f"Version {report.version}; expectations: {arch_words(report.arch_key)}.", style="dim"
+    )
+    yield _expectation_table(report.entries)
+    yield Text(_EXPECTATIONS, style="dim")
+    for entry in report.entries:
+        yield from _entry_parts(entry)
+    if report.pairs:
+        yield Text("\nWhat comes before them and what that adds:", style="bold")
+        for pair in report.pairs:
+            yield from _pair_parts(pair)
+
+
+def _expectation_table(entries: Sequence[EntryReport]) -> Table:
+    table = _table("technique", "expected", "95 % of next", "works", "tries", "rests on")
+    for entry in entries:
+        expected = entry.expected
+        table.add_row(
+            _name(entry),
+            ratio(expected.gain),
+            span(expected.interval),
+            f"{expected.works * 100:.0f} %",
+            str(expected.tries),
+            "; ".join(expected.sources) or "nothing yet",
+            style="dim" if entry.is_deprecated else "",
+        )
+    return table
+
+
+def _entry_parts(entry: EntryReport) -> Iterator[Text]:
+    if entry.inherited_from or not (entry.evidence or entry.notes or entry.is_deprecated):
+        return
+    yield Text(f"\n{_name(entry)}", style="bold")
+    if entry.is_deprecated:
+        yield Text("  deprecated: not drawn any more")
+    if entry.prior:
+        yield Text(f"  {_prior_words(entry.prior)}")
+    for body in entry.evidence:
+        yield from _evidence_parts(body)
+    for note in entry.notes:
+        rests = f" ({', '.join(note.evidence)})" if note.evidence else ""
+        yield Text(f"  note: {shown(note.text)}{rests}")
+
+
+def _pair_parts(pair: PairReport) -> Iterator[Text]:
+    yield Text(f"{pair.before} before {pair.after}")
+    if pair.prior:
+        yield Text(f"  {_prior_words(pair.prior)}")
+    for body in pair.evidence:
+        yield from _evidence_parts(body)
+
+
+def _evidence_parts(body: PooledEvidence) -> Iterator[Text]:
+    evidence = body.evidence
+    yield Text(f"  {arch_words(body.arch_key)}: {evidence_words(evidence)}")
+    where = f"    on {', '.join(evidence.kernels)}; last {', '.join(evidence.seen)}"
+    yield Text(f"{where}; by {', '.join(body.origins)}", style="dim")
+
+
+def _prior_words(prior: Prior) -> str:
+    return f"prior {ratio(prior.gain)}, counts as {prior.weight:g} tries: {shown(prior.source)}"
+
+
+def _name(entry: EntryReport) -> str:
+    inherited = f" (of {entry.inherited_from})" if entry.inherited_from else ""
+    return f"{' + '.join(entry.techniques)}{inherited}{' †' if entry.is_deprecated else ''}"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        is_count = column in ("techniques", "tried", "tries", "gained", "works", "expected")
+        table.add_column(
+            column, justify="right" if is_count else "left", no_wrap=column in columns[:1]
+        )
+    return table

@@ -34,13 +34,15 @@ def test_measured_run_has_the_speed_of_its_final_benchmark(told: Path) -> None:
     found = _outcome(told, 1.3)
     assert (found.winner, found.speed, found.provenance) == (4, 1.38, Provenance.MEASURED)
     assert found.speed_interval == pytest.approx((1.375, 1.385))
-    assert (found.candidates, found.tokens, found.usd) == (4, 5600, pytest.approx(0.05))
+    assert (found.candidates, found.tokens) == (4, 5600)
+    assert found.usd == pytest.approx(0.05)
 
 
 def test_target_counts_what_was_evaluated_and_asked_until_then(told: Path) -> None:
     early = _outcome(told, 1.15).target
     assert (early.ending, early.candidate, early.candidates) == ("reached", 1, 1)
-    assert (early.tokens, early.usd) == (2300, pytest.approx(0.02))  # planner and first coder
+    assert early.tokens == 2300  # planner and first coder
+    assert early.usd == pytest.approx(0.02)
     late = _outcome(told, 1.3).target
     assert (late.ending, late.candidate, late.candidates, late.tokens) == ("reached", 4, 4, 5600)
 
@@ -62,7 +64,7 @@ def test_estimated_run_counts_from_its_start_and_a_budget_cuts_it(tmp_path: Path
     found = _outcome(tmp_path, 100.0)
     assert (found.target.ending, found.candidates) == ("cut", 2)
     assert found.provenance is Provenance.ESTIMATED and found.speed_interval is None
-    assert found.speed == found.ratio is not None and found.speed > 1.0
+    assert found.speed is not None and found.speed == found.ratio and found.speed > 1.0
     reached = _outcome(tmp_path, found.speed).target
     assert reached.ending == "reached" and 0 < reached.candidates <= 2
 
@@ -73,5 +75,5 @@ def test_run_that_is_under_way_or_not_begun_has_no_outcome(tmp_path: Path) -> No
         standing = read_standing(CELL, 1.3, Settings(tmp_path))
     assert (standing.status, standing.outcome) == ("running", None)
     # Its id is a part of the other's: that is another run.
-    other = Cell(**(CELL.model_dump() | {"run": "run-"}))
+    other = CELL.model_copy(update={"run": "run-"})
     assert read_standing(other, 1.3, Settings(tmp_path)).status == "not_begun"

@@ -13,14 +13,15 @@ from kopt.search.knowledge.records import Signature, State
 UNKNOWN_STATE = "unknown"
 """The seed state of programs of which nothing but a time is known."""
 MIN_CONFIDENCE = 0.6
-"""A lower score is no match. Source: the released state matcher of KernelBlaster, arXiv 2602.14293."""
+"""A lower score is no match. Source: the released matcher of KernelBlaster, arXiv 2602.14293."""
 TIE = 0.02
 """Scores this near to the best one do not decide."""
 SHOWN_SUSPECTS = 3
 """What stands further behind says too little to tell states apart."""
 
-_BOTTLENECK, _SUSPECTS, _TRAITS = 0.4, 0.4, 0.2
-"""What each agreement counts: two of them have to hold for a match."""
+_BOTTLENECK, _SUSPECTS, _TRAITS = 0.45, 0.4, 0.15
+"""What each agreement counts. Suspects and traits together stay below `MIN_CONFIDENCE`: no program
+is in a state of an unrelated bottleneck."""
 _RELATED_FACTOR = 0.5
 """What a related bottleneck counts: the same program is often on the border between both."""
 _RELATED: tuple[frozenset[BottleneckName | str], ...] = (
@@ -49,10 +50,14 @@ def match_state(signature: Signature, states: Mapping[str, State]) -> Match:
     """Return the known state nearest to `signature`, or a new one where none is near.
 
     A new state inherits from the nearest known one of its bottleneck, if there is any. Equal
-    scores go to documented states before discovered ones, then by name.
+    scores go to documented states before discovered ones, then to the better suspects.
     """
     scores = {state.id: likeness(signature, state) for state in states.values()}
-    ranked = sorted(states.values(), key=lambda one: (-scores[one.id], one.is_discovered, one.id))
+    suspects = {state.id: _suspects(signature, state) for state in states.values()}
+    ranked = sorted(
+        states.values(),
+        key=lambda one: (-scores[one.id], one.is_discovered, -suspects[one.id], one.id),
+    )
     if not ranked or scores[ranked[0].id] < MIN_CONFIDENCE:
         confidence = scores[ranked[0].id] if ranked else 0.0
         return Match(_new_state(signature, ranked), confidence, is_new=True)
@@ -64,10 +69,13 @@ def match_state(signature: Signature, states: Mapping[str, State]) -> Match:
 
 def likeness(signature: Signature, state: State) -> float:
     """Return how near `state` is to `signature`, 0 to 1."""
-    suspects = _agreement(signature.suspects[:SHOWN_SUSPECTS], state.suspects)
     traits = _agreement_of_sets(signature.traits, state.traits)
     bottleneck = _bottleneck(signature.bottleneck, state.bottleneck)
-    return _BOTTLENECK * bottleneck + _SUSPECTS * suspects + _TRAITS * traits
+    return _BOTTLENECK * bottleneck + _SUSPECTS * _suspects(signature, state) + _TRAITS * traits
+
+
+def _suspects(signature: Signature, state: State) -> float:
+    return _agreement(signature.suspects[:SHOWN_SUSPECTS], state.suspects)
 
 
 def _bottleneck(one: str, other: str) -> float:

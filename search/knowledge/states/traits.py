@@ -40,19 +40,20 @@ LONG_STALL = 0.3
 TRAITS = {
     "atomics": "the code has atomic instructions",
     "bank_conflicts": "shared memory accesses take extra passes (counters)",
-    "block_limit": "the number of blocks on an SM keeps more warps away: blocks are small",
+    "block_limit": "the most blocks that an SM takes leave warp slots empty: blocks are small",
     "few_blocks": "a launch has fewer blocks than the GPU has SMs",
     "few_loads": "threads wait after one or two global loads",
     "latency_chain": "global loads wait for each other in two or more phases",
     "local_memory": "an array lies in local memory although nothing is spilled",
-    "low_occupancy": "registers or shared memory leave under half of the warp slots usable",
     "many_barriers": "a block passes five or more barriers",
     "matrix": "the code has matrix instructions",
     "no_vector_stores": "no global store moves 8 bytes or more",
     "part_wave": "the last wave of blocks leaves a fifth of all slots empty",
     "reads_twice": "a large input is loaded 1.5 times or more",
+    "register_limit": "registers leave under half of the warp slots usable",
     "scalar_access": "most global loads move 4 bytes or less",
     "several_launches": "one call is several launches",
+    "shared_limit": "shared memory leaves under half of the warp slots usable",
     "shared_operand": "a small input is loaded by every block",
     "shared_tile": "the code stages data in shared memory",
     "special_functions": "one instruction in twenty is a special function",
@@ -119,8 +120,9 @@ def _of_launches(profile: ProfileResult) -> Iterator[str]:
     rules: dict[str, Callable[[LaunchProfile], bool]] = {
         "few_blocks": lambda one: one.occupancy.waves * one.occupancy.blocks_per_sm < 1.0,
         "part_wave": lambda one: _idle_fraction(one.occupancy.waves) >= IDLE_WAVE_FRACTION,
-        "low_occupancy": lambda one: _is_limited(one, "registers", "shared_memory"),
-        "block_limit": lambda one: _is_limited(one, "blocks"),
+        "register_limit": lambda one: _is_limited(one, LOW_OCCUPANCY, "registers"),
+        "shared_limit": lambda one: _is_limited(one, LOW_OCCUPANCY, "shared_memory"),
+        "block_limit": lambda one: _is_limited(one, 1.0, "blocks"),
         "few_loads": lambda one: _has_few_loads(one, profile),
     }
     for word, holds in rules.items():
@@ -133,10 +135,9 @@ def _idle_fraction(waves: float) -> float:
     return (ceil(waves) - waves) / ceil(waves) if 1.0 < waves <= MOST_WAVES else 0.0
 
 
-def _is_limited(launch: LaunchProfile, *limiters: str) -> bool:
+def _is_limited(launch: LaunchProfile, below: float, limiter: str) -> bool:
     occupancy = launch.occupancy
-    is_low = occupancy.theoretical_occupancy < LOW_OCCUPANCY
-    return is_low and bool(set(limiters) & set(occupancy.limiters))
+    return occupancy.theoretical_occupancy < below and limiter in occupancy.limiters
 
 
 def _has_few_loads(launch: LaunchProfile, profile: ProfileResult) -> bool:

@@ -1,0 +1,65 @@
+"""Profiles of made-up candidates: the real rules for suspects and bottleneck over a `Case`."""
+
+from kopt.config.gpu_specs import load_gpus
+from kopt.kernels.byte_model import roofline
+from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
+from kopt.kernels.profile_result import LaunchProfile, ProfileResult, TensorTraffic
+from kopt.kernels.status import Provenance, Status
+from kopt.tools.cuda.occupancy import launch_occupancy
+from kopt.tools.profile_bottleneck import Facts, find_bottleneck
+from kopt.tools.profile_suspects import find_suspects
+from kopt.tools.profile_what_if import Evaluated
+
+from .estimate_cases import Case, compiled
+
+
+def profile_of(case: Case, *counters: LaunchCounters) -> ProfileResult:
+    """Return the profile of `case` as the profile stage would join it, with a GPU's counters."""
+    gpu, model = load_gpus()[case.gpu], case.model()
+    evaluated = Evaluated(compiled(case, gpu.arch), case.counters(), case.plan(), gpu, model)
+    launches = tuple(
+        LaunchProfile(
+            kernel=launch.kernel,
+            grid=launch.grid,
+            block=launch.block,
+            dynamic_smem_bytes=0,
+            resources=case.kernel(),
+            occupancy=launch_occupancy(launch, case.kernel(), gpu),
+        )
+        for launch in case.plan().launches
+    )
+    facts = Facts(model, launches, evaluated.estimate(), counters=counters)
+    measured = HardwareCounters(launches=counters, provenance=Provenance.MEASURED)
+    return ProfileResult(
+        status=Status.PASSED,
+        kernel=model.kernel,
+        candidate="c",
+        arch=gpu.arch,
+        gpu=gpu.name,
+        byte_model=model,
+        roofline=roofline(model, gpu),
+        launches=launches,
+        counters=case.counters(),
+        traffic=_traffic(case),
+        estimate=evaluated.estimate(),
+        suspects=find_suspects(evaluated),
+        hardware=measured if counters else None,
+        bottleneck=find_bottleneck(facts),
+    )
+
+
+def _traffic(case: Case) -> tuple[TensorTraffic, ...]:
+    counted = case.counters().traffic
+    return tuple(
+        TensorTraffic(
+            name=one.name,
+            role=one.role,
+            needed_read_bytes=one.read_bytes,
+            needed_written_bytes=one.written_bytes,
+            load_bytes=counted[one.name].load_bytes,
+            store_bytes=counted[one.name].store_bytes,
+            sectors_per_request=counted[one.name].sectors_per_request,
+            ideal_sectors_per_request=counted[one.name].ideal_sectors_per_request,
+        )
+        for one in case.model().tensors
+    )

@@ -95,18 +95,17 @@ class Reader:
             tries += support.evidence.tries if support.is_own else 0
             sources.append(support.source)
         previous = self._situation.previous
-        if previous is not None and (extra := self.extra(previous, techniques[0], belief)):
+        if previous is not None and (extra := self.extra(previous, techniques[0])):
             belief = belief.shifted(extra)
             expected_by = (*expected_by, f"after {previous}")
         return Known(belief, tries, (*sources, *expected_by))
 
-    def extra(self, before: str, after: str, alone: Belief) -> float:
+    def extra(self, before: str, after: str) -> float:
         """Return what `before` is known to add to the gain of `after`, ln; 0 if nothing is known.
 
         Args:
             before: Technique applied first.
             after: Technique applied next.
-            alone: What is believed of `after`, whatever comes before it.
         """
         pair = self._base.pairs.get((before, after))
         if pair is None:
@@ -119,7 +118,7 @@ class Reader:
             found = pooled(origins[name] for name in sorted(origins))
             spread = arch_spread(self._situation.arch_key, key)
             counted = found.weight / (1 + found.weight * spread)
-            total += counted * (found.mean - alone.mean)
+            total += counted * found.mean
             weight += counted
         return total / weight
 

@@ -111,8 +111,7 @@ def _prepared(
     for before, after in base.pairs:
         if before not in known or after not in known or after in used:
             continue
-        belief = known[after].belief
-        more = belief.works * reader.extra(before, after, belief)
+        more = known[after].belief.works * reader.extra(before, after)
         if more > found.get(before, ("", 0.0))[1]:
             found[before] = (after, more)
     return found

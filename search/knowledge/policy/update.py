@@ -5,6 +5,7 @@ deprecation are edits (`edits.py`); nothing here touches them.
 """
 
 from collections.abc import Iterable
+from functools import reduce
 
 from kopt.search.knowledge.records import GAIN_LIMIT, SEEN_LIMIT, Evidence, Sample
 
@@ -18,23 +19,41 @@ _SIGMAS = 1.96  # half of a 95 % interval in standard errors of a normal variate
 
 
 def absorb(evidence: Evidence, sample: Sample) -> Evidence:
-    """Return `evidence` after one more try; its `version` is the caller's to set.
+    """Return the evidence of an entry after one more try; its `version` is the caller's to set.
 
     Every outcome counts as a try. Only `gained` and `lost` change the gain: what is within noise
     says that no effect was seen, not how large one is, and what failed was never timed.
     """
-    kept = [kernel for kernel in evidence.kernels if kernel != sample.kernel]
-    changes: dict[str, object] = {
-        "tries": evidence.tries + 1,
-        sample.outcome: getattr(evidence, sample.outcome) + 1,
-        "kernels": (*kept, sample.kernel)[-SEEN_LIMIT:],
-        "seen": (*evidence.seen, sample.id)[-SEEN_LIMIT:],
-    }
-    if sample.outcome in ("gained", "lost") and sample.measured is not None:
-        gain = max(-GAIN_LIMIT, min(GAIN_LIMIT, sample.measured))
-        single = Evidence(weight=weight_of(sample), mean=gain)
-        changes |= _moments(evidence, single)
-    return evidence.model_copy(update=changes)
+    gain = gain_of(sample)
+    if gain is None:
+        return _counted(evidence, sample)
+    return _moved(_counted(evidence, sample), gain, weight_of(sample))
+
+
+def absorb_pair(pair: Evidence, sample: Sample, alone: Evidence) -> Evidence:
+    """Return the evidence of a pair after one more try: its gain is what came on top.
+
+    What came on top is the gain less the mean gain of the same entry so far. A mean of n tries is
+    itself uncertain, so that the difference counts n / (n + 1) of a gain, and nothing while the
+    entry has none: a pair learns nothing where its second technique is known only in the pair.
+
+    Args:
+        pair: Evidence of the pair before.
+        sample: A try of the second technique right after the first.
+        alone: Evidence of the second technique in the sample's state, without this sample.
+    """
+    gain = gain_of(sample)
+    if gain is None or alone.weight == 0:
+        return _counted(pair, sample)
+    known = alone.weight / (alone.weight + 1)
+    return _moved(_counted(pair, sample), gain - alone.mean, weight_of(sample) * known)
+
+
+def gain_of(sample: Sample) -> float | None:
+    """Return the ln ratio that a sample teaches, clamped to GAIN_LIMIT; None if it teaches none."""
+    if sample.outcome not in ("gained", "lost") or sample.measured is None:
+        return None
+    return max(-GAIN_LIMIT, min(GAIN_LIMIT, sample.measured))
 
 
 def weight_of(sample: Sample) -> float:
@@ -60,17 +79,40 @@ def pooled(several: Iterable[Evidence]) -> Evidence:
         Chan, Golub, LeVeque, "Algorithms for computing the sample variance", The American
         Statistician 37(3), 1983: moments of a union from moments of its parts.
     """
-    total = Evidence()
-    for one in several:
-        changes: dict[str, object] = {
-            name: getattr(total, name) + getattr(one, name)
-            for name in ("tries", "gained", "lost", "within_noise", "failed")
+    return reduce(_together, several, Evidence())
+
+
+def _together(one: Evidence, other: Evidence) -> Evidence:
+    if one.tries == 0:
+        return other
+    changes: dict[str, object] = {
+        "version": max(one.version, other.version),
+        "tries": one.tries + other.tries,
+        "gained": one.gained + other.gained,
+        "lost": one.lost + other.lost,
+        "within_noise": one.within_noise + other.within_noise,
+        "failed": one.failed + other.failed,
+        "kernels": other.kernels or one.kernels,
+        "seen": other.seen or one.seen,
+    }
+    return one.model_copy(update=changes | _moments(one, other))
+
+
+def _counted(evidence: Evidence, sample: Sample) -> Evidence:
+    kept = [kernel for kernel in evidence.kernels if kernel != sample.kernel]
+    return evidence.model_copy(
+        update={
+            "tries": evidence.tries + 1,
+            sample.outcome: getattr(evidence, sample.outcome) + 1,
+            "kernels": (*kept, sample.kernel)[-SEEN_LIMIT:],
+            "seen": (*evidence.seen, sample.id)[-SEEN_LIMIT:],
         }
-        changes["version"] = max(total.version, one.version)
-        changes["kernels"] = one.kernels or total.kernels
-        changes["seen"] = one.seen or total.seen
-        total = total.model_copy(update=changes | _moments(total, one))
-    return total
+    )
+
+
+def _moved(evidence: Evidence, gain: float, weight: float) -> Evidence:
+    single = Evidence(weight=weight, mean=gain)
+    return evidence.model_copy(update=_moments(evidence, single))
 
 
 def _moments(one: Evidence, other: Evidence) -> dict[str, object]:

@@ -4,6 +4,7 @@ Whether a candidate compiles is found out by its evaluation, not here; what is r
 request that no evaluation could answer.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
@@ -18,6 +19,9 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.search.proposer import LineageKind, Member, Proposal
 
 from .step_request import StepCandidate
+
+_TECHNIQUE = re.compile(r"[a-z][a-z0-9_]{1,63}")
+_MOST_TECHNIQUES = 4
 
 
 class Numbered(NamedTuple):
@@ -106,6 +110,7 @@ def _proposal(
         family=family,
         proposer="caller",
         parents=parents,
+        techniques=_techniques(place, candidate.techniques),
         note=note[:MAX_HYPOTHESIS_CHARACTERS],
     )
 
@@ -124,6 +129,22 @@ def _refuse_what_cannot_be_stored(place: str, candidate: StepCandidate) -> None:
             f"{place}: its hypothesis has {len(candidate.hypothesis)} characters; say it in at"
             f" most {MAX_HYPOTHESIS_CHARACTERS}"
         )
+
+
+def _techniques(place: str, named: Sequence[str]) -> tuple[str, ...]:
+    """Return what is named; whether memory knows it is found out when it learns."""
+    if len(named) > _MOST_TECHNIQUES:
+        raise ToolError(
+            f"{place}: {len(named)} techniques are too many to tell apart: at most"
+            f" {_MOST_TECHNIQUES}"
+        )
+    for name in named:
+        if not _TECHNIQUE.fullmatch(name):
+            raise ToolError(
+                f"{place}: technique {name[:80]!r} is none: ids look like vector_loads"
+                " (kopt kb show lists them)"
+            )
+    return tuple(dict.fromkeys(named))
 
 
 def _tune(

@@ -32,6 +32,9 @@ class StepCandidate(Record):
     """Numbers of the run's candidates that it comes from."""
     tune: dict[str, int] | None = None
     """Tune values; those left out have their default."""
+    techniques: tuple[str, ...] = ()
+    """Ids of the techniques that it applies to its first parent, in their order: what it comes to
+    is learned as theirs. Empty: nothing is learned of it."""
 
 
 class StepRequest(Record):

@@ -17,19 +17,22 @@ from kopt.search.proposer import Member
 from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.speeds import speed_words
 
+from .remembered import Remembered
+
 MOST_FIXES = 3
 MOST_TRAITS = 3
 MOST_FAMILIES = 2
 
-SuggestionKind = Literal["fix", "trait", "family", "cross", "sweep"]
+SuggestionKind = Literal["fix", "memory", "trait", "family", "cross", "sweep"]
 
 
 class Suggestion(Record):
     """One idea for the next round."""
 
     kind: SuggestionKind
-    """fix: mend a failed candidate. trait: what the leader would gain without something. family:
-    one that fits the bottleneck and was not tried. cross: join two. sweep: kopt's own proposer."""
+    """fix: mend a failed candidate. memory: what the knowledge base expects to help. trait: what
+    the leader would gain without something. family: one that fits the bottleneck and was not
+    tried. cross: join two. sweep: kopt's own proposer."""
     text: str
     """What to do and why, in a sentence or two."""
     parents: tuple[int, ...] = ()
@@ -40,6 +43,8 @@ class Suggestion(Record):
     """By how much the estimate of the leader would fall, without the trait and nothing else."""
     provenance: Provenance | None = None
     """Of the numbers in it."""
+    remembered: Remembered | None = None
+    """What memory expects, and what that rests on; of kind memory alone."""
 
 
 def numbered(member: Member) -> str:
@@ -63,6 +68,8 @@ class Known:
     untried: tuple[str, ...]
     ideas: int
     """How many candidates kopt's proposer would try next."""
+    remembered: tuple[Remembered, ...] = ()
+    """What memory suggests for the leader."""
     name: Callable[[Member], str] = numbered
     """What a candidate is called."""
 
@@ -78,6 +85,7 @@ def make_suggestions(known: Known) -> tuple[Suggestion, ...]:
     families = (one for one in _families(known) if not named & set(one.families))
     return (
         *islice(_fixes(known), MOST_FIXES),
+        *_memory(known),
         *traits,
         *islice(families, MOST_FAMILIES),
         *_cross(known),
@@ -96,6 +104,28 @@ def _fixes(known: Known) -> Iterator[Suggestion]:
             text=f"Mend {known.name(member)} ({quick.status.value}): {quick.summary}.{hint}",
             parents=(member.seq,),
             families=(member.family,),
+        )
+
+
+def _memory(known: Known) -> Iterator[Suggestion]:
+    """Yield what has helped, or is documented to help, where a program is held back alike."""
+    for one in known.remembered:
+        low, high = one.interval
+        tries = f"{one.tries} tr{'y' if one.tries == 1 else 'ies'} in this state"
+        rests = "; ".join(one.rests_on) or "nothing is known of it here"
+        seen = f"; seen in {', '.join(one.evidence)}" if one.evidence else ""
+        yield Suggestion(
+            kind="memory",
+            text=(
+                f"{one.technique} ({one.family}) on {known.name(known.members[one.candidate])},"
+                f" which is in the state {one.state}: {one.description} Expected where it has an"
+                f" effect: {one.speed:.2f} times its speed ({low:.2f} to {high:.2f}),"
+                f" {one.works:.0%} of tries have one; {tries}; rests on: {rests}{seen}."
+            ),
+            parents=(one.candidate,),
+            families=(one.family,),
+            provenance=one.provenance,
+            remembered=one,
         )
 
 

@@ -52,6 +52,7 @@ class StepOptions:
     run: str | None
     device: str
     parents: tuple[int, ...]
+    techniques: tuple[str, ...]
     budget: str | None
     wait: int
     progress: bool
@@ -69,6 +70,14 @@ class StepOptions:
     multiple=True,
     metavar="N",
     help="Number of the candidate that the files come from; may be repeated.",
+)
+@click.option(
+    "--technique",
+    "techniques",
+    multiple=True,
+    metavar="ID",
+    help="Technique that the files apply to the candidate that they come from, so that memory"
+    " learns from them (kopt kb show); may be repeated.",
 )
 @click.option(
     "--budget",
@@ -111,13 +120,18 @@ def _request(options: StepOptions) -> StepRequest:
     if options.kernel is None and options.run is None:
         raise ToolError("name a kernel with --kernel ID (kopt list), or a run with --run RUN")
     candidates = [read_candidate(file) for file in options.files]
-    if options.parents and not candidates:
-        raise ToolError("--parent says where FILES come from: name them too")
+    if (options.parents or options.techniques) and not candidates:
+        raise ToolError("--parent and --technique are of FILES: name them too")
     return StepRequest(
         kernel=options.kernel,
         run_id=options.run,
         candidates=tuple(
-            StepCandidate(source=one.source, source_name=one.name, parents=options.parents)
+            StepCandidate(
+                source=one.source,
+                source_name=one.name,
+                parents=options.parents,
+                techniques=options.techniques,
+            )
             for one in candidates
         ),
         device=options.device,

@@ -57,6 +57,8 @@ class CandidateOfStep(ToldRecord):
     """Numbers of the run's candidates that it comes from."""
     tune: dict[str, int] = Field(default_factory=dict[str, int], max_length=64)
     """Tune values; default: the first of each."""
+    techniques: tuple[str, ...] = Field(default=(), max_length=4)
+    """Techniques that it applies, of a suggestion of kind memory: what comes is learned."""
 
 
 class BeamStepArguments(WaitingArguments):
@@ -120,6 +122,7 @@ def _handed_in(index: int, candidate: CandidateOfStep, options: ServeOptions) ->
         family=candidate.family,
         parents=candidate.parents,
         tune=dict(candidate.tune) or None,
+        techniques=candidate.techniques,
     )
 
 

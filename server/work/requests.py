@@ -70,6 +70,8 @@ class StepCandidate(Record):
     parents: tuple[int, ...] = ()
     """Numbers of the candidates of the same run that it comes from."""
     tune: dict[str, int] | None = None
+    techniques: tuple[str, ...] = ()
+    """Ids of the techniques that it applies to its first parent."""
 
 
 class StepWork(Record):

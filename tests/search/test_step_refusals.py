@@ -36,6 +36,8 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Steps:
         ([A, StepCandidate(source="\ud800")], r"candidates\[1\]: source is not valid"),
         ([StepCandidate(source="x" * (1 << 20) + "y")], "1048577 bytes: .* at most 1048576"),
         ([candidate(1.0, hypothesis="x" * 2001)], "2001 characters"),
+        ([candidate(1.0, techniques=("Vec 8",))], r"candidates\[0\]: technique 'Vec 8' is none"),
+        ([candidate(1.0, techniques=tuple("abcde"))], "5 techniques are too many .* at most 4"),
     ],
 )
 def test_request_that_no_evaluation_could_answer_leaves_no_run(

@@ -8,6 +8,7 @@ from kopt.kernels.profile_result import Bottleneck, ProfileResult, Suspect
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
 from kopt.search.proposer import Member
+from kopt.search.remembered import Remembered
 from kopt.search.selection.family_standing import family_standings, untried_families
 from kopt.search.suggestions import Known, Suggestion, make_suggestions
 from support.populations import failed, member, passed
@@ -63,6 +64,34 @@ def test_failed_candidate_comes_first_with_its_hint() -> None:
     (fix,) = _suggest(members, failed=((members[1], pointed),))
     assert (fix.kind, fix.parents, fix.families) == ("fix", (1,), ("layout",))
     assert fix.text == "Mend #1 (compile_error): row 3 is wrong. Hint: spell it out"
+
+
+def test_memory_comes_before_traits_with_what_it_expects_and_what_that_rests_on() -> None:
+    remembered = Remembered(
+        technique="vector_loads",
+        family="vectorization",
+        description="Load 16 bytes an access.",
+        candidate=0,
+        state="narrow_accesses",
+        confidence=0.9,
+        speed=1.25,
+        interval=(0.95, 1.6),
+        works=0.75,
+        tries=1,
+        rests_on=("sm_100a estimated: 1 try",),
+        evidence=("run-1/5",),
+        is_exploration=False,
+    )
+    found = _suggest(ONE, profile=_profile(_suspect(6.0, "layout")), remembered=(remembered,))
+    memory = found[0]
+    assert [one.kind for one in found] == ["memory", "trait"]
+    assert (memory.parents, memory.families) == ((0,), ("vectorization",))
+    assert (memory.remembered, memory.provenance) == (remembered, Provenance.ESTIMATED)
+    assert memory.text == (
+        "vector_loads (vectorization) on #0, which is in the state narrow_accesses: Load 16 bytes an"
+        " access. Expected where it has an effect: 1.25 times its speed (0.95 to 1.60), 75% of tries"
+        " have one; 1 try in this state; rests on: sm_100a estimated: 1 try; seen in run-1/5."
+    )
 
 
 def test_trait_has_its_numbers_and_its_untried_ways_first() -> None:

@@ -9,6 +9,7 @@ from kopt.search.facts.findings import diagnostic_entry
 from kopt.search.facts.fitting import Detail, Facts, Listing
 from kopt.search.facts.profile_facts import bottleneck_facts
 from kopt.search.facts.wording import Quoted, short_id, tune_words
+from kopt.search.remembered import Remembered
 from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.retirement import Retirement
 from kopt.search.step_result import BeamMember, SteppedCandidate, StepResult
@@ -134,9 +135,30 @@ def _suggestion(one: Suggestion) -> Facts:
         facts["parents"] = list(one.parents)
     if one.families:
         facts["families"] = ", ".join(one.families)
+    if one.remembered is not None:
+        facts |= _remembered(one.remembered)
     if one.gain_us is not None:
         how = one.provenance or Provenance.ESTIMATED
         facts |= {"gain_us": one.gain_us, "provenance": how.value}
+    return facts
+
+
+def _remembered(one: Remembered) -> Facts:
+    """Return what memory expects; the text of the suggestion says the same in words."""
+    facts: Facts = {
+        "techniques": [one.technique],
+        "state": one.state,
+        "expected_speed": {
+            "ratio": one.speed,
+            "interval": list(one.interval),
+            "means": "speed after / speed before, where it has an effect",
+            "has_effect": one.works,
+            "tries": one.tries,
+            "provenance": one.provenance.value,
+        },
+    }
+    if one.evidence:
+        facts["evidence"] = ", ".join(one.evidence)
     return facts
 
 

@@ -1,4 +1,4 @@
-"""What limits the leader of a run: its profile, kept in the run once it was made.
+"""What limits a candidate of a run: its profile, kept in the run once it was made.
 
 A profile that cannot be made costs the step nothing else: the reason takes its place.
 """
@@ -33,44 +33,65 @@ class LeaderProfile:
     """Why there is no profile."""
 
 
-def profile_leader(
-    store: RunStore, site: EvaluationSite, counters: bool, say: Callable[[str], None]
-) -> LeaderProfile | None:
-    """Return the profile of the run's winner, or of its leader; None while nothing has passed.
+@dataclass(frozen=True)
+class Profiler:
+    """Profiles candidates of one run; the store is locked and used by one thread."""
 
-    Args:
-        store: The run, locked.
-        site: What profiles it: the GPU measures, the simulator counts.
-        counters: Whether the GPU's counters are read too.
-        say: Told what goes on.
-    """
-    state = store.reader.state()
+    store: RunStore
+    site: EvaluationSite
+    """The GPU measures, the simulator counts."""
+    say: Callable[[str], None]
+    """Told what goes on."""
+    counters: bool = True
+    """Whether the GPU's counters are read too."""
+
+    def profile(self, member: Member) -> ProfileResult | None:
+        """Return the profile of a candidate that has passed; None where none can be made."""
+        try:
+            return self.required(member)
+        except (SetupError, InfraError):
+            return None
+
+    def required(self, member: Member) -> ProfileResult:
+        """Return the profile of a candidate that has passed: the kept one, or a new one.
+
+        Raises:
+            SetupError: This machine cannot make one.
+            InfraError: The machine failed under it.
+        """
+        state, kept = self.store.reader.state(), self._kept(member)
+        if kept is not None:
+            return kept
+        leads = ", which leads" if member.seq in state.beam[:1] else ""
+        self.say(f"profiling #{member.seq}{leads}")
+        profile = _make(state, member, self.site, self.counters)
+        if not state.is_finished:  # a finished run is never touched again
+            data = profile.model_dump_json(by_alias=True).encode()
+            self.store.add_document(member.seq, _KIND, data)
+        return profile
+
+    def _kept(self, member: Member) -> ProfileResult | None:
+        """Return the profile that was made before; None where this kopt cannot read it."""
+        try:
+            data = self.store.reader.document(member, _KIND)
+            return None if data is None else ProfileResult.model_validate_json(data)
+        except (InfraError, ValidationError):
+            return None
+
+
+def profile_leader(profiler: Profiler) -> LeaderProfile | None:
+    """Return the profile of the run's winner, or of its leader; None while nothing has passed."""
+    state = profiler.store.reader.state()
     leaders = state.beam if state.winner is None else (state.winner,)
     if not leaders:
         return None
-    member = store.reader.members()[leaders[0]]
-    kernel = find_kernel(state.settings.kernel, site.settings.problems)
-    dtypes = frozenset(tensor.dtype for tensor in kernel[0].tensors)
-    profile = _kept(store, member)
-    if profile is None:
-        say(f"profiling #{member.seq}, which leads")
-        try:
-            profile = _make(state, member, site, counters)
-        except (SetupError, InfraError) as error:
-            return LeaderProfile(None, dtypes, str(error))
-        if not state.is_finished:  # a finished run is never touched again
-            data = profile.model_dump_json(by_alias=True).encode()
-            store.add_document(member.seq, _KIND, data)
-    return LeaderProfile(profile, dtypes)
-
-
-def _kept(store: RunStore, member: Member) -> ProfileResult | None:
-    """Return the profile that was made before; None where this kopt cannot read it."""
+    problem, _ = find_kernel(state.settings.kernel, profiler.site.settings.problems)
+    dtypes = frozenset(tensor.dtype for tensor in problem.tensors)
     try:
-        data = store.reader.document(member, _KIND)
-        return None if data is None else ProfileResult.model_validate_json(data)
-    except (InfraError, ValidationError):
-        return None
+        profile = profiler.required(profiler.store.reader.members()[leaders[0]])
+    except (SetupError, InfraError) as error:
+        return LeaderProfile(None, dtypes, str(error))
+    return LeaderProfile(profile, dtypes)
 
 
 def _make(state: RunState, member: Member, site: EvaluationSite, counters: bool) -> ProfileResult:

@@ -25,6 +25,7 @@ def run_search(search: Search, on_event: Callable[[Event], None] | None = None) 
     search.store.subscribe(on_event)
     drive = RunDrive(search)
     with drive.pausing():
+        drive.memory.begin()
         if search.agents is not None and not drive.state().is_finished:
             search.agents.roles()  # what they lack is told before anything is evaluated
         while not drive.state().is_finished:

@@ -12,7 +12,6 @@ from kopt.kernels.domain import tune_choices
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
-from kopt.kernels.profile_result import ProfileResult
 from kopt.search.agents.agent_tools import AgentTools
 from kopt.search.agents.briefing import Subject, make_briefing
 from kopt.search.agents.means import Means
@@ -20,7 +19,8 @@ from kopt.search.agents.model_roles import ModelRoles
 from kopt.search.agents.reading import Reader
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.evaluation.local_evaluator import LocalEvaluator
-from kopt.search.leader_profile import profile_leader
+from kopt.search.leader_profile import Profiler
+from kopt.search.memory_parts import catalogue_of, memory_of
 from kopt.search.model_source import ModelSource, open_model
 from kopt.search.models.call_desk import CallDesk
 from kopt.search.models.call_store import CallStore
@@ -30,7 +30,7 @@ from kopt.search.promoting import promote_member
 from kopt.search.proposer import Proposal
 from kopt.search.rounds.agents import Agents
 from kopt.search.rounds.call_ledger import PostedLedger
-from kopt.search.rounds.drive import Search
+from kopt.search.rounds.drive import Search, no_profile
 from kopt.search.rounds.main_thread import Mailbox
 from kopt.search.store.store import RunStore
 from kopt.search.sweep import ReadChoices, SweepProposer
@@ -59,15 +59,19 @@ def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
     mailbox = Mailbox()
     agents = _agents(store, place, mailbox)
     is_measured = place.site.timer is not None
+    choices = _header_choices(problem, workload)
+    is_told = run.search.profile == "detailed"
     evaluator = LocalEvaluator(place.site)
     try:
         yield Search(
             store=store,
             evaluator=evaluator,
-            proposer=SweepProposer(_header_choices(problem, workload)),
+            proposer=SweepProposer(choices),
             start=_shaped(start, problem, workload),
             mailbox=mailbox,
             agents=agents,
+            profile=Profiler(store, place.site, place.say).profile if is_told else no_profile,
+            memory=memory_of(run, place.site.settings, place.models, choices),
             promote=partial(promote_member, run=run, settings=place.site.settings, say=place.say)
             if is_measured
             else None,
@@ -86,12 +90,8 @@ def _agents(store: RunStore, place: RunPlace, mailbox: Mailbox) -> Agents | None
     def shape(source: str, name: str) -> Proposal:
         return _shaped(candidate_of_text(source, name), problem, workload)
 
-    def profile() -> ProfileResult | None:
-        found = profile_leader(store, place.site, True, place.say)
-        return None if found is None else found.profile
-
     roles = cache(partial(_model_roles, store, place, mailbox))
-    return Agents(roles=roles, shape=shape, profile=profile)
+    return Agents(roles=roles, shape=shape)
 
 
 def _model_roles(store: RunStore, place: RunPlace, mailbox: Mailbox) -> ModelRoles:
@@ -107,6 +107,7 @@ def _model_roles(store: RunStore, place: RunPlace, mailbox: Mailbox) -> ModelRol
         is_measured=place.site.timer is not None,
         start=Candidate(store.reader.source(run.start_sha), run.start_name),
         documents=_documents(store, reader, problem),
+        techniques=catalogue_of(store.reader, settings),
     )
 
     def count(gpu_seconds: float) -> None:

@@ -15,11 +15,11 @@ from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.budget import Budget
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.leader_profile import profile_leader
+from kopt.search.leader_profile import Profiler, profile_leader
 from kopt.search.proposer import Member, Proposal
-from kopt.search.rounds.advance import advance, finish_round, is_concluding
+from kopt.search.rounds.advance import advance, finish_round, follow_up, is_concluding
 from kopt.search.rounds.drive import RunDrive
-from kopt.search.rounds.search_round import judge_step, open_next, pending_reflection, reflect_on
+from kopt.search.rounds.search_round import judge_step, open_next
 from kopt.search.run_parts import RunPlace, search_of
 from kopt.search.runs import (
     RunRequest,
@@ -71,7 +71,7 @@ def take_step(
             drive = RunDrive(search)
             with drive.pausing():
                 outcome = _take(drive, plan)
-                profile = profile_leader(store, site, request.counters, hooks.say)
+                profile = profile_leader(Profiler(store, site, hooks.say, request.counters))
                 drive.pause("the step is done")
             return report_step(drive, outcome, profile)
 
@@ -177,6 +177,7 @@ def _refuse_beyond_budget(
 def _take(drive: RunDrive, plan: _Plan) -> StepOutcome:
     """Do the step's part of the run and return what it was."""
     before = plan.before
+    drive.memory.begin()
     if plan.proposals:
         return _take_proposals(drive, plan)
     if plan.begun is not None:
@@ -228,9 +229,8 @@ def _close_open_round(drive: RunDrive) -> None:
         open_next(drive)
     if drive.state().round_open:
         finish_round(drive, judge_step)
-    finished = pending_reflection(drive)
-    if finished is not None:
-        reflect_on(drive, finished)
+    while follow_up(drive):
+        pass
 
 
 def _outcome(drive: RunDrive, plan: _Plan, index: int) -> StepOutcome:

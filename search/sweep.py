@@ -13,6 +13,7 @@ from functools import cache
 from math import log
 from statistics import fmean
 
+from kopt.search.knowledge.states.switches import technique_of
 from kopt.search.proposer import Member, Population, Proposal
 
 Choice = dict[str, int]
@@ -51,7 +52,7 @@ class SweepProposer:
         open_choices = [
             dict(choice)
             for choice in self._read_choices(leader.source)
-            if _key(choice) not in tried
+            if _key(choice) not in tried and _switches(choice) == _switches(leader.tune)
         ]
         # From the run's seed and the round alone, so that a resumed run draws the same.
         random.Random(f"{population.seed}:{population.round}").shuffle(open_choices)
@@ -112,6 +113,11 @@ def _single_steps(choices: list[Choice], parents: Sequence[Member]) -> list[Choi
                 if not by_axis[axis]:
                     del by_axis[axis]
     return steps
+
+
+def _switches(choice: Mapping[str, int]) -> Choice:
+    """Return the values that switch techniques on and off: which of them pay is no constant."""
+    return {name: value for name, value in choice.items() if technique_of(name) is not None}
 
 
 def _nearest(choice: Choice, parents: Sequence[Member]) -> Member:

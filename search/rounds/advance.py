@@ -9,6 +9,7 @@ decided looks at it (`Member.order`).
 
 from .drive import RunDrive
 from .endgame import CLOSING, conclude, finish_closing
+from .learning import learn_from_round, pending_update, update_memory
 from .search_round import (
     Judge,
     finish_open,
@@ -23,12 +24,28 @@ def advance(drive: RunDrive, judge: Judge) -> None:
     state = drive.state()
     if state.round_open:
         finish_round(drive, judge)
-    elif (finished := pending_reflection(drive)) is not None:
-        reflect_on(drive, finished)
+    elif follow_up(drive):
+        return
     elif is_concluding(drive):
         conclude(drive)
     else:
         open_next(drive)
+
+
+def follow_up(drive: RunDrive) -> bool:
+    """Do the next thing that the last closed round still calls for; False where nothing is left.
+
+    It is learned from, thought about, and memory is gone through.
+    """
+    if learn_from_round(drive):
+        return True
+    if (finished := pending_reflection(drive)) is not None:
+        reflect_on(drive, finished)
+        return True
+    if (finished := pending_update(drive)) is not None:
+        update_memory(drive, finished)
+        return True
+    return False
 
 
 def finish_round(drive: RunDrive, judge: Judge) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from kopt.kernels.profile_result import ProfileResult
 from kopt.search.agents.learning_view import (
     Learned,
     LearningView,
@@ -76,5 +75,3 @@ class Agents:
     shape: Callable[[str, str], Proposal]
     """The proposal that a source (and its file name) makes: tune defaults, family and note of its
     header. Raises ToolError for what is no source at all."""
-    profile: Callable[[], ProfileResult | None] = lambda: None
-    """What limits the run's leader; None where that cannot be told."""

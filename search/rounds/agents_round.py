@@ -1,7 +1,6 @@
 """A round of agents: planned, then written branch by branch while its candidates are evaluated."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from kopt.config.errors import SetupError
 from kopt.search.agents.plans import Hypothesis, Plan
@@ -11,13 +10,13 @@ from kopt.search.store.round_table import Opening
 from kopt.search.store.run_reader import RunReader
 from kopt.search.store.run_records import BranchPlan
 
+from .advice import draws_of, expected
 from .agents import Agents
+from .asking import in_crew
 from .branch import Branch
 from .crew import Crew
 from .drive import RunDrive
 from .views import branch_task, planning_view, population_view, reflecting_view
-
-T = TypeVar("T")
 
 
 def plan_round(drive: RunDrive, agents: Agents) -> Opening | None:
@@ -34,10 +33,11 @@ def plan_round(drive: RunDrive, agents: Agents) -> Opening | None:
     plan = _plan(drive, agents, slots, reserve_wanted(view, settings))
     planned = {hypothesis.slot: hypothesis for hypothesis in plan.hypotheses}
     known = _known(drive.search.store.reader, slots, view.reserve)
+    filled = [(slot, expected(drive, (planned | known)[slot.id])) for slot in slots]
     return Opening(
         number=view.population.round,
         kind="agents",
-        branches=tuple(_branch(slot, (planned | known)[slot.id]) for slot in slots),
+        branches=tuple(_branch(slot, hypothesis) for slot, hypothesis in filled),
         plan=plan.model_dump_json().encode(),
         reserve=len(plan.reserve),
     )
@@ -71,7 +71,7 @@ def reflect(drive: RunDrive, agents: Agents, number: int) -> None:
         BudgetSpent: The reflector cannot be paid any more, or the time is spent.
     """
     roles, view = agents.roles(), reflecting_view(drive, number)
-    reflection = _in_crew(drive, f"r{number}/reflect", lambda: roles.reflect(view))
+    reflection = in_crew(drive, f"r{number}/reflect", lambda: roles.reflect(view))
     drive.search.store.rounds.keep_reflection(number, reflection.model_dump_json().encode())
 
 
@@ -90,18 +90,9 @@ def _plan(drive: RunDrive, agents: Agents, slots: Sequence[Slot], wanted: int) -
     if not asked:
         return Plan(hypotheses=())
     roles, view = agents.roles(), planning_view(drive, asked, wanted)
-    return _in_crew(drive, f"r{view.round}/plan", lambda: roles.plan(view))
-
-
-def _in_crew(drive: RunDrive, name: str, work: Callable[[], T]) -> T:
-    """Do one piece of work in a thread, so that its calls and the user's Ctrl-C are attended to."""
-    found: list[T] = []
-    crew = Crew(drive.search.mailbox)
-    crew.start(name, lambda: found.append(work()))
-    drive.evaluations.drain("quick", crew)
-    if not found:
-        raise crew.spent or BudgetSpent(drive.spent_time() or "the time is spent")
-    return found[0]
+    plan = in_crew(drive, f"r{view.round}/plan", lambda: roles.plan(view))
+    draws = tuple(draw for advice in view.advice for draw in draws_of(advice))
+    return plan.model_copy(update={"draws": draws})
 
 
 def _known(

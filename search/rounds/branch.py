@@ -91,6 +91,7 @@ class Branch:
                 "parents": (made[-1].seq,) if made else self._parents,
                 "lineage": "fix" if made else self.task.lineage,
                 "note": written.note[:MAX_HYPOTHESIS_CHARACTERS] or shaped.note,
+                "techniques": self.task.hypothesis.techniques,
             }
         )
         drive = self.drive
@@ -117,7 +118,7 @@ class Branch:
 
     def _failure(self, member: Member, fault: Fault) -> Failure:
         shown = (member, *self.task.parents)
-        documents = self._do(lambda: documents_of(self.drive, shown))
+        documents = self._do(lambda: documents_of(self.drive, shown, self.task.parents))
         return Failure(member=member, kind=fault, documents=documents)
 
     def _do(self, work: Callable[[], T]) -> T:

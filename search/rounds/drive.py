@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kopt.config.errors import KoptError
+from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.promotion_result import PromotionResult
 from kopt.search.evaluation.evaluator import Evaluator
 from kopt.search.models.call_errors import BudgetSpent
@@ -20,6 +21,11 @@ from kopt.search.store.store import RunStore
 from .agents import Agents
 from .evaluations import Evaluations
 from .main_thread import Mailbox
+from .memory import MemoryParts, RunMemory
+
+
+def no_profile(_: Member) -> ProfileResult | None:
+    """Return no profile."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,10 @@ class Search:
     """What other threads have the driving thread do."""
     agents: Agents | None = None
     """None: no model can be asked."""
+    profile: Callable[[Member], ProfileResult | None] = no_profile
+    """What limits a candidate that has passed; None where that cannot be told or shall not be."""
+    memory: MemoryParts | None = None
+    """None: the run knows nothing of techniques and learns nothing."""
     promote: Callable[[Member], PromotionResult] | None = None
     """Measures a winner by the rule of `kopt bench --promote`; None on sim."""
 
@@ -48,6 +58,7 @@ class RunDrive:
 
     search: Search
     evaluations: Evaluations = field(init=False)
+    memory: RunMemory = field(init=False)
     _began: float = field(init=False)
     _spent_before_s: float = field(init=False)
 
@@ -55,6 +66,7 @@ class RunDrive:
         self._began = self.search.clock()
         self._spent_before_s = self.state().spent_s
         self.evaluations = Evaluations(self)
+        self.memory = RunMemory(self, self.search.memory)
 
     def state(self) -> RunState:
         """Return the run's present state."""
@@ -136,10 +148,18 @@ class RunDrive:
             return "budget", spent
         if self.room(1) == 0:
             return "budget", f"{settings.budget.evaluations} evaluations are spent"
+        if self.follows_trajectories:
+            return None
         rounds = settings.search.beam.refine_rounds
         if self.state().round >= rounds:
             return "rounds", f"all {rounds} rounds are done" if rounds > 1 else "its round is done"
         return None
+
+    @property
+    def follows_trajectories(self) -> bool:
+        """Whether trajectories fill the rounds: they end when all of them have ended."""
+        is_asked = self.state().settings.search.strategy == "maic_rl"
+        return is_asked and self.search.agents is not None
 
     def spent_s(self) -> float:
         """Return the wall seconds that this run has taken, earlier sessions included."""

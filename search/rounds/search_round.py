@@ -9,12 +9,14 @@ from dataclasses import replace
 from kopt.search.models.call_errors import BudgetSpent
 from kopt.search.proposer import Proposal
 from kopt.search.selection.beam import find_ties
-from kopt.search.selection.stopping import FinishedRound, stop_reason
+from kopt.search.selection.stopping import FinishedRound, roofline_reached, stop_reason
 from kopt.search.store.round_table import Opening
 from kopt.search.store.run_records import RoundRow, StopReason
 
 from .agents_round import plan_round, reflect, write_branches
 from .drive import RunDrive
+from .rollouts import ended, plan_rollouts
+from .variants import take_apart
 
 Stop = tuple[StopReason, str]
 Judge = Callable[[RunDrive], Stop | None]
@@ -28,6 +30,8 @@ def judge_search(drive: RunDrive) -> Stop | None:
     number = drive.state().round
     finished = FinishedRound(number, starts_families=planned == [number])
     settings = drive.state().settings.search
+    if drive.follows_trajectories:
+        return drive.limit_reached() or roofline_reached(drive.members(), settings)
     return drive.limit_reached() or stop_reason(drive.members(), finished, settings)
 
 
@@ -54,7 +58,7 @@ def open_next(drive: RunDrive, key: str | None = None) -> bool:
             if opening is not None:
                 drive.search.store.rounds.open(opening)
                 return True
-            stop = "exhausted", "the proposer has no further candidate"
+            stop = _exhausted(drive)
         except BudgetSpent as spent:
             stop = "budget", str(spent)
     drive.search.store.rounds.close(state.beam, stop)
@@ -65,6 +69,8 @@ def finish_open(drive: RunDrive, judge: Judge) -> None:
     """Evaluate what the open round still has, select, and close it."""
     number = drive.state().round
     spent = write_branches(drive, number)
+    if spent is None:
+        take_apart(drive, number)
     _resolve_ties(drive)
     stop = judge(drive) if spent is None else ("budget", str(spent))
     drive.search.store.rounds.close(drive.select(), stop)
@@ -78,6 +84,7 @@ def pending_reflection(drive: RunDrive) -> RoundRow | None:
         and last.kind == "agents"
         and last.reflection_sha is None
         and drive.search.agents is not None
+        and drive.state().settings.search.agent == "full"
         and not drive.state().round_open
         and drive.state().stop_reason != "budget"
     )
@@ -102,11 +109,18 @@ def sweep(drive: RunDrive) -> tuple[Proposal, ...]:
 
 def _next_opening(drive: RunDrive, key: str | None) -> Opening | None:
     if drive.search.agents is not None:
-        opening = plan_round(drive, drive.search.agents)
+        follows = drive.follows_trajectories
+        opening = plan_rollouts(drive) if follows else plan_round(drive, drive.search.agents)
         return None if opening is None else replace(opening, step=key)
     proposals = sweep(drive)
     number = drive.state().round + 1
     return Opening(number, "sweep", proposals, step=key) if proposals else None
+
+
+def _exhausted(drive: RunDrive) -> Stop:
+    if drive.follows_trajectories:
+        return "rounds", ended(drive)
+    return "exhausted", "the proposer has no further candidate"
 
 
 def _resolve_ties(drive: RunDrive) -> None:

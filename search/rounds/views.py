@@ -1,19 +1,25 @@
 """What the agents are shown, made from the store: the same store gives the same views."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from pydantic import ValidationError
 
 from kopt.config.errors import InfraError
 from kopt.kernels.check_result import CheckResult
 from kopt.search.agents.plans import Hypothesis, Plan, Reflection
-from kopt.search.agents.view import BranchTask, Documents, FailedBranch, RoundView
+from kopt.search.agents.view import Advice, BranchTask, Documents, FailedBranch, RoundView
 from kopt.search.proposer import Member
-from kopt.search.selection.family_standing import family_standings, untried_families
+from kopt.search.selection.family_standing import (
+    family_standings,
+    retired_families,
+    untried_families,
+)
 from kopt.search.selection.slots import PopulationView, Slot
 from kopt.search.store.run_reader import RunReader
 from kopt.search.store.run_records import BranchRow
 
+from .advice import ADVISED, Request, advice_on, advise
 from .drive import RunDrive
 
 
@@ -43,7 +49,9 @@ def reserve(reader: RunReader) -> tuple[Hypothesis, ...]:
 
 def planning_view(drive: RunDrive, slots: tuple[Slot, ...], reserve_wanted: int) -> RoundView:
     """Return what the planner of the next round is shown."""
-    return _round_view(drive, drive.state().round + 1, slots, reserve_wanted)
+    number = drive.state().round + 1
+    view = _round_view(drive, number, slots, reserve_wanted)
+    return replace(view, advice=_advice_on_leader(drive, number))
 
 
 def reflecting_view(drive: RunDrive, number: int) -> RoundView:
@@ -62,20 +70,36 @@ def branch_task(drive: RunDrive, branch: BranchRow) -> BranchTask:
         lineage=branch.lineage,
         hypothesis=hypothesis,
         parents=parents,
-        documents=documents_of(drive, parents),
+        documents=documents_of(drive, parents, profiled=parents),
         lessons=_lessons(drive.search.store.reader, members, branch.round),
+        advice=advice_on(drive, parents[0], hypothesis.techniques)
+        if drive.memory.is_on and parents
+        else None,
     )
 
 
-def documents_of(drive: RunDrive, members: Iterable[Member]) -> Documents:
-    """Return the check of each member that failed and the profile of each leader among them."""
-    reader, agents = drive.search.store.reader, drive.search.agents
-    shown = tuple(members)
-    checks = {one.seq: check for one in shown if (check := _check(reader, one)) is not None}
-    leaders = [one.seq for one in shown if one.seq in drive.state().beam[:1]]
-    profile = agents.profile() if agents is not None and leaders else None
-    profiles = {} if profile is None else dict.fromkeys(leaders, profile)
+def documents_of(
+    drive: RunDrive, members: Iterable[Member], profiled: Iterable[Member]
+) -> Documents:
+    """Return the check of each of `members` that failed, the profile of each of `profiled`."""
+    reader = drive.search.store.reader
+    checks = {one.seq: check for one in members if (check := _check(reader, one)) is not None}
+    profiles = {
+        one.seq: profile
+        for one in profiled
+        if one.passed and (profile := drive.search.profile(one)) is not None
+    }
     return Documents(profiles=profiles, checks=checks)
+
+
+def _advice_on_leader(drive: RunDrive, number: int) -> tuple[Advice, ...]:
+    """Return the leader's state and what the knowledge base would try on it."""
+    state, members = drive.state(), drive.members()
+    if not drive.memory.is_on or not state.beam:
+        return ()
+    leader = members[state.beam[0]]
+    given_up = retired_families(members, state.settings.search)
+    return (advise(drive, leader, Request(ADVISED, f"r{number}/{leader.label}", (), given_up)),)
 
 
 def _round_view(
@@ -90,7 +114,7 @@ def _round_view(
         untried=untried_families(members),
         slots=slots,
         reserve_wanted=reserve_wanted,
-        documents=documents_of(drive, members),
+        documents=documents_of(drive, members, [members[seq] for seq in state.beam[:1]]),
         reflections=_reflections(reader, before=number),
         hypotheses={branch.id: _hypothesis(branch) for branch in reader.branches()},
         failed_branches=tuple(

@@ -52,9 +52,9 @@ def stop_reason(
         if finished.starts_families:
             return None  # failed hypotheses and the reserve get their turn
         return "exhausted", f"none of the first {len(members)} candidates passed"
-    limit = _near_roofline(leader, settings)
+    limit = roofline_reached(members, settings)
     if limit is not None:
-        return "roofline", limit
+        return limit
     gain = round_gain(members, finished.number, settings)
     least = settings.early_stop_min_improvement
     is_enough = gain.fraction >= least
@@ -66,6 +66,15 @@ def stop_reason(
         f" {_provenance(leader)} time, "
         + ("which its interval does not confirm" if is_enough else f"less than {least:.0%}")
     )
+
+
+def roofline_reached(
+    members: Sequence[Member], settings: SearchSettings
+) -> tuple[StopReason, str] | None:
+    """Return in words that the leader is as fast as can be; None where it is not, or unknown."""
+    leader = next(iter(rank_unrefuted(members)), None)
+    words = None if leader is None else _near_roofline(leader, settings)
+    return None if words is None else ("roofline", words)
 
 
 def round_gain(members: Sequence[Member], last_round: int, settings: SearchSettings) -> Gain:

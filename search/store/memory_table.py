@@ -1,4 +1,4 @@
-"""The knowledge base in a run file: as it was at the beginning, what was taught, what was changed."""
+"""The knowledge base in a run file: as it was at first, what was taught, what was changed."""
 
 from .run_log import RunLog
 from .run_records import EventKind

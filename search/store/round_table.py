@@ -73,6 +73,21 @@ class RoundTable:
                     reserve=opening.reserve,
                 )
 
+    def add(self, number: int, proposals: Sequence[Proposal]) -> None:
+        """Add candidates of nobody's branch to the open round; their evaluations are queued."""
+        digests = [self._log.artifacts.put(one.source.encode()) for one in proposals]
+        with self._log.transaction():
+            for proposal, sha in zip(proposals, digests, strict=True):
+                seq = self._insert_candidate(number, sha, proposal)
+                self._log.emit(
+                    EventKind.CANDIDATE_ADDED,
+                    candidate=seq,
+                    branch=None,
+                    attempt=0,
+                    lineage=proposal.lineage,
+                    family=proposal.family,
+                )
+
     def deliver(self, branch: str, attempt: int, proposal: Proposal) -> int:
         """Return the number of a branch's candidate, which joins the open round if it is new.
 

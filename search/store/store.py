@@ -1,7 +1,7 @@
 """The run store: every change of a run as one transaction, made by the one process that holds it.
 
-Its parts write one kind of row each: `rounds`, `queue` for the evaluations, `memory`. What a killed process
-was doing goes back to the queue when the run is opened again.
+Its parts write one kind of row each: `rounds`, `queue` for the evaluations, `memory`. What a killed
+process was doing goes back to the queue when the run is opened again.
 """
 
 import os

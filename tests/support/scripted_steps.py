@@ -12,7 +12,7 @@ from kopt.search import run_parts, step
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
-from kopt.search.leader_profile import LeaderProfile
+from kopt.search.leader_profile import LeaderProfile, Profiler
 from kopt.search.run_report import view_run
 from kopt.search.step_request import StepCandidate, StepHooks, StepRequest
 from kopt.search.step_result import StepResult
@@ -71,6 +71,7 @@ class Steps:
         """Put the stand-ins in place; a test passes its `monkeypatch.setattr`."""
         set_attribute(run_parts, "LocalEvaluator", self._evaluator)
         set_attribute(step, "profile_leader", no_profile)
+        set_attribute(Profiler, "profile", no_profile)
 
     def take(
         self, *candidates: StepCandidate, hooks: StepHooks | None = None, **fields: Any

@@ -53,14 +53,10 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Steps:
     def roles(means: Means) -> ScriptedRoles:
         return ScriptedRoles(means.desk)  # type: ignore[arg-type]  # the run's own desk
 
-    def no_profile(*_: object) -> None:
-        return None
-
     stand_ins: dict[str, Any] = {
         "open_model": _opens(model),
         "ModelRoles": roles,
         "Reader": NoDocuments,
-        "profile_leader": no_profile,
     }
     for name, stand_in in stand_ins.items():
         monkeypatch.setattr(run_parts, name, stand_in)

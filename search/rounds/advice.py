@@ -1,0 +1,144 @@
+"""What the knowledge base advises on a program of the run: techniques, drawn with a seed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kopt.search.agents.plans import Draw, Hypothesis
+from kopt.search.agents.view import Advice
+from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.policy.posterior import predict
+from kopt.search.knowledge.policy.selector import Drawn, draw
+from kopt.search.knowledge.records import Technique
+from kopt.search.knowledge.states.applicability import why_not
+from kopt.search.knowledge.states.applications import TUNE_CONSTANTS
+from kopt.search.proposer import Member
+from kopt.search.store.run_records import BranchRow
+from kopt.search.store.taught import StatedProgram
+
+from .drive import RunDrive
+from .programs import state_of
+
+ADVISED = 6
+"""Techniques that the planner of a beam is offered for the leader: more than it has places."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """How many techniques are wanted for a program, and how the draw is named."""
+
+    count: int
+    name: str
+    """`r3/t2`: with the seed of the run it makes the draw, the same whenever it is made again."""
+    also_used: tuple[str, ...] = ()
+    """Techniques that were just drawn for the same program, beside those that the run knows of."""
+    given_up: frozenset[str] = frozenset()
+    """Families that get no further candidates."""
+
+
+def advise(drive: RunDrive, member: Member, request: Request) -> Advice:
+    """Return the state of `member` and techniques to try on it."""
+    stated, base = state_of(drive, member), drive.memory.base()
+    used = (*used_techniques(member, drive), *request.also_used)
+    drawn = draw(
+        base,
+        drive.memory.situation(member, stated.state.id, used),
+        allowed_techniques(drive, base, request.given_up),
+        request.count,
+        f"{drive.state().settings.seed}/{request.name}",
+    )
+    names = [(one.technique.id,) for one in drawn]
+    return _advice(member, stated, drawn, notes_on(base, stated, names))
+
+
+def advice_on(drive: RunDrive, member: Member, techniques: tuple[str, ...]) -> Advice:
+    """Return the state of `member` and what is remarked on the `techniques` chosen for it."""
+    stated, base = state_of(drive, member), drive.memory.base()
+    return _advice(member, stated, (), notes_on(base, stated, [techniques]))
+
+
+def expected(drive: RunDrive, hypothesis: Hypothesis) -> Hypothesis:
+    """Return a hypothesis with the state of its first parent and what is expected of it there.
+
+    Techniques that nobody knows are left out.
+    """
+    base = drive.memory.base()
+    if not drive.memory.is_on or not hypothesis.parents:
+        return hypothesis
+    member = drive.members()[hypothesis.parents[0]]
+    state = state_of(drive, member).state.id
+    techniques = tuple(one for one in hypothesis.techniques if one in base.techniques)
+    changes: dict[str, object] = {"state": state, "techniques": techniques}
+    if techniques:
+        found = predict(base, drive.memory.situation(member, state), techniques)
+        changes |= {"predicted_gain": found.gain, "predicted_interval": found.interval}
+    return hypothesis.model_copy(update=changes)
+
+
+def allowed_techniques(
+    drive: RunDrive, base: KnowledgeBase, given_up: frozenset[str] = frozenset()
+) -> tuple[Technique, ...]:
+    """Return the techniques that can apply to the run's kernel; sweeping is kopt's own."""
+    parts = drive.memory.parts
+    kernel = None if parts is None else parts.traits(given_up)
+    return tuple(
+        technique
+        for technique in base.techniques.values()
+        if technique.id != TUNE_CONSTANTS and (kernel is None or not why_not(technique, kernel))
+    )
+
+
+def used_techniques(member: Member, drive: RunDrive) -> tuple[str, ...]:
+    """Return what was applied on the way to `member` and tried on it, one entry for each use."""
+    members = drive.members()
+    used: list[str] = []
+    at: Member | None = member
+    while at is not None:
+        used += at.techniques if at.lineage != "fix" else ()
+        at = members[at.parents[0]] if at.parents else None
+    for branch in drive.search.store.reader.branches():
+        if branch.parents[:1] == (member.seq,):
+            used += _claimed(branch)
+    for one in members:
+        if one.branch is None and one.parents[:1] == (member.seq,):
+            used += one.techniques
+    return tuple(used)
+
+
+def notes_on(
+    base: KnowledgeBase, stated: StatedProgram, chosen: Sequence[tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Return the remarks of the base on techniques in a state."""
+    entries = (base.entries.get((stated.state.id, techniques)) for techniques in chosen)
+    return tuple(note.text for entry in entries if entry is not None for note in entry.notes)
+
+
+def draws_of(advice: Advice, slots: Sequence[str] = ()) -> tuple[Draw, ...]:
+    """Return what was drawn, as it is kept with the plan; `slots`: what each fills."""
+    return tuple(
+        Draw(
+            slot=slots[place] if place < len(slots) else "",
+            candidate=advice.candidate,
+            state=advice.state.id,
+            technique=one.technique.id,
+            prediction=one.prediction,
+            is_exploration=one.is_exploration,
+            why=one.why,
+        )
+        for place, one in enumerate(advice.drawn)
+    )
+
+
+def _advice(
+    member: Member, stated: StatedProgram, drawn: tuple[Drawn, ...], notes: tuple[str, ...]
+) -> Advice:
+    return Advice(
+        candidate=member.seq,
+        state=stated.state,
+        confidence=stated.confidence,
+        drawn=drawn,
+        notes=notes,
+    )
+
+
+def _claimed(branch: BranchRow) -> tuple[str, ...]:
+    return Hypothesis.model_validate(branch.hypothesis).techniques

@@ -1,0 +1,130 @@
+"""The performance state of a run's programs: by rule from a profile, by a model where rules tie."""
+
+from dataclasses import dataclass
+
+from kopt.kernels.profile_result import ProfileResult
+from kopt.search.agents.learning_view import StateQuestion, TechniqueQuestion
+from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.edits import AddState, Edit
+from kopt.search.knowledge.projection import extend
+from kopt.search.knowledge.records import Signature
+from kopt.search.knowledge.states.matching import Match, match_state
+from kopt.search.knowledge.states.signature import extract_signature, signature_of_time
+from kopt.search.models.call_errors import BudgetSpent
+from kopt.search.proposer import Member
+from kopt.search.selection.ranking import rank
+from kopt.search.selection.speeds import speed_of
+from kopt.search.store.taught import StatedProgram
+
+from .agents import Roles
+from .asking import in_crew
+from .drive import RunDrive
+from .memory import STATE
+
+
+def state_of(drive: RunDrive, member: Member) -> StatedProgram:
+    """Return the performance state of a candidate, found once and then kept with it.
+
+    That of one that has not passed, or has no profile, is the one of which only a time is known.
+
+    Raises:
+        CallFailed: A model was to decide, and none can be asked now.
+    """
+    known = drive.memory.programs().get(member.seq)
+    if known is not None:
+        return known
+    profile = drive.search.profile(member) if member.passed else None
+    signature = signature_of_time() if profile is None else extract_signature(profile)
+    found = _Finding(drive, member, signature, profile).program()
+    if member.passed and not drive.state().is_finished:
+        document = found.model_dump_json().encode()
+        drive.search.store.add_document(member.seq, STATE, document)
+    return found
+
+
+def find_states(drive: RunDrive, number: int) -> None:
+    """Find the states of the programs that a round began with, and of those it made faster."""
+    members, settings = drive.members(), drive.state().settings.search
+    of_round = [one for one in members if one.round == number]
+    subjects = {seq for one in of_round for seq in one.parents[:1]}
+    for sha in dict.fromkeys(one.source_sha for one in of_round if one.branch is None):
+        earlier = (one for one in members if one.source_sha == sha and one.round < number)
+        subjects |= {one.seq for one in rank(earlier)[:1]}
+    for member in of_round:
+        parent = members[member.parents[0]] if member.parents else None
+        speed, before = speed_of(member), None if parent is None else speed_of(parent)
+        if speed is not None and before is not None:
+            is_faster = speed.gain_over(before) > settings.min_effect
+            subjects |= {member.seq} if is_faster else set()
+    for seq in sorted(subjects, key=lambda one: members[one].order):
+        if members[seq].passed:
+            state_of(drive, drive.members()[seq])
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """One program whose state is to be found."""
+
+    drive: RunDrive
+    member: Member
+    signature: Signature
+    profile: ProfileResult | None
+
+    def program(self) -> StatedProgram:
+        base = self.drive.memory.base()
+        match = match_state(self.signature, base.states)
+        found = self._decided(match)
+        return found.model_copy(update={"proposed": self._proposed(found, base)})
+
+    def _decided(self, match: Match) -> StatedProgram:
+        by_rule = StatedProgram(
+            state=match.state,
+            signature=self.signature,
+            confidence=match.confidence,
+            is_new=match.is_new,
+        )
+        roles = self._roles()
+        if not match.rivals or roles is None:
+            return by_rule
+        rivals = (match.state, *match.rivals)
+        question = StateQuestion(self._id("state"), self.signature, rivals, self.profile)
+        try:
+            decision = in_crew(self.drive, question.id, lambda: roles.decide_state(question))
+        except BudgetSpent as spent:
+            return by_rule.model_copy(update={"reason": f"by rule: {spent}"})
+        by_id = {state.id: state for state in rivals}
+        return by_rule.model_copy(
+            update={
+                "state": by_id[decision.state],
+                "decided_by": decision.decided_by,
+                "reason": decision.reason,
+            }
+        )
+
+    def _proposed(self, found: StatedProgram, base: KnowledgeBase) -> tuple[Edit, ...]:
+        """Return what a model would try in a state of which nothing is known."""
+        line = base.ancestry(found.state.id) or base.ancestry(found.state.inherits or "")
+        roles = self._roles()
+        if roles is None or any(base.entries_of(state.id) for state in line):
+            return ()
+        if found.is_new:
+            new = AddState(state=found.state, reason="no known state is near", author="rule")
+            base = extend(base, [(base.version, new)], base.version)
+        question = TechniqueQuestion(
+            self._id("propose"), base, found.state, self.signature, self.profile
+        )
+        try:
+            learned = in_crew(self.drive, question.id, lambda: roles.propose_techniques(question))
+        except BudgetSpent:
+            return ()
+        return learned.edits
+
+    def _roles(self) -> Roles | None:
+        """Return whom to ask; None where the rules decide alone."""
+        agents, settings = self.drive.search.agents, self.drive.state().settings.search
+        if agents is None or settings.agent == "minimal" or not self.drive.memory.is_on:
+            return None
+        return agents.roles()
+
+    def _id(self, what: str) -> str:
+        return f"r{self.drive.state().round}/{what}{self.member.label}"

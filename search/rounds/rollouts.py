@@ -1,0 +1,142 @@
+"""A round of trajectories: the next step of each that is under way, as techniques drawn for it.
+
+Nobody plans: the knowledge base draws, the coder lowers what was drawn (`agents_round.py`), and
+what came of it decides from which program the trajectory goes on.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import expm1
+
+from kopt.kernels.families import FAMILY_CHANGES
+from kopt.search.agents.plans import Draw, Hypothesis, Plan
+from kopt.search.agents.view import Advice
+from kopt.search.proposer import Member
+from kopt.search.selection.trajectories import Trajectory, slot_id, trace_trajectories
+from kopt.search.store.round_table import Opening
+from kopt.search.store.run_records import BranchPlan
+
+from .advice import Request, advise, draws_of
+from .drive import RunDrive
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One slot of the round."""
+
+    hypothesis: Hypothesis
+    draw: Draw | None
+    """None where the model decides for itself."""
+
+
+def plan_rollouts(drive: RunDrive) -> Opening | None:
+    """Return the next steps of the trajectories under way; None where all have ended.
+
+    At most `at_once` are under way: the others begin when one of them has ended, and draw from
+    what it has taught.
+    """
+    number, settings = drive.state().round + 1, drive.state().settings.search.maic_rl
+    steps: list[_Step] = []
+    under_way = 0
+    drawn: dict[int, list[str]] = defaultdict(list)
+    for trajectory in trajectories(drive):
+        if under_way < settings.at_once and not trajectory.is_finished:
+            found = tuple(_next_steps(drive, trajectory, drawn[trajectory.program]))
+            under_way += bool(found)
+            steps += found
+    steps = steps[: drive.room(len(steps))]
+    if not steps:
+        return None
+    hypotheses = tuple(one.hypothesis for one in steps)
+    plan = Plan(
+        hypotheses=hypotheses, draws=tuple(one.draw for one in steps if one.draw is not None)
+    )
+    return Opening(
+        number=number,
+        kind="rollouts",
+        branches=tuple(map(_branch, hypotheses)),
+        plan=plan.model_dump_json().encode(),
+    )
+
+
+def trajectories(drive: RunDrive, before: int | None = None) -> tuple[Trajectory, ...]:
+    """Return the trajectories of the run; `before`: as they stood before the round of this number.
+
+    The steps of an open round are not among them.
+    """
+    state, reader = drive.state(), drive.search.store.reader
+    last = state.round if state.round_open else state.round + 1
+    end = last if before is None else min(before, last)
+    branches = [one for one in reader.branches() if one.round < end]
+    techniques = drive.memory.base().techniques.values()
+    preparing = frozenset(one.id for one in techniques if one.prepares)
+    return trace_trajectories(drive.members(), branches, state.settings.search, preparing)
+
+
+def ended(drive: RunDrive) -> str:
+    """Return in words that no trajectory goes on."""
+    found = trajectories(drive)
+    finished = sum(one.is_finished for one in found)
+    steps = sum(one.steps for one in found)
+    stuck = "" if finished == len(found) else f", {len(found) - finished} for want of techniques"
+    return f"all {len(found)} trajectories have ended{stuck}, after {steps} steps"
+
+
+def _next_steps(drive: RunDrive, trajectory: Trajectory, drawn: list[str]) -> Iterator[_Step]:
+    """Yield the next step of a trajectory; `drawn`: what others of the round do to its program."""
+    settings = drive.state().settings.search
+    member = drive.members()[trajectory.program]
+    step, count = trajectory.steps + 1, settings.maic_rl.actions
+    slots = [slot_id(trajectory.number, step, action) for action in range(1, count + 1)]
+    if settings.agent == "minimal":
+        yield from (_Step(_free(slot, member), None) for slot in slots)
+        return
+    name = f"r{drive.state().round + 1}/t{trajectory.number}"
+    advice = advise(drive, member, Request(count, name, tuple(drawn)))
+    drawn += [one.technique.id for one in advice.drawn]
+    for place, draw in enumerate(draws_of(advice, slots)):
+        yield _Step(_hypothesis(draw, advice, place), draw)
+
+
+def _hypothesis(draw: Draw, advice: Advice, place: int) -> Hypothesis:
+    technique, prediction = advice.drawn[place].technique, draw.prediction
+    return Hypothesis(
+        slot=draw.slot,
+        family=technique.family,
+        name=technique.id.replace("_", " "),
+        hypothesis=technique.description,
+        mechanism=FAMILY_CHANGES[technique.family],
+        expected_gain=expm1(prediction.gain),
+        risk="",
+        evidence=draw.why,
+        parents=(draw.candidate,),
+        techniques=(technique.id,),
+        state=draw.state,
+        predicted_gain=prediction.gain,
+        predicted_interval=prediction.interval,
+    )
+
+
+def _free(slot: str, member: Member) -> Hypothesis:
+    """Return what a model is told that decides for itself what to do."""
+    return Hypothesis(
+        slot=slot,
+        family="other",
+        name="faster",
+        hypothesis="Make the kernel faster.",
+        mechanism="",
+        expected_gain=0.0,
+        risk="",
+        evidence="",
+        parents=(member.seq,),
+    )
+
+
+def _branch(hypothesis: Hypothesis) -> BranchPlan:
+    return BranchPlan(
+        slot=hypothesis.slot,
+        lineage="expand",
+        parents=hypothesis.parents,
+        hypothesis=hypothesis.model_dump(mode="json"),
+    )

@@ -22,6 +22,9 @@ MOST_TECHNIQUES = 4
 TUNE_CONSTANTS = "tune_constants"
 """The technique that a sweep applies."""
 
+Line = tuple[str, tuple[tuple[str, int], ...] | None]
+"""A source and the switches that are set in it; None: whatever they are."""
+
 
 @dataclass(frozen=True)
 class Application:
@@ -53,25 +56,38 @@ class Population:
         return {member.seq: member for member in self.members}
 
     @cached_property
-    def first_of_source(self) -> Mapping[str, Member]:
-        """Who brought each source into the run."""
-        found: dict[str, Member] = {}
-        for member in sorted(self.members, key=lambda one: one.order):
-            found.setdefault(member.source_sha, member)
+    def _firsts(self) -> Mapping[Line, Member]:
+        """Who came first of each source, and of each source with the same switches."""
+        found: dict[Line, Member] = {}
+        for member in sorted(self.members, key=lambda one: one.seq):
+            found.setdefault((member.source_sha, None), member)
+            found.setdefault(self.line_of(member), member)
         return found
+
+    def line_of(self, member: Member) -> Line:
+        """Return what a candidate has in common with those that differ in constants alone."""
+        return member.source_sha, tuple(sorted(self.switches(member).items()))
+
+    def first_of(self, line: Line) -> Member:
+        """Return the candidate whose constants were swept."""
+        return self._firsts[line]
 
     def is_variant(self, member: Member) -> bool:
         """Return whether it is a known source with other tune values."""
-        return member.branch is None and self.first_of_source[member.source_sha] is not member
+        return member.branch is None and self._firsts[member.source_sha, None] is not member
+
+    def is_swept(self, member: Member) -> bool:
+        """Return whether it differs from a known candidate in constants alone, not in switches."""
+        return member.branch is None and self.first_of(self.line_of(member)) is not member
 
     def made_by(self, member: Member) -> str | None:
         """Return the technique that was applied last in making a candidate, if it is known."""
-        first = self.first_of_source[member.source_sha]
         if is_contradicted(member):
             return None
-        if not self.is_variant(member):
-            return member.techniques[-1] if member.techniques else None
-        return TUNE_CONSTANTS if self.switches(member) == self.switches(first) else None
+        if self.is_swept(member):
+            return TUNE_CONSTANTS
+        is_named = member.techniques and not self.is_variant(member)
+        return member.techniques[-1] if is_named else None
 
     @cached_property
     def applications(self) -> tuple[Application, ...]:

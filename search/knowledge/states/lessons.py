@@ -13,7 +13,7 @@ from kopt.search.proposer import Member
 from kopt.search.selection.ranking import rank
 
 from .ablations import Step, Variant, missing_variants, split
-from .applications import TUNE_CONSTANTS, Application, Population
+from .applications import TUNE_CONSTANTS, Application, Line, Population
 from .comparing import Comparison, program_of
 
 
@@ -104,13 +104,12 @@ def _relative(application: Application, population: Population) -> Application |
 
 def _of_sweeps(population: Population) -> Iterator[Lesson]:
     """Yield a lesson for each round in which a source was swept: its best against that before."""
-    swept: dict[str, dict[int, list[Member]]] = defaultdict(lambda: defaultdict(list))
+    swept: dict[Line, dict[int, list[Member]]] = defaultdict(lambda: defaultdict(list))
     for member in sorted(population.members, key=lambda one: one.order):
-        is_swept = member.quick is not None and population.made_by(member) == TUNE_CONSTANTS
-        if is_swept and population.is_variant(member):
-            swept[member.source_sha][member.round].append(member)
-    for sha, rounds in swept.items():
-        earlier = [population.first_of_source[sha]]
+        if member.quick is not None and population.is_swept(member):
+            swept[population.line_of(member)][member.round].append(member)
+    for line, rounds in swept.items():
+        earlier = [population.first_of(line)]
         for number in sorted(rounds):
             yield from _of_sweep(earlier, rounds[number], population)
             earlier += rounds[number]

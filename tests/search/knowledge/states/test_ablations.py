@@ -107,6 +107,12 @@ def test_variants_split_a_mixture_into_steps_that_add_up() -> None:
     assert wanted(start(), whole, one, two) == []
 
 
+def test_variants_of_the_same_round_are_not_taken_for_the_candidate() -> None:
+    whole = mixed(1, 5.0, "aa", "bb")
+    part = replace(off(2, whole, passed(8.0), "bb"), round=1)
+    assert [one.techniques for one in taught(start(), whole, part)] == [("aa",), ("bb",)]
+
+
 def test_step_over_a_variant_that_does_not_work_stays_a_composite() -> None:
     whole = mixed(1, 5.0, "aa", "bb", "cc")
     samples = taught(

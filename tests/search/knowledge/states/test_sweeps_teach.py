@@ -54,6 +54,14 @@ def test_variant_with_a_switch_off_is_no_sweep() -> None:
     ]
 
 
+def test_sweep_of_an_ablated_candidate_is_compared_with_that_one() -> None:
+    written = made(1, passed(8.0), "aa", tune={"WITH_AA": 1, "BLOCK": 64})
+    bare = variant(2, written, passed(7.0), WITH_AA=0)
+    sample = taught(start(), written, bare, variant(3, bare, passed(6.0), BLOCK=128))[-1]
+    assert told([sample]) == [("run-1/3/from2", (TUNE_CONSTANTS,), "gained")]
+    assert (sample.measured, sample.previous) == (pytest.approx(log(7 / 6)), None)
+
+
 def test_source_that_never_worked_is_no_program_before() -> None:
     broken = replace(FIRST, quick=failed())
     assert taught(broken, variant(1, broken, passed(8.0), BLOCK=128)) == ()

@@ -15,6 +15,11 @@ def flow_mapping(items: Mapping[str, Value], digits: int) -> str:
     return f"{{{', '.join(shown)}}}"
 
 
+def flow_numbers(numbers: Sequence[Value], digits: int) -> str:
+    """Return `[number, ...]`, floats with `digits`."""
+    return f"[{', '.join(_value(number, digits) for number in numbers)}]"
+
+
 def scalar(text: str) -> str:
     """Return `text` plain where that is unmistakable, else in double quotes."""
     if _PLAIN.fullmatch(text) and text not in _RESERVED:

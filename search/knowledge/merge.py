@@ -61,6 +61,25 @@ def without_origin(base: KnowledgeBase, origin: str) -> KnowledgeBase:
     )
 
 
+def with_seed(base: KnowledgeBase, seed: KnowledgeBase) -> KnowledgeBase:
+    """Return `base` with what ships wherever it says nothing itself."""
+    return replace(
+        base,
+        states=_united(base.states, seed.states, _first),
+        techniques=_united(base.techniques, seed.techniques, _first),
+        entries=_united(base.entries, seed.entries, _with_prior),
+        pairs=_united(base.pairs, seed.pairs, _with_prior),
+    )
+
+
+def _first(one: _Item, _: _Item) -> _Item:
+    return one
+
+
+def _with_prior(one: _Held, other: _Held) -> _Held:
+    return one if one.prior else one.model_copy(update={"prior": other.prior})
+
+
 def _newer_evidence(
     one: KnowledgeBase, other: KnowledgeBase
 ) -> tuple[KnowledgeBase, KnowledgeBase]:

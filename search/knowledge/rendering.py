@@ -1,8 +1,8 @@
 """A base as the YAML that people read and compare: a line an item, in a stable order.
 
-`base.yaml` is kept small: what ships with kopt and how much is said of where something was seen
-give way, in this order, and the items with the fewest tries at last. The truth is in the store;
-`kopt kb export` writes everything.
+`base.yaml` is kept small. First what ships with kopt gives way, which every reader has, then where
+something was seen, then the names of numbers, and at last the items with the fewest tries. The
+truth is in the store; `kopt kb export` writes everything.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,16 +10,41 @@ from dataclasses import dataclass, replace
 from math import exp
 
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.flow_yaml import Value, flow_mapping, scalar
-from kopt.search.knowledge.records import Entry, Evidence, Note, Pair, Prior, State, Technique
+from kopt.search.knowledge.flow_yaml import Value, flow_mapping, flow_numbers, scalar
+from kopt.search.knowledge.records import (
+    NOTE_LIMIT,
+    SEEN_LIMIT,
+    Entry,
+    Evidence,
+    Note,
+    Pair,
+    Prior,
+    State,
+    Technique,
+)
 
 FORMAT = "kopt.knowledge/1"
+SEED_KEY = "seed"
+"""Key of a file that leaves out what ships with kopt."""
+EVIDENCE_NUMBERS = (
+    "tries",
+    "gained",
+    "lost",
+    "within_noise",
+    "failed",
+    "weight",
+    "mean",
+    "m2",
+    "version",
+)
+"""In this order where evidence is a mere list of numbers."""
 SIZE_LIMIT = 50_000
 """Bytes of base.yaml, about what one prompt can hold of it."""
 _HEAD = """\
 # What kopt has learned. kopt kb show explains it, kopt kb import takes in what others have learned.
 # This file is rendered from samples.sqlite: edits here do not last. Gains are natural logarithms of
 # speed ratios, 0.18 is 1.2x faster; a prior is documented, never measured. See docs/knowledge.md.
+# Lists of nine: tries, gained, lost, within noise, failed, weight, mean, m2, version.
 """
 _LEFT_OUT = "# {} items with the fewest tries are left out here; kopt kb export has them.\n"
 
@@ -29,18 +54,23 @@ class _Detail:
     """How much is said."""
 
     digits: int
-    seen: int
-    """References and kernels of an evidence line, notes of an entry."""
     is_seed_told: bool
-    """Whether what ships with kopt is described and names its sources."""
+    """Whether what ships with kopt, and is as it ships, stands there too."""
+    seen: int
+    """References and kernels of an evidence line."""
+    notes: int
+    """Notes of an entry, the latest."""
+    is_named: bool = True
+    """Whether the numbers of evidence have their names."""
 
 
-_COMPLETE = _Detail(digits=6, seen=4, is_seed_told=True)
+_COMPLETE = _Detail(digits=6, is_seed_told=True, seen=SEEN_LIMIT, notes=NOTE_LIMIT)
 _DETAILS = (
-    _Detail(digits=4, seen=4, is_seed_told=True),
-    _Detail(digits=4, seen=4, is_seed_told=False),
-    _Detail(digits=3, seen=1, is_seed_told=False),
-    _Detail(digits=3, seen=0, is_seed_told=False),
+    _Detail(digits=4, is_seed_told=True, seen=SEEN_LIMIT, notes=NOTE_LIMIT),
+    _Detail(digits=4, is_seed_told=False, seen=SEEN_LIMIT, notes=NOTE_LIMIT),
+    _Detail(digits=3, is_seed_told=False, seen=1, notes=1),
+    _Detail(digits=3, is_seed_told=False, seen=0, notes=1),
+    _Detail(digits=3, is_seed_told=False, seen=0, notes=0, is_named=False),
 )
 
 
@@ -91,24 +121,29 @@ def _fitted(lines: list[_Line]) -> str:
 def _lines(base: KnowledgeBase, seed: KnowledgeBase, detail: _Detail) -> Iterator[_Line]:
     yield _Line(f"schema: {FORMAT}\nversion: {base.version}\norigin: {base.origin}\n")
     yield _Line(f"origins: {flow_mapping(base.origins, detail.digits)}\n")
+    if not detail.is_seed_told:
+        yield _Line(f"{SEED_KEY}: left_out\n")
     yield _Line("states:\n")
     for state in base.states.values():
-        is_brief = not detail.is_seed_told and seed.states.get(state.id) == state
-        yield _Line(
-            f"  {scalar(state.id)}: {flow_mapping(_state(state, is_brief), detail.digits)}\n"
-        )
+        yield from _described_line(state, seed.states.get(state.id), detail)
     yield _Line("techniques:\n")
-    for one in base.techniques.values():
-        is_brief = not detail.is_seed_told and seed.techniques.get(one.id) == one
-        yield _Line(
-            f"  {scalar(one.id)}: {flow_mapping(_technique(one, is_brief), detail.digits)}\n"
-        )
+    for technique in base.techniques.values():
+        yield from _described_line(technique, seed.techniques.get(technique.id), detail)
     yield from _entry_lines(base, seed, detail)
     yield _Line("pairs:\n")
     for key, pair in base.pairs.items():
-        known = seed.pairs.get(key)
-        for line in _item_lines(pair, f"{pair.before} before {pair.after}", known, detail):
+        subject = _Subject(f"{pair.before} before {pair.after}", base.origin)
+        for line in _item_lines(pair, subject, seed.pairs.get(key), detail):
             yield replace(line, text=f"  {line.text}")
+
+
+def _described_line(
+    item: State | Technique, known: State | Technique | None, detail: _Detail
+) -> Iterator[_Line]:
+    if item == known and not detail.is_seed_told:
+        return
+    fields = _state(item) if isinstance(item, State) else _technique(item)
+    yield _Line(f"  {scalar(item.id)}: {flow_mapping(fields, detail.digits)}\n")
 
 
 def _entry_lines(base: KnowledgeBase, seed: KnowledgeBase, detail: _Detail) -> Iterator[_Line]:
@@ -118,77 +153,79 @@ def _entry_lines(base: KnowledgeBase, seed: KnowledgeBase, detail: _Detail) -> I
         if entry.state != state:
             state = entry.state
             yield _Line(f"  {scalar(state)}:\n")
-        for line in _item_lines(entry, " + ".join(entry.techniques), seed.entries.get(key), detail):
+        subject = _Subject(" + ".join(entry.techniques), base.origin)
+        for line in _item_lines(entry, subject, seed.entries.get(key), detail):
             yield replace(line, text=f"    {line.text}")
 
 
+@dataclass(frozen=True)
+class _Subject:
+    """What lines are about."""
+
+    name: str
+    origin: str
+    """Of the base: its own evidence does not name it."""
+
+
 def _item_lines(
-    item: Entry | Pair, name: str, known: Entry | Pair | None, detail: _Detail
+    item: Entry | Pair, subject: _Subject, known: Entry | Pair | None, detail: _Detail
 ) -> Iterator[_Line]:
     """Yield the line of an entry or a pair itself, then one for each body of its evidence."""
-    is_brief = not detail.is_seed_told and known is not None and known.prior == item.prior
-    fields = _prior(item.prior, is_brief)
-    if isinstance(item, Entry) and item.is_deprecated:
-        fields["deprecated"] = True
-    if fields or not item.evidence:
-        yield _Line(f"{scalar(name)}: {flow_mapping(fields, detail.digits)}\n")
+    is_shipped = known is not None and known.prior == item.prior
+    is_deprecated = isinstance(item, Entry) and item.is_deprecated
+    if is_deprecated or (item.prior and (detail.is_seed_told or not is_shipped)):
+        fields = {**_prior(item.prior), "deprecated": is_deprecated}
+        yield _Line(f"{scalar(subject.name)}: {flow_mapping(fields, detail.digits)}\n")
     for arch, origins in item.evidence.items():
         for origin, evidence in origins.items():
-            shown = flow_mapping(_evidence(evidence, detail.seen), detail.digits)
-            ratio = f"  # {exp(evidence.mean):.2f}x" if evidence.weight else ""
-            text = f"{name} on {arch} by {origin}: {shown}{ratio}\n"
+            by = "" if origin == subject.origin else f" by {origin}"
+            ratio = f"  # {exp(evidence.mean):.2f}x" if evidence.weight and detail.is_named else ""
+            text = f"{subject.name} on {arch}{by}: {_evidence_text(evidence, detail)}{ratio}\n"
             yield _Line(text, (evidence.tries, evidence.version))
-    if isinstance(item, Entry) and detail.seen:
-        for number, note in enumerate(item.notes[-detail.seen :], start=1):
-            yield _Line(f"{name} note {number}: {flow_mapping(_note(note), detail.digits)}\n")
+    if isinstance(item, Entry) and detail.notes:
+        for number, note in enumerate(item.notes[-detail.notes :], start=1):
+            shown = flow_mapping(_note(note), detail.digits)
+            yield _Line(f"{subject.name} note {number}: {shown}\n")
 
 
-def _state(state: State, is_brief: bool) -> dict[str, Value]:
-    told = {} if is_brief else {"description": state.description, "source": state.source}
+def _state(state: State) -> dict[str, Value]:
     return {
         "bottleneck": state.bottleneck,
         "suspects": state.suspects,
         "traits": state.traits,
         "inherits": state.inherits or "",
         "discovered": state.is_discovered,
-        **told,
+        "description": state.description,
+        "source": state.source,
     }
 
 
-def _technique(technique: Technique, is_brief: bool) -> dict[str, Value]:
-    told = {"description": technique.description, "source": technique.source}
+def _technique(technique: Technique) -> dict[str, Value]:
     return {
         "family": technique.family,
         "category": technique.category,
         "needs": technique.needs,
         "prepares": technique.prepares,
         "discovered": technique.is_discovered,
-        **({} if is_brief else told),
+        "description": technique.description,
+        "source": technique.source,
     }
 
 
-def _prior(prior: Prior | None, is_brief: bool) -> dict[str, Value]:
+def _prior(prior: Prior | None) -> dict[str, Value]:
     if prior is None:
         return {}
-    source = "seed" if is_brief else prior.source
-    return {"prior": prior.gain, "weight": prior.weight, "source": source}
+    return {"prior": prior.gain, "weight": prior.weight, "source": prior.source}
 
 
 def _note(note: Note) -> dict[str, Value]:
     return {"text": note.text, "version": note.version, "evidence": note.evidence}
 
 
-def _evidence(evidence: Evidence, seen: int) -> dict[str, Value]:
-    return {
-        "tries": evidence.tries,
-        "gained": evidence.gained,
-        "lost": evidence.lost,
-        "within_noise": evidence.within_noise,
-        "failed": evidence.failed,
-        "weight": evidence.weight,
-        "mean": evidence.mean,
-        "m2": evidence.m2,
-        "version": evidence.version,
-        "kernels": evidence.kernels[-seen:] if seen else (),
-        "seen": evidence.seen[-seen:] if seen else (),
-    }
+def _evidence_text(evidence: Evidence, detail: _Detail) -> str:
+    numbers: dict[str, Value] = {name: getattr(evidence, name) for name in EVIDENCE_NUMBERS}
+    if not detail.is_named:
+        return flow_numbers(list(numbers.values()), detail.digits)
+    where = {"kernels": evidence.kernels, "seen": evidence.seen}
+    last = {name: names[-detail.seen :] for name, names in where.items() if detail.seen}
+    return flow_mapping({**numbers, **last}, detail.digits)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kopt.tools.docs.chunking.glossary import gloss_of
 from kopt.tools.docs.code_tokens import terms_in
 from kopt.tools.docs.excerpts import estimated_tokens, excerpt, shown
 from kopt.tools.docs.records import Chunk, FurtherHit, Hit
@@ -91,7 +92,8 @@ def one_line(text: str) -> str:
 
 
 def _hit(chunk: Chunk, score: float, room: int, wanted: Wanted) -> Hit:
-    texts = (chunk.symbol or "", chunk.title, chunk.path, chunk.comment, *chunk.tags, chunk.body)
+    names = (chunk.symbol or "", chunk.title, chunk.path, gloss_of(chunk))
+    texts = (*names, chunk.comment, *chunk.tags, chunk.body)
     looked_for = frozenset[str]().union(*wanted.words.values())
     own = terms_in(" ".join(texts), looked_for)
     matched = [word for word, terms in wanted.words.items() if terms & own]

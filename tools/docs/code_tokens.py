@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 _WORD = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*(?:\.\d[a-z])?|\d\w*")
-_CAMEL = re.compile(r"CU(?=[a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+|[^\W_]+")
+_CAMEL = re.compile(r"CU(?=[a-z])|[A-Z][A-Z0-9]*(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+|[^\W_]+")
 _ARCH = re.compile(r"(?:sm|compute)_?(\d{2,3})[af]?", re.IGNORECASE)
 _COMPOSED = re.compile(r"[._]|[a-z][A-Z]")
 _COMPOUND_PARTS = 5

@@ -19,6 +19,8 @@ from kopt.tools.docs.code_tokens import (
         ("__nv_bfloat162", {"nv_bfloat162", "nv", "bfloat162"}),
         ("threadIdx.x", {"threadidx", "thread", "idx"}),
         ("CUtensorMap", {"cutensormap", "tensor", "map"}),
+        ("NVFP4QuantizeKernel", {"nvfp4", "quantiz", "kernel"}),
+        ("SM90TmaLoad", {"sm90", "tma", "load"}),
         ("float2_to_e2m1x2", {"float2_to_e2m1x2", "float2", "e2m1x2", "e2m1"}),
         ("sm_100a", {"sm_100a", "sm100"}),
         ("compute_90", {"sm90"}),

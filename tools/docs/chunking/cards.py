@@ -6,9 +6,11 @@ called, what it does and how, and where it stands.
 
 from kopt.tools.docs.records import Chunk
 
+from .glossary import gloss_of_name
 from .patterns import NAME_PART
 
 MOST_TAGS = 14
+GLOSS_CHARACTERS = 250
 COMMENT_CHARACTERS = 220
 PATH_CHARACTERS = 120
 SIGNATURE_CHARACTERS = 160
@@ -16,12 +18,13 @@ _NAME_WORDS = 16
 
 
 def card_of(chunk: Chunk) -> str:
-    """Return the card of `chunk`: the words of its name, tags, comment, path and signature."""
+    """Return the card of `chunk`: what it is called, what that means, and what else is known."""
     path = " ".join(word for word in _words(chunk.path) if len(word) > 2)
     return " ".join(
         part
         for part in (
             _sentence(" ".join(_words(chunk.symbol or "")[:_NAME_WORDS])),
+            _sentence(gloss_of_name(chunk)[:GLOSS_CHARACTERS]),
             _sentence("; ".join(chunk.tags[:MOST_TAGS])),
             chunk.comment[:COMMENT_CHARACTERS].strip(),
             path[-PATH_CHARACTERS:],

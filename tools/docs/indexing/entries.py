@@ -11,10 +11,11 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from kopt.tools.docs.chunking.glossary import gloss_of
 from kopt.tools.docs.code_tokens import document_terms
 from kopt.tools.docs.records import Chunk
 
-FIELDS = ("symbol", "place", "comment", "tags", "code")
+FIELDS = ("symbol", "place", "comment", "tags", "code", "gloss")
 _MOST_COMMENT = 2000
 
 
@@ -40,7 +41,7 @@ def entry_of(chunk: Chunk, named: str, place: str, vector: bytes) -> Entry:
     """
     tags = " ".join((*chunk.tags, *chunk.arch, *chunk.dtype, chunk.kind))
     code = f"{chunk.head}\n{chunk.body}" if chunk.head else chunk.body
-    texts = (named, place, chunk.comment[:_MOST_COMMENT], tags, code)
+    texts = (named, place, chunk.comment[:_MOST_COMMENT], tags, code, gloss_of(chunk))
     fields = "\n".join(" ".join(document_terms(text)) for text in texts)
     return Entry(record_of(chunk), fields, vector)
 
@@ -91,8 +92,9 @@ def symbol_name(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def terms_version() -> str:
-    """Return a hash of the code that makes terms of a chunk."""
-    return code_version("code_tokens.py", "indexing/entries.py")
+    """Return a hash of the code and the glossary that make terms of a chunk."""
+    glossary = (f"chunking/{name}" for name in ("glossary.py", "glossary.yaml", "patterns.py"))
+    return code_version("code_tokens.py", "indexing/entries.py", *glossary)
 
 
 def code_version(*modules: str) -> str:

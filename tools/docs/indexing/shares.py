@@ -72,6 +72,7 @@ def _share(kind: str, lengths: Lengths, counts: tuple[int, ...]) -> float:
         _norm(lengths.comment, WEIGHTS.comment_terms),
         1.0,
         _norm(lengths.code, WEIGHTS.code_terms),
+        1.0,
     )
     frequency = sum(
         weight * count / norm

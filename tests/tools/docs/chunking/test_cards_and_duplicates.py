@@ -24,9 +24,12 @@ def _kernel(path: str, n: int = 64, comment: str = "Decodes.", scale: str = "2."
     return chunk
 
 
-def test_card_has_words_tags_comment_path_and_signature() -> None:
+def test_card_has_words_meaning_tags_comment_path_and_signature() -> None:
     card = card_of(_kernel("csrc/attention/decode_kernels.cu"))
-    assert card.startswith("flash decode64. attention decode; ")
+    words, meaning, tags, _rest = card.split(". ", 3)
+    assert words == "flash decode64"
+    assert "without score matrix" in meaning
+    assert tags.startswith("attention decode; ")
     assert "Decodes. csrc attention decode kernels" in card
     assert card.endswith("void flashDecode64(float* out, float const* in)")
 

@@ -12,6 +12,7 @@ from kopt.tools.docs.indexing.shares import phrase_shares
 from kopt.tools.docs.ranking.weights import KIND_PRIOR
 from kopt.tools.docs.records import Chunk, Kind
 
+WORDS = ("zebra", "zebra strip", "nucleus", "top_p")
 PADDING = " ".join(f"padding{number}" for number in range(600))
 
 
@@ -24,6 +25,7 @@ def _sheet(
         title=named,
         symbol=named,
         kind=kind,
+        language="cuda",
         start_line=1,
         end_line=2,
         body=body,
@@ -42,10 +44,11 @@ def shares() -> Iterator[dict[str, dict[int, float]]]:
         _sheet(6, body="zebra", kind="host"),
         _sheet(7, body="striped zebra"),
         _sheet(8, body="zebra striped"),
+        _sheet(9, named="top_p"),
     ]
     with closing(sqlite3.connect(":memory:")) as connection:
         fill(connection, {}, sheets)
-        found = {text: dict(phrase_shares(connection, text)) for text in ("zebra", "zebra strip")}
+        found = {text: dict(phrase_shares(connection, text)) for text in WORDS}
     yield found
 
 
@@ -73,3 +76,10 @@ def test_a_phrase_is_found_where_its_words_follow_each_other(
     shares: dict[str, dict[int, float]],
 ) -> None:
     assert list(shares["zebra strip"]) == [8]
+
+
+def test_what_a_name_means_is_found_and_says_less_than_the_name(
+    shares: dict[str, dict[int, float]],
+) -> None:
+    assert list(shares["nucleus"]) == [9]
+    assert shares["nucleus"][9] < shares["top_p"][9]

@@ -53,7 +53,7 @@ def test_every_function_is_sent_with_its_card_and_little_else(
     assert result.estimated_tokens == push_estimate(PushRequest(), settings).estimated_tokens
     record = stored(service, settings)["flashinfer:csrc/norm.cu#1"]
     text = record.pop("chunk_text")
-    assert text.startswith("norm. row normalization. Normalizes the rows of a matrix.")
+    assert text.startswith("norm. normalize. row normalization. Normalizes the rows of a matrix.")
     assert "__global__ void norm(float* x)" in text
     assert record == {
         "_id": "flashinfer:csrc/norm.cu#1",

@@ -1,0 +1,71 @@
+"""What the parts of names mean, in words that people ask with: `glossary.yaml`.
+
+A question about Euclidean lengths and a kernel called `l2norm_fwd` share no word. The glossary says
+of a part, or of a run of parts, what it stands for; the words are indexed beside the code.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import PurePosixPath
+
+import yaml
+
+from kopt.tools.docs.records import Chunk
+
+from .patterns import NAME_PART
+
+MOST_NAMES = 4
+"""Of a chunk of several small functions; more would say of each what the others are."""
+_MOST_PARTS = 6
+"""Of a name that an entry spans."""
+
+
+def gloss_of(chunk: Chunk) -> str:
+    """Return what the names of `chunk` and of its file mean; nothing for prose and cards."""
+    return _sentence(dict.fromkeys((*_of_symbols(chunk), *_of_file(chunk))))
+
+
+def gloss_of_name(chunk: Chunk) -> str:
+    """Return what the names of `chunk` mean, or that of its file if they say nothing."""
+    return _sentence(dict.fromkeys(_of_symbols(chunk) or _of_file(chunk)))
+
+
+def _of_symbols(chunk: Chunk) -> list[str]:
+    if chunk.language is None or chunk.symbol is None:
+        return []
+    names = chunk.symbol.split(", ")[:MOST_NAMES]
+    return [meaning for name in names for meaning in _meanings(name)]
+
+
+def _of_file(chunk: Chunk) -> tuple[str, ...]:
+    return () if chunk.language is None else _meanings(PurePosixPath(chunk.path).stem)
+
+
+@lru_cache(maxsize=1 << 16)
+def _meanings(name: str) -> tuple[str, ...]:
+    """Return what the runs of parts of `name` mean, the longest first: they are most particular."""
+    glossary = _glossary()
+    found = sorted(_runs([part.lower() for part in NAME_PART.findall(name)]), key=_by_length)
+    return tuple(dict.fromkeys(glossary[run] for _parts, run in found if run in glossary))
+
+
+def _runs(parts: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the runs of whole parts with their lengths in parts."""
+    for begin in range(len(parts)):
+        for end in range(begin + 1, min(begin + _MOST_PARTS, len(parts)) + 1):
+            yield end - begin, "".join(parts[begin:end])
+
+
+def _by_length(run: tuple[int, str]) -> int:
+    return -run[0]
+
+
+def _sentence(meanings: dict[str, None]) -> str:
+    return "; ".join(meanings)
+
+
+@lru_cache(maxsize=1)
+def _glossary() -> dict[str, str]:
+    text = files("kopt.tools.docs.chunking").joinpath("glossary.yaml").read_text("utf-8")
+    return {entry.replace("_", ""): meaning for entry, meaning in yaml.safe_load(text).items()}

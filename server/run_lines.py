@@ -9,6 +9,13 @@ from kopt.search.store.run_records import Event, EventKind
 from .run_best import BestSoFar, orders, time_words
 
 _LONGEST = 300
+_AGAIN = " once more, with other hidden seeds"
+_VERDICTS = {
+    "no_objection": "was read: no objection",
+    "reject": "was read and is rejected",
+    "check_again": "was read and has to be checked again",
+    "not_made": "was not read, measurement alone decides",
+}
 
 
 def stamped(event: Event, line: str) -> str:
@@ -41,7 +48,8 @@ def event_line(event: Event, best: BestSoFar) -> str | None:
         case EventKind.EVALUATION_QUEUED:
             return f"  #{data['candidate']} is measured longer: too close to another to tell apart"
         case EventKind.FINAL_CHECK:
-            return f"full check of #{data['candidate']}"
+            again = data.get("level") == "again"
+            return f"full check of #{data['candidate']}{_AGAIN if again else ''}"
         case EventKind.EVALUATION_DONE:
             return _done_line(data, best)
         case _:
@@ -84,10 +92,11 @@ def _model_line(event: Event) -> str | None:
         case EventKind.COMBINED:
             verdict = "kept" if data["kept"] else "given up"
             return f"the merge #{data['candidate']} is {verdict}: {data['why']}"
+        case EventKind.SOFT_VERIFIED:
+            return f"#{data['candidate']} {_VERDICTS[data['outcome']]}{_because(data['why'])}"
         case EventKind.PROMOTED:
             outcome = data["outcome"].replace("_", " ")
-            why = f": {data['why']}" if data["why"] else ""
-            return f"#{data['candidate']} {outcome}{why}"
+            return f"#{data['candidate']} {outcome}{_because(data['why'])}"
         case _:
             return None
 
@@ -114,6 +123,10 @@ def spent_words(data: dict[str, Any]) -> str:
     limit = data["limit_microusd"]
     of_limit = "" if limit is None else f" of ${limit / 1e6:.2f}"
     return f"${data['spent_microusd'] / 1e6:.4f}{of_limit} so far"
+
+
+def _because(why: str) -> str:
+    return f": {why}" if why else ""
 
 
 def _begun_line(data: dict[str, Any]) -> str:

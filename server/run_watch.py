@@ -88,6 +88,8 @@ class RunWatch:
                 self.phase = f"round {self.rounds[-1].number} is done"
             case EventKind.FINAL_CHECK:
                 self.phase = f"full check of #{data['candidate']}"
+            case EventKind.SOFT_VERIFIED:
+                self.phase = f"#{data['candidate']} was read"
             case EventKind.REFLECTED:
                 self.phase = f"round {data['round']} is reflected on"
             case EventKind.CALL_STARTED | EventKind.CALL_DONE:

@@ -13,9 +13,13 @@ from pydantic import Field, model_validator
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status
 
-EvaluationLevel = Literal["quick", "tie", "full"]
+EvaluationLevel = Literal["quick", "tie", "full", "again"]
 """quick: what the search goes by. tie: the quick check again, timed with more pairs. full: what a
-winner needs."""
+winner needs. again: the full check once more with other hidden seeds, untimed, because whoever read
+the source asked for it."""
+
+PROOF_LEVELS: tuple[EvaluationLevel, ...] = ("full", "again")
+"""Those that end a run: they are made however much of its time is spent."""
 
 LATENCY = "latency"
 """Metric: time of one call, unit us. Estimated, it orders candidates; measured, it is shown only,

@@ -1,10 +1,15 @@
-"""What happened beside the candidates: hypotheses that led to nothing, merges, promotions."""
+"""What happened beside the candidates: hypotheses that led to nothing, merges, verdicts."""
 
 from collections.abc import Sequence
 
 from kopt.kernels.record import Record
 from kopt.search.store.run_reader import RunReader
 from kopt.search.store.run_records import Event, EventKind
+
+_DECIDED = {
+    EventKind.PROMOTED: "promotion",
+    EventKind.SOFT_VERIFIED: "soft verification",
+}
 
 
 class LostBranch(Record):
@@ -25,9 +30,10 @@ class Judgement(Record):
     candidate: int
     """Its `seq`."""
     what: str
-    """promotion, or merge."""
+    """promotion, merge, or soft verification."""
     outcome: str
-    """promoted, kept_existing, not_promoted, refused; kept or given_up of a merge."""
+    """promoted, kept_existing, not_promoted, refused; kept or given_up of a merge; no_objection,
+    reject, check_again or not_made of a soft verification."""
     why: str
 
 
@@ -47,7 +53,7 @@ def lost_branches(reader: RunReader) -> tuple[LostBranch, ...]:
 
 
 def judgements(events: Sequence[Event]) -> tuple[Judgement, ...]:
-    """Return the merges and promotions that were decided, oldest first."""
+    """Return what was decided on merges, finalists and promotions, oldest first."""
     found: list[Judgement] = []
     for event in events:
         data = event.data
@@ -58,11 +64,11 @@ def judgements(events: Sequence[Event]) -> tuple[Judgement, ...]:
                     candidate=data["candidate"], what="merge", outcome=outcome, why=data["why"]
                 )
             )
-        elif event.kind is EventKind.PROMOTED:
+        elif event.kind in _DECIDED:
             found.append(
                 Judgement(
                     candidate=data["candidate"],
-                    what="promotion",
+                    what=_DECIDED[event.kind],
                     outcome=data["outcome"],
                     why=data["why"],
                 )

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 
 from kopt.config.errors import InfraError
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob, EvaluationLevel
+from kopt.search.evaluation.evaluator import (
+    PROOF_LEVELS,
+    Evaluation,
+    EvaluationJob,
+    EvaluationLevel,
+)
 from kopt.search.evaluation.reuse import known_measurements
 from kopt.search.proposer import Member
 from kopt.search.store.evaluation_queue import QUARANTINE_AFTER, Lease
@@ -52,7 +57,7 @@ class Evaluations:
         """
         mailbox = self._search.mailbox
         while True:
-            is_spent = level != "full" and self._drive.spent_time() is not None
+            is_spent = level not in PROOF_LEVELS and self._drive.spent_time() is not None
             if is_spent and crew is not None:
                 mailbox.halt.stop()
             if not is_spent:
@@ -60,7 +65,7 @@ class Evaluations:
             is_waiting = crew is not None and crew.is_working and not is_spent
             if not self._under_way and not is_waiting:
                 break
-            mailbox.attend(None if level == "full" else self._drive.seconds_left())
+            mailbox.attend(None if level in PROOF_LEVELS else self._drive.seconds_left())
             self._record_ended()
         if crew is not None:
             crew.check()
@@ -79,7 +84,7 @@ class Evaluations:
             future = self._search.evaluator.submit(_job(state, members, lease))
             self._under_way += 1
             future.add_done_callback(partial(self._leave_in_mailbox, lease))
-            if level != "full" and self._drive.spent_time() is not None:
+            if level not in PROOF_LEVELS and self._drive.spent_time() is not None:
                 return
 
     def _leave_in_mailbox(self, lease: Lease, future: "Future[Evaluation]") -> None:

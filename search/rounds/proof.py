@@ -1,4 +1,4 @@
-"""The end of a run: its best are put to the full check, and on a GPU to the rule of promotion."""
+"""The end of a run: its best are checked in full and read, and on a GPU put to the promotion."""
 
 from kopt.config.errors import ToolError
 from kopt.kernels.promotion_result import PromotionResult
@@ -9,6 +9,7 @@ from kopt.search.store.run_records import EventKind, RunStatus
 from kopt.search.winner import pin_tune, winner_path
 
 from .drive import RunDrive
+from .verification import stands_up
 
 PROMOTION = "promotion"
 """Kind of the document that says how the promotion of a candidate ended."""
@@ -17,7 +18,8 @@ PROMOTION = "promotion"
 def prove(drive: RunDrive) -> None:
     """End the run: the winner is the first that passes the full check and is promoted.
 
-    Where none is promoted, or nothing can be (on sim), it is the first that passes.
+    Where none is promoted, or nothing can be (on sim), it is the first that passes. One whose
+    reading shows what no check can see is passed over.
     """
     store, state = drive.search.store, drive.state()
     best: Member | None = None
@@ -26,7 +28,7 @@ def prove(drive: RunDrive) -> None:
         store.queue.add([seq], "full")
         drive.evaluations.drain("full")
         member = drive.members()[seq]
-        if not member.is_confirmed:
+        if not member.is_confirmed or not stands_up(drive, member):
             continue
         best = best or member
         if not _may_be_promoted(drive, member):
@@ -34,6 +36,7 @@ def prove(drive: RunDrive) -> None:
         if _is_promoted(drive, member):
             promoted = member
             break
+    drive.memory.learn(is_final=True)
     winner = promoted or best
     if winner is not None:
         # The file first: a finished run is never touched again.

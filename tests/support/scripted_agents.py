@@ -194,7 +194,7 @@ def agents_search(
         prices=load_prices(store.folder),
         rate=RateLimit(RateSettings(concurrency=8), mailbox.halt),
         halt=mailbox.halt,
-        patience=Patience(tries=1, busy_s=0.0, step_s=0.0),
+        patience=Patience(tries=1, busy_s=0.0),
     )
     roles = ScriptedRoles(desk)
     return Search(

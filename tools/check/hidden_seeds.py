@@ -21,20 +21,24 @@ POOL_SIZE = 4
 _SECRET_BYTES = 32
 
 
-def draw_hidden_seeds(binary_id: str, count: int, settings: Settings) -> tuple[int, ...]:
+def draw_hidden_seeds(
+    binary_id: str, count: int, settings: Settings, skipped: int = 0
+) -> tuple[int, ...]:
     """Return `count` different seeds of the pool for the binary `binary_id`.
+
+    None of them is among the first `skipped` that the same binary is given.
 
     Raises:
         SetupError: The secret cannot be kept under KOPT_HOME.
     """
-    if count > POOL_SIZE:
-        raise ValueError(f"the pool has {POOL_SIZE} seeds, not {count}")
+    if skipped + count > POOL_SIZE:
+        raise ValueError(f"the pool has {POOL_SIZE} seeds, not {skipped + count}")
     secret = _secret(settings.home / "secrets" / "hidden_seeds")
     order = sorted(range(POOL_SIZE), key=lambda member: _digest(secret, f"{binary_id}/{member}"))
     # 63 bits: cannot meet a seed that a user would type, and fits any signed integer field.
     return tuple(
         int.from_bytes(_digest(secret, f"seed/{member}")[:8], "big") >> 1
-        for member in order[:count]
+        for member in order[skipped : skipped + count]
     )
 
 

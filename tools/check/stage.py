@@ -108,7 +108,8 @@ def _batch(
     workloads, plans = planned
     hidden: tuple[int, ...] = ()
     if request.level == "full":
-        hidden = draw_hidden_seeds(compiled.binary_id, HIDDEN_SEEDS, settings)
+        skipped = request.hidden_draw * HIDDEN_SEEDS
+        hidden = draw_hidden_seeds(compiled.binary_id, HIDDEN_SEEDS, settings, skipped)
     seeds = Seeds(visible=request.seeds, hidden=hidden)
     return CaseBatch(
         candidate=request.candidate,

@@ -39,3 +39,9 @@ def test_a_cut_secret_is_replaced(tmp_path: Path) -> None:
     after = draw_hidden_seeds("x", 2, settings)
     assert before != after
     assert draw_hidden_seeds("x", 2, settings) == after
+
+
+def test_second_draw_of_a_binary_has_none_of_the_first(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    first, second = (draw_hidden_seeds("x", 2, settings, skipped) for skipped in (0, 2))
+    assert len({*first, *second}) == 4

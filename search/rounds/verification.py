@@ -1,0 +1,87 @@
+"""The reading of a finalist: whether anything speaks against a candidate that passed every check.
+
+A verdict is kept with the candidate, so that an interrupted run asks no second time. Where nobody
+can be asked, or no answer comes, that is told and measurement alone decides.
+"""
+
+from pydantic import ValidationError
+
+from kopt.config.errors import InfraError
+from kopt.kernels.check_result import CheckResult
+from kopt.search.agents.learning_view import Finding, SoftVerdict, SoftView
+from kopt.search.models.call_errors import BudgetSpent, CallFailed
+from kopt.search.proposer import Member
+from kopt.search.store.run_records import EventKind
+
+from .agents import Agents
+from .asking import in_crew
+from .drive import RunDrive
+
+VERDICT = "soft_verdict"
+"""Kind of the document that says what the reading of a candidate came to."""
+
+
+def stands_up(drive: RunDrive, member: Member) -> bool:
+    """Return whether a candidate that passed the full check may win.
+
+    One that is rejected may not. One that is to be checked again is, with other hidden seeds. The
+    source that the run began with is nobody's candidate and is not read.
+    """
+    agents = drive.search.agents
+    if agents is None or member.source == drive.search.start.source:
+        return True
+    verdict = _kept(drive, member) or _asked(drive, agents, member)
+    if verdict is None:
+        return True
+    if verdict.verdict == "check_again":
+        drive.search.store.queue.add([member.seq], "again")
+        drive.evaluations.drain("again")
+        return drive.members()[member.seq].is_confirmed
+    return verdict.verdict != "reject"
+
+
+def objection(verdict: SoftVerdict) -> str:
+    """Return what a verdict says in a sentence, the gravest finding first."""
+    return "; ".join(_words(one) for one in verdict.findings) or verdict.why
+
+
+def _words(finding: Finding) -> str:
+    quoted = " / ".join(f"`{line.strip()}`" for line in finding.lines)
+    return f"{finding.kind.replace('_', ' ')}: {finding.text} ({quoted})"
+
+
+def _kept(drive: RunDrive, member: Member) -> SoftVerdict | None:
+    data = drive.search.store.reader.document(member, VERDICT)
+    return None if data is None else SoftVerdict.model_validate_json(data)
+
+
+def _asked(drive: RunDrive, agents: Agents, member: Member) -> SoftVerdict | None:
+    """Return a new verdict and keep it; None, and the reason told, where there is none."""
+    name = f"r{drive.state().round}/verify/{member.label}"
+    view = SoftView(id=name, member=member, check=_full_check(drive, member))
+    try:
+        roles = agents.roles()
+        verdict = in_crew(drive, name, lambda: roles.soft_verify(view))
+    except (BudgetSpent, CallFailed) as error:
+        _tell(drive, member, "not_made", str(error))
+        return None
+    drive.search.store.add_document(member.seq, VERDICT, verdict.model_dump_json().encode())
+    outcome = "not_made" if verdict.origin == "fallback" else verdict.verdict
+    _tell(drive, member, outcome, objection(verdict))
+    return verdict
+
+
+def _full_check(drive: RunDrive, member: Member) -> CheckResult | None:
+    full = member.full
+    sha = None if full is None else full.artifacts.get("check")
+    try:
+        data = None if sha is None else drive.search.store.reader.blob(sha)
+        return None if data is None else CheckResult.model_validate_json(data)
+    except (InfraError, ValidationError):
+        return None
+
+
+def _tell(drive: RunDrive, member: Member, outcome: str, why: str) -> None:
+    log = drive.search.store.log
+    with log.transaction():
+        log.emit(EventKind.SOFT_VERIFIED, candidate=member.seq, outcome=outcome, why=why)

@@ -25,6 +25,8 @@ class Patience:
     tries: int = 6
     """Calls in a row that may fail with 5xx, a timeout or no connection, where the service never
     answered before: then it is more likely misspelt than away."""
+    away_tries: int = 100
+    """The same of a service that had answered: more than fit into `busy_s` at a minute each."""
     costly_tries: int = 3
     """Calls in a row that may fail after the service began to answer, because the stream broke or
     the reply is no reply: each may be paid."""
@@ -61,7 +63,8 @@ class Course:
             spent = False
         else:
             self._tries += 1
-            spent = not self.has_answered and self._tries >= self.patience.tries
+            limit = self.patience.away_tries if self.has_answered else self.patience.tries
+            spent = self._tries >= limit
         wait_s = self._step_s(failure)
         if spent or self._waited_s + wait_s > self.patience.busy_s:
             return None

@@ -60,6 +60,12 @@ def test_service_that_had_answered_is_waited_for_until_the_time_for_it_is_over(
     assert waiting.wait_s(failed(status, after_s=60.0)) is None
 
 
+def test_service_that_had_answered_is_not_asked_for_ever() -> None:
+    waiting = Course(Patience(step_s=0.0), has_answered=True)
+    waits = [waiting.wait_s(failed(500)) for _ in range(100)]
+    assert waits[-1] is None and None not in waits[:-1]
+
+
 @pytest.mark.parametrize("kind", ["time", "us"])
 def test_third_reply_that_breaks_off_is_the_last(kind: FailureKind) -> None:
     waiting = course()

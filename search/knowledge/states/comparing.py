@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import hypot, log, log1p
 
-from kopt.kernels.status import Provenance
+from kopt.kernels.status import Provenance, Status
 from kopt.search.knowledge.records import Outcome
 from kopt.search.proposer import Member
 from kopt.search.selection.family_evidence import is_contradicted
@@ -78,6 +78,11 @@ class Judge:
 def judge_of(members: Iterable[Member], min_effect: float) -> Judge:
     """Return the judge of all candidates of a run so far."""
     return Judge(frozenset(refuted_programs(members)), min_effect)
+
+
+def is_unjudged(member: Member) -> bool:
+    """Return whether the simulator could not run it: that says nothing about a technique."""
+    return member.quick is not None and member.quick.status is Status.UNSUPPORTED_ON_SIM
 
 
 def are_equal(one: Member, other: Member) -> bool:

@@ -14,7 +14,7 @@ from kopt.search.selection.ranking import rank
 
 from .ablations import Step, Variant, missing_variants, split
 from .applications import TUNE_CONSTANTS, Application, Line, Population
-from .comparing import Comparison, program_of
+from .comparing import Comparison, is_unjudged, program_of
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,8 @@ def _of_application(application: Application, population: Population) -> Iterato
     judge, before, after = population.judge, application.before, application.after
     hypothesis = application.hypothesis
     whole = Step(before, after, application.techniques, population.made_by(before))
+    if is_unjudged(after):
+        return
     if not judge.is_honest(after):
         # A name of its own: what was taught before the refutation is to be revoked.
         name = f"{after.seq}/refuted" if judge.is_refuted(after) else f"{after.seq}"

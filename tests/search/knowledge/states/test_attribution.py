@@ -108,6 +108,10 @@ def test_failure_on_a_gpu_counts_among_what_is_measured_there() -> None:
     assert sample.provenance is Provenance.MEASURED
 
 
+def test_what_the_simulator_cannot_run_says_nothing_about_the_technique() -> None:
+    assert taught(start(), made(1, failed(Status.UNSUPPORTED_ON_SIM), "aa")) == ()
+
+
 def test_repair_that_breaks_a_slow_candidate_leaves_the_slow_one() -> None:
     slow = made(1, passed(12.0), "aa")
     broken = made(2, failed(), "aa", branch="r1/b1", attempt=1, lineage="fix", parents=(1,))

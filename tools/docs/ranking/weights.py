@@ -51,8 +51,8 @@ class Weights:
     term_saturation: float = 1.2
     """k1 of BM25: how soon further occurrences say nothing new. Usual; .8 to 2 within .02."""
     length_share: float = 0.5
-    """b of BM25F in symbol, comment and code; 0 in place, tags and gloss. Development set: .30 to .65
-    are within .01 NDCG@10; b = .75 over the length of all fields, as FTS5 has it, loses .05."""
+    """b of BM25F in symbol, comment and code; 0 in place, tags and gloss. Development set: .30 to
+    .65 are within .01 NDCG@10; b = .75 over the length of all fields, as FTS5 has it, loses .05."""
     symbol_terms: float = 6.0
     comment_terms: float = 15.0
     code_terms: float = 280.0

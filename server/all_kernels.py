@@ -14,7 +14,7 @@ from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.record import Record
 from kopt.search.run_report import RunReport, RunSummary
 
-from .exits import ExitCode
+from .exits import ExitCode, Interrupted
 from .views.run_view import runs_table
 
 
@@ -27,20 +27,22 @@ class FailedKernel(Record):
 
 
 class AllRuns(Record):
-    """A run of every kernel, or of those before one that no later kernel could do without."""
+    """A run of every kernel, or of those before Ctrl-C or what no later kernel could do without."""
 
     schema_: Literal["kopt.all-runs/1"] = Field(default="kopt.all-runs/1", alias="schema")
-    status: Literal["done", "failed"]
-    """failed: at least one run has no winner, or did not end."""
+    status: Literal["done", "failed", "interrupted"]
+    """failed: at least one run has no winner, or did not end. interrupted: Ctrl-C."""
     runs: tuple[RunSummary, ...]
     """In the order of the kernels; each has a report of its own (kopt runs report)."""
     failed: tuple[FailedKernel, ...]
     not_begun: tuple[str, ...] = ()
-    """Kernels after one that this machine, or the key, lacked something for."""
+    """Kernels after Ctrl-C, or after one that this machine, or the key, lacked something for."""
 
     @property
     def exit_code(self) -> ExitCode:
-        """Return 3 where a run did not end, else 1 where one has no winner."""
+        """Return 130 after Ctrl-C, 3 where a run did not end, else 1 where one has no winner."""
+        if self.status == "interrupted":
+            return ExitCode.INTERRUPTED
         if self.failed:
             return ExitCode.MACHINE
         return ExitCode.PASSED if self.status == "done" else ExitCode.FELL_SHORT
@@ -49,26 +51,29 @@ class AllRuns(Record):
 def run_all(settings: Settings, run: Callable[[str], RunReport]) -> AllRuns:
     """Return what became of a run of every kernel; one that fails does not end the others.
 
-    What this machine lacks (`SetupError`) it lacks for the others too: they are not begun.
+    What this machine lacks (`SetupError`) it lacks for the others too: they are not begun. Ctrl-C
+    pauses the run that it meets and ends them all: what was done until then is returned.
     """
     problems = load_problems(settings.problems).values()
     ahead = [kernel for problem in problems for kernel in problem.kernel_ids]
     runs: list[RunSummary] = []
     failed: list[FailedKernel] = []
-    while ahead:
+    was_interrupted = False
+    while ahead and not was_interrupted:
         kernel = ahead.pop(0)
         try:
             report = run(kernel)
-        except KoptError as error:
+        except (Interrupted, KoptError) as error:
             click.echo(f"{kernel}: {error}", err=True)
             failed.append(FailedKernel(kernel=kernel, problem=str(error)))
+            was_interrupted = isinstance(error, Interrupted)
             if isinstance(error, SetupError):
                 break
         else:
             runs.append(_summary(report))
     is_done = not failed and all(one.winner is not None for one in runs)
     return AllRuns(
-        status="done" if is_done else "failed",
+        status="interrupted" if was_interrupted else "done" if is_done else "failed",
         runs=tuple(runs),
         failed=tuple(failed),
         not_begun=tuple(ahead),
@@ -81,7 +86,12 @@ def all_runs_view(all_runs: AllRuns) -> RenderableType:
     lines = [Text(f"{one.kernel}: {one.problem}", style="red") for one in all_runs.failed]
     if all_runs.not_begun:
         count = len(all_runs.not_begun)
-        lines.append(Text(f"{count} more kernels were not begun: they would lack the same."))
+        why = (
+            "kopt run --kernel ID begins one"
+            if all_runs.status == "interrupted"
+            else "they would lack the same"
+        )
+        lines.append(Text(f"{count} more kernels were not begun: {why}."))
     return Group(*table, *lines)
 
 

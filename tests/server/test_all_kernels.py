@@ -11,7 +11,7 @@ from kopt.search.loop import run_search
 from kopt.search.run_report import RunReport, report_run
 from kopt.server.all_kernels import all_runs_view, run_all
 from kopt.server.console import print_views
-from kopt.server.exits import ExitCode
+from kopt.server.exits import ExitCode, Interrupted
 from support.scripted_runs import new_store, search
 
 
@@ -68,6 +68,27 @@ def test_what_one_kernel_lacks_no_other_is_begun_without(
     assert found.exit_code == ExitCode.MACHINE
     print_views(all_runs_view(found))
     assert f"{len(every) - 2} more kernels were not begun" in capsys.readouterr().out
+
+
+def test_ctrl_c_shows_what_was_done_and_how_to_go_on(
+    tmp_path: Path, report: RunReport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = Settings(tmp_path)
+    every = _kernels(settings)
+
+    def run(kernel: str) -> RunReport:
+        if kernel == every[1]:
+            raise Interrupted("interrupted; run-2 is paused; go on with: kopt run --resume run-2")
+        return report
+
+    found = run_all(settings, run)
+    assert (found.status, found.exit_code) == ("interrupted", ExitCode.INTERRUPTED)
+    assert found.not_begun == tuple(every[2:])
+    print_views(all_runs_view(found))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert report.run in shown
+    assert "kopt run --resume run-2" in shown
+    assert f"{len(every) - 2} more kernels were not begun: kopt run --kernel ID" in shown
 
 
 def test_run_without_a_winner_falls_short(tmp_path: Path, report: RunReport) -> None:

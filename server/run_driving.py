@@ -15,7 +15,7 @@ from kopt.config.errors import (
     SetupError,
     ToolError,
 )
-from kopt.config.search_settings import SearchSettings, load_search_settings
+from kopt.config.search_settings import SearchSettings, Strategy, load_search_settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.budget import UNLIMITED, Budget, parse_budget
@@ -36,7 +36,16 @@ from .session import Session
 
 REPLAYED = "{} answers in Claude's place: nothing is paid, costs are those of the recorded calls"
 DIFFERING = "requests that differ from the recorded ones: {}; this is not the run that was recorded"
-_OF_NEW_RUNS = ("kernel", "arch", "rounds", "beam_width", "seed", "config", "start")
+_OF_NEW_RUNS = (
+    "kernel",
+    "arch",
+    "rounds",
+    "beam_width",
+    "strategy",
+    "seed",
+    "config",
+    "start",
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,7 @@ class RunOptions:
     arch: str | None
     rounds: int | None
     beam_width: int | None
+    strategy: Strategy | None
     seed: int | None
     budget: str | None
     config: Path | None
@@ -79,7 +89,8 @@ class RunOptions:
         Raises:
             ToolError: The file cannot be read, or a value is out of range.
         """
-        return load_search_settings(self.config).with_beam(self.beam_width, self.rounds)
+        found = load_search_settings(self.config).with_beam(self.beam_width, self.rounds)
+        return found.model_copy(update={"strategy": self.strategy or found.strategy})
 
     def is_quiet(self, session: Session) -> bool:
         """Return whether nothing but one JSON document is to be shown."""

@@ -53,7 +53,7 @@ def event_line(event: Event, best: BestSoFar) -> str | None:
         case EventKind.EVALUATION_DONE:
             return _done_line(data, best)
         case _:
-            return _round_line(event) or _model_line(event)
+            return _round_line(event) or _model_line(event) or _memory_line(event)
 
 
 def _round_line(event: Event) -> str | None:
@@ -67,11 +67,26 @@ def _round_line(event: Event) -> str | None:
             return f"kept: {beam}{why}"
         case EventKind.BRANCH_STARTED:
             return f"  {data['branch']} ({data['slot']}): {data['family']}, {data['name']}"
+        case EventKind.CANDIDATE_ADDED if "variant_of" in data:
+            return f"  #{data['candidate']} is #{data['variant_of']} without one of its techniques"
         case EventKind.CANDIDATE_ADDED:
             which = f"fix {data['attempt']} of " if data["attempt"] else ""
             return f"  #{data['candidate']} is {which}{data['branch']}"
         case EventKind.BRANCH_ENDED:
             return _ended_line(data)
+        case _:
+            return None
+
+
+def _memory_line(event: Event) -> str | None:
+    data = event.data
+    match event.kind:
+        case EventKind.LEARNED if data["samples"] or data["revoked"]:
+            revoked = f", {_counted(data['revoked'], 'sample')} revoked" if data["revoked"] else ""
+            return f"round {data['round']} taught {_counted(data['samples'], 'sample')}{revoked}"
+        case EventKind.MEMORY_UPDATED:
+            edits = _counted(data["edits"], "edit")
+            return f"the learner made {edits} in the run's memory{_because(data['why'])}"
         case _:
             return None
 

@@ -92,6 +92,8 @@ class RunWatch:
                 self.phase = f"#{data['candidate']} was read"
             case EventKind.REFLECTED:
                 self.phase = f"round {data['round']} is reflected on"
+            case EventKind.LEARNED:
+                self.phase = f"round {data['round']} is learned from"
             case EventKind.CALL_STARTED | EventKind.CALL_DONE:
                 self._see_call(event)
             case EventKind.BRANCH_STARTED | EventKind.CANDIDATE_ADDED | EventKind.BRANCH_ENDED:

@@ -74,7 +74,7 @@ class RoundTable:
                 )
 
     def add(self, number: int, proposals: Sequence[Proposal]) -> None:
-        """Add candidates of nobody's branch to the open round; their evaluations are queued."""
+        """Add variants of candidates to the open round; their evaluations are queued."""
         digests = [self._log.artifacts.put(one.source.encode()) for one in proposals]
         with self._log.transaction():
             for proposal, sha in zip(proposals, digests, strict=True):
@@ -82,10 +82,11 @@ class RoundTable:
                 self._log.emit(
                     EventKind.CANDIDATE_ADDED,
                     candidate=seq,
-                    branch=None,
+                    branch="",
                     attempt=0,
                     lineage=proposal.lineage,
                     family=proposal.family,
+                    variant_of=proposal.parents[0],
                 )
 
     def deliver(self, branch: str, attempt: int, proposal: Proposal) -> int:

@@ -53,7 +53,9 @@ class RunSettings(Record):
         old = cast(dict[str, Any], data)
         if "search" in old:
             kept = old["search"]
-            return old | {"search": complete_settings(kept)} if isinstance(kept, dict) else old
+            if not isinstance(kept, dict):
+                return old
+            return old | {"search": complete_settings(cast(dict[str, Any], kept))}
         known = {key: value for key, value in old.items() if key not in _OLD_SETTINGS}
         search = load_search_settings().with_beam(old.get("beam_width"), old.get("rounds"))
         gain = old.get("early_stop_min_improvement", search.early_stop_min_improvement)

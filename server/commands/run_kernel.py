@@ -21,6 +21,7 @@ Examples:
   kopt run --kernel add_rmsnorm_fp4quant_b128xh2048
   kopt run --kernel silu_and_mul_b8xh14336 --device cuda:0 --budget '$5,2h'
   kopt run --kernel silu_and_mul_b8xh14336 --dry-run
+  kopt run --kernel silu_and_mul_b8xh14336 --strategy maic_rl --budget '$5'
   kopt run --resume run-20260101-120000-000
   kopt run --budget '$2'
 
@@ -47,6 +48,12 @@ machine or the model lacks something, 130 interrupted."""
     "--beam-width",
     type=click.IntRange(min=1),
     help="Candidates kept after each round.  [default: 4]",
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(["beam", "maic_rl"]),
+    help="Who decides what is tried: beam, rounds over the best; maic_rl, trajectories of"
+    " techniques drawn from the knowledge base (kopt kb).  [default: beam]",
 )
 @click.option("--seed", type=int, help="Seed of the search's own draws.  [default: 0]")
 @click.option(

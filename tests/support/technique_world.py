@@ -4,7 +4,7 @@ A source is one line, as in `scripted_agents`: its second word is its time. Appl
 program divides the time by what they gain, so that a test knows what there is to be learned.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.agents.plans import Plan
 from kopt.search.agents.view import BranchTask, GaveUp, RoundView, Written
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.knowledge.base_json import dump_base
 from kopt.search.knowledge.states.applicability import KernelTraits
 from kopt.search.knowledge.store import KnowledgeStore
@@ -23,7 +24,13 @@ from kopt.search.rounds.memory import MemoryParts
 from kopt.search.store.store import RunStore
 from support.estimate_cases import Case
 from support.made_profiles import profile_of
-from support.scripted_agents import ScriptedRoles, agents_search, scripted_model, shape
+from support.scripted_agents import (
+    ScriptedRoles,
+    agents_search,
+    evaluate_line,
+    scripted_model,
+    shape,
+)
 
 KERNEL = KernelTraits(
     text="",
@@ -98,17 +105,21 @@ def remembering(home: Path) -> MemoryParts:
 
 
 def world_search(
-    store: RunStore, world: World, model: Model | None = None, profile: ProfileResult = PROFILE
+    store: RunStore,
+    world: World,
+    model: Model | None = None,
+    evaluate: Callable[[EvaluationJob], Evaluation] = evaluate_line,
 ) -> Search:
     """Return a search of the run in `store` in `world`, with the shared base of its home."""
-    parts = agents_search(store, model or scripted_model(lambda call: f"algebra 9.0 // {call}"))
+    asked = model or scripted_model(lambda call: f"algebra 9.0 // {call}")
+    parts = agents_search(store, asked, evaluate)
     assert parts.agents is not None
     scripted = parts.agents.roles()
     assert isinstance(scripted, ScriptedRoles)
     roles = WorldRoles(scripted.desk, world)
 
     def profiled(_: Member) -> ProfileResult:
-        return profile
+        return PROFILE
 
     return replace(
         parts,

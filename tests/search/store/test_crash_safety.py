@@ -63,6 +63,17 @@ def test_run_of_agents_killed_anywhere_ends_the_same_and_pays_nothing_twice(tmp_
     assert seen["killed"] == seen["tried"] > 20
 
 
+@pytest.mark.parametrize("strategy", ["maic_rl", "beam"])
+def test_run_that_remembers_killed_anywhere_draws_and_learns_the_same(
+    tmp_path: Path, strategy: str
+) -> None:
+    driver = _start("memory_crash_driver.py", tmp_path, strategy, stdout=subprocess.PIPE)
+    output, _ = driver.communicate(timeout=TIME_LIMIT_S)
+    seen = json.loads(output)
+    assert seen["problems"] == []
+    assert seen["killed"] == seen["tried"] > 10
+
+
 def test_run_killed_at_random_events_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     draw = random.Random(7)
     for _ in range(4):

@@ -1,0 +1,159 @@
+"""What a run remembers: what it began with, what each round taught, what it tells the others."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kopt.config.search_settings import load_search_settings
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
+from kopt.search.knowledge.base_json import parse_base
+from kopt.search.knowledge.records import Sample
+from kopt.search.knowledge.store import KnowledgeStore
+from kopt.search.loop import run_search
+from kopt.search.rounds.drive import RunDrive
+from kopt.search.store.store import RunStore
+from kopt.search.store.taught import StatedProgram
+from support.populations import failed
+from support.scripted_agents import evaluate_line
+from support.scripted_runs import new_store
+from support.scripted_runs import search as sweeping
+from support.technique_world import World, remembering, roles_of, world_search
+
+BEAM = load_search_settings().with_beam(2, 2).model_copy(update={"fix_attempts": 0})
+PLANNED = World(
+    {"vector_loads": 2.0, "warp_shuffles": 0.5, "one_barrier": 0.0},
+    planned=("vector_loads", "warp_shuffles", "one_barrier"),
+)
+
+
+def _ran(home: Path, world: World = PLANNED, run: str = "run-1", **fields: object) -> RunStore:
+    store = new_store(home, run, **{"search": BEAM, **fields})
+    run_search(world_search(store, world))
+    return store
+
+
+def _shared(home: Path) -> tuple[Sample, ...]:
+    with KnowledgeStore(home / "knowledge") as shared:
+        return shared.samples()
+
+
+def test_every_technique_of_a_beam_is_learned_from(tmp_path: Path) -> None:
+    with _ran(tmp_path) as store:
+        by_technique = {one.techniques: one for one in reversed(store.reader.samples())}
+        gained = by_technique[("vector_loads",)]
+        assert gained.outcome == "gained"
+        assert gained.measured == pytest.approx(0.693, abs=1e-3)
+        assert by_technique[("warp_shuffles",)].outcome == "lost"
+        assert by_technique[("one_barrier",)].outcome == "failed"
+        assert gained.state != "unknown" and gained.signature_before is not None
+        assert gained.predicted is not None and gained.predicted_interval is not None
+
+
+def test_what_was_learned_is_told_to_the_shared_base_under_the_name_of_the_run(
+    tmp_path: Path,
+) -> None:
+    with _ran(tmp_path) as store:
+        own = [one.id.replace("this/", "run-1/") for one in store.reader.samples()]
+    assert sorted(one.id for one in _shared(tmp_path)) == sorted(own) != []
+    assert {one.run for one in _shared(tmp_path)} == {"run-1"}
+
+
+def test_second_run_begins_with_what_the_first_has_learned(tmp_path: Path) -> None:
+    _ran(tmp_path).close()
+    with _ran(tmp_path, run="run-2") as store:
+        sha = store.reader.state().knowledge_sha
+        assert sha is not None
+        base = parse_base(store.reader.blob(sha).decode())
+        learned = [
+            evidence
+            for (_, techniques), entry in base.entries.items()
+            if techniques == ("vector_loads",)
+            for origins in entry.evidence.values()
+            for evidence in origins.values()
+        ]
+        assert sum(one.gained for one in learned) > 0
+
+
+def test_run_goes_by_the_base_that_it_began_with_whatever_others_learn(tmp_path: Path) -> None:
+    with new_store(tmp_path, search=BEAM) as store:
+        search = world_search(store, PLANNED)
+        RunDrive(search).memory.begin()
+        before = store.reader.state().knowledge_sha
+        _ran(tmp_path, run="run-2").close()
+        run_search(search)
+        assert store.reader.state().knowledge_sha == before
+        assert all("run-2" not in one.id for one in store.reader.samples())
+
+
+def test_run_without_memory_reads_nothing_and_teaches_nothing(tmp_path: Path) -> None:
+    off = BEAM.model_copy(update={"memory": "off"})
+    with _ran(tmp_path, search=off) as store:
+        assert store.reader.state().knowledge_sha is None
+        assert store.reader.samples() == ()
+    assert not (tmp_path / "knowledge").exists()
+
+
+def test_planner_is_advised_on_the_leader_and_told_what_was_drawn_is_kept(tmp_path: Path) -> None:
+    with new_store(tmp_path, search=BEAM) as store:
+        search = world_search(store, PLANNED)
+        run_search(search)
+        view = roles_of(search).views[0]
+        (advice,) = view.advice
+        assert advice.candidate == view.beam[0] and len(advice.drawn) > 1
+        document = store.reader.blob(store.reader.rounds()[1].plan_sha or "")
+        assert advice.drawn[0].technique.id.encode() in document
+
+
+def test_technique_that_nobody_knows_is_not_claimed(tmp_path: Path) -> None:
+    with _ran(tmp_path, World(planned=("made_up_by_a_model",))) as store:
+        assert {one.techniques for one in store.reader.members()} == {()}
+        assert store.reader.samples() == ()
+
+
+def test_state_of_a_program_is_found_once_and_kept_with_it(tmp_path: Path) -> None:
+    with _ran(tmp_path) as store:
+        start = store.reader.members()[0]
+        document = store.reader.document(start, "state")
+        assert document is not None
+        found = StatedProgram.model_validate_json(document)
+        assert found.signature.bottleneck != "unknown" and found.decided_by in ("rule", "model")
+        added = [
+            one.data["candidate"]
+            for one in store.reader.events()
+            if one.kind == "document_added" and one.data["document"] == "state"
+        ]
+        assert len(added) == len(set(added)) > 0
+
+
+def test_what_the_full_check_refutes_is_revoked_and_learned_as_a_failure(tmp_path: Path) -> None:
+    def refuting(job: EvaluationJob) -> Evaluation:
+        return failed() if job.level == "full" and job.candidate else evaluate_line(job)
+
+    with new_store(tmp_path, search=BEAM) as store:
+        search = world_search(store, PLANNED, evaluate=refuting)
+        run_search(search)
+        taught = store.reader.taught()
+        revoked = {name for one in taught.values() for name in one.revoked}
+        assert revoked
+        refuted = [one for one in store.reader.samples() if one.id.endswith("/refuted")]
+        assert {one.outcome for one in refuted} == {"failed"}
+    shared = {one.id for one in _shared(tmp_path)}
+    assert not shared & {name.replace("this/", "run-1/") for name in revoked}
+
+
+def test_finished_run_tells_nothing_twice(tmp_path: Path) -> None:
+    with _ran(tmp_path) as store:
+        with KnowledgeStore(tmp_path / "knowledge") as shared:
+            version = shared.base().version
+        run_search(world_search(store, PLANNED))
+    with KnowledgeStore(tmp_path / "knowledge") as shared:
+        assert shared.base().version == version
+
+
+def test_sweep_of_a_run_without_a_model_is_learned_from(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        run_search(replace(sweeping(store), memory=remembering(tmp_path)))
+        samples = store.reader.samples()
+    assert {one.techniques for one in samples} == {("tune_constants",)}
+    assert samples[0].outcome == "gained" and samples[0].predicted is not None

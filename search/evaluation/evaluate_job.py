@@ -24,6 +24,7 @@ from kopt.search.evaluation.evaluator import (
     KnownMeasurement,
     Value,
 )
+from kopt.search.facts.wording import plain_beginning
 from kopt.search.selection.family_evidence import MachineCode, judge_family
 from kopt.search.store.artifacts import ArtifactStore
 from kopt.tools.bench.request import TimingDevice
@@ -37,6 +38,9 @@ from kopt.tools.gpu_time import metered_gpu_time
 from .computed_values import computed_values
 from .measure_job import measure_job
 from .reuse import MeasuredOnce
+
+_SUMMARY_CHARACTERS = 600
+"""Of what a compiler says: the whole of it is in the check's document."""
 
 
 @dataclass(frozen=True)
@@ -224,5 +228,5 @@ def _summary(checked: CheckResult) -> str:
     for diagnostic in checked.diagnostics:
         if diagnostic.severity == "error":
             place = "" if diagnostic.line is None else f"line {diagnostic.line}: "
-            return f"{place}{diagnostic.message}"
+            return plain_beginning(f"{place}{diagnostic.message}", _SUMMARY_CHARACTERS)
     return checked.status.value

@@ -47,6 +47,12 @@ def test_passed_candidate_gets_an_estimated_latency_and_computed_facts(evaluate:
     assert evaluation.registers == 40.0
 
 
+def test_endless_error_is_summed_up(evaluate: Any) -> None:
+    error = Diagnostic(severity="error", message="no such type \n" * 1_000_000, line=7)
+    found = evaluate({"BLOCK": 128, "UNROLL": 1}, status=Status.COMPILE_ERROR, diagnostics=(error,))
+    assert found.summary.startswith("line 7: no such type") and len(found.summary) < 700
+
+
 def test_artifacts_are_stored_before_they_are_named(evaluate: Any, tmp_path: Path) -> None:
     evaluation = evaluate({"BLOCK": 128, "UNROLL": 1})
     assert set(evaluation.artifacts) == {"check", "estimate", "cubin", "family"}

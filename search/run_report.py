@@ -23,6 +23,7 @@ from kopt.search.evaluation.evaluator import Evaluation
 from kopt.search.proposer import Member
 from kopt.search.reports.happenings import Judgement, LostBranch, judgements, lost_branches
 from kopt.search.reports.lessons import Lessons, read_lessons
+from kopt.search.reports.memory import MemoryUse, read_memory
 from kopt.search.reports.pace import Pace, measure_pace
 from kopt.search.reports.round_figures import RoundFigures, read_rounds
 from kopt.search.reports.spending import SpendFigures, sum_spend
@@ -121,6 +122,8 @@ class RunReport(RunFacts):
     round_figures: tuple[RoundFigures, ...]
     lessons: tuple[Lessons, ...]
     """What the reflector said that each round has taught."""
+    memory: MemoryUse | None
+    """States, predictions and results of its steps; None where nothing was learned."""
     lost: tuple[LostBranch, ...]
     """Hypotheses that led to no candidate that passed."""
     judgements: tuple[Judgement, ...]
@@ -189,6 +192,7 @@ def report_run(reader: RunReader, folder: Path) -> RunReport:
         verdicts=_verdicts(reader, members),
         round_figures=read_rounds(reader, members),
         lessons=read_lessons(reader),
+        memory=read_memory(reader),
         lost=lost_branches(reader),
         judgements=judgements(reader.events()),
         pace=measure_pace(reader),

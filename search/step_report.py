@@ -21,6 +21,7 @@ from kopt.tools.counted import counted
 
 from .candidate_report import report_candidate
 from .leader_profile import LeaderProfile
+from .remembering import remember
 from .rounds.drive import RunDrive
 from .rounds.search_round import sweep
 from .step_result import BeamMember, NextStep, SteppedCandidate, StepResult
@@ -120,6 +121,7 @@ def _known(
         standings=family_standings(members, state.settings.search),
         untried=untried_families(members),
         ideas=len(sweep(drive)) if may_propose else 0,
+        remembered=remember(drive, None if profile is None else profile.profile),
     )
 
 

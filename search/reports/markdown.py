@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from .contents import Contents
 from .markdown_text import plain, table_lines
+from .memory_words import calibration_table, change_lines, memory_table
 from .sections import (
     Table,
     candidate_table,
@@ -39,6 +40,14 @@ def _lines(contents: Contents) -> Iterator[str]:
     if report.lessons:
         yield from ("", "## What the rounds taught", "")
         yield from (f"- {plain(line)}" for line in lesson_lines(report))
+    if report.memory is not None:
+        yield from ("", "## Memory", "")
+        yield from table_lines(memory_table(report.memory))
+        if report.memory.calibration:
+            yield from ("", "Predicted against found:", "")
+            yield from table_lines(calibration_table(report.memory))
+        yield ""
+        yield from (f"- {plain(line)}" for line in change_lines(report.memory))
     yield from ("", "## Roofline", "", _roofline(contents), "", "## Cost", "")
     summary = worth(report)
     yield plain(summary) if summary else "No model was asked: this run cost no tokens."

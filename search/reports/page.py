@@ -6,6 +6,7 @@ from html import escape
 
 from .candidate_chart import candidate_chart, round_chart
 from .contents import Contents
+from .memory_words import calibration_table, change_lines, memory_table
 from .page_parts import json_element, table_parts, whole_page
 from .roofline_chart import roofline_chart
 from .sections import (
@@ -21,6 +22,10 @@ from .sections import (
 )
 from .tree_chart import tree_chart
 
+_STEPS = (
+    "Speed after a step over the speed before it. A prediction is of steps that have an effect; a"
+    " result within noise teaches no gain."
+)
 _MARKS = (
     "Disk: kept in the beam. Small circle: passed. Ring: winner. Cross: failed. Dot: not evaluated."
     " Vertical bars are 95 % intervals."
@@ -48,6 +53,7 @@ def _body(contents: Contents) -> Iterator[str]:
     yield "<h3>All</h3>"
     yield from table_parts(candidate_table(report))
     yield from _lessons(contents)
+    yield from _memory(contents)
     yield "<h2>Roofline</h2>"
     yield _roofline(contents)
     yield "<h2>Cost</h2>"
@@ -64,6 +70,20 @@ def _lessons(contents: Contents) -> Iterator[str]:
         yield "<h2>What the rounds taught</h2><ul>"
         yield from (f"<li>{escape(line)}</li>" for line in lesson_lines(contents.report))
         yield "</ul>"
+
+
+def _memory(contents: Contents) -> Iterator[str]:
+    use = contents.report.memory
+    if use is None:
+        return
+    yield f'<h2>Memory</h2><p class="note">{_STEPS}</p>'
+    yield from table_parts(memory_table(use))
+    if use.calibration:
+        yield "<h3>Predicted against found</h3>"
+        yield from table_parts(calibration_table(use))
+    yield "<ul>"
+    yield from (f"<li>{escape(line)}</li>" for line in change_lines(use))
+    yield "</ul>"
 
 
 def _roofline(contents: Contents) -> str:

@@ -52,6 +52,12 @@ def test_step_on_sim_shows_beam_failures_and_suggestions_and_calls_nothing_faste
     assert broken["diagnostic"]["line"] == 26
     assert facts["retired"][0]["number"] == broken["number"]
     assert facts["suggestions"][0]["kind"] == "fix"
+    memory = next(one for one in facts["suggestions"] if one["kind"] == "memory")
+    assert memory["techniques"] and memory["state"]
+    assert memory["parents"] == [facts["beam"][0]["number"]]
+    expected = memory["expected_speed"]
+    assert expected["interval"][0] < expected["ratio"] < expected["interval"][1]
+    assert (expected["provenance"], expected["tries"]) == ("estimated", 0)
     assert f"run_id={step.run}" in facts["next"]
     assert facts["sources"] == f"kopt://runs/{step.run}/candidates/{{number}}"
     assert "speedup" not in text_of(reply)

@@ -1,8 +1,9 @@
-"""What is believed of one technique: how likely it has an effect, and how large that is.
+"""What is believed of one technique: whether it passes, whether it matters, and how large it is.
 
-Two parts. The chance of an effect has a beta distribution; the ln ratio of those that have one is
-normal with unknown mean and variance, whose conjugate is normal-inverse-gamma. Evidence is added
-by its sufficient statistics, so that a share of a body of evidence can be counted too.
+Three parts. The chance that a candidate of it passes the checks and the chance that a passing one
+has an effect have beta distributions. The ln ratio of those that have one is normal with unknown
+mean and variance, whose conjugate is normal-inverse-gamma. Evidence is added by its sufficient
+statistics, so that a share of a body of evidence can be counted too.
 """
 
 from dataclasses import dataclass, replace
@@ -13,33 +14,40 @@ from kopt.search.knowledge.records import Evidence
 
 from .update import GAIN_SPREAD
 
+CAUTION = 0.5
+"""How far drawn means lie from expected ones, in posterior standard deviations.
+
+1 is Thompson sampling as it is. It pays for what it learns by many tries, and a search has few;
+0 tries nothing for the sake of knowing. docs/knowledge.md has the comparison.
+"""
 _SIGMAS = 1.96
 
 
 @dataclass(frozen=True)
 class Belief:
-    """Parameters of both distributions; without arguments what is believed of any technique.
-
-    No gain is expected, with the weight of half a try. The variance is GAIN_SPREAD squared with
-    the weight of four tries (2 x alpha): two chance gains that agree do not make a narrow interval.
-    A chance of an effect of one half counts as two tries.
-    """
+    """Parameters of the distributions; without arguments what is believed of any technique."""
 
     mean: float = 0.0
     """Expected ln ratio, given an effect."""
-    weight: float = 0.5
-    """Tries that the mean rests on (kappa)."""
+    weight: float = 0.3
+    """Tries that the mean rests on (kappa): techniques differ more than kernels do, by a standard
+    deviation of GAIN_SPREAD / sqrt(weight) = 0.18."""
     alpha: float = 2.0
     beta: float = 2.0 * GAIN_SPREAD**2
-    """Shape and rate of 1 / variance."""
-    effects: float = 1.0
-    others: float = 1.0
-    """Parameters of the beta distribution: with an effect, without or failed."""
+    """Shape and rate of 1 / variance, as after four tries: two gains that happen to agree do not
+    make a narrow interval."""
+    passed: float = 1.4
+    failed: float = 0.6
+    """Of the chance to pass: seven of ten, as after two tries."""
+    effects: float = 0.5
+    nulls: float = 0.5
+    """Of the chance of an effect, as after one try: in a state a technique matters or it does not,
+    and a few tries tell."""
 
     @property
     def works(self) -> float:
         """Return the expected chance that a try passes the checks and has an effect, 0 to 1."""
-        return self.effects / (self.effects + self.others)
+        return self._passes * self.effects / (self.effects + self.nulls)
 
     @property
     def sd(self) -> float:
@@ -53,8 +61,12 @@ class Belief:
         half = t_quantile(2 * self.alpha) * scale
         return self.mean - half, self.mean + half
 
+    @property
+    def _passes(self) -> float:
+        return self.passed / (self.passed + self.failed)
+
     def after(self, evidence: Evidence, share: float = 1.0, factor: float = 1.0) -> "Belief":
-        """Return the belief after `evidence`.
+        """Return the belief after the effects and gains of `evidence`.
 
         Args:
             evidence: Sufficient statistics of what was tried.
@@ -65,53 +77,60 @@ class Belief:
             Murphy, "Conjugate Bayesian analysis of the Gaussian distribution", 2007, section 3;
             with a weight in place of the count.
         """
-        effects = evidence.gained + evidence.lost
         more = share * evidence.weight
         weight = self.weight + more
         apart = factor * evidence.mean - self.mean
         deviations = share * factor**2 * evidence.m2 + apart**2 * self.weight * more / weight
-        return Belief(
+        return replace(
+            self,
             mean=self.mean + apart * more / weight,
             weight=weight,
             alpha=self.alpha + more / 2,
             beta=self.beta + deviations / 2,
-            effects=self.effects + share * effects,
-            others=self.others + share * (evidence.tries - effects),
+            effects=self.effects + share * (evidence.gained + evidence.lost),
+            nulls=self.nulls + share * evidence.within_noise,
+        )
+
+    def after_checks(self, evidence: Evidence, share: float = 1.0) -> "Belief":
+        """Return the belief after what passed the checks and what failed."""
+        return replace(
+            self,
+            passed=self.passed + share * (evidence.tries - evidence.failed),
+            failed=self.failed + share * evidence.failed,
         )
 
     def expecting(self, gain: float, weight: float) -> "Belief":
         """Return the belief when `gain` is expected with the weight of so many tries.
 
-        What is expected says nothing of spread and chance: only tries do.
+        It says nothing of spread: only tries do.
         """
         total = self.weight + weight
-        return replace(self, mean=self.mean + (gain - self.mean) * weight / total, weight=total)
+        mean = self.mean + (gain - self.mean) * weight / total
+        return replace(self, mean=mean, weight=total, effects=self.effects + weight)
 
     def shifted(self, extra: float) -> "Belief":
         """Return the belief with `extra` added to the expected gain."""
         return replace(self, mean=self.mean + extra)
 
     def drawn_value(self, rng: Random) -> float:
-        """Return the value of one try in a world drawn from the belief (Thompson), ln, >= 0.
+        """Return the value of one try in a world drawn from the belief, ln, >= 0.
 
-        The chance of an effect times the mean of max(gain, 0): a program that became slower is
-        not kept, so that only gains count.
+        The value is the chance of an effect times the mean of max(gain, 0): a program that became
+        slower is not kept, so that only gains count. What of the uncertainty of the mean is not
+        drawn belongs to the gain: something little known may turn out well.
 
         Args:
-            rng: Draws chance, variance and mean, in this order.
+            rng: Draws chances and mean.
 
         Source:
-            Russo et al., "A tutorial on Thompson sampling", 2018, chapters 3 and 4.
+            Russo et al., "A tutorial on Thompson sampling", 2018; Jones, Schonlau, Welch,
+            "Efficient global optimization", 1998, for the mean of max(gain, 0).
         """
-        chance = rng.betavariate(self.effects, self.others)
-        variance = self.beta / rng.gammavariate(self.alpha, 1.0)
-        mean = rng.gauss(self.mean, sqrt(variance / self.weight))
-        return chance * positive_part(mean, sqrt(variance))
-
-    @property
-    def value(self) -> float:
-        """Return the value of one try as far as is known, without a draw, ln."""
-        return self.works * positive_part(self.mean, sqrt(self.beta / self.alpha))
+        variance = self.beta / self.alpha
+        unknown = variance / self.weight
+        mean = rng.gauss(self.mean, CAUTION * sqrt(unknown))
+        chance = self._passes * rng.betavariate(self.effects, self.nulls)
+        return chance * positive_part(mean, sqrt(variance + (1 - CAUTION**2) * unknown))
 
 
 def positive_part(mean: float, sd: float) -> float:

@@ -23,7 +23,7 @@ OTHER_PROVENANCE = 0.5
 INHERITED = 0.25
 """The same between a discovered state and the one it inherits from."""
 INHERITED_GAIN = 0.8
-"""What is left of a gain for each step of inheritance (algorithms.md B7)."""
+"""What is left of a gain for each step of inheritance (KernelBlaster: 0.8)."""
 SAME_BOTTLENECK = 1.0
 """The same between states that share no more than a bottleneck: at most one try's worth."""
 SAME_BOTTLENECK_GAIN = 0.5

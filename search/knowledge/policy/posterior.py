@@ -1,19 +1,26 @@
 """What to expect of techniques in a situation, from everything that a base knows about them."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.records import Techniques
+from kopt.search.knowledge.records import Entry, Evidence, Techniques
 
 from .belief import Belief
 from .kinship import arch_spread, kin_of, supports
+from .trust import trust_in_priors
 from .update import pooled
 
 COMPOSITE_FACTOR = 0.8
 """What is left of the sum of gains when techniques are mixed: they partly save the same time."""
 COMPOSITE_WEIGHT = 1.0
 """Tries that such a sum counts as."""
+OTHER_CHECKS = 0.25
+"""Variance of the chance to pass between states and architectures, in that of single tries.
+
+How hard a technique is to write is more its own than how much it gains: what failed elsewhere
+counts, at most as 4 tries (`kinship.py`)."""
 PAIR_WEIGHT = 2.0
 """Tries of a pair after which what it adds is believed by half."""
 
@@ -84,9 +91,13 @@ class Reader:
         self._base = base
         self._situation = situation
         self._kin = kin_of(base, situation.state)
+        self._trust = trust_in_priors(base)
+        self._entries = defaultdict[Techniques, list[Entry]](list)
+        for entry in base.entries.values():
+            self._entries[entry.techniques].append(entry)
 
     def known(self, techniques: Techniques) -> Known:
-        """Return what is known of `techniques`."""
+        """Return what is known of `techniques`; several are a composite, in order."""
         belief, expected_by = self._expected(techniques)
         tries = 0
         sources: list[str] = []
@@ -94,6 +105,8 @@ class Reader:
             belief = belief.after(support.evidence, support.share, support.factor)
             tries += support.evidence.tries if support.is_own else 0
             sources.append(support.source)
+        for checked, share in self._checked(techniques):
+            belief = belief.after_checks(checked, share)
         previous = self._situation.previous
         if previous is not None and (extra := self.extra(previous, techniques[0])):
             belief = belief.shifted(extra)
@@ -122,6 +135,17 @@ class Reader:
             weight += counted
         return total / weight
 
+    def _checked(self, techniques: Techniques) -> tuple[tuple[Evidence, float], ...]:
+        """Return the tries of this state and architecture and all others, with what they count."""
+        own: list[Evidence] = []
+        others: list[Evidence] = []
+        for entry in self._entries.get(techniques, ()):
+            for key, origins in entry.evidence.items():
+                is_own = (entry.state, key) == (self._situation.state, self._situation.arch_key)
+                (own if is_own else others).extend(origins.values())
+        elsewhere = pooled(others)
+        return (pooled(own), 1.0), (elsewhere, 1 / (1 + elsewhere.tries * OTHER_CHECKS))
+
     def _expected(self, techniques: Techniques) -> tuple[Belief, tuple[str, ...]]:
         """Return the belief before evidence of `techniques` themselves, and where it is from."""
         if len(techniques) > 1:
@@ -132,5 +156,6 @@ class Reader:
             entry = self._base.entries.get((kin.states[0], techniques)) if kin.is_line else None
             if entry and entry.prior:
                 prior = entry.prior
-                return Belief().expecting(kin.factor * prior.gain, prior.weight), ("prior",)
+                believed = Belief().expecting(kin.factor * prior.gain, self._trust * prior.weight)
+                return believed, ("prior",)
         return Belief(), ()

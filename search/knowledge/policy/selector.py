@@ -17,15 +17,15 @@ from kopt.search.knowledge.records import Technique
 
 from .posterior import Known, Prediction, Reader, Situation, prediction_of
 
-EXPLORED_SHARE = 0.15
+EXPLORED_SHARE = 0.1
 """Share of draws that go to a technique with fewer than NOVEL_TRIES tries here, if there is one.
 
-Without it a base would go on with what it happened to find first (algorithms.md B8)."""
+Without it a base would go on with what it happened to find first."""
 NOVEL_TRIES = 3
-"""algorithms.md B4."""
-REPEAT_FACTOR = 0.3
-"""Value left for the technique that was applied last: of such repetitions 50 to 80 % gain
-nothing (algorithms.md B8)."""
+"""Tries below which a technique is little known here."""
+USED_FACTOR = 0.3
+"""Value left for each time that a technique was applied before or tried on the same program: of
+repetitions 50 to 80 % gain nothing, as the KernelBlaster paper reports."""
 PREPARING_SHARE = 0.5
 """How much of what a technique would add to a later one counts as its own value: the later step
 may never come."""
@@ -96,9 +96,8 @@ def _options(
         value = held.belief.drawn_value(Random(f"{seed}/{name}"))
         target, more = prepared.get(name, (None, 0.0))
         value += PREPARING_SHARE * held.belief.works * more
-        if name == situation.previous:
-            value *= REPEAT_FACTOR
-        value /= 1 + situation.used.count(name)
+        uses = max(situation.used.count(name), int(name == situation.previous))
+        value *= USED_FACTOR**uses
         found.append(_Option(able[name], held, value, target))
     return found
 

@@ -9,7 +9,7 @@ from functools import reduce
 
 from kopt.search.knowledge.records import GAIN_LIMIT, SEEN_LIMIT, Evidence, Sample
 
-GAIN_SPREAD = 0.15
+GAIN_SPREAD = 0.1
 """ln ratio: standard deviation of the gain of one technique from kernel to kernel in one state.
 
 An assumption (docs/knowledge.md), of the size of the gains themselves. It sets how much a noisy

@@ -4,6 +4,8 @@ Guesses, all in this one place and all told with the forecast. The most that can
 guess: it follows from the limits of the settings.
 """
 
+from math import ceil
+
 from kopt.config.search_settings import MAX_CROSSES, Role, SearchSettings
 
 BYTES_PER_TOKEN = 3
@@ -44,12 +46,31 @@ ASSUMPTIONS = (
 """In words."""
 
 
+def expected_rounds(settings: SearchSettings) -> range:
+    """Return the numbers of the rounds that agents probably fill.
+
+    Trajectories take their steps side by side, as many at once as the settings say.
+    """
+    if settings.strategy == "maic_rl":
+        return range(1, _groups(settings) * settings.maic_rl.steps + 1)
+    return range(1, settings.beam.refine_rounds + 1)
+
+
+def most_rounds(settings: SearchSettings) -> range:
+    """Return the numbers of the rounds that agents fill at most."""
+    if settings.strategy == "maic_rl":
+        return range(1, _groups(settings) * settings.maic_rl.most_steps + 1)
+    return expected_rounds(settings)
+
+
 def expected_branches(number: int, settings: SearchSettings) -> int:
     """Return how many candidates agents probably write in round `number`, from 1, merged ones too.
 
     The first starts as many families as the beam is wide. The others refine every member, expand
-    some, and merge one pair.
+    some, and merge one pair. A round of trajectories takes the next step of each.
     """
+    if settings.strategy == "maic_rl":
+        return _steps_of_round(number, settings, settings.maic_rl.steps)
     width = settings.beam.width
     if number == 1:
         return width
@@ -59,14 +80,42 @@ def expected_branches(number: int, settings: SearchSettings) -> int:
 
 def expected_merges(number: int, settings: SearchSettings) -> int:
     """Return how many of them are merged."""
-    return 1 if number > 1 and settings.population_crossover else 0
+    return 1 if _merges(number, settings) else 0
 
 
 def most_branches(number: int, settings: SearchSettings) -> int:
     """Return how many candidates agents write at most in round `number`."""
+    if settings.strategy == "maic_rl":
+        return _steps_of_round(number, settings, settings.maic_rl.most_steps)
     return settings.beam.width if number == 1 else settings.round_size
 
 
 def most_merges(number: int, settings: SearchSettings) -> int:
     """Return how many of them are merged at most."""
-    return MAX_CROSSES if number > 1 and settings.population_crossover else 0
+    return MAX_CROSSES if _merges(number, settings) else 0
+
+
+def expected_updates(settings: SearchSettings) -> int:
+    """Return how often the learner probably goes through memory: in the end, and between."""
+    if settings.memory == "off" or settings.agent == "minimal" or not expected_rounds(settings):
+        return 0
+    if settings.strategy == "maic_rl":
+        return max(1, settings.maic_rl.trajectories // settings.maic_rl.update_every)
+    return 1
+
+
+def _merges(number: int, settings: SearchSettings) -> bool:
+    is_beam = settings.strategy == "beam"
+    return is_beam and number > 1 and settings.population_crossover
+
+
+def _groups(settings: SearchSettings) -> int:
+    """Return how many groups of trajectories there are, one after the other."""
+    return ceil(settings.maic_rl.trajectories / settings.maic_rl.at_once)
+
+
+def _steps_of_round(number: int, settings: SearchSettings, steps: int) -> int:
+    """Return the candidates of a round, where every group takes so many `steps`."""
+    size = settings.maic_rl
+    begun = (number - 1) // steps * size.at_once
+    return min(size.at_once, size.trajectories - begun) * size.actions

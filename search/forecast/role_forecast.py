@@ -22,8 +22,11 @@ from .expectations import (
     TOOL_USES,
     expected_branches,
     expected_merges,
+    expected_rounds,
+    expected_updates,
     most_branches,
     most_merges,
+    most_rounds,
 )
 
 _ANSWER_REPLIES = 2  # an answer, and one more where something in it has to be repaired
@@ -70,11 +73,6 @@ class Planned:
         """How the search behaves."""
         return self.request.search
 
-    @property
-    def agents_rounds(self) -> range:
-        """The numbers of the rounds that agents fill."""
-        return range(1, self.search.beam.refine_rounds + 1)
-
 
 def forecast_role(role: Role, planned: Planned) -> RoleForecast:
     """Return what is asked of `role` in a whole run.
@@ -107,22 +105,26 @@ def forecast_role(role: Role, planned: Planned) -> RoleForecast:
 
 def _conversations(role: Role, planned: Planned) -> tuple[int, int]:
     """Return how many conversations a role has: as expected, and at most."""
-    search, rounds = planned.search, planned.agents_rounds
+    search = planned.search
+    rounds, longest = expected_rounds(search), most_rounds(search)
+    planned_rounds = 0 if search.strategy == "maic_rl" else len(rounds)
     merges_at_end = 1 if rounds and search.combine_top_k > 1 else 0
     branches = sum(expected_branches(n, search) for n in rounds)
-    most = sum(most_branches(n, search) for n in rounds)
+    most = sum(most_branches(n, search) for n in longest)
     merges = sum(expected_merges(n, search) for n in rounds)
-    most_merged = sum(most_merges(n, search) for n in rounds)
+    most_merged = sum(most_merges(n, search) for n in longest)
+    updates = expected_updates(search)
     by_role: Mapping[Role, tuple[int, int]] = {
-        "planner": (len(rounds), len(rounds)),
-        "reflector": (len(rounds), len(rounds)),
+        "planner": (planned_rounds, planned_rounds),
+        "reflector": (planned_rounds, planned_rounds),
         "coder": (branches - merges, most),
         "combiner": (merges + merges_at_end, most_merged + merges_at_end),
         "fixer": (
             ceil((branches + merges_at_end) * FIXES_PER_BRANCH) if search.fix_attempts else 0,
             (most + merges_at_end) * (search.fix_attempts + 1),
         ),
-        "learner": (3, 3 * len(rounds)) if rounds else (0, 0),
+        # Three answers each time; and at most two on the state of every program.
+        "learner": (3 * updates, 3 * len(longest) + 2 * (1 + most) if updates else 0),
         "verifier": (1, search.beam.width) if rounds else (0, 0),
     }
     return by_role[role]

@@ -20,10 +20,10 @@ from kopt.search.budget import Budget
 from kopt.search.models.prices import load_prices
 from kopt.search.runs import RunRequest
 
-from .expectations import ASSUMPTIONS, expected_branches, most_branches
+from .expectations import ASSUMPTIONS, expected_branches, expected_rounds, most_branches
 from .role_forecast import Planned, RoleForecast, forecast_role
 
-RoundKind = Literal["start", "agents", "sweep", "combine", "tune"]
+RoundKind = Literal["start", "agents", "rollouts", "sweep", "combine", "tune"]
 
 
 class RoundForecast(Record):
@@ -98,18 +98,20 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
 def _rounds(planned: Planned, asks_models: bool) -> Iterator[RoundForecast]:
     search = planned.search
     yield _round(0, "start", 1, 1)
-    for number in planned.agents_rounds:
-        if asks_models:
-            most = most_branches(number, search) * (1 + search.fix_attempts + 1)
-            yield _round(number, "agents", expected_branches(number, search), most)
-        else:
+    if not asks_models:
+        for number in range(1, search.beam.refine_rounds + 1):
             yield _round(number, "sweep", search.sweep_size, search.sweep_size)
-    last = search.beam.refine_rounds
-    if asks_models and last and search.combine_top_k > 1:
+        return
+    kind: RoundKind = "rollouts" if search.strategy == "maic_rl" else "agents"
+    rounds = expected_rounds(search)
+    for number in rounds:
+        most = most_branches(number, search) * (1 + search.fix_attempts + 1)
+        yield _round(number, kind, expected_branches(number, search), most)
+    last = len(rounds)
+    if last and search.combine_top_k > 1:
         last += 1
         yield _round(last, "combine", 1, 1 + search.fix_attempts + 1)
-    if asks_models:
-        yield _round(last + 1, "tune", search.sweep_size, search.sweep_size)
+    yield _round(last + 1, "tune", search.sweep_size, search.sweep_size)
 
 
 def _round(number: int, kind: RoundKind, expected: int, most: int) -> RoundForecast:
@@ -120,7 +122,7 @@ def _round(number: int, kind: RoundKind, expected: int, most: int) -> RoundForec
 
 def _allows(budget: Budget, rounds: Sequence[RoundForecast], roles: Sequence[RoleForecast]) -> str:
     """Return what each limit of the budget is enough for, as far as that can be expected."""
-    searched = sum(one.kind in ("agents", "sweep") for one in rounds)
+    searched = sum(one.kind in ("agents", "rollouts", "sweep") for one in rounds)
     limits = (
         ("dollars", budget.usd, sum(one.expected_usd for one in roles)),
         ("tokens", budget.tokens, sum(one.expected_tokens for one in roles)),

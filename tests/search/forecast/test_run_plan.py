@@ -9,7 +9,12 @@ import pytest
 from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.config.search_settings import ROLES, RoleSettings, load_search_settings
+from kopt.config.search_settings import (
+    ROLES,
+    RoleSettings,
+    SearchSettings,
+    load_search_settings,
+)
 from kopt.config.settings import Settings
 from kopt.search.budget import parse_budget
 from kopt.search.forecast.conversation_cost import Talk, expected_cost, most_cost
@@ -44,6 +49,29 @@ def test_rounds_are_those_of_the_settings_with_the_merge_and_the_sweep_at_the_en
     assert later.most_candidates == SEARCH.with_beam(2, 3).round_size * repairs
 
 
+def _by_trajectories(**size: int) -> SearchSettings:
+    rollouts = SEARCH.maic_rl.model_copy(update=size)
+    return SEARCH.model_copy(update={"strategy": "maic_rl", "maic_rl": rollouts})
+
+
+def test_trajectories_take_their_steps_side_by_side_and_need_no_planner(tmp_path: Path) -> None:
+    size = {"trajectories": 3, "at_once": 2, "steps": 2, "most_steps": 3, "actions": 2}
+    plan = _plan(tmp_path, search=_by_trajectories(**size, update_every=1))
+    assert _kinds(plan) == ["start", *["rollouts"] * 4, "combine", "tune"]
+    assert [one.expected_candidates for one in plan.rounds[1:5]] == [4, 4, 2, 2]
+    by_role = {one.role: one for one in plan.roles}
+    assert by_role["planner"].most_conversations == by_role["reflector"].most_conversations == 0
+    assert by_role["coder"].expected_conversations == 12
+    assert by_role["coder"].most_conversations == 3 * 3 * 2
+    assert by_role["learner"].expected_conversations == 3 * 3
+
+
+def test_without_memory_nobody_learns(tmp_path: Path) -> None:
+    plan = _plan(tmp_path, search=SEARCH.model_copy(update={"memory": "off"}))
+    (learner,) = (one for one in plan.roles if one.role == "learner")
+    assert (learner.expected_conversations, learner.most_conversations) == (0, 0)
+
+
 def test_without_a_key_rounds_are_sweeps_and_what_agents_would_cost_is_told(
     tmp_path: Path,
 ) -> None:
@@ -66,8 +94,9 @@ def test_more_rounds_and_a_wider_beam_cost_more(tmp_path: Path) -> None:
     assert small.expected_usd < wider.expected_usd
 
 
-def test_no_expectation_is_above_the_most(tmp_path: Path) -> None:
-    plan = _plan(tmp_path)
+@pytest.mark.parametrize("search", [SEARCH, _by_trajectories()], ids=["beam", "maic_rl"])
+def test_no_expectation_is_above_the_most(tmp_path: Path, search: SearchSettings) -> None:
+    plan = _plan(tmp_path, search=search)
     assert all(one.expected_usd <= one.most_usd for one in plan.roles)
     assert all(one.expected_calls <= one.most_calls for one in plan.roles)
     assert all(one.expected_candidates <= one.most_candidates for one in plan.rounds)

@@ -43,6 +43,8 @@ class Asked:
     """The tools that were used in this conversation, with what they answered."""
     data: Mapping[str, str]
     """What stands between fences in the whole prompt, by title."""
+    tools: frozenset[str]
+    """Names of what it may use."""
 
     @property
     def is_repair(self) -> bool:
@@ -70,8 +72,8 @@ class Asked:
 
     @property
     def hypothesis(self) -> Mapping[str, str]:
-        """What a coder, fixer or combiner carries out, by field."""
-        pairs = (line.partition(": ") for line in self.data["hypothesis"].splitlines())
+        """What a coder, fixer or combiner carries out, by field; empty where it is free."""
+        pairs = (line.partition(": ") for line in self.data.get("hypothesis", "").splitlines())
         return {name: value for name, _, value in pairs}
 
     @property
@@ -121,6 +123,7 @@ def read_request(body: Mapping[str, Any]) -> Asked:
         said=said,
         results=exchanges(messages),
         data=data | {"kernel": kernel[1] if kernel else ""},
+        tools=frozenset(tool["name"] for tool in body.get("tools") or ()),
     )
 
 

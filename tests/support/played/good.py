@@ -78,8 +78,8 @@ def mended(asked: Asked) -> Turn:
 
 
 def compiled_then_submitted(asked: Asked, source: str, note: str) -> Turn:
-    """Return the turn of an author: first the compiler's word, then the candidate."""
-    if not asked.results:
+    """Return the turn of an author: first the compiler's word if it has one, then the candidate."""
+    if not asked.results and "compile" in asked.tools:
         call = ToolCall("compile", {"source": source})
         return Turn("First what the compiler makes of it.", (call,), thinking="Write it down.")
     return Turn(calls=(ToolCall("submit_candidate", {"source": source, "note": note}),))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kopt.search.proposer import Member
 
-from .applications import Application, Population
+from .applications import Application, History
 from .switches import switch_of
 
 
@@ -41,42 +41,40 @@ class Step:
         return "+".join(map(switch_of, self.techniques))
 
 
-def missing_variants(application: Application, population: Population) -> tuple[Variant, ...]:
+def missing_variants(application: Application, history: History) -> tuple[Variant, ...]:
     """Return the variants of a composite that are not candidates of the run yet."""
     member = application.after
     return tuple(
         Variant(member.seq, tune)
-        for _, tune in _prefixes(application, population)
-        if _find(member, tune, population) is None
+        for _, tune in _prefixes(application, history)
+        if _find(member, tune, history) is None
     )
 
 
-def split(application: Application, population: Population) -> tuple[Step, ...]:
+def split(application: Application, history: History) -> tuple[Step, ...]:
     """Return the steps of a composite between the variants that work; () if there are none."""
-    member, judge = application.after, population.judge
-    known = (
-        (kept, _find(member, tune, population)) for kept, tune in _prefixes(application, population)
-    )
+    member, judge = application.after, history.judge
+    known = ((kept, _find(member, tune, history)) for kept, tune in _prefixes(application, history))
     working = [(kept, one) for kept, one in known if one is not None and judge.has_speed(one)]
     if not working:
         return ()
-    ordered = _ordered(application, population)
+    ordered = _ordered(application, history)
     steps: list[Step] = []
     before, done = application.before, 0
-    previous = population.made_by(before)
+    previous = history.made_by(before)
     for kept, after in (*working, (len(ordered), member)):
         steps.append(Step(before, after, ordered[done:kept], previous))
         before, done, previous = after, kept, ordered[kept - 1]
     return tuple(steps)
 
 
-def _prefixes(application: Application, population: Population) -> list[tuple[int, dict[str, int]]]:
+def _prefixes(application: Application, history: History) -> list[tuple[int, dict[str, int]]]:
     """Return how many techniques each variant keeps, the fewest first, and its tune values.
 
     The program before stands for the variant that keeps none.
     """
-    ordered = _ordered(application, population)
-    switches = population.switches(application.after)
+    ordered = _ordered(application, history)
+    switches = history.switches(application.after)
     fixed = sum(name not in switches for name in ordered)
     return [
         (kept, {**application.after.tune, **_off(ordered[kept:])})
@@ -84,9 +82,9 @@ def _prefixes(application: Application, population: Population) -> list[tuple[in
     ]
 
 
-def _ordered(application: Application, population: Population) -> tuple[str, ...]:
+def _ordered(application: Application, history: History) -> tuple[str, ...]:
     """Return the techniques as they are taken apart: those without a switch come first."""
-    switches = population.switches(application.after)
+    switches = history.switches(application.after)
     return tuple(sorted(application.techniques, key=lambda name: name in switches))
 
 
@@ -94,6 +92,6 @@ def _off(techniques: tuple[str, ...]) -> Mapping[str, int]:
     return {switch_of(technique): 0 for technique in techniques}
 
 
-def _find(member: Member, tune: Mapping[str, int], population: Population) -> Member | None:
-    same = (one for one in population.members if one.source_sha == member.source_sha)
+def _find(member: Member, tune: Mapping[str, int], history: History) -> Member | None:
+    same = (one for one in history.members if one.source_sha == member.source_sha)
     return next((one for one in same if one.tune == tune), None)

@@ -40,7 +40,7 @@ class Application:
 
 
 @dataclass(frozen=True)
-class Population:
+class History:
     """All candidates of a run so far with its branches."""
 
     members: Sequence[Member]
@@ -110,10 +110,10 @@ class Population:
         before, techniques = self._origin(unit[0])
         if not techniques:
             techniques = self._brought_in(unit[0])
-        switches = self.switches(after)
-        claimed = dict.fromkeys((*techniques, *switches))
-        techniques = tuple(name for name in claimed if switches.get(name, 1))
-        if before is None or not 0 < len(techniques) <= MOST_TECHNIQUES:
+        if before is None:
+            return None
+        techniques = self._claimed(before, after, techniques)
+        if not 0 < len(techniques) <= MOST_TECHNIQUES:
             return None
         rows = (row for row in self.branches if row.id == after.branch)
         row = next(rows, None)
@@ -128,6 +128,15 @@ class Population:
             at = self._parent(at)
         is_sound = at is not None and self.judge.has_speed(at)
         return at if is_sound else None, techniques
+
+    def _claimed(self, before: Member, after: Member, named: Sequence[str]) -> tuple[str, ...]:
+        """Return the techniques of a change: those named, and those whose switches it brought.
+
+        A switch that is on in the program before was brought by an earlier change.
+        """
+        earlier, switches = self.switches(before), self.switches(after)
+        brought = (name for name in switches if not earlier.get(name))
+        return tuple(name for name in dict.fromkeys((*named, *brought)) if switches.get(name, 1))
 
     def _brought_in(self, member: Member) -> tuple[str, ...]:
         """Return the techniques that a merge brings from its other parents to the skeleton."""

@@ -1,7 +1,7 @@
 """What the candidates of a run have taught: a sample for each application of a technique.
 
 Pure: the same candidates give the same samples, in whatever order their branches ended.
-`lessons.py` has the rules.
+`trials.py` has the rules.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,11 +13,11 @@ from kopt.search.proposer import Member
 from kopt.search.store.run_records import BranchRow
 
 from .ablations import Variant
-from .applications import Population
+from .applications import History
 from .comparing import are_equal, is_measured, judge_of
-from .lessons import Lesson, find_lessons, wanted_variants
 from .matching import UNKNOWN_STATE
 from .teaching import Placed, Teaching
+from .trials import Trial, find_trials, wanted_variants
 
 
 def make_samples(
@@ -33,9 +33,9 @@ def make_samples(
         branches: Of all rounds; a candidate of an open one has taught nothing yet.
         context: The run and what is known beside its candidates.
     """
-    population = _population(members, branches, context)
-    lessons = find_lessons(population, context.is_final)
-    return tuple(_sample(lesson, population, context) for lesson in lessons)
+    history = _history(members, branches, context)
+    trials = find_trials(history, context.is_final)
+    return tuple(_sample(trial, history, context) for trial in trials)
 
 
 def ablations_wanted(
@@ -45,11 +45,11 @@ def ablations_wanted(
 
     A composite whose effect is within noise is not worth any.
     """
-    population = _population(members, branches, context)
+    history = _history(members, branches, context)
     return tuple(
         variant
-        for application in population.applications
-        for variant in wanted_variants(application, population)
+        for application in history.applications
+        for variant in wanted_variants(application, history)
     )
 
 
@@ -62,22 +62,22 @@ def revoked_samples(taught: Iterable[str], samples: Iterable[Sample]) -> tuple[s
     return tuple(name for name in taught if name not in current)
 
 
-def _population(
+def _history(
     members: Sequence[Member], branches: Sequence[BranchRow], context: Teaching
-) -> Population:
+) -> History:
     judge = judge_of(members, context.min_effect)
-    return Population(members, branches, judge, context.catalogue)
+    return History(members, branches, judge, context.catalogue)
 
 
-def _sample(lesson: Lesson, population: Population, context: Teaching) -> Sample:
-    step, found, hypothesis = lesson.step, lesson.found, lesson.hypothesis
-    before = _placed(step.before, population, context)
-    after = _placed(step.after, population, context)
-    start = before or _placed(lesson.start, population, context)
+def _sample(trial: Trial, history: History, context: Teaching) -> Sample:
+    step, found, hypothesis = trial.step, trial.found, trial.hypothesis
+    before = _placed(step.before, history, context)
+    after = _placed(step.after, history, context)
+    start = before or _placed(trial.start, history, context)
     state = start.state if start is not None else hypothesis.get("state")
     is_predicted = tuple(hypothesis.get("techniques", ())) == step.techniques
     return Sample(
-        id=f"{context.run}/{lesson.name}",
+        id=f"{context.run}/{trial.name}",
         run=context.run,
         kernel=context.kernel,
         op_type=context.op_type,
@@ -95,7 +95,7 @@ def _sample(lesson: Lesson, population: Population, context: Teaching) -> Sample
         predicted_interval=hypothesis.get("predicted_interval") if is_predicted else None,
         measured=None if found is None else found.measured,
         interval=None if found is None else found.interval,
-        provenance=_provenance(lesson, context),
+        provenance=_provenance(trial, context),
         outcome="failed" if found is None else found.outcome,
         status=_status(step.after),
         day=context.day,
@@ -103,16 +103,16 @@ def _sample(lesson: Lesson, population: Population, context: Teaching) -> Sample
 
 
 def _provenance(
-    lesson: Lesson, context: Teaching
+    trial: Trial, context: Teaching
 ) -> Literal[Provenance.MEASURED, Provenance.ESTIMATED]:
     """Return what the speeds are; for a failure what they would have been."""
-    on_gpu = context.device != "sim" if lesson.found is None else is_measured(lesson.step.after)
+    on_gpu = context.device != "sim" if trial.found is None else is_measured(trial.step.after)
     return Provenance.MEASURED if on_gpu else Provenance.ESTIMATED
 
 
-def _placed(member: Member, population: Population, context: Teaching) -> Placed | None:
+def _placed(member: Member, history: History, context: Teaching) -> Placed | None:
     """Return where a program stands: it, or an equal one, was profiled."""
-    same = (seq for seq in sorted(context.placed) if are_equal(population.by_seq[seq], member))
+    same = (seq for seq in sorted(context.placed) if are_equal(history.by_seq[seq], member))
     seq = member.seq if member.seq in context.placed else next(same, None)
     return None if seq is None else context.placed[seq]
 

@@ -139,6 +139,20 @@ def test_switch_of_a_technique_that_nobody_planned_is_a_claim() -> None:
     assert [one.techniques for one in samples] == [("aa",), ("bb",)]
 
 
+def test_switch_of_the_program_before_is_no_claim_of_its_child() -> None:
+    parent = made(1, passed(8.0), "aa", tune={"WITH_AA": 1})
+    child = made(
+        2,
+        passed(7.0),
+        "bb",
+        tune={"WITH_AA": 1, "WITH_BB": 1},
+        parents=(1,),
+        round=2,
+        branch="r2/b0",
+    )
+    assert told(taught(start(), parent, child))[-1] == ("run-1/2", ("bb",), "gained")
+
+
 def test_switch_that_is_off_claims_nothing() -> None:
     whole = made(1, passed(5.0), "aa", "bb", tune={"WITH_BB": 0})
     assert told(taught(start(), whole)) == [("run-1/1", ("aa",), "gained")]

@@ -5,8 +5,9 @@ from math import log
 
 import pytest
 
+from kopt.search.evaluation.evaluator import FAMILY_CONTRADICTED
 from kopt.search.knowledge.states.applications import TUNE_CONSTANTS
-from support.populations import failed, passed
+from support.populations import failed, passed, with_value
 from support.taught_runs import made, start, taught, told, variant
 
 FIRST = replace(start(), tune={"BLOCK": 64})
@@ -66,6 +67,11 @@ def test_sweep_of_an_ablated_candidate_is_compared_with_that_one() -> None:
 def test_source_that_never_worked_is_no_program_before() -> None:
     broken = replace(FIRST, quick=failed())
     assert taught(broken, variant(1, broken, passed(8.0), BLOCK=128)) == ()
+
+
+def test_choice_whose_code_belies_its_family_is_passed_over() -> None:
+    belied = variant(1, FIRST, with_value(passed(5.0), FAMILY_CONTRADICTED), BLOCK=128)
+    assert told(taught(FIRST, belied)) == [("run-1/1/from0", (TUNE_CONSTANTS,), "within_noise")]
 
 
 def test_refuted_choice_is_passed_over() -> None:

@@ -113,7 +113,7 @@ def _model_roles(store: RunStore, place: RunPlace, mailbox: Mailbox) -> ModelRol
     def count(gpu_seconds: float) -> None:
         mailbox.post(lambda: store.add_tool_time(gpu_seconds))
 
-    tools = AgentTools(run.kernel, run.arch, place.site, reader, count)
+    tools = AgentTools(run.kernel, run.arch, place.site, reader, count, run.search.profile)
     return ModelRoles(Means(desk, make_briefing(subject, run.search), tools))
 
 

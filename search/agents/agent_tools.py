@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from pydantic import Field, ValidationError
 
 from kopt.config.errors import KoptError
+from kopt.config.search_settings import Detail as ProfileDetail
 from kopt.kernels.candidate import candidate_of_text
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem import Problem, Workload
@@ -44,6 +45,7 @@ from .writing import MAX_SUBMITTED_BYTES, ToolAnswer
 
 _REST = "mend what is shown, then ask again"
 _SEARCH_TOKENS = 2_000
+_OF_PROFILES = ("profile", "sass_excerpt")
 _ERROR_CHARACTERS = 1_000  # a candidate may have thousands of names that an error lists
 
 R = TypeVar("R", bound=Record)
@@ -102,6 +104,8 @@ class AgentTools:
     reader: Reader
     on_gpu: Callable[[float], None] = _count_nowhere
     """Told the seconds for which a call has held the GPU, from the thread of its branch."""
+    detail: ProfileDetail = "detailed"
+    """cycles_only: no tool tells more of a candidate than whether it builds and is right."""
 
     def __post_init__(self) -> None:
         """Make room for as many calls at once as the settings allow."""
@@ -110,13 +114,14 @@ class AgentTools:
     @property
     def definitions(self) -> tuple[Tool, ...]:
         """What a model is told about them: the same for the whole run."""
-        return TOOL_DEFINITIONS
+        return tuple(one.tool for one in self._offered.values())
 
     def use(self, call: ToolCall) -> ToolAnswer:
         """Return the answer to one call."""
-        defined = _TOOLS.get(call.name)
+        defined = self._offered.get(call.name)
         if defined is None:
-            return ToolAnswer(f"there is no such tool; there are {', '.join(_TOOLS)}", True)
+            there = ", ".join(self._offered)
+            return ToolAnswer(f"there is no such tool; there are {there}", True)
         try:
             arguments = defined.arguments.model_validate(call.arguments)
             facts = self._answer(defined, arguments)
@@ -148,7 +153,10 @@ class AgentTools:
 
     def compile(self, asked: _Attempt) -> Facts:
         """Return resources and occupancy of a build, or why there is none."""
-        return _fitted(compile_facts(_quoted(self._compiled(asked), asked), "concise"))
+        facts = compile_facts(_quoted(self._compiled(asked), asked), "concise")
+        if self.detail == "cycles_only":
+            facts.pop("computed", None)
+        return _fitted(facts)
 
     def check_correctness(self, asked: _Attempt) -> Facts:
         """Return whether one workload with one seed is right, or what is wrong first."""
@@ -188,6 +196,11 @@ class AgentTools:
         if compiled.status is not Status.PASSED:
             return _fitted(compile_facts(_quoted(compiled, asked), "concise"))
         return sass_excerpt(compiled, question, self.site.settings)
+
+    @property
+    def _offered(self) -> dict[str, _Defined]:
+        left_out = _OF_PROFILES if self.detail == "cycles_only" else ()
+        return {name: one for name, one in _TOOLS.items() if name not in left_out}
 
     @property
     def _found(self) -> tuple[Problem, Workload]:

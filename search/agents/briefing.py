@@ -78,6 +78,8 @@ def make_briefing(subject: Subject, settings: SearchSettings) -> Briefing:
     Raises:
         SetupError: The prompts of this installation are damaged.
     """
+    is_minimal = settings.agent == "minimal"
+    documents = "" if is_minimal else subject.documents
     definition = author_facts(subject.problem, subject.workload, subject.gpu)
     common = render_prompt(
         "kernel",
@@ -88,9 +90,9 @@ def make_briefing(subject: Subject, settings: SearchSettings) -> Briefing:
             "speed": render_prompt("speed_gpu" if subject.is_measured else "speed_sim"),
             "guide": GUIDE.strip(),
             "families": "\n".join(f"- {name}: {text}" for name, text in FAMILY_CHANGES.items()),
-            "techniques": _techniques(subject.techniques),
+            "techniques": _techniques(() if is_minimal else subject.techniques),
             "start": fenced("candidate 0, the starting kernel", subject.start.source),
-            "documents": fenced("documents", subject.documents) if subject.documents else "None.",
+            "documents": fenced("documents", documents) if documents else "None.",
         },
     )
     return Briefing(subject, settings, common, {role: _task(role, settings) for role in ROLES})
@@ -105,5 +107,7 @@ def _techniques(known: Sequence[Technique]) -> str:
 
 
 def _task(role: Role, settings: SearchSettings) -> str:
+    if settings.agent == "minimal" and role in _WITH_TOOLS:
+        return render_prompt("minimal")
     calls = {"tool_calls": str(settings.roles.of(role).tool_calls)}
     return render_prompt(role, calls if role in _WITH_TOOLS else None)

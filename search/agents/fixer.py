@@ -3,13 +3,12 @@
 from kopt.search.facts.wording import plain
 
 from .candidate_words import evidence_of, findings_of, result_words, source_of
-from .conversation import Opening
 from .fencing import fenced
-from .means import Means
+from .means import Means, author_opening
 from .prompt_files import render_prompt
 from .round_words import branch_lessons, hypothesis_words
 from .view import BranchTask, Failure, GaveUp, Written
-from .writing import Author, obtain_candidate, offered
+from .writing import Author, obtain_candidate
 
 
 def mend_candidate(
@@ -29,23 +28,19 @@ def mend_candidate(
         Stopped: The run is being stopped.
     """
     regressed = failure.kind == "regressed"
-    text = render_prompt(
-        "mend_regressed" if regressed else "mend_failed",
-        {
+    values = {
+        "source": source_of(failure.member),
+        "findings": _beside_parents(failure, task) if regressed else _findings(failure),
+    }
+    if means.briefing.settings.agent == "minimal":
+        text = render_prompt("mend_minimal", values)
+    else:
+        values |= {
             "hypothesis": hypothesis_words(task.hypothesis),
-            "source": source_of(failure.member),
-            "findings": _beside_parents(failure, task) if regressed else _findings(failure),
             "lessons": branch_lessons(task.lessons),
-        },
-    )
-    opening = Opening(
-        prefix=f"{task.id}/fix{attempt}",
-        role="fixer",
-        settings=means.briefing.settings.roles.fixer,
-        system=means.briefing.system_blocks("fixer"),
-        text=text,
-        tools=offered(means.tools.definitions),
-    )
+        }
+        text = render_prompt("mend_regressed" if regressed else "mend_failed", values)
+    opening = author_opening(means, "fixer", f"{task.id}/fix{attempt}", text)
     return obtain_candidate(means.desk, Author(opening, means.tools.use, _known(failure, task)))
 
 

@@ -12,10 +12,13 @@ from kopt.search.facts.fitting import Facts, cleaned
 from kopt.search.facts.rendering import render
 from kopt.search.facts.wording import Quoted, plain, plain_beginning
 from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.policy.selector import Drawn
 from kopt.search.knowledge.policy.update import pooled
 from kopt.search.knowledge.records import Entry, Evidence, Sample, Signature, State
+from kopt.search.proposer import Member
 
 from .fencing import fenced
+from .view import Advice
 
 MOST_SAMPLES = 40
 """Shown at once, the latest."""
@@ -88,12 +91,38 @@ def signature_facts(signature: Signature) -> Facts:
     return {name: value for name, value in facts.items() if value}
 
 
+def advice_words(advice: Iterable[Advice], members: Sequence[Member]) -> str:
+    """Return what memory says of some of `members`: their states, what it would try on them."""
+    labels = {member.seq: member.label for member in members}
+    rows = [_advice_facts(one, labels[one.candidate]) for one in advice]
+    return fenced("memory", render(cleaned({"memory": rows}))) if rows else _NONE
+
+
 def evidence_words(evidence: Evidence) -> str:
     """Return results in a clause: how many tries, how they ended, the mean gain."""
     counts = ("gained", "lost", "within_noise", "failed")
     ends = [f"{n} {name.replace('_', ' ')}" for name in counts if (n := getattr(evidence, name))]
     mean = f"; mean {gain_words(evidence.mean)}" if evidence.weight else ""
     return f"{evidence.tries} tries: {', '.join(ends)}{mean}"
+
+
+def _advice_facts(advice: Advice, label: str) -> Facts:
+    facts: Facts = {
+        "of": label,
+        **state_facts(advice.state),
+        "match": f"{advice.confidence:.2f} of 1",
+        "would_try": [_drawn_facts(one) for one in advice.drawn],
+        "notes": [Quoted(plain(one)) for one in advice.notes[-MOST_NOTES:]],
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _drawn_facts(drawn: Drawn) -> Facts:
+    return {
+        "technique": drawn.technique.id,
+        "family": drawn.technique.family,
+        "expected": Quoted(plain(drawn.why)),
+    }
 
 
 def _sample_row(sample: Sample, name: str, ending: str) -> Facts:

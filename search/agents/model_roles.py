@@ -6,6 +6,8 @@ It keeps nothing. What a model says is in the answers; that a model could not be
 
 from dataclasses import dataclass, replace
 
+from kopt.config.search_settings import SearchSettings
+
 from .coder import write_candidate
 from .fixer import mend_candidate
 from .learner import learn
@@ -19,11 +21,13 @@ from .learning_view import (
     TechniqueQuestion,
 )
 from .means import Means
+from .minimal import plan_nothing
 from .planner import plan
 from .plans import Plan, Reflection
 from .reflector import reflect
 from .state_decision import decide_state
 from .technique_proposals import propose_techniques
+from .time_only import time_only_failure, time_only_round, time_only_task
 from .verifier import soft_verify
 from .view import BranchTask, Failure, GaveUp, RoundView, Written
 
@@ -36,23 +40,27 @@ class ModelRoles:
 
     def plan(self, view: RoundView) -> Plan:
         """Return a hypothesis for each slot of the round, with documents on what limits it."""
-        leader = view.beam[0] if view.beam else None
-        profile = None if leader is None else view.documents.profiles.get(leader)
+        if self._settings.agent == "minimal":
+            return plan_nothing(view)
+        shown = time_only_round(view) if self._shows_only_times else view
+        leader = shown.beam[0] if shown.beam else None
+        profile = None if leader is None else shown.documents.profiles.get(leader)
         tools = self.means.tools
         reading = tools.reader.round_documents(profile, tools.arch)
-        return plan(self.means, replace(view, reading=reading))
+        return plan(self.means, replace(shown, reading=reading))
 
     def write(self, task: BranchTask) -> Written | GaveUp:
         """Return the candidate of a branch."""
-        return write_candidate(self.means, task)
+        return write_candidate(self.means, time_only_task(task) if self._shows_only_times else task)
 
     def mend(self, task: BranchTask, failure: Failure, attempt: int) -> Written | GaveUp:
         """Return a mended candidate; `attempt` is 1 for the branch's first repair."""
-        return mend_candidate(self.means, task, failure, attempt)
+        shown = time_only_failure(failure) if self._shows_only_times else failure
+        return mend_candidate(self.means, task, shown, attempt)
 
     def reflect(self, view: RoundView) -> Reflection:
         """Return what the round has taught."""
-        return reflect(self.means, view)
+        return reflect(self.means, time_only_round(view) if self._shows_only_times else view)
 
     def learn(self, view: LearningView) -> Learned:
         """Return what memory should hold after a batch of results."""
@@ -69,3 +77,11 @@ class ModelRoles:
     def soft_verify(self, view: SoftView) -> SoftVerdict:
         """Return whether anything speaks against a candidate that has passed every check."""
         return soft_verify(self.means, view)
+
+    @property
+    def _settings(self) -> SearchSettings:
+        return self.means.briefing.settings
+
+    @property
+    def _shows_only_times(self) -> bool:
+        return self._settings.profile == "cycles_only"

@@ -23,6 +23,7 @@ from .candidate_words import labels
 from .conversation import Opening
 from .fallback_plan import fill_by_rule
 from .fencing import fenced
+from .knowledge_words import advice_words
 from .means import Means
 from .plans import Hypothesis, Plan
 from .prompt_files import render_prompt
@@ -38,6 +39,7 @@ from .tool_definitions import MISTAKES_CHARACTERS, answer_schema, mistakes_of
 from .view import RoundView
 
 _MOST_GAIN = 10.0
+_MOST_TECHNIQUES = 4  # of one candidate, as memory takes them
 _NAME_CHARACTERS = 80
 _WHY_CHARACTERS = 240
 
@@ -48,6 +50,9 @@ class _Idea(ToldRecord):
     family: str = Field(json_schema_extra={"enum": list(FAMILIES)})
     name: str = Field(min_length=1)
     """A few words, unlike those of the others."""
+    techniques: tuple[str, ...] = ()
+    """Ids of the techniques that it applies, in their order: one, where it can be one; none where
+    no id says what it does."""
     hypothesis: str = Field(min_length=1)
     """What to change, and why it should be faster. At most 2,000 characters, as all texts."""
     mechanism: str
@@ -86,8 +91,9 @@ def plan(means: Means, view: RoundView) -> Plan:
     opening = _opening(means.briefing, view)
     answer = obtain_answer(means.desk, opening, lambda text: _read(text, view.slots))
     ideas = answer.value or _Ideas({}, ())
+    known = _known_techniques(means.briefing, view)
     planned = {
-        slot.id: _hypothesis(ideas.by_slot[slot.id], slot)
+        slot.id: _hypothesis(ideas.by_slot[slot.id], slot, known)
         for slot in view.slots
         if slot.id in ideas.by_slot
     }
@@ -95,7 +101,7 @@ def plan(means: Means, view: RoundView) -> Plan:
     suggestions = suggestions_for(view, means.briefing)
     for one in fill_by_rule(view, empty, suggestions, tuple(planned.values())):
         planned[one.slot] = one
-    reserve = [_hypothesis(idea, None) for idea in ideas.surplus[: view.reserve_wanted]]
+    reserve = [_hypothesis(idea, None, known) for idea in ideas.surplus[: view.reserve_wanted]]
     return Plan(
         hypotheses=tuple(planned[slot.id] for slot in view.slots),
         reserve=tuple(reserve),
@@ -118,6 +124,7 @@ def _opening(briefing: Briefing, view: RoundView) -> Opening:
             "candidates": attempts_of(view),
             "families": families_of(view),
             "evidence": evidence_for(view, briefing),
+            "memory": advice_words(view.advice, view.members),
             "lessons": lessons_of(view.reflections, view.members),
             "sources": parents_of_slots(view),
         },
@@ -192,9 +199,17 @@ def _ideas_in(text: str) -> tuple[list[_Idea], list[str]]:
     return ideas, mistakes
 
 
-def _hypothesis(idea: _Idea, slot: Slot | None) -> Hypothesis:
+def _known_techniques(briefing: Briefing, view: RoundView) -> frozenset[str]:
+    """Return the ids that the planner was shown."""
+    drawn = (one.technique.id for advice in view.advice for one in advice.drawn)
+    return frozenset((*(one.id for one in briefing.subject.techniques), *drawn))
+
+
+def _hypothesis(idea: _Idea, slot: Slot | None, known: frozenset[str]) -> Hypothesis:
     def short(text: str) -> str:
         return plain_beginning(text, MAX_HYPOTHESIS_CHARACTERS - 40)
+
+    named = dict.fromkeys(idea.techniques)
 
     return Hypothesis(
         slot="" if slot is None else slot.id,
@@ -206,4 +221,5 @@ def _hypothesis(idea: _Idea, slot: Slot | None) -> Hypothesis:
         risk=short(idea.risk),
         evidence=short(idea.evidence),
         parents=(0,) if slot is None else slot.parents,
+        techniques=tuple(name for name in named if name in known)[:_MOST_TECHNIQUES],
     )

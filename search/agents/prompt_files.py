@@ -34,11 +34,24 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "combiner": frozenset({"tool_calls"}),
     "learner": frozenset[str](),
     "verifier": frozenset[str](),
+    "minimal": frozenset[str](),
     "plan_round": frozenset(
-        {"round", "slots", "reserve", "candidates", "families", "evidence", "lessons", "sources"}
+        {
+            "round",
+            "slots",
+            "reserve",
+            "candidates",
+            "families",
+            "evidence",
+            "memory",
+            "lessons",
+            "sources",
+        }
     ),
-    "write_candidate": frozenset({"hypothesis", "parents", "evidence", "lessons"}),
-    "merge_candidates": frozenset({"hypothesis", "parents", "evidence", "lessons"}),
+    "write_candidate": frozenset({"hypothesis", "parents", "evidence", "memory", "lessons"}),
+    "merge_candidates": frozenset({"hypothesis", "parents", "evidence", "memory", "lessons"}),
+    "write_minimal": frozenset({"parents", "evidence"}),
+    "mend_minimal": frozenset({"source", "findings"}),
     "mend_failed": frozenset({"hypothesis", "source", "findings", "lessons"}),
     "mend_regressed": frozenset({"hypothesis", "source", "findings", "lessons"}),
     "reflect_round": frozenset({"round", "candidates", "families", "evidence", "lessons"}),

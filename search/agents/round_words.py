@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from kopt.search.facts.fitting import Facts, cleaned
 from kopt.search.facts.rendering import render
 from kopt.search.facts.wording import Quoted, plain
+from kopt.search.knowledge.states.switches import switch_of
 from kopt.search.proposer import Member
 from kopt.search.suggestions import Known, Suggestion, make_suggestions
 
@@ -132,6 +133,12 @@ def hypothesis_words(hypothesis: Hypothesis) -> str:
 def _lines_of(hypothesis: Hypothesis) -> Iterator[str]:
     yield f"name: {plain(hypothesis.name)}"
     yield f"family: {hypothesis.family}"
+    if hypothesis.techniques:
+        yield f"techniques: {', '.join(hypothesis.techniques)}"
+    if len(hypothesis.techniques) > 1:
+        yield f"switches: {', '.join(map(switch_of, hypothesis.techniques))}"
     for name in ("hypothesis", "mechanism", "evidence", "risk"):
-        yield f"{name}: {plain(getattr(hypothesis, name))}"
+        text = plain(getattr(hypothesis, name))
+        if text:
+            yield f"{name}: {text}"
     yield f"expected gain: {hypothesis.expected_gain:.0%} (a guess)"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from math import expm1
 
 from kopt.kernels.families import FAMILY_CHANGES
+from kopt.search.agents.minimal import free_hypothesis
 from kopt.search.agents.plans import Draw, Hypothesis, Plan
 from kopt.search.agents.view import Advice
-from kopt.search.proposer import Member
 from kopt.search.selection.trajectories import Trajectory, slot_id, trace_trajectories
 from kopt.search.store.round_table import Opening
 from kopt.search.store.run_records import BranchPlan
@@ -90,7 +90,8 @@ def _next_steps(drive: RunDrive, trajectory: Trajectory, drawn: list[str]) -> It
     step, count = trajectory.steps + 1, settings.maic_rl.actions
     slots = [slot_id(trajectory.number, step, action) for action in range(1, count + 1)]
     if settings.agent == "minimal":
-        yield from (_Step(_free(slot, member), None) for slot in slots)
+        parents = (member.seq,)
+        yield from (_Step(free_hypothesis(slot, parents, member.family), None) for slot in slots)
         return
     name = f"r{drive.state().round + 1}/t{trajectory.number}"
     advice = advise(drive, member, Request(count, name, tuple(drawn)))
@@ -115,21 +116,6 @@ def _hypothesis(draw: Draw, advice: Advice, place: int) -> Hypothesis:
         state=draw.state,
         predicted_gain=prediction.gain,
         predicted_interval=prediction.interval,
-    )
-
-
-def _free(slot: str, member: Member) -> Hypothesis:
-    """Return what a model is told that decides for itself what to do."""
-    return Hypothesis(
-        slot=slot,
-        family="other",
-        name="faster",
-        hypothesis="Make the kernel faster.",
-        mechanism="",
-        expected_gain=0.0,
-        risk="",
-        evidence="",
-        parents=(member.seq,),
     )
 
 

@@ -85,6 +85,7 @@ def pending_reflection(drive: RunDrive) -> RoundRow | None:
         and last.reflection_sha is None
         and drive.search.agents is not None
         and drive.state().settings.search.agent == "full"
+        and drive.state().settings.search.agent == "full"
         and not drive.state().round_open
         and drive.state().stop_reason != "budget"
     )

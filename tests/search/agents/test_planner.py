@@ -14,9 +14,12 @@ from kopt.search.models.model import ModelReply
 from support.agent_cases import CROSS, NEW, REFINE, hypothesis, means, round_view
 from support.scripted_desk import ScriptedDesk, desk, failure, reply, says, uses
 
+# What of a hypothesis the planner does not say.
+KNOWN_BEFORE = {"slot", "parents", "state", "predicted_gain", "predicted_interval"}
+
 
 def idea(slot: str, **fields: Any) -> dict[str, Any]:
-    known = hypothesis().model_dump(mode="json", exclude={"slot", "parents"})
+    known = hypothesis().model_dump(mode="json", exclude=KNOWN_BEFORE)
     return {"slot": slot, **known, **fields}
 
 

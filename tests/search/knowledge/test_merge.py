@@ -72,6 +72,12 @@ def test_of_two_priors_the_more_modest_one_holds() -> None:
     assert prior is not None and prior.gain == -0.01
 
 
+def test_of_two_priors_that_claim_as_much_the_same_one_holds_in_either_order() -> None:
+    one = projected([(1, edit(AdjustPrior, gain=0.1))], "k1")
+    other = projected([(1, edit(AdjustPrior, gain=-0.1))], "k2")
+    assert join(one, other).entries == join(other, one).entries
+
+
 def test_a_deprecation_holds() -> None:
     both = join(projected([(1, edit(Deprecate))], "k1"), projected([], "k2"))
     assert both.entries[ENTRY].is_deprecated

@@ -169,7 +169,7 @@ def complete_settings(kept: Mapping[str, Any]) -> dict[str, Any]:
 
 def _completed(known: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
     return dict(known) | {
-        key: _completed(known[key], value)
+        key: _completed(known[key], cast(Mapping[str, Any], value))
         if isinstance(value, dict) and isinstance(known.get(key), dict)
         else value
         for key, value in kept.items()

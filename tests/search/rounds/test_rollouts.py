@@ -69,8 +69,8 @@ def test_every_step_is_a_technique_that_was_drawn_for_the_state_of_its_program(
             assert hypothesis["state"] == draw.state != "unknown"
             assert hypothesis["predicted_gain"] == draw.prediction.gain
             assert branch.parents == (draw.candidate,)
-        members = [one for one in store.reader.members() if one.branch]
-        assert all(one.techniques for one in members if not one.branch.endswith("combine"))
+            made = [one for one in store.reader.members() if one.branch == branch.id]
+            assert {one.techniques for one in made} == {(draw.technique,)}
 
 
 def test_trajectory_that_gains_goes_on_beyond_its_steps(tmp_path: Path) -> None:

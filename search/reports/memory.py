@@ -15,8 +15,9 @@ class MemoryStep(Record):
 
     candidate: int
     """`seq` of the program after it."""
-    switch: str | None
-    """The switch of the candidate that was turned off to tell its techniques apart."""
+    part: str | None
+    """What of it is compared, where not the whole with its parent: `fromN`, with candidate N;
+    `refuted`, by a later check; else a switch that tells its techniques apart."""
     state: str
     """Id of the state of the program before."""
     techniques: tuple[str, ...]
@@ -79,11 +80,11 @@ def read_memory(reader: RunReader) -> MemoryUse | None:
 
 
 def _step(sample: Sample) -> MemoryStep:
-    _, candidate, *switch = sample.id.split("/")
+    _, candidate, *part = sample.id.split("/")
     after = sample.signature_after
     return MemoryStep(
         candidate=int(candidate),
-        switch=switch[0] if switch else None,
+        part=part[0] if part else None,
         state=sample.state,
         techniques=sample.techniques,
         previous=sample.previous,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from math import exp
 
+from kopt.kernels.status import Status
 from kopt.search.knowledge.edits import (
     AddEntry,
     AddNote,
@@ -46,15 +47,32 @@ def change_lines(use: MemoryUse) -> Iterator[str]:
 
 
 def _cells(step: MemoryStep) -> Iterator[str]:
-    yield f"#{step.candidate}" + (f" without {step.switch}" if step.switch else "")
+    yield f"#{step.candidate}{_part_words(step.part)}"
     yield step.state
     after = f" (after {step.previous})" if step.previous else ""
     yield f"{' then '.join(step.techniques)}{after}"
     yield _ratio_words(step.predicted, step.predicted_interval)
     found = _ratio_words(step.found, step.found_interval)
-    yield f"{found} {step.provenance.value}" if found else step.status.value
+    yield f"{found} {step.provenance.value}" if found else _failure_words(step)
     yield step.outcome.replace("_", " ")
     yield step.bottleneck_after or ""
+
+
+def _part_words(part: str | None) -> str:
+    match part:
+        case None:
+            return ""
+        case "refuted":
+            return ", refuted"
+        case other if other.startswith("from"):
+            return f" over #{other.removeprefix('from')}"
+        case switch:
+            return f", {switch}"
+
+
+def _failure_words(step: MemoryStep) -> str:
+    """Return why there is no speed: one that passed its check was not credited with any."""
+    return "passed, not credited" if step.status is Status.PASSED else step.status.value
 
 
 def _calibration_cells(one: Calibration) -> tuple[str, ...]:

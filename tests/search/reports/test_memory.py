@@ -57,6 +57,10 @@ SAMPLES = (
         measured=0.0,
     ),
 )
+OTHERS = (
+    _sample("5/from3", techniques=("tune_constants",), measured=0.1),
+    _sample("6/refuted", outcome="failed"),
+)
 NOTE = AddNote(
     state="narrow_accesses",
     techniques=("vector_loads",),
@@ -91,9 +95,19 @@ def test_each_step_has_its_state_and_its_prediction_beside_the_result(contents: 
     )
     assert "| \\#2 | narrow\\_accesses | vector\\_loads | 1.500x | incorrect | failed |  |" in text
     assert (
-        "| \\#4 without WITH\\_PACKED\\_MATH | narrow\\_accesses |"
+        "| \\#4, WITH\\_PACKED\\_MATH | narrow\\_accesses |"
         " packed\\_math then wide\\_stores (after vector\\_loads) |  | 1.000x measured |"
         " within noise |  |" in text
+    )
+
+
+def test_what_was_compared_is_told_where_it_is_not_the_parent(tmp_path: Path) -> None:
+    with told_run(tmp_path) as store:
+        store.memory.keep_taught(1, Taught(samples=OTHERS))
+        text = render_markdown(read_contents(store.reader, store.folder, Settings(tmp_path)))
+    assert "| \\#5 over \\#3 |" in text
+    assert (
+        "| \\#6, refuted | narrow\\_accesses | vector\\_loads |  | passed, not credited |" in text
     )
 
 

@@ -19,6 +19,8 @@ class EvidenceChange(Record):
     arch_key: str
     before: Evidence
     after: Evidence
+    origins_before: tuple[str, ...]
+    origins_after: tuple[str, ...]
 
 
 class Difference(Record):
@@ -82,11 +84,14 @@ def _evidence(before: Entry | Pair | None, after: Entry | Pair | None) -> Iterat
     old: ByArchitecture = {} if before is None else before.evidence
     new: ByArchitecture = {} if after is None else after.evidence
     for arch in sorted(old.keys() | new.keys()):
-        if old.get(arch) != new.get(arch):
+        one, other = old.get(arch, {}), new.get(arch, {})
+        if one != other:
             yield EvidenceChange(
                 arch_key=arch,
-                before=pooled(old.get(arch, {}).values()),
-                after=pooled(new.get(arch, {}).values()),
+                before=pooled(one.values()),
+                after=pooled(other.values()),
+                origins_before=tuple(one),
+                origins_after=tuple(other),
             )
 
 

@@ -138,5 +138,6 @@ def _advice(path: Path) -> str:
     folder = path.parent
     return (
         f"nothing was changed or deleted. Rename {FILE_NAME} and base.yaml in {folder}, e.g. to"
-        " damaged.sqlite and old.yaml; then `kopt kb import old.yaml` gives back what was known"
+        f" damaged.sqlite and old.yaml; then `kopt kb import {folder / 'old.yaml'}` gives back what"
+        " was known"
     )

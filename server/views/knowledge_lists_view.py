@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kopt.search.knowledge.diff import Difference
+from kopt.search.knowledge.diff import Difference, EvidenceChange
 from kopt.search.knowledge.policy.calibration import Calibration
 from kopt.search.knowledge.records import Sample, arch_key
 from kopt.tools.docs.excerpts import shown
@@ -20,8 +20,10 @@ _STYLES = {"added": "green", "removed": "red", "changed": ""}
 def samples_view(samples: Sequence[Sample]) -> RenderableType:
     """Return a line for each sample: what was predicted, what came."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("sample", "kernel", "state", "technique", "predicted", "came", "outcome"):
-        table.add_column(column, no_wrap=column == "sample", overflow="fold")
+    columns = ("sample", "kernel", "state", "technique", "predicted", "came", "outcome", "how")
+    for column in columns:
+        is_folded = column in ("kernel", "state", "technique")
+        table.add_column(column, no_wrap=not is_folded, overflow="fold")
     for sample in samples:
         table.add_row(
             sample.id,
@@ -30,8 +32,8 @@ def samples_view(samples: Sequence[Sample]) -> RenderableType:
             " + ".join(sample.techniques),
             _with_interval(sample.predicted, sample.predicted_interval),
             _with_interval(sample.measured, sample.interval),
-            f"{sample.outcome.replace('_', ' ')},"
-            f" {arch_words(arch_key(sample.arch, sample.provenance))}",
+            sample.outcome.replace("_", " "),
+            arch_words(arch_key(sample.arch, sample.provenance)),
         )
     return table
 
@@ -68,15 +70,17 @@ def differences_view(differences: Sequence[Difference]) -> RenderableType:
     for one in differences:
         name = f"{_SIGNS[one.change]} {one.subject} {one.name}"
         lines.append(Text(name, style=_STYLES[one.change]))
-        lines += [
-            Text(
-                f"    {arch_words(change.arch_key)}: {evidence_words(change.before)}"
-                f" -> {evidence_words(change.after)}"
-            )
-            for change in one.evidence
-        ]
+        lines += [Text(f"    {_change_words(change)}") for change in one.evidence]
         lines += [Text(f"    {shown(words)}") for words in one.told]
     return Group(*lines)
+
+
+def _change_words(change: EvidenceChange) -> str:
+    before, after = evidence_words(change.before), evidence_words(change.after)
+    if change.origins_before and change.origins_before != change.origins_after:
+        before += f" (by {', '.join(change.origins_before)})"
+        after += f" (by {', '.join(change.origins_after)})"
+    return f"{arch_words(change.arch_key)}: {before} -> {after}"
 
 
 def _with_interval(gain: float | None, interval: tuple[float, float] | None) -> str:

@@ -34,11 +34,9 @@ def base_view(report: BaseReport) -> RenderableType:
     others = ", ".join(name for name in report.origins if name != report.origin)
     by = f", imported from {others} too" if others else ""
     evidence = f"Evidence {known}{by}." if known else "No evidence yet: priors only."
+    head = f"base {report.origin}, version {report.version}, {len(report.techniques)} techniques"
     return Group(
-        Text(
-            f"\nbase {report.origin}, version {report.version}, {len(report.techniques)} techniques",
-            style="bold",
-        ),
+        Text(f"\n{head}", style="bold"),
         Text(f"{evidence} Expectations: {arch_words(report.arch_key)}.", style="dim"),
         table,
         Text(_EXPECTATIONS, style="dim"),

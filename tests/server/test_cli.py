@@ -53,7 +53,7 @@ def test_help_of_every_command_has_examples_and_json(kopt: Kopt, name: str) -> N
     assert ending.code == 0
     assert "Examples:\n" in ending.stdout
     assert f"  kopt {name}" in ending.stdout
-    assert "--problems" in ending.stdout or name == "runs"
+    assert "--problems" in ending.stdout or name in ("runs", "kb")
     assert "--json" in ending.stdout or name == "serve"  # whose stdout is the protocol's
 
 

@@ -90,6 +90,13 @@ def test_what_ships_describes_a_technique_better_than_what_was_discovered() -> N
     assert join(other, SEED).techniques[TECHNIQUE] == known
 
 
+def test_two_homes_that_discovered_the_same_name_agree_on_one_description() -> None:
+    invented = SEED.techniques[TECHNIQUE].model_copy(update={"id": "odd", "is_discovered": True})
+    one = _with_technique(projected([], "k1"), invented.model_copy(update={"description": "A"}))
+    other = _with_technique(projected([], "k2"), invented.model_copy(update={"description": "B"}))
+    assert join(one, other).techniques["odd"] == join(other, one).techniques["odd"]
+
+
 def test_an_origin_taken_out_leaves_what_others_know() -> None:
     one = projected([(1, sample(1)), (2, sample(2, state="spilling"))], "k1")
     both = join(one, projected([(1, sample(1))], "k2"))

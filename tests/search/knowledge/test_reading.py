@@ -1,0 +1,110 @@
+"""A document of a base is taken whole or refused with the place and the reason."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kopt.config.errors import ToolError
+from kopt.search.knowledge.base_json import dump_base
+from kopt.search.knowledge.reading import DOCUMENT_LIMIT, read_base
+from kopt.search.knowledge.rendering import FORMAT, render_complete
+from support.knowledge_cases import ENTRY, STATE, TECHNIQUE, projected, sample
+
+BASE = projected([(1, sample(1))])
+DOCUMENT = render_complete(BASE)
+EVIDENCE = f"{TECHNIQUE} on sm_90a: "
+
+
+def _with_evidence(fields: str) -> Callable[[str], str]:
+    """Return a change of the one evidence line that a document has."""
+
+    def change(document: str) -> str:
+        before, line, after = document.partition(EVIDENCE)
+        return f"{before}{line}{fields}\n{after.partition(chr(10))[2]}"
+
+    return change
+
+
+def _replaced(old: str, new: str) -> Callable[[str], str]:
+    def change(document: str) -> str:
+        assert old in document
+        return document.replace(old, new, 1)
+
+    return change
+
+
+def _added(line: str) -> Callable[[str], str]:
+    def change(document: str) -> str:
+        return document + line
+
+    return change
+
+
+def _instead(text: str) -> Callable[[str], str]:
+    def change(_: str) -> str:
+        return text
+
+    return change
+
+
+def _halved(document: str) -> str:
+    return document[: len(document) // 2]
+
+
+def test_a_document_is_read_with_its_evidence() -> None:
+    assert read_base(DOCUMENT, "d").entries[ENTRY].evidence["sm_90a"]["k1"].tries == 1
+
+
+def test_evidence_may_be_a_mere_list_of_its_numbers() -> None:
+    document = _with_evidence("[5, 2, 1, 1, 1, 2.5, 0.1, 0.02, 1]")(DOCUMENT)
+    evidence = read_base(document, "d").entries[ENTRY].evidence["sm_90a"]["k1"]
+    assert (evidence.tries, evidence.failed, evidence.weight) == (5, 1, 2.5)
+
+
+def test_json_is_read_too() -> None:
+    assert read_base(dump_base(BASE), "d") == BASE
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (_replaced(FORMAT, "kopt.knowledge/2"), "this kopt reads kopt.knowledge/1: upgrade kopt"),
+        (_replaced(FORMAT, "kopt.run/1"), "not a knowledge base"),
+        (_replaced(f"schema: {FORMAT}\n", ""), "not a knowledge base"),
+        (_replaced("version: 1\n", ""), "the head: version"),
+        (_replaced("version: 1\n", "version: -1\n"), "the head: version"),
+        (_replaced("origin: k1\n", "origin: K 1\n"), "the head: origin"),
+        (_added("extra: 1\n"), "the head: extra"),
+        (_added("version: 1\n"), "stands here and in line"),
+        (_added("more: *alias\n"), "aliases are not allowed"),
+        (_added("<<<<<<< ours\n"), "line "),
+        (_added("pairs: {}\n"), "stands here and in line"),
+        (_replaced(f"  {STATE}:", "  nowhere:"), f"names {STATE}, which it does not describe"),
+        (_replaced(EVIDENCE, "magic on sm_90a: "), "names magic"),
+        (_replaced("family: register_caching", "family: magic"), "names magic"),
+        (_replaced(EVIDENCE, f"{TECHNIQUE} on Mars: "), "is none of ours"),
+        (_replaced(EVIDENCE, f"{TECHNIQUE} on sm_90a by k9: "), "k9, which is not among"),
+        (_with_evidence("{tries: 9, gained: 1}"), "9 tries, but 1 outcomes"),
+        (_with_evidence("{tries: -1, failed: -1}"), "greater than or equal to 0"),
+        (_with_evidence("{tries: 1, gained: 1, weight: 7.5}"), "weighs more than the tries"),
+        (_with_evidence("{tries: 1, gained: 1, weight: 1, mean: 99.5}"), "less than or equal"),
+        (_with_evidence("{tries: 1, gained: 1, mean: nan}"), "finite number"),
+        (_with_evidence("{tries: 1, gained: 1, magic: 1}"), "magic"),
+        (_with_evidence("[1, 2]"), "expected 9 numbers, got 2"),
+        (_with_evidence("text"), "expected keys with values"),
+        (_replaced("bottleneck: memory_bound", "bottleneck: bored"), "bottleneck"),
+        (_replaced("prior: 0.", "prior: 9."), "less than or equal to 1.5"),
+        (_replaced("description: ", f"description: {'x ' * 300}"), "at most 400"),
+        (_halved, "d: "),
+        (_instead(""), "empty"),
+        (_instead("- a list\n"), "not a knowledge base"),
+        (_instead('{"schema": "kopt.run/1"}'), "not a knowledge base"),
+        (_added("#" * DOCUMENT_LIMIT), "larger than"),
+    ],
+)
+def test_evil_documents_are_refused_with_the_reason(change: Callable[[str], str], why: str) -> None:
+    with pytest.raises(ToolError) as refused:
+        read_base(change(DOCUMENT), "d")
+    message = str(refused.value)
+    assert why in message
+    assert message.startswith("d: ") and message.endswith("nothing was read from it")

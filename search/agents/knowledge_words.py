@@ -103,7 +103,7 @@ def evidence_words(evidence: Evidence) -> str:
     counts = ("gained", "lost", "within_noise", "failed")
     ends = [f"{n} {name.replace('_', ' ')}" for name in counts if (n := getattr(evidence, name))]
     mean = f"; mean {gain_words(evidence.mean)}" if evidence.weight else ""
-    return f"{evidence.tries} tries: {', '.join(ends)}{mean}"
+    return f"{_tries(evidence.tries)}: {', '.join(ends)}{mean}"
 
 
 def _advice_facts(advice: Advice, label: str) -> Facts:
@@ -123,6 +123,10 @@ def _drawn_facts(drawn: Drawn) -> Facts:
         "family": drawn.technique.family,
         "expected": Quoted(plain(drawn.why)),
     }
+
+
+def _tries(number: float) -> str:
+    return f"{number:g} {'try' if number == 1 else 'tries'}"
 
 
 def _sample_row(sample: Sample, name: str, ending: str) -> Facts:
@@ -166,7 +170,9 @@ def _entry_facts(entry: Entry) -> Facts:
     prior = entry.prior
     return {
         "technique": joined(entry.techniques),
-        "prior": None if prior is None else f"{gain_words(prior.gain)}, as {prior.weight:g} tries",
+        "prior": None
+        if prior is None
+        else f"{gain_words(prior.gain)}, counts as {_tries(prior.weight)}",
         "results": [
             f"{arch}: {evidence_words(pooled(origins[name] for name in sorted(origins)))}"
             for arch, origins in entry.evidence.items()

@@ -144,7 +144,7 @@ def _calibration(samples: tuple[Sample, ...]) -> str:
 def _calibration_row(one: Calibration) -> Facts:
     facts: Facts = {
         "state": one.state or "all",
-        "on": one.arch_key,
+        "architecture": one.arch_key,
         "compared": one.compared,
         "without_effect": one.without_effect,
         "failed": one.failed,

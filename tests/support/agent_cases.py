@@ -1,5 +1,6 @@
 """A small population as the agents see it: a leader, a failure, a slower one; sim, for an H100."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,12 +168,12 @@ def branch_task(**fields: Any) -> BranchTask:
     return BranchTask(**(known | fields))
 
 
-def briefing(documents: str = "") -> Briefing:
-    """Return what the agents of a run on sim are told."""
+def briefing(documents: str = "", **search: Any) -> Briefing:
+    """Return what the agents of a run on sim are told; `search`: other settings than usual."""
     problem, workload = find_kernel(KERNEL, None)
     start = Candidate(START)
     subject = Subject(problem, workload, load_gpus()["H100"], False, start, documents)
-    return make_briefing(subject, load_search_settings())
+    return make_briefing(subject, load_search_settings().model_copy(update=search))
 
 
 def agent_tools(home: Path, kernel: str = KERNEL, problems: Path | None = None) -> AgentTools:
@@ -185,6 +186,7 @@ def agent_tools(home: Path, kernel: str = KERNEL, problems: Path | None = None) 
     return AgentTools(kernel, ARCH, site, Reader(settings, "run-1"))
 
 
-def means(desk: Desk, home: Path) -> Means:
-    """Return the means of a run below `home`."""
-    return Means(desk, briefing(), agent_tools(home))
+def means(desk: Desk, home: Path, **search: Any) -> Means:
+    """Return the means of a run below `home`; `search`: other settings than usual."""
+    detail = search.get("profile", "detailed")
+    return Means(desk, briefing(**search), replace(agent_tools(home), detail=detail))

@@ -25,20 +25,11 @@ from support.agent_cases import (
     round_view,
     wrong_check,
 )
+from support.prompt_texts import is_reviewed, text_of
 from support.scripted_desk import desk, reply
 
-SNAPSHOTS = Path(__file__).with_name("snapshots")
 ROUND_ROLES: tuple[Role, ...] = ("planner", "coder", "fixer", "reflector", "combiner")
 REFUSED = reply("refusal", refusal="no")
-
-
-def is_reviewed(name: str, found: str) -> bool:
-    """Renew after a change that is meant: delete the file that is named and run the test once."""
-    snapshot = SNAPSHOTS / name
-    if not snapshot.exists():
-        snapshot.write_text(found, "utf-8")
-        pytest.fail(f"wrote {snapshot}: read it, commit it, and run the test again")
-    return snapshot.read_text("utf-8") == found
 
 
 def first_request(case: str, home: Path) -> ModelRequest:
@@ -61,15 +52,6 @@ def first_request(case: str, home: Path) -> ModelRequest:
         case _:
             reflect(with_desk, round_view(round=1, slots=()))
     return scripted.asked[0]
-
-
-def text_of(request: ModelRequest) -> str:
-    parts = [
-        f"role: {request.role}, id: {request.id}",
-        *(f"--- system, cached {block.cache}\n{block.text}" for block in request.system[1:]),
-        *(f"--- user\n{block['text']}" for block in request.messages[0]["content"]),
-    ]
-    return "\n\n".join(parts) + "\n"
 
 
 @pytest.mark.parametrize("case", [*ROUND_ROLES, "fixer_regressed"])

@@ -50,7 +50,8 @@ def _levels(store: RunStore) -> list[tuple[str, str]]:
     members = store.reader.members()
     rows = store.reader.table("evaluation")
     order = sorted((row["id"], row["candidate"], row["level"]) for row in rows)
-    return [(members[seq].label, level) for _, seq, level in order if level in ("full", "again")]
+    labels = {member.seq: member.label for member in members}
+    return [(labels[seq], level) for _, seq, level in order if level in ("full", "again")]
 
 
 def test_finalist_without_an_objection_wins_and_is_the_only_one_read(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ _TABLES = (
 
 
 def export_lines(reader: RunReader, folder: Path) -> Iterator[str]:
-    """Yield one JSON object per line: the run, its sources, tables, events and retrievals.
+    """Yield one JSON object per line: the run, sources, tables, samples, events and retrievals.
 
     `type` says which; the first line has the `schema` of the export.
     """
@@ -28,7 +28,10 @@ def export_lines(reader: RunReader, folder: Path) -> Iterator[str]:
         for row in reader.table(table):
             if table == "candidate":
                 row["tune"] = json.loads(row["tune"])
+                row["techniques"] = json.loads(row.get("techniques", "[]"))
             yield json.dumps({"type": table, **row})
+    for sample in reader.samples():
+        yield json.dumps({"type": "sample", **sample.model_dump(mode="json")})
     for event in reader.events():
         yield json.dumps({"type": "event", **event.model_dump(mode="json")})
     for retrieval in read_retrievals(folder):

@@ -43,22 +43,30 @@ def state_of(drive: RunDrive, member: Member) -> StatedProgram:
 
 
 def find_states(drive: RunDrive, number: int) -> None:
-    """Find the states of the programs that a round began with, and of those it made faster."""
-    members, settings = drive.members(), drive.state().settings.search
+    """Find the states that a round teaches about.
+
+    Those of the programs that techniques were applied to, and of the programs that they made
+    faster; of a source that was swept, that of its best before.
+    """
+    members, least = drive.members(), drive.state().settings.search.min_effect
     of_round = [one for one in members if one.round == number]
-    subjects = {seq for one in of_round for seq in one.parents[:1]}
+    subjects: set[int] = set()
+    for member in of_round:
+        if member.techniques:
+            parents = [members[seq] for seq in member.parents[:1]]
+            subjects |= {one.seq for one in parents}
+            subjects |= {member.seq for one in parents if _is_faster(member, one, least)}
     for sha in dict.fromkeys(one.source_sha for one in of_round if one.branch is None):
         earlier = (one for one in members if one.source_sha == sha and one.round < number)
         subjects |= {one.seq for one in rank(earlier)[:1]}
-    for member in of_round:
-        parent = members[member.parents[0]] if member.parents else None
-        speed, before = speed_of(member), None if parent is None else speed_of(parent)
-        if speed is not None and before is not None:
-            is_faster = speed.gain_over(before) > settings.min_effect
-            subjects |= {member.seq} if is_faster else set()
     for seq in sorted(subjects, key=lambda one: members[one].order):
         if members[seq].passed:
-            state_of(drive, drive.members()[seq])
+            state_of(drive, members[seq])
+
+
+def _is_faster(member: Member, parent: Member, least: float) -> bool:
+    speed, before = speed_of(member), speed_of(parent)
+    return speed is not None and before is not None and speed.gain_over(before) > least
 
 
 @dataclass(frozen=True)

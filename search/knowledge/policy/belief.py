@@ -14,11 +14,11 @@ from kopt.search.knowledge.records import Evidence
 
 from .update import GAIN_SPREAD
 
-CAUTION = 0.5
+BOLDNESS = 0.5
 """How far drawn means lie from expected ones, in posterior standard deviations.
 
 1 is Thompson sampling as it is. It pays for what it learns by many tries, and a search has few;
-0 tries nothing for the sake of knowing. docs/knowledge.md has the comparison.
+0 tries nothing for the sake of knowing.
 """
 _SIGMAS = 1.96
 
@@ -128,9 +128,9 @@ class Belief:
         """
         variance = self.beta / self.alpha
         unknown = variance / self.weight
-        mean = rng.gauss(self.mean, CAUTION * sqrt(unknown))
+        mean = rng.gauss(self.mean, BOLDNESS * sqrt(unknown))
         chance = self._passes * rng.betavariate(self.effects, self.nulls)
-        return chance * positive_part(mean, sqrt(variance + (1 - CAUTION**2) * unknown))
+        return chance * positive_part(mean, sqrt(variance + (1 - BOLDNESS**2) * unknown))
 
 
 def positive_part(mean: float, sd: float) -> float:

@@ -15,6 +15,7 @@ GAIN_SPREAD = 0.1
 An assumption (docs/knowledge.md), of the size of the gains themselves. It sets how much a noisy
 measurement counts and how wide an interval is before there is evidence.
 """
+_NOTHING = Evidence()
 _SIGMAS = 1.96  # half of a 95 % interval in standard errors of a normal variate
 
 
@@ -79,11 +80,11 @@ def pooled(several: Iterable[Evidence]) -> Evidence:
         Chan, Golub, LeVeque, "Algorithms for computing the sample variance", The American
         Statistician 37(3), 1983: moments of a union from moments of its parts.
     """
-    return reduce(_together, several, Evidence())
+    return reduce(_together, several, _NOTHING)
 
 
 def _together(one: Evidence, other: Evidence) -> Evidence:
-    if one.tries == 0:
+    if one is _NOTHING:
         return other
     changes: dict[str, object] = {
         "version": max(one.version, other.version),

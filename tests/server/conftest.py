@@ -1,5 +1,6 @@
 """The fixture that calls the command line."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ def kopt(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, shared_home: Path
 ) -> Kopt:
     """Return a function that runs `kopt WORDS` with its state in a temporary folder."""
+    # What the runs of one test have learned would advise those of the next.
+    shutil.rmtree(shared_home / "knowledge", ignore_errors=True)
     monkeypatch.setenv("KOPT_HOME", str(shared_home))
     monkeypatch.delenv("KOPT_PROBLEMS", raising=False)
 

@@ -22,6 +22,8 @@ MOST_RESULT_BYTES = 24_000
 """No tool answers more: documents are cut at 2,000 tokens, findings at less."""
 ROUND_TOKENS = 4_000
 """Of the tables, profiles, lessons and documents that planner and reflector are shown."""
+LEARNING_TOKENS = 7_000
+"""Of the samples and of what memory holds that the learner is shown."""
 REPLY_TOKENS: dict[Role, int] = {
     "planner": 6_000,
     "coder": 3_500,

@@ -8,6 +8,7 @@ from kopt.config.search_settings import Role, SearchSettings
 from kopt.kernels.record import Record
 from kopt.search.agents.agent_tools import TOOL_DEFINITIONS
 from kopt.search.agents.briefing import Briefing
+from kopt.search.agents.learner import STAGES
 from kopt.search.agents.reading import RUN_TOKENS
 from kopt.search.agents.writing import SPARE_REPLIES
 from kopt.search.models.prices import PriceTable
@@ -17,6 +18,7 @@ from .conversation_cost import Cost, Talk, expected_cost, most_cost
 from .expectations import (
     BYTES_PER_TOKEN,
     FIXES_PER_BRANCH,
+    LEARNING_TOKENS,
     REPLY_TOKENS,
     ROUND_TOKENS,
     TOOL_USES,
@@ -107,7 +109,8 @@ def _conversations(role: Role, planned: Planned) -> tuple[int, int]:
     """Return how many conversations a role has: as expected, and at most."""
     search = planned.search
     rounds, longest = expected_rounds(search), most_rounds(search)
-    planned_rounds = 0 if search.strategy == "maic_rl" else len(rounds)
+    is_planned = search.strategy == "beam" and search.agent == "full"
+    planned_rounds = len(rounds) if is_planned else 0
     merges_at_end = 1 if rounds and search.combine_top_k > 1 else 0
     branches = sum(expected_branches(n, search) for n in rounds)
     most = sum(most_branches(n, search) for n in longest)
@@ -123,37 +126,59 @@ def _conversations(role: Role, planned: Planned) -> tuple[int, int]:
             ceil((branches + merges_at_end) * FIXES_PER_BRANCH) if search.fix_attempts else 0,
             (most + merges_at_end) * (search.fix_attempts + 1),
         ),
-        # Three answers each time; and at most two on the state of every program.
-        "learner": (3 * updates, 3 * len(longest) + 2 * (1 + most) if updates else 0),
+        "learner": (STAGES * updates, _most_learning(planned, most) if updates else 0),
         "verifier": (1, search.beam.width) if rounds else (0, 0),
     }
     return by_role[role]
 
 
+def _most_learning(planned: Planned, branches: int) -> int:
+    """Return the learner's conversations: after every round, and two on each program's state."""
+    rounds = len(most_rounds(planned.search))
+    programs = 1 + branches * (1 + planned.search.fix_attempts + 1)
+    return STAGES * rounds + 2 * programs
+
+
 def _talk(role: Role, planned: Planned) -> Talk:
     settings = planned.search.roles.of(role)
+    is_minimal = planned.search.agent == "minimal"
     blocks = planned.briefing.system_blocks(role)
     system_bytes = sum(len(block.text.encode()) for block in blocks)
-    system_bytes += RUN_TOKENS * BYTES_PER_TOKEN
+    system_bytes += 0 if is_minimal else RUN_TOKENS * BYTES_PER_TOKEN
     if role in _AUTHORS:
         sources = 2 if role == "combiner" else 1
+        tools = () if is_minimal else TOOL_DEFINITIONS
+        uses = 0 if is_minimal else settings.tool_calls
         return Talk(
             settings=settings,
-            system_bytes=system_bytes + sum(len(t.model_dump_json()) for t in TOOL_DEFINITIONS),
+            system_bytes=system_bytes + sum(len(t.model_dump_json()) for t in tools),
             opening_bytes=_HYPOTHESIS_BYTES + sources * 2 * planned.start_bytes,
             reply_tokens=REPLY_TOKENS[role],
-            replies=1 + min(TOOL_USES, settings.tool_calls),
-            most_replies=settings.tool_calls + SPARE_REPLIES,
+            replies=1 + min(TOOL_USES, uses),
+            most_replies=uses + SPARE_REPLIES,
         )
-    shown = planned.search.beam.width * 2 * planned.start_bytes if role == "planner" else 0
     return Talk(
         settings=settings,
         system_bytes=system_bytes,
-        opening_bytes=ROUND_TOKENS * BYTES_PER_TOKEN + shown,
+        opening_bytes=_shown_bytes(role, planned),
         reply_tokens=REPLY_TOKENS[role],
         replies=1,
         most_replies=_ANSWER_REPLIES,
     )
+
+
+def _shown_bytes(role: Role, planned: Planned) -> int:
+    """Return the size of what a role without tools is shown first."""
+    source = 2 * planned.start_bytes
+    match role:
+        case "planner":
+            return ROUND_TOKENS * BYTES_PER_TOKEN + planned.search.beam.width * source
+        case "learner":
+            return LEARNING_TOKENS * BYTES_PER_TOKEN
+        case "verifier":
+            return source
+        case _:
+            return ROUND_TOKENS * BYTES_PER_TOKEN
 
 
 def _sum(first: Cost, later: Cost, conversations: int) -> Cost:

@@ -17,6 +17,7 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
 from kopt.search.agents.briefing import Subject, make_briefing
 from kopt.search.budget import Budget
+from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.models.prices import load_prices
 from kopt.search.runs import RunRequest
 
@@ -75,6 +76,7 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
         gpu=gpu,
         is_measured=request.gpu is not None,
         start=start,
+        techniques=() if request.search.memory == "off" else tuple(load_seed().techniques.values()),
     )
     briefing = make_briefing(subject, request.search)
     planned = Planned(request, briefing, load_prices(settings.home), len(start.source.encode()))

@@ -72,6 +72,17 @@ def test_without_memory_nobody_learns(tmp_path: Path) -> None:
     assert (learner.expected_conversations, learner.most_conversations) == (0, 0)
 
 
+def test_minimal_agent_asks_authors_and_verifier_alone_and_costs_less(tmp_path: Path) -> None:
+    minimal = SEARCH.model_copy(update={"agent": "minimal"})
+    asked, full = (
+        {one.role: one for one in _plan(tmp_path, search=how).roles} for how in (minimal, SEARCH)
+    )
+    unasked = {role for role, one in asked.items() if one.most_calls == 0}
+    assert unasked == {"planner", "reflector", "learner"}
+    assert asked["coder"].expected_usd < full["coder"].expected_usd
+    assert asked["coder"].expected_calls == asked["coder"].expected_conversations
+
+
 def test_without_a_key_rounds_are_sweeps_and_what_agents_would_cost_is_told(
     tmp_path: Path,
 ) -> None:

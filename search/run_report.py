@@ -20,6 +20,7 @@ from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Verdict
 from kopt.search.candidate_report import CandidateReport, number, provenance_of, report_candidate
 from kopt.search.evaluation.evaluator import Evaluation
+from kopt.search.forecast.expectations import most_rounds
 from kopt.search.proposer import Member
 from kopt.search.reports.happenings import Judgement, LostBranch, judgements, lost_branches
 from kopt.search.reports.lessons import Lessons, read_lessons
@@ -112,6 +113,9 @@ class RunReport(RunFacts):
     seed: int
     beam_width: int
     rounds: int
+    """Most rounds before the merge and the sweep."""
+    strategy: str
+    """beam or maic_rl."""
     budget: str
     ranking: tuple[int, ...]
     """`seq` of all that passed, best first, the same program once."""
@@ -185,7 +189,8 @@ def report_run(reader: RunReader, folder: Path) -> RunReport:
         winner_times=_winner_times(winner),
         seed=state.settings.seed,
         beam_width=state.settings.search.beam.width,
-        rounds=state.settings.search.beam.refine_rounds,
+        rounds=len(most_rounds(state.settings.search)),
+        strategy=state.settings.search.strategy,
         budget=str(state.settings.budget),
         ranking=tuple(member.seq for member in rank(members)),
         population=tuple(report_candidate(member, members, state) for member in members),

@@ -56,8 +56,8 @@ def facts(report: RunReport) -> Iterator[tuple[str, str]]:
     yield (
         "Search",
         (
-            f"beam {report.beam_width}, at most {report.rounds} rounds, budget {report.budget},"
-            f" seed {report.seed}"
+            f"{report.strategy}, beam {report.beam_width}, at most {report.rounds} rounds,"
+            f" budget {report.budget}, seed {report.seed}"
         ),
     )
     if report.stop_detail is not None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kopt.config.errors import SetupError
 from kopt.config.search_settings import load_search_settings
 from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.knowledge.base_json import parse_base
@@ -149,6 +150,16 @@ def test_finished_run_tells_nothing_twice(tmp_path: Path) -> None:
         run_search(world_search(store, PLANNED))
     with KnowledgeStore(tmp_path / "knowledge") as shared:
         assert shared.base().version == version
+
+
+def test_damaged_base_pauses_a_run_before_it_has_begun_and_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "knowledge").mkdir()
+    (tmp_path / "knowledge" / "samples.sqlite").write_bytes(b"no database" * 100)
+    with new_store(tmp_path, search=BEAM) as store:
+        with pytest.raises(SetupError, match=r"Rename samples\.sqlite"):
+            run_search(world_search(store, PLANNED))
+        assert store.reader.state().status == "paused"
+        assert store.reader.members() == ()
 
 
 def test_sweep_of_a_run_without_a_model_is_learned_from(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from kopt.search.loop import run_search
 from kopt.search.rounds.drive import RunDrive
 from kopt.search.store.store import RunStore
 from kopt.search.store.taught import StatedProgram
-from support.populations import failed
+from support.bench_results import H100
+from support.populations import failed, timed
 from support.scripted_agents import evaluate_line
 from support.scripted_runs import new_store
 from support.scripted_runs import search as sweeping
@@ -150,6 +151,23 @@ def test_finished_run_tells_nothing_twice(tmp_path: Path) -> None:
         run_search(world_search(store, PLANNED))
     with KnowledgeStore(tmp_path / "knowledge") as shared:
         assert shared.base().version == version
+
+
+def test_run_on_a_gpu_teaches_measured_gains_with_their_intervals(tmp_path: Path) -> None:
+    def measured(job: EvaluationJob) -> Evaluation:
+        found = evaluate_line(job)
+        time_us = None if found.latency is None else found.latency.value
+        return found if time_us is None else timed(1.0, 8.0 / time_us)
+
+    with new_store(tmp_path, search=BEAM, device="cuda:0", gpu=H100, arch="sm_90a") as store:
+        run_search(world_search(store, PLANNED, evaluate=measured))
+        gained = next(one for one in store.reader.samples() if one.outcome == "gained")
+    assert (gained.provenance, gained.device, gained.arch) == ("measured", H100.name, "sm_90a")
+    assert gained.interval is not None and gained.measured is not None
+    assert gained.interval[0] < gained.measured < gained.interval[1]
+    with KnowledgeStore(tmp_path / "knowledge") as shared:
+        keys = {key for entry in shared.base().entries.values() for key in entry.evidence}
+    assert keys == {"sm_90a"}
 
 
 def test_damaged_base_pauses_a_run_before_it_has_begun_and_says_what_to_do(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kopt.search.budget import Budget
 from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.knowledge.states.switches import switch_of, technique_of
 from kopt.search.loop import run_search
+from kopt.search.proposer import Proposal
 from kopt.search.rounds.agents import Agents
 from kopt.search.rounds.drive import Search
 from kopt.search.store.store import RunStore
@@ -52,14 +53,13 @@ def _mixing(store: RunStore) -> Search:
     parts = world_search(store, World(), evaluate=_evaluate)
     roles = MixingRoles(roles_of(parts).desk, World(planned=("vector_loads",)))
 
-    def shaped(source: str, name: str) -> object:
-        found = shape(source, name)
-        return found.model_copy(update={"tune": next(iter(_choices(source)), {})})
+    def shaped(source: str, name: str) -> Proposal:
+        return shape(source, name).model_copy(update={"tune": _choices(source)[0]})
 
     assert parts.memory is not None
     return replace(
         parts,
-        agents=Agents(roles=lambda: roles, shape=shaped),  # type: ignore[arg-type]  # a Proposal
+        agents=Agents(roles=lambda: roles, shape=shaped),
         memory=replace(parts.memory, choices=_choices),
     )
 

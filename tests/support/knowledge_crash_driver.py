@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kopt.search.knowledge import ledger_file
 from kopt.search.knowledge import store as store_module
 from kopt.search.knowledge.base_json import dump_base
@@ -68,8 +70,9 @@ def seen(folder: Path) -> dict[str, Any]:
 
 def main(root: Path) -> dict[str, Any]:
     """Kill at every step once and return what was seen."""
-    ledger_file.token_hex = "0".zfill  # the same origin every time
-    store_module.load_seed = lambda: SMALL
+    patches = pytest.MonkeyPatch()
+    patches.setattr(ledger_file, "token_hex", "0".zfill)  # the same origin every time
+    patches.setattr(store_module, "load_seed", lambda: SMALL)
     count_writes()
     os.rename = counted(os.rename)
     whole = root / "whole"

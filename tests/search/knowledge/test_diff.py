@@ -2,6 +2,7 @@
 
 from kopt.search.knowledge.diff import Difference, compare
 from kopt.search.knowledge.edits import AddNote, AdjustPrior, Deprecate, Revive
+from kopt.search.knowledge.projection import Change
 from support.knowledge_cases import SEED, STATE, TECHNIQUE, changes_of, edit, projected, sample
 
 NAME = f"{STATE}: {TECHNIQUE}"
@@ -43,11 +44,15 @@ def test_new_and_lost_items_are_told() -> None:
 
 
 def test_edits_are_told_as_sentences() -> None:
-    edits = [edit(AdjustPrior, gain=0.0), edit(AddNote, text="needs registers"), edit(Deprecate)]
-    edited = projected([(1, one) for one in edits])
+    changes: list[Change] = [
+        (1, edit(AdjustPrior, gain=0.0)),
+        (1, edit(AddNote, text="needs registers")),
+        (1, edit(Deprecate)),
+    ]
+    edited = projected(changes)
     told = _only(compare(projected([]), edited)).told
     assert told[0].startswith("prior 1.00x as 1 tries, was 1.")
     assert told[0].endswith(": user: a reason")
     assert told[1:] == ("note: needs registers", "deprecated: not drawn any more")
-    again = projected([*((1, one) for one in edits), (2, edit(Revive))])
+    again = projected([*changes, (2, edit(Revive))])
     assert _only(compare(edited, again)).told == ("drawn again",)

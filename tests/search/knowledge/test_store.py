@@ -6,7 +6,7 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.search.knowledge import store as store_module
-from kopt.search.knowledge.edits import AddEntry, AddNote, AddState, AdjustPrior, Deprecate
+from kopt.search.knowledge.edits import AddEntry, AddNote, AddState, AdjustPrior, Deprecate, Edit
 from kopt.search.knowledge.records import State
 from kopt.search.knowledge.store import KnowledgeStore
 from support.knowledge_cases import (
@@ -62,7 +62,7 @@ def test_a_version_that_there_is_not_is_refused(tmp_path: Path, version: int) ->
 
 
 def test_one_edit_that_does_not_fit_takes_the_whole_list_with_it(tmp_path: Path) -> None:
-    edits = [edit(Deprecate), edit(AddNote, state="nowhere", text="t")]
+    edits: list[Edit] = [edit(Deprecate), edit(AddNote, state="nowhere", text="t")]
     with KnowledgeStore(tmp_path) as store:
         with pytest.raises(ToolError, match="no state nowhere; none was made"):
             store.edit(edits)
@@ -80,7 +80,7 @@ def test_an_edit_may_rest_on_the_one_before_it(tmp_path: Path) -> None:
 
 
 def test_edits_that_come_again_change_nothing(tmp_path: Path) -> None:
-    edits = [edit(AddNote, text="t"), edit(AdjustPrior, gain=0.3), edit(Deprecate)]
+    edits: list[Edit] = [edit(AddNote, text="t"), edit(AdjustPrior, gain=0.3), edit(Deprecate)]
     with KnowledgeStore(tmp_path) as store:
         assert len(store.edit(edits)) == 3
         assert store.edit(edits) == ()

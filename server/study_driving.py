@@ -22,6 +22,7 @@ from kopt.search.study.outcome import RunStanding, read_standing
 from kopt.search.study.plan import Cell, StudyPlan
 from kopt.search.study.study_files import write_study
 from kopt.search.study.study_report import StudyReport, report_study
+from kopt.tools.counted import counted
 
 from .devices import DeviceChoice, OpenedDevice, opened_device
 from .exits import Interrupted
@@ -172,7 +173,8 @@ def result_words(standing: RunStanding) -> str:
     winner = "" if outcome.winner is not None else ", without a winner"
     target = outcome.target
     told = {
-        "reached": f"the target after {target.candidates} candidates, {target.tokens:,} tokens",
+        "reached": f"the target after {counted(target.candidates, 'candidate')},"
+        f" {target.tokens:,} tokens",
         "cut": "its budget was spent before the target",
         "never": "it ended without the target",
     }

@@ -3,6 +3,7 @@
 Its runs lie among all others, so that every command for runs serves them too.
 """
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -46,9 +47,14 @@ def begin_study(asked: Mapping[str, Any], base: Path | None, settings: Settings)
         kopt_version=__version__,
         created_us=now_us(),
     )
-    if text is not None:
+    if base is not None and text is not None:
         write_durably(folder / _BASE, text.encode())
-        prepare_base(plan, next(plan.cells()), settings)  # refuses what is none
+        try:
+            for cell in plan.cells():
+                prepare_base(plan, cell, settings)
+        except ToolError as error:
+            shutil.rmtree(folder)
+            raise ToolError(f"{base}: {error}") from error
     # Last: a folder without a plan is no study.
     write_durably(folder / _PLAN, plan.model_dump_json(by_alias=True, indent=1).encode())
     return plan

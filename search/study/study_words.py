@@ -6,6 +6,7 @@ from math import exp, log
 from statistics import fmean
 
 from kopt.search.reports.sections import Table
+from kopt.tools.counted import counted
 
 from .figures import Figure, TargetCost
 from .outcome import RunStanding
@@ -58,9 +59,9 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
     yield (
         "Runs",
         (
-            f"{report.ended} of {report.planned}: {len(plan.arms)} arms, {len(plan.kernels)}"
-            f" kernels, repeats of each: {plan.repeats}; budget of each {plan.budget},"
-            f" seeds from {plan.seed}"
+            f"{report.ended} of {report.planned}: {counted(len(plan.arms), 'arm')},"
+            f" {counted(len(plan.kernels), 'kernel')}, {counted(plan.repeats, 'repeat')};"
+            f" budget of each {plan.budget}, seeds from {plan.seed}"
         ),
     )
     yield "Target", f"{plan.target:g}x ({speed_words(report)})"
@@ -175,7 +176,7 @@ def _run_cells(one: RunStanding) -> Iterator[str]:
     yield "-" if outcome.speed is None else f"{outcome.speed:.3f}x"
     target = outcome.target
     yield target.ending + (
-        f" after {target.candidates} candidates, {target.tokens:,} tokens"
+        f" after {counted(target.candidates, 'candidate')}, {target.tokens:,} tokens"
         if target.ending == "reached"
         else ""
     )

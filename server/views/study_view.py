@@ -19,6 +19,7 @@ from kopt.search.study.study_words import (
     place_table,
     target_table,
 )
+from kopt.tools.counted import counted
 
 
 def study_view(report: StudyReport) -> RenderableType:
@@ -48,7 +49,8 @@ def _parts(report: StudyReport) -> Iterator[RenderableType]:
 
 def _forecast_parts(forecast: StudyForecast) -> Iterator[RenderableType]:
     kernels = ", ".join(forecast.kernels)
-    yield Text(f"{forecast.runs} runs: {kernels}; {forecast.repeats} repeats", style="bold")
+    repeats = counted(forecast.repeats, "repeat")
+    yield Text(f"{counted(forecast.runs, 'run')}: {kernels}; {repeats}", style="bold")
     yield Text(
         f"on {forecast.device}, compiled for {forecast.arch}, to {forecast.target:g}x; nothing was"
         " called or written"

@@ -13,7 +13,8 @@ import yaml
 
 from support.messages_wire import Exchange, exchanges
 
-_ROLE = re.compile(r"^# Your task: (\w+)$", re.MULTILINE)
+_ROLE = re.compile(r"^# Your task: (.+)$", re.MULTILINE)
+_MINIMAL = "write a faster kernel"  # what a minimal agent is for, as author and as fixer
 _FENCED = re.compile(r"<<<data (\w+): (.*?)>>>\n(.*?)\n<<<end of data \1>>>", re.DOTALL)
 _SOURCE = re.compile(r"source of candidate (\w+)")
 _START = "candidate 0, the starting kernel"
@@ -118,13 +119,17 @@ def read_request(body: Mapping[str, Any]) -> Asked:
     data = {title: text for _, title, text in _FENCED.findall(f"{system}\n{said[0]}")}
     kernel = re.search(r"^# The kernel: (\S+)$", system, re.MULTILINE)
     return Asked(
-        role=role[1],
+        role=role[1] if role[1] != _MINIMAL else _minimal_role(said[0]),
         opening=said[0],
         said=said,
         results=exchanges(messages),
         data=data | {"kernel": kernel[1] if kernel else ""},
         tools=frozenset(tool["name"] for tool in body.get("tools") or ()),
     )
+
+
+def _minimal_role(opening: str) -> str:
+    return "fixer" if "# What was found" in opening else "coder"
 
 
 def _said(messages: list[dict[str, Any]]) -> list[str]:

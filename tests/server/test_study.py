@@ -1,0 +1,171 @@
+"""`kopt study` on the simulator, end to end: only the model's words are played."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kopt.search.knowledge.store import KnowledgeStore
+from kopt.search.study.driving import drive_cell
+from kopt.server import study_driving
+from kopt.server.exits import ExitCode
+from support.command_line import Ending, Kopt
+from support.fake_messages import FakeMessages
+from support.played.metered import Metered
+from support.played.obedient import obedient_model
+from support.small_silu import KERNEL, write_small_silu
+
+Play = Callable[..., tuple[Ending, FakeMessages]]
+SETTINGS = """\
+strategy: maic_rl
+maic_rl: {trajectories: 2, steps: 1, most_steps: 1, at_once: 1, update_every: 2}
+combine_top_k: 0
+"""
+
+
+@pytest.fixture
+def home(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared_home: Path) -> Path:
+    """Return a KOPT_HOME of its own, with the caches of all tests and a small kernel."""
+    del kopt  # sets its own home first
+    own = tmp_path / "home"
+    own.mkdir(mode=0o700)
+    (own / "cache").symlink_to(shared_home / "cache")
+    monkeypatch.setenv("KOPT_HOME", str(own))
+    monkeypatch.setenv("KOPT_PROBLEMS", str(write_small_silu(tmp_path / "problems")))
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+    return own
+
+
+@pytest.fixture
+def play(kopt: Kopt, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Play]:
+    """Return a function that runs `kopt study` with a played model."""
+    settings = tmp_path / "study.yaml"
+    settings.write_text(SETTINGS)
+    with ExitStack() as stack:
+
+        def run(*words: str) -> tuple[Ending, FakeMessages]:
+            fake = stack.enter_context(FakeMessages(Metered(obedient_model)))
+            monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-not-a-key-of-anybody")
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", fake.url)
+            asked = ("--kernel", KERNEL, "--config", settings, "--device", "sim")
+            new = () if "--resume" in words else asked
+            return kopt("study", *new, *words), fake
+
+        yield run
+
+
+def _samples(home: Path, study: str, arm: str) -> int:
+    folder = home / "studies" / study / "bases" / f"{arm}-r0"
+    if not folder.exists():
+        return 0
+    with KnowledgeStore(folder) as store:
+        return len(store.samples())
+
+
+def test_arms_are_run_on_the_kernel_each_with_a_memory_of_its_own(play: Play, home: Path) -> None:
+    arms = ("--arm", "full", "--arm", "memory_off", "--arm", "minimal")
+    ending, fake = play("--json", "--target", "1.2x", *arms)
+    report = ending.document
+    assert (ending.code, report["schema"], report["status"]) == (0, "kopt.study/1", "done")
+    assert [arm["arm"] for arm in report["arms"]] == ["full", "memory_off", "minimal"]
+    assert {one["status"] for one in report["runs"]} == {"done"}
+    tokens = sum(arm["tokens"] for arm in report["arms"])
+    assert fake.requests and tokens > 0 and report["provenance"] == "estimated"
+    assert all(arm["speed"]["interval"] is None for arm in report["arms"])  # of a single run
+    study = report["study"]
+    assert _samples(home, study, "full") > 0
+    assert _samples(home, study, "memory_off") == _samples(home, study, "minimal") == 0
+    assert not (home / "knowledge").exists()  # nor has the user's own base learned of it
+    folder = Path(report["folder"])
+    assert (folder / "study.md").read_text("utf-8").startswith(f"# {study}")
+    assert "Content-Security-Policy" in (folder / "study.html").read_text("utf-8")
+    everything = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+    assert b"sk-ant-not-a-key" not in everything
+
+
+def test_interrupted_study_goes_on_with_what_it_lacks_and_pays_nothing_twice(
+    play: Play, kopt: Kopt, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driven: list[str] = []
+
+    def drive_one(plan: Any, cell: Any, *rest: Any) -> None:
+        if driven:
+            raise KeyboardInterrupt
+        driven.append(cell.run)
+        drive_cell(plan, cell, *rest)
+
+    monkeypatch.setattr(study_driving, "drive_cell", drive_one)
+    ending, _ = play("--arm", "full", "--arm", "memory_off")
+    assert ending.code == ExitCode.INTERRUPTED
+    (folder,) = (home / "studies").iterdir()
+    assert f"go on with: kopt study --resume {folder.name}" in ending.stderr
+    assert "1 of 2 runs have ended" in (folder / "study.md").read_text("utf-8")
+    monkeypatch.setattr(study_driving, "drive_cell", drive_cell)
+    ending, fake = play("--resume", folder.name, "--json")
+    assert ending.document["status"] == "done"
+    first, second = (kopt("runs", "show", name, "--json").document for name in _runs(ending))
+    assert (first["run"], second["spend"]["calls"]) == (driven[0], len(fake.requests))
+    again, fake = play("--resume", folder.name, "--json")
+    assert again.document == ending.document and not fake.requests
+
+
+def _runs(ending: Ending) -> list[str]:
+    return [one["cell"]["run"] for one in ending.document["runs"]]
+
+
+def test_base_that_is_given_is_where_every_arm_with_memory_begins(
+    play: Play, home: Path, tmp_path: Path
+) -> None:
+    study = play("--arm", "full", "--json")[0].document["study"]
+    base = tmp_path / "learned.yaml"
+    with KnowledgeStore(home / "studies" / study / "bases" / "full-r0") as store:
+        base.write_text(store.export(), "utf-8")
+        origin = store.base().origin
+    second = play("--arm", "full", "--base", str(base), "--json")[0].document["study"]
+    with KnowledgeStore(home / "studies" / second / "bases" / "full-r0") as store:
+        assert origin in store.base().origins and store.base().origin != origin
+
+
+def test_dry_run_says_what_it_would_cost_and_begins_nothing(play: Play, home: Path) -> None:
+    ending, fake = play("--dry-run", "--repeats", "3", "--budget", "$1", "--json")
+    forecast = ending.document
+    assert (ending.code, forecast["schema"]) == (0, "kopt.study-forecast/1")
+    assert forecast["runs"] == 4 * 3 and 0 < forecast["expected_usd"] <= forecast["most_usd"] <= 12
+    assert not fake.requests and not (home / "studies").exists()
+    assert "at most" in play("--dry-run")[0].stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--kernel", KERNEL), f"the kernel {KERNEL} is named twice"),
+        (("--kernel", "none_b1"), "no kernel is called 'none_b1'"),
+        (("--arm", "nothing"), "arm 'nothing' is unknown"),
+        (("--target", "fast"), "'fast' is no speed such as 1.3x"),
+        (("--target", "0x"), "'0x' is no speed such as 1.3x"),
+        (("--budget", "much"), "budget 'much'"),
+        (("--base", "missing.yaml"), "cannot read the base missing.yaml"),
+        (("--base", __file__), "test_study.py"),
+        (("--resume", "study-1"), "no study matches 'study-1'"),
+        (("--resume", "study-1", "--repeats", "2"), "--repeats cannot be changed by --resume"),
+    ],
+)
+def test_study_that_cannot_be_made_is_refused_before_anything_is_begun(
+    play: Play, home: Path, words: tuple[str, ...], told: str
+) -> None:
+    ending, fake = play(*words)
+    assert (ending.code, told in ending.stderr) == (ExitCode.USAGE, True), ending.stderr
+    assert not fake.requests and not list(home.glob("runs/*")) + list(home.glob("studies/*"))
+
+
+def test_study_without_a_key_is_refused_and_says_where_one_can_be_seen(
+    kopt: Kopt, home: Path
+) -> None:
+    ending = kopt("study", "--kernel", KERNEL, "--device", "sim", "--json")
+    assert ending.code == ExitCode.MACHINE
+    assert "no ANTHROPIC_API_KEY" in json.loads(ending.stdout)["message"]
+    assert kopt("study", "--device", "sim").code == ExitCode.USAGE

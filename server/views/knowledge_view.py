@@ -40,7 +40,8 @@ def base_view(report: BaseReport) -> RenderableType:
         Text(f"{evidence} Expectations: {arch_words(report.arch_key)}.", style="dim"),
         table,
         Text(_EXPECTATIONS, style="dim"),
-        Text(f"{report.path}; one state in full: kopt kb show STATE", style="dim"),
+        Text("One state in full: kopt kb show STATE; every try: kopt kb samples", style="dim"),
+        Text(str(report.path), style="dim"),
     )
 
 

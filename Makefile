@@ -5,6 +5,7 @@
 KERNEL ?= add_rmsnorm_fp4quant_b128xh2048
 RUN_FLAGS ?= --device sim
 DEMO_FLAGS ?= --rounds 2
+STUDY_FLAGS ?=
 # What the tests with real MCP clients install: nothing for the four that they need, `all`, or names.
 CLIENTS ?=
 MCPB ?= npx --yes @anthropic-ai/mcpb@2.1.2
@@ -25,7 +26,7 @@ ifneq ($(made_in),$(CURDIR))
 $(venv)/.stamp-place: .FORCE
 endif
 
-.PHONY: run demo-llm test test-clients session lint types install bundle clean help g++ .FORCE
+.PHONY: run demo-llm demo-study test test-clients session lint types install bundle clean help g++ .FORCE
 
 run: $(venv)/.stamp-toolkit | g++ ## search for a faster kernel on the CPU simulator: the main job
 	@echo "make run: searching $(KERNEL) on the simulator"
@@ -35,6 +36,10 @@ demo-llm: KERNEL := silu_and_mul_b8xh14336
 demo-llm: $(venv)/.stamp-toolkit | g++ ## the search with agents on the simulator; a script plays Claude, no key is needed
 	@echo "make demo-llm: searching $(KERNEL) on the simulator with a scripted model"
 	@PYTHONPATH=tests $(venv)/bin/python benchmarks/demo_llm.py --kernel $(KERNEL) $(DEMO_FLAGS)
+
+demo-study: $(venv)/.stamp-toolkit | g++ ## with and without memory on four kernels, on the simulator; a script plays Claude, no key is needed
+	@echo "make demo-study: comparing searches on the simulator with a scripted model"
+	@PYTHONPATH=tests $(venv)/bin/python benchmarks/demo_study.py $(STUDY_FLAGS)
 
 test: $(venv)/.stamp-test | g++ ## run the tests
 	@echo "make test: running the tests"

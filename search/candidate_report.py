@@ -74,8 +74,8 @@ def report_candidate(member: Member, members: Sequence[Member], state: RunState)
         speedup_interval=None if timing is None else timing.speedup_interval,
         registers_per_thread=None if registers is None else int(registers),
         same_program_as=first_equal(member, members),
-        full_status=None if member.full is None else member.full.status,
-        full_summary="" if member.full is None else member.full.summary,
+        full_status=None if member.proof is None else member.proof.status,
+        full_summary="" if member.proof is None else member.proof.summary,
         in_beam=member.seq in state.beam,
         note=member.note,
     )

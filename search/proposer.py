@@ -67,6 +67,8 @@ class Member:
     """A second, longer measurement, made where the first was too close to another's to decide."""
     again: Evaluation | None = None
     """The full check once more, made where whoever read the source asked for it."""
+    objection: str = ""
+    """Why whoever read its source rejected it, with the lines; empty where nobody did."""
 
     @property
     def label(self) -> str:
@@ -92,8 +94,8 @@ class Member:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether a later check failed, or gave no time that counts."""
-        if self.tie is not None and self.tie.cost is None:
+        """Whether a later check failed, gave no time that counts, or its source was rejected."""
+        if self.objection or (self.tie is not None and self.tie.cost is None):
             return True
         return self.full is not None and not self.is_confirmed
 
@@ -104,6 +106,12 @@ class Member:
         if full is None or full.status is not Status.PASSED or full.cost is None:
             return False
         return again is None or again.status is Status.PASSED
+
+    @property
+    def proof(self) -> Evaluation | None:
+        """The full check that decided: the second where it found what the first had not."""
+        again = self.again
+        return self.full if again is None or again.status is Status.PASSED else again
 
     @property
     def timing(self) -> Evaluation | None:

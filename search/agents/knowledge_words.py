@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import expm1
 
+from kopt.kernels.status import Status
 from kopt.search.facts.fitting import Facts, cleaned
 from kopt.search.facts.rendering import render
 from kopt.search.facts.wording import Quoted, plain, plain_beginning
@@ -147,7 +148,8 @@ def _sample_row(sample: Sample, name: str, ending: str) -> Facts:
 
 def _found(sample: Sample) -> str:
     if sample.measured is None:
-        return sample.status.value
+        passed = sample.status is Status.PASSED
+        return "refuted after it had passed" if passed else sample.status.value
     low_high = sample.interval
     between = (
         "" if low_high is None else f", {gain_words(low_high[0])} to {gain_words(low_high[1])}"

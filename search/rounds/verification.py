@@ -30,7 +30,11 @@ def stands_up(drive: RunDrive, member: Member) -> bool:
     agents = drive.search.agents
     if agents is None or member.source == drive.search.start.source:
         return True
-    verdict = _kept(drive, member) or _asked(drive, agents, member)
+    verdict = _kept(drive, member)
+    if verdict is None:
+        verdict = _of_same_source(drive, member) or _asked(drive, agents, member)
+        if verdict is not None:
+            _keep(drive, member, verdict)
     if verdict is None:
         return True
     if verdict.verdict == "check_again":
@@ -55,20 +59,29 @@ def _kept(drive: RunDrive, member: Member) -> SoftVerdict | None:
     return None if data is None else SoftVerdict.model_validate_json(data)
 
 
+def _of_same_source(drive: RunDrive, member: Member) -> SoftVerdict | None:
+    """Return what the reading of this source came to for another choice of its `tune` values."""
+    same = (one for one in drive.members() if one.source_sha == member.source_sha)
+    return next((known for one in same if (known := _kept(drive, one)) is not None), None)
+
+
 def _asked(drive: RunDrive, agents: Agents, member: Member) -> SoftVerdict | None:
-    """Return a new verdict and keep it; None, and the reason told, where there is none."""
+    """Return a new verdict; None, and the reason told, where there is none."""
     name = f"r{drive.state().round}/verify/{member.label}"
     view = SoftView(id=name, member=member, check=_full_check(drive, member))
     try:
         roles = agents.roles()
-        verdict = in_crew(drive, name, lambda: roles.soft_verify(view))
+        return in_crew(drive, name, lambda: roles.soft_verify(view))
     except (BudgetSpent, CallFailed) as error:
         _tell(drive, member, "not_made", str(error))
         return None
-    drive.search.store.add_document(member.seq, VERDICT, verdict.model_dump_json().encode())
+
+
+def _keep(drive: RunDrive, member: Member, verdict: SoftVerdict) -> None:
+    """Tell a verdict, then keep it: what is told twice after an interruption is said once more."""
     outcome = "not_made" if verdict.origin == "fallback" else verdict.verdict
     _tell(drive, member, outcome, objection(verdict))
-    return verdict
+    drive.search.store.add_document(member.seq, VERDICT, verdict.model_dump_json().encode())
 
 
 def _full_check(drive: RunDrive, member: Member) -> CheckResult | None:

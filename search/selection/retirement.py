@@ -107,8 +107,10 @@ def _unfit(member: Member) -> tuple[RetirementReason, str] | None:
         return "unevaluated", "the budget was spent before its turn came"
     if not member.passed:
         return "failed", f"{quick.status.value}: {quick.summary}"
+    if member.objection:
+        return "refuted", f"its source was read: {member.objection}"
     if member.is_refuted:
-        name, found = ("full", member.full) if member.full else ("second", member.tie)
+        name, found = ("full", member.proof) if member.full else ("second", member.tie)
         if found is not None:
             return "refuted", f"{name} check: {found.status.value}: {found.summary}"
     if member.cost is None:

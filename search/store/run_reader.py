@@ -57,7 +57,7 @@ class RunReader:
         for row in sorted(rows, key=lambda row: (row.get("place", 0), row["parent"])):
             parents[row["child"]].append(row["parent"])
             kinds[row["child"]] = row["kind"]
-        evaluations = self._evaluations()
+        evaluations, objections = self._evaluations(), self._objections()
         return tuple(
             Member(
                 seq=row["seq"],
@@ -73,6 +73,7 @@ class RunReader:
                 full=evaluations.get((row["seq"], "full")),
                 tie=evaluations.get((row["seq"], "tie")),
                 again=evaluations.get((row["seq"], "again")),
+                objection=objections.get(row["seq"], ""),
                 lineage=kinds.get(row["seq"], "tune"),
                 # Files of older formats have no such columns.
                 note=row.get("note", ""),
@@ -226,6 +227,12 @@ class RunReader:
             )
             for row in self._rows("SELECT * FROM evaluation WHERE state = 'done'")
         }
+
+    def _objections(self) -> dict[int, str]:
+        """Return why candidates were rejected by whoever read them, by `seq`."""
+        rows = self._rows("SELECT data FROM event WHERE kind = 'soft_verified' ORDER BY seq")
+        told = [json.loads(row["data"]) for row in rows]
+        return {one["candidate"]: one["why"] for one in told if one["outcome"] == "reject"}
 
     def _has_table(self, name: str) -> bool:
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = ?", name))

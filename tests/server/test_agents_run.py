@@ -13,6 +13,7 @@ from support.command_line import Ending, Kopt
 from support.fake_messages import BodyScript, FakeMessages
 from support.played.broken import BrokenModel
 from support.played.clumsy import clumsy_model
+from support.played.doubting import doubting_model
 from support.played.good import good_model
 from support.played.lying import lying_model
 from support.played.metered import Metered
@@ -88,6 +89,20 @@ def test_recorded_run_is_the_same_again_without_a_key_or_a_model(
     assert told(again) == told(first) and len(told(first)) > 1
     assert again["winner"] == first["winner"]
     assert "sk-ant" not in recording.read_text("utf-8")
+
+
+def test_doubted_finalist_is_checked_again_with_other_seeds_and_wins(
+    play: Play, kopt: Kopt
+) -> None:
+    report = play(doubting_model, "--json", "--beam-width", "1")[0].document
+    (told,) = [one for one in report["judgements"] if one["what"] == "soft verification"]
+    assert (told["candidate"], told["outcome"]) == (report["winner"], "check_again")
+    assert "precision: It may overflow" in told["why"] and "expf" in told["why"]
+    rows = [json.loads(row) for row in kopt("runs", "export", report["run"]).stdout.splitlines()]
+    checks = [row for row in rows if row["type"] == "evaluation"]
+    assert [(row["candidate"], row["status"]) for row in checks if row["level"] == "again"] == [
+        (report["winner"], "passed")
+    ]
 
 
 def test_clumsy_model_is_told_what_is_wrong_and_mends_it(play: Play) -> None:

@@ -88,6 +88,18 @@ def test_endless_text_of_a_model_is_cut(tmp_path: Path) -> None:
             _event(EventKind.PROMOTED, candidate=4, outcome="not_promoted", why="slower at b8"),
             "#4 not promoted: slower at b8",
         ),
+        (
+            _event(EventKind.SOFT_VERIFIED, candidate=4, outcome="reject", why="removed: a row"),
+            "#4 was read and is rejected: removed: a row",
+        ),
+        (
+            _event(EventKind.SOFT_VERIFIED, candidate=4, outcome="no_objection", why=""),
+            "#4 was read: no objection",
+        ),
+        (
+            _event(EventKind.FINAL_CHECK, candidate=4, level="again"),
+            "full check of #4 once more, with other hidden seeds",
+        ),
         (_event(EventKind.DOCUMENT_ADDED, candidate=1, document="profile"), None),
     ],
 )

@@ -119,6 +119,6 @@ def _placed(member: Member, history: History, context: Teaching) -> Placed | Non
 
 def _status(member: Member) -> Status:
     """Return how the evaluation ended that decided on a candidate which was evaluated."""
-    checks = [one for one in (member.quick, member.tie, member.full) if one is not None]
+    checks = [one for one in (member.quick, member.tie, member.proof) if one is not None]
     failed = (one.status for one in checks if one.status is not Status.PASSED)
     return next(failed, Status.PASSED)

@@ -9,11 +9,12 @@ from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.loop import run_search
 from kopt.search.models.call_errors import CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest
+from kopt.search.proposer import Population, Proposal, Proposer
 from kopt.search.reports.happenings import judgements
 from kopt.search.store.run_records import EventKind, RunState
 from kopt.search.store.store import RunStore
 from support.model_requests import MODEL, PlayedModel, say
-from support.populations import failed
+from support.populations import failed, passed
 from support.scripted_agents import agents_search, evaluate_line
 from support.scripted_runs import new_store
 
@@ -26,17 +27,19 @@ def _run(
     verdicts: dict[str, str],
     evaluate: Callable[[EvaluationJob], Evaluation] = evaluate_line,
     spoil: Spoil = lambda _: None,
+    proposer: Proposer | None = None,
 ) -> tuple[RunState, list[str]]:
-    """Return how a run ended and who was read; `verdicts` are by the candidate's name."""
+    """Return how a run ended and who was read; `verdicts` by name, that of all others by ''."""
 
     def script(request: ModelRequest) -> ModelReply:
         spoil(request)
         _, _, what = request.id.partition("/verify/")
-        line = verdicts.get(what.split("/")[0], "fine") if what else LINES.get(request.id)
+        verdict = verdicts.get(what.split("/")[0], verdicts.get("", "fine"))
+        line = verdict if what else LINES.get(request.id)
         return say(line or f"algebra wrong // {request.id}", model=MODEL)
 
     model = PlayedModel(script)
-    state = run_search(agents_search(store, model, evaluate))
+    state = run_search(agents_search(store, model, evaluate, proposer))
     asked = [call for call in model.asked if "/verify/" in call]
     return state, [call.split("/")[-2] for call in asked]
 
@@ -70,6 +73,38 @@ def test_rejected_finalist_is_passed_over_and_the_lines_that_did_it_are_told(
         assert (_winner(store, state), read) == ("r1b1", ["r1b0", "r1b1"])
         first = next(one for one in judgements(store.reader.events()) if one.outcome == "reject")
         assert "removed: reject it skips a row (`reduction 4.0`)" in first.why
+        rejected = store.reader.members()[_seq(store, "r1b0")]
+        assert rejected.is_refuted and rejected.objection == first.why
+
+
+def test_source_is_read_once_whatever_its_tune_values(tmp_path: Path) -> None:
+    class Sweep:
+        """Proposes two other values for whatever leads, once."""
+
+        def propose(self, population: Population, count: int) -> tuple[Proposal, ...]:
+            leader = population.beam[0]
+            return tuple(
+                Proposal(
+                    source=leader.source,
+                    source_name=leader.source_name,
+                    tune={"BLOCK": block},
+                    family=leader.family,
+                    proposer="sweep",
+                    parents=(leader.seq,),
+                )
+                for block in (256, 512)
+            )
+
+    def evaluate(job: EvaluationJob) -> Evaluation:
+        found = evaluate_line(job)
+        size = job.tune.get("BLOCK", 0)
+        return passed(4.0 - size / 1024, equivalence=f"{size}") if size else found
+
+    with new_store(tmp_path) as store:
+        state, read = _run(store, {"": "reject it skips a row"}, evaluate, proposer=Sweep())
+        rejected = [one for one in store.reader.members() if one.objection]
+        assert {one.source for one in rejected} == {"reduction 4.0"} and len(rejected) == 2
+        assert (state.winner, len(read)) == (0, 1)
 
 
 def test_start_wins_unread_where_all_others_are_rejected(tmp_path: Path) -> None:

@@ -37,6 +37,13 @@ def test_candidate_that_a_later_check_refutes_is_a_failure(later: str) -> None:
     assert sample.status is Status.DATA_RACE
 
 
+def test_candidate_whose_source_was_rejected_is_a_failure() -> None:
+    rejected = made(1, FAST, "aa", full=FAST, objection="removed: it skips a row")
+    (sample,) = taught(start(), rejected)
+    assert told([sample]) == [("run-1/1/refuted", ("aa",), "failed")]
+    assert sample.measured is None
+
+
 def test_program_equal_to_a_refuted_one_teaches_no_gain() -> None:
     refuted = made(1, FAST, "aa", full=failed())
     same = made(2, FAST, "bb", parents=(0,))

@@ -1,22 +1,26 @@
 """`kopt study` on the simulator, end to end: only the model's words are played."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.knowledge.store import KnowledgeStore
-from kopt.search.study.driving import drive_cell
+from kopt.search.store.run_records import Event, EventKind
+from kopt.search.study.driving import Watch, drive_cell
+from kopt.search.study.plan import Cell, StudyPlan
 from kopt.server import study_driving
 from kopt.server.exits import ExitCode
+from support.bench_results import H100
 from support.command_line import Ending, Kopt
 from support.fake_messages import FakeMessages
 from support.played.metered import Metered
 from support.played.obedient import obedient_model
 from support.small_silu import KERNEL, write_small_silu
+from support.study_cases import plan
 
 Play = Callable[..., tuple[Ending, FakeMessages]]
 SETTINGS = """\
@@ -87,30 +91,40 @@ def test_arms_are_run_on_the_kernel_each_with_a_memory_of_its_own(play: Play, ho
     assert b"sk-ant-not-a-key" not in everything
 
 
-def test_interrupted_study_goes_on_with_what_it_lacks_and_pays_nothing_twice(
+def test_study_interrupted_within_a_run_goes_on_there_and_pays_nothing_twice(
     play: Play, kopt: Kopt, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    driven: list[str] = []
-
-    def drive_one(plan: Any, cell: Any, *rest: Any) -> None:
-        if driven:
-            raise KeyboardInterrupt
-        driven.append(cell.run)
-        drive_cell(plan, cell, *rest)
-
-    monkeypatch.setattr(study_driving, "drive_cell", drive_one)
-    ending, _ = play("--arm", "full", "--arm", "memory_off")
+    monkeypatch.setattr(study_driving, "drive_cell", _stopped_in_the_second)
+    ending, before = play("--arm", "full", "--arm", "memory_off")
     assert ending.code == ExitCode.INTERRUPTED
     (folder,) = (home / "studies").iterdir()
     assert f"go on with: kopt study --resume {folder.name}" in ending.stderr
     assert "1 of 2 runs have ended" in (folder / "study.md").read_text("utf-8")
     monkeypatch.setattr(study_driving, "drive_cell", drive_cell)
-    ending, fake = play("--resume", folder.name, "--json")
+    ending, after = play("--resume", folder.name, "--json")
     assert ending.document["status"] == "done"
-    first, second = (kopt("runs", "show", name, "--json").document for name in _runs(ending))
-    assert (first["run"], second["spend"]["calls"]) == (driven[0], len(fake.requests))
-    again, fake = play("--resume", folder.name, "--json")
-    assert again.document == ending.document and not fake.requests
+    runs = [kopt("runs", "show", name, "--json").document for name in _runs(ending)]
+    calls = sum(run["spend"]["calls"] for run in runs)
+    assert before.requests and calls == len(before.requests) + len(after.requests)
+    again, idle = play("--resume", folder.name, "--json")
+    assert again.document == ending.document and not idle.requests
+
+
+def _stopped_in_the_second(plan: StudyPlan, cell: Cell, site: EvaluationSite, watch: Watch) -> None:
+    """Drive a run; that of memory_off as a user does who presses Ctrl-C at its first candidate."""
+
+    @contextmanager
+    def stopping(past: Sequence[Event]) -> Generator[Callable[[Event], None]]:
+        with watch(past) as on_event:
+
+            def see(event: Event) -> None:
+                on_event(event)
+                if cell.arm == "memory_off" and event.kind is EventKind.CANDIDATE_ADDED:
+                    raise KeyboardInterrupt
+
+            yield see
+
+    drive_cell(plan, cell, site, stopping)
 
 
 def _runs(ending: Ending) -> list[str]:
@@ -169,3 +183,26 @@ def test_study_without_a_key_is_refused_and_says_where_one_can_be_seen(
     assert ending.code == ExitCode.MACHINE
     assert "no ANTHROPIC_API_KEY" in json.loads(ending.stdout)["message"]
     assert kopt("study", "--device", "sim").code == ExitCode.USAGE
+
+
+def _write_plan(home: Path, written: StudyPlan) -> None:
+    folder = home / "studies" / written.id
+    folder.mkdir(parents=True)
+    (folder / "study.json").write_text(written.model_dump_json(by_alias=True), "utf-8")
+
+
+def test_study_of_a_gpu_goes_on_nowhere_else(kopt: Kopt, home: Path) -> None:
+    _write_plan(home, plan(KERNEL, device="cuda:0", gpu=H100, arch="sm_90a"))
+    other = kopt("study", "--resume", "study-", "--device", "sim")
+    assert other.code == ExitCode.USAGE and f"was begun on {H100.name}" in other.stderr
+    _write_plan(home, plan(KERNEL, id="study-2", device="sim"))
+    kopt("study", "--resume", "study-2", "--device", "cuda:99")
+    assert not list(home.glob("runs/*"))
+
+
+def test_plan_of_another_kopt_is_refused_with_its_place(kopt: Kopt, home: Path) -> None:
+    _write_plan(home, plan(KERNEL))
+    (file,) = home.glob("studies/*/study.json")
+    file.write_text(file.read_text("utf-8").replace("study-plan/1", "study-plan/9"), "utf-8")
+    ending = kopt("study", "--resume", "study-")
+    assert ending.code == ExitCode.MACHINE and str(file) in ending.stderr

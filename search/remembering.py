@@ -9,7 +9,8 @@ from math import exp
 
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.policy.selector import Drawn, draw
+from kopt.search.knowledge.policy.selector import Drawn
+from kopt.search.knowledge.policy.shortlist import draw_listed
 from kopt.search.knowledge.states.matching import UNKNOWN_STATE, match_state
 from kopt.search.knowledge.states.signature import extract_signature
 from kopt.search.proposer import Member
@@ -43,7 +44,7 @@ def remember(drive: RunDrive, profile: ProfileResult | None) -> tuple[Remembered
     if placed is None or placed.state == UNKNOWN_STATE:
         return ()
     used = used_techniques(placed.member, drive)
-    drawn = draw(
+    drawn = draw_listed(
         base,
         drive.memory.situation(placed.member, placed.state, used),
         allowed_techniques(drive, base),

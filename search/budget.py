@@ -35,7 +35,7 @@ class Budget(Record):
     usd: float | None = Field(default=None, gt=0.0)
     """US dollars for models, computed from usage and the table of prices."""
     gpu_seconds: float | None = Field(default=None, gt=0.0)
-    """Time for which evaluations and the tools of agents held the GPU."""
+    """Time for which evaluations, profiles and the tools of agents held the GPU."""
 
     @property
     def microusd(self) -> int | None:

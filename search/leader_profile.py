@@ -16,6 +16,7 @@ from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.proposer import Member
 from kopt.search.store.run_records import RunState
 from kopt.search.store.store import RunStore
+from kopt.tools.gpu_time import metered_gpu_time
 from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
@@ -64,7 +65,10 @@ class Profiler:
             return kept
         leads = ", which leads" if member.seq in state.beam[:1] else ""
         self.say(f"profiling #{member.seq}{leads}")
-        profile = _make(state, member, self.site, self.counters)
+        with metered_gpu_time() as held:
+            profile = _make(state, member, self.site, self.counters)
+        if held.seconds and not state.is_finished:
+            self.store.add_tool_time(held.seconds)
         if not state.is_finished:  # a finished run is never touched again
             data = profile.model_dump_json(by_alias=True).encode()
             self.store.add_document(member.seq, _KIND, data)

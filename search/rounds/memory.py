@@ -6,10 +6,12 @@ twice is as good as once.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from kopt.config.errors import ToolError
 from kopt.kernels.status import Provenance
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.base_json import parse_base
@@ -229,4 +231,5 @@ class RunMemory:
         known = {sample.id for sample in shared.samples(run=run)}
         for edit in (clamped(renamed(one, run)) for one in edits):
             if refusal(edit, shared.base(), known) is None:
-                shared.edit((edit,))
+                with suppress(ToolError):  # another run has changed the base meanwhile
+                    shared.edit((edit,))

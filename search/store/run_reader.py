@@ -134,7 +134,7 @@ class RunReader:
         return tuple(self._rows("SELECT * FROM llm_call ORDER BY started_us, id"))
 
     def gpu_seconds(self) -> float:
-        """Return how long evaluations and tools have held the GPU; 0 for an older format."""
+        """Return how long evaluations, profiles and tools have held the GPU; 0 for an old file."""
         rows = self._rows("SELECT * FROM evaluation WHERE state = 'done'")
         of_evaluations = sum(row.get("gpu_seconds") or 0.0 for row in rows)
         return float(of_evaluations + self.state().tool_gpu_seconds)

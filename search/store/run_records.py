@@ -169,7 +169,7 @@ class RunState(Record):
     knowledge_sha: str | None = None
     """The knowledge base as it was when the run began; None without memory."""
     tool_gpu_seconds: float = 0.0
-    """How long the tools of the agents held the GPU."""
+    """How long profiles and the tools of the agents held the GPU."""
     spent_s: float
     """Wall seconds of the processes that drove the run."""
     kopt_version: str

@@ -104,7 +104,7 @@ class RunStore:
             connection.execute("UPDATE run SET documents_sha = ?", (sha,))
 
     def add_tool_time(self, gpu_seconds: float) -> None:
-        """Count how long a tool of the agents has held the GPU."""
+        """Count how long a profile or a tool of the agents has held the GPU."""
         with self.log.transaction() as connection:
             connection.execute(
                 "UPDATE run SET tool_gpu_seconds = tool_gpu_seconds + ?", (gpu_seconds,)

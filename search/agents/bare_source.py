@@ -1,7 +1,7 @@
 """A source without its comments: what a compiler sees of it, with every line where it was.
 
 Comments do not compute, and may say anything to whoever reads them. The header, the comment that
-opens a candidate, is kept: it is the launch plan.
+opens a candidate, is kept but for its note: it is the launch plan.
 """
 
 import re
@@ -11,20 +11,32 @@ from kopt.kernels.source_lexer import logical_lines
 
 _HEADER_END = "*/"
 _LEAST_LETTERS = 3  # a bracket stands everywhere
+_REMARK = re.compile(r"(?:^|(?<=\s))#.*?(?=\*/|$)")
 _BLANKED = re.compile(r"(?!\\\r?\n)[^\n]")  # all but the ends of lines, and what continues them
 
 
 def without_comments(source: str) -> str:
-    """Return `source` with blanks in place of comments, but for the header."""
+    """Return `source` with blanks in place of comments; of the header only its note goes."""
     end = source.find(_HEADER_END)
     body_from = 0 if end < 0 else end + len(_HEADER_END)
-    shown = [source[:body_from]]
+    shown = [_without_note(source[:body_from])]
     at = body_from
     for start, stop in _spans(source):
         if stop > at:
             shown += [_BLANKED.sub(" ", source[at:start]), source[max(start, at) : stop]]
             at = stop
     return "\n".join(line.rstrip() for line in "".join(shown).split("\n"))
+
+
+def _without_note(header: str) -> str:
+    """Return a header without what its author says: the note, and what follows a # sign."""
+    shown: list[str] = []
+    is_note = False
+    for line in header.split("\n"):
+        if line[:1].strip():
+            is_note = line.startswith("note:")
+        shown.append("" if is_note and not line.endswith(_HEADER_END) else _REMARK.sub("", line))
+    return "\n".join(shown)
 
 
 def quotes(source: str, line: str) -> bool:

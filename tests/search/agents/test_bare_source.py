@@ -4,7 +4,7 @@ import pytest
 
 from kopt.search.agents.bare_source import quotes, without_comments
 
-HEADER = "/* kopt: 1\nfamily: other   # kept\n*/\n"
+HEADER = "/* kopt: 1\nfamily: other\n*/\n"
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,26 @@ def test_code_is_never_taken_for_a_comment(body: str) -> None:
     found = without_comments(HEADER + body)
     assert all(word in "".join(found.split()) for word in ("t", "a;") if word in body)
     assert ("int c;" in found) is ("int c;" in body)
+
+
+@pytest.mark.parametrize(
+    ("header", "shown"),
+    [
+        ("/* kopt: 1\nnote: gone\nfamily: other\n*/", "/* kopt: 1\n\nfamily: other\n*/"),
+        (
+            "/* kopt: 1\nnote: |\n  gone\n\n  gone\nlaunch: []\n*/",
+            "/* kopt: 1\n\n\n\n\nlaunch: []\n*/",
+        ),
+        ('/* kopt: 1\nnote: gone\n"launch": []\n*/', '/* kopt: 1\n\n"launch": []\n*/'),
+        ("/* kopt: 1\nfamily: other   # gone\n*/", "/* kopt: 1\nfamily: other\n*/"),
+        (
+            "/* kopt: 1\n{family: other, note: stays}*/",
+            "/* kopt: 1\n{family: other, note: stays}*/",
+        ),
+    ],
+)
+def test_header_loses_its_note_and_nothing_else(header: str, shown: str) -> None:
+    assert without_comments(f"{header}\nint a;") == f"{shown}\nint a;"
 
 
 def test_source_without_a_header_is_bare_from_its_start() -> None:

@@ -69,7 +69,9 @@ def test_hostile_text_in_memory_is_fenced_in_every_prompt(asked: str, tmp_path: 
             state = question.state.model_copy(update={"description": EVIL})
             roles.propose_techniques(replace(question, state=state))
         case "verify":
-            roles.soft_verify(soft_view(f'/* kopt: 1\nnote: {EVIL}\n*/\nchar s[] = R"({EVIL})";\n'))
+            roles.soft_verify(
+                soft_view(f'/* kopt: 1\nfamily: other\n*/\nchar s[] = R"({EVIL})";\n')
+            )
         case "plan":
             roles.plan(round_view(advice=(ADVICE,)))
         case _:

@@ -75,7 +75,9 @@ def test_no_prompt_shows_a_place_or_a_wall_time(case: str, tmp_path: Path) -> No
 
 
 def test_learner_and_verifier_share_the_cached_part_of_the_others(tmp_path: Path) -> None:
-    shown = {last_request(case, tmp_path).system[0].text for case in (*CASES, "planner_with_memory")}
+    shown = {
+        last_request(case, tmp_path).system[0].text for case in (*CASES, "planner_with_memory")
+    }
     assert len(shown) == 1
 
 

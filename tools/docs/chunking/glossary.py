@@ -4,6 +4,7 @@ A question about Euclidean lengths and a kernel called `l2norm_fwd` share no wor
 of a part, or of a run of parts, what it stands for; the words are indexed beside the code.
 """
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.resources import files
@@ -15,6 +16,7 @@ from kopt.tools.docs.records import Chunk
 
 from .patterns import NAME_PART
 
+_NAME = re.compile(r"[A-Za-z_]\w{2,}")
 MOST_NAMES = 4
 """Of a chunk of several small functions; more would say of each what the others are."""
 _MOST_PARTS = 6
@@ -29,6 +31,12 @@ def gloss_of(chunk: Chunk) -> str:
 def gloss_of_name(chunk: Chunk) -> str:
     """Return what the names of `chunk` mean, or that of its file if they say nothing."""
     return _sentence(dict.fromkeys(_of_symbols(chunk) or _of_file(chunk)))
+
+
+def gloss_of_signature(chunk: Chunk) -> str:
+    """Return what the names in the signature of `chunk` mean, above all those of parameters."""
+    names = dict.fromkeys(_NAME.findall(chunk.signature))
+    return _sentence(dict.fromkeys(meaning for name in names for meaning in _meanings(name)))
 
 
 def _of_symbols(chunk: Chunk) -> list[str]:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from kopt.tools.docs.chunking.glossary import gloss_of
+from kopt.tools.docs.chunking.glossary import gloss_of, gloss_of_signature
 from kopt.tools.docs.code_tokens import document_terms
 from kopt.tools.docs.records import Chunk
 
@@ -40,7 +40,7 @@ def entry_of(chunk: Chunk, named: str, place: str, vector: bytes) -> Entry:
         vector: Of its card.
     """
     tags = " ".join((*chunk.tags, *chunk.arch, *chunk.dtype, chunk.kind))
-    code = f"{chunk.head}\n{chunk.body}" if chunk.head else chunk.body
+    code = "\n".join((chunk.head, chunk.body, gloss_of_signature(chunk)))
     texts = (named, place, chunk.comment[:_MOST_COMMENT], tags, code, gloss_of(chunk))
     fields = "\n".join(" ".join(document_terms(text)) for text in texts)
     return Entry(record_of(chunk), fields, vector)

@@ -1,9 +1,12 @@
 """Meanings of names: words that people ask with, for names that have none of them."""
 
+import re
+from importlib.resources import files
+
 import pytest
 
 from kopt.tools.docs.chunking.cards import GLOSS_CHARACTERS, card_of
-from kopt.tools.docs.chunking.glossary import gloss_of, gloss_of_name
+from kopt.tools.docs.chunking.glossary import gloss_of, gloss_of_name, gloss_of_signature
 from kopt.tools.docs.records import Chunk
 
 
@@ -65,3 +68,17 @@ def test_a_long_name_leaves_the_card_short() -> None:
     long = _named("softmax_topk_rope_norm_quant_gemm_cumsum_gather_scatter_sort_decode_moe")
     assert len(gloss_of_name(long)) > GLOSS_CHARACTERS
     assert len(card_of(long)) < 3 * GLOSS_CHARACTERS
+
+
+def test_parameters_are_explained_too() -> None:
+    kernel = _named("f").model_copy(update={"signature": "void f(int const* cu_seqlens, int n)"})
+    assert "where each packed sequence begins" in gloss_of_signature(kernel)
+    assert gloss_of_signature(_named("f")) == ""
+
+
+def test_no_entry_is_there_twice_in_two_spellings() -> None:
+    text = files("kopt.tools.docs.chunking").joinpath("glossary.yaml").read_text("utf-8")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    entries = [line.split(": ")[0].replace("_", "") for line in lines]
+    assert len(entries) == len(set(entries))
+    assert all(re.fullmatch(r"[a-z0-9]+", entry) for entry in entries)

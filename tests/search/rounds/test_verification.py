@@ -1,10 +1,12 @@
 """Who is read before it wins: an objection passes it over, no answer changes nothing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kopt.search.budget import Budget
 from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.loop import run_search
 from kopt.search.models.call_errors import CallFailed
@@ -142,6 +144,22 @@ def test_without_an_answer_measurement_alone_decides_and_that_is_told(
         assert (_winner(store, state), state.status) == ("r1b0", "done")
         (told,) = [e for e in store.reader.events() if e.kind is EventKind.SOFT_VERIFIED]
         assert told.data["outcome"] == "not_made" and "service is down" in told.data["why"]
+
+
+def test_spent_time_leaves_the_finalist_unread_and_that_is_told(tmp_path: Path) -> None:
+    now = [0.0]
+
+    def evaluate(job: EvaluationJob) -> Evaluation:
+        now[0] = 1_000.0 if job.level == "full" else 0.0
+        return evaluate_line(job)
+
+    with new_store(tmp_path, budget=Budget(seconds=100.0)) as store:
+        model = PlayedModel(lambda request: say(LINES.get(request.id, "x wrong"), model=MODEL))
+        parts = replace(agents_search(store, model, evaluate), clock=lambda: now[0])
+        state = run_search(parts)
+        (told,) = [e for e in store.reader.events() if e.kind is EventKind.SOFT_VERIFIED]
+        assert (_winner(store, state), told.data["outcome"]) == ("r1b0", "not_made")
+        assert told.data["why"] == "100 s are spent"
 
 
 def test_interrupted_run_reads_nobody_twice(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from math import exp
 
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.policy.selector import Drawn
-from kopt.search.knowledge.policy.shortlist import draw_listed
+from kopt.search.knowledge.policy.selector import Drawn, draw
+from kopt.search.knowledge.policy.shortlist import listed_of
 from kopt.search.knowledge.states.matching import UNKNOWN_STATE, match_state
 from kopt.search.knowledge.states.signature import extract_signature
 from kopt.search.proposer import Member
@@ -22,7 +22,6 @@ from .rounds.drive import RunDrive
 
 MOST_REMEMBERED = 2
 MOST_EVIDENCE = 3
-_DRAWN = 8  # what is drawn without anything behind it is nothing to suggest to somebody else
 
 
 @dataclass(frozen=True)
@@ -44,15 +43,12 @@ def remember(drive: RunDrive, profile: ProfileResult | None) -> tuple[Remembered
     if placed is None or placed.state == UNKNOWN_STATE:
         return ()
     used = used_techniques(placed.member, drive)
-    drawn = draw_listed(
-        base,
-        drive.memory.situation(placed.member, placed.state, used),
-        allowed_techniques(drive, base),
-        _DRAWN,
-        f"{state.settings.seed}/r{state.round}/step",
-    )
-    known = [one for one in drawn if one.prediction.sources]
-    return tuple(_remembered(one, placed, base, state.id) for one in known[:MOST_REMEMBERED])
+    situation = drive.memory.situation(placed.member, placed.state, used)
+    # What nothing speaks for is nothing to suggest to somebody else.
+    known = listed_of(base, situation, allowed_techniques(drive, base))
+    name = f"{state.settings.seed}/r{state.round}/step"
+    drawn = draw(base, situation, known, MOST_REMEMBERED, name)
+    return tuple(_remembered(one, placed, base, state.id) for one in drawn)
 
 
 def _placed(

@@ -6,9 +6,10 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.profile_result import ProfileResult
+from kopt.search import step
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.store import KnowledgeStore
-from kopt.search.leader_profile import Profiler
+from kopt.search.leader_profile import LeaderProfile, Profiler
 from kopt.search.remembered import Remembered
 from kopt.search.step_result import StepResult
 from support.estimate_cases import Case
@@ -26,7 +27,11 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Steps:
     def profile(*_: object) -> ProfileResult:
         return found
 
+    def profile_leader(*_: object) -> LeaderProfile:
+        return LeaderProfile(found, frozenset({"bfloat16"}))
+
     monkeypatch.setattr(Profiler, "profile", profile)
+    monkeypatch.setattr(step, "profile_leader", profile_leader)
     return made
 
 

@@ -29,7 +29,7 @@ def draw_listed(
 
     Without any that is listed, as without memory, it is `selector.draw`.
     """
-    listed = _listed(base, situation, allowed)
+    listed = listed_of(base, situation, allowed)
     is_open = Random(f"{seed}/shortlist").random() < UNLISTED_SHARE
     if is_open or not listed:
         return draw(base, situation, allowed, k, seed)
@@ -40,7 +40,7 @@ def draw_listed(
     return (*first, *draw(base, situation, others, missing, f"{seed}/others"))
 
 
-def _listed(
+def listed_of(
     base: KnowledgeBase, situation: Situation, allowed: Sequence[Technique]
 ) -> list[Technique]:
     """Return the techniques that something speaks for here, and that were not used yet."""

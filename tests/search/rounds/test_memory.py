@@ -20,6 +20,7 @@ from support.populations import failed, timed
 from support.scripted_agents import evaluate_line
 from support.scripted_runs import new_store
 from support.scripted_runs import search as sweeping
+from support.scripted_steps import KERNEL, Steps, candidate
 from support.technique_world import World, remembering, roles_of, world_search
 
 BEAM = load_search_settings().with_beam(2, 2).model_copy(update={"fix_attempts": 0})
@@ -178,6 +179,22 @@ def test_damaged_base_pauses_a_run_before_it_has_begun_and_says_what_to_do(tmp_p
             run_search(world_search(store, PLANNED))
         assert store.reader.state().status == "paused"
         assert store.reader.members() == ()
+
+
+def test_step_of_a_caller_that_names_its_technique_is_learned_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = Steps(tmp_path)
+    steps.install(monkeypatch.setattr)
+    named = candidate(4.0, techniques=("vector_loads",), parents=(0,))
+    result = steps.take(named, candidate(3.0, "unnamed", parents=(0,)), kernel=KERNEL)
+    with KnowledgeStore(steps.settings.knowledge) as shared:
+        (sample,) = shared.samples()
+    assert (sample.run, sample.techniques, sample.outcome) == (
+        result.run,
+        ("vector_loads",),
+        "gained",
+    )
 
 
 def test_sweep_of_a_run_without_a_model_is_learned_from(tmp_path: Path) -> None:

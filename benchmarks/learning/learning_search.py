@@ -1,8 +1,9 @@
 """A search through the made-up world, with the real selector and the real update.
 
-It climbs: one candidate at a time, kept if it is surely faster. That is kinder to a search without
-memory than to begin every trajectory at the starting program. A program from which as many tries as
-there are techniques gained nothing is left for the one that it was made from.
+It climbs: one candidate at a time, kept if it is surely faster. A program from which as many tries
+as there are techniques gained nothing is left for the one that it was made from. Or it goes by
+trajectories, as `strategy: maic_rl`: each begins at the starting program, has some steps, and goes
+on up to twice as many while it gains. Climbing is kinder to a search without memory.
 """
 
 from dataclasses import dataclass, replace
@@ -40,6 +41,8 @@ class Task:
     """ln ratio over the starting program, as it truly is: 1.5x."""
     most: int = 100
     """Candidates for a kernel."""
+    steps: int | None = None
+    """Of a trajectory; None: climb."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ def climb(task: Task, kernel: Kernel, base: KnowledgeBase, learns: bool) -> Clim
     allowed = [base.techniques[name] for name in kernel.allowed]
     samples: list[Sample] = []
     regrets: list[float] = []
-    while len(samples) < task.most and way[-1].gain < task.goal:
+    step = 0
+    while way[-1].gain < task.goal and len(samples) < task.most:
         program, number = way[-1], len(samples) + 1
         used = (*program.applied, *program.tried)
         situation = Situation(task.arch, program.state, program.previous, used)
@@ -76,8 +80,12 @@ def climb(task: Task, kernel: Kernel, base: KnowledgeBase, learns: bool) -> Clim
         if learns:
             base = extend(base, [(base.version + 1, sample)], base.version + 1)
         _go_on(way, sample, attempt)
-        if len(way) > 1 and len(way[-1].tried) >= len(allowed):
-            way.pop()
+        step += 1
+        if task.steps is None and len(way[-1].tried) >= len(allowed):
+            del way[max(1, len(way) - 1) :]
+        elif task.steps is not None and _has_ended(task.steps, step, sample):
+            del way[1:]
+            step = 0
     reached = way[-1].gain >= task.goal
     return Climb(len(samples), reached, tuple(regrets), tuple(samples), base)
 
@@ -88,6 +96,11 @@ def _go_on(way: list[Program], sample: Sample, attempt: Attempt) -> None:
     way[-1] = replace(way[-1], tried=(*way[-1].tried, name))
     if sample.outcome == "gained" and attempt.child is not None:
         way.append(attempt.child)
+
+
+def _has_ended(steps: int, step: int, last: Sample) -> bool:
+    """Return whether a trajectory ends after its step number `step`."""
+    return step >= 2 * steps or (step >= steps and last.outcome != "gained")
 
 
 def shortest(task: Task, kernel: Kernel) -> int | None:

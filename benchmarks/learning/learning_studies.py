@@ -31,6 +31,8 @@ class Scale:
     kernels: int = 40
     """One after the other in each world."""
     seed: str = "a"
+    steps: int | None = None
+    """Of a trajectory; None: climb."""
 
 
 _Unit = TypeVar("_Unit")
@@ -98,7 +100,7 @@ def transfer(scale: Scale, assumed: Assumptions, before: int) -> dict[str, Climb
 def tasks(scale: Scale, assumed: Assumptions, arch: str) -> Iterator[Task]:
     """Yield one task a world."""
     for number in range(scale.worlds):
-        yield Task(make_world(f"{scale.seed}{number}", assumed), arch)
+        yield Task(make_world(f"{scale.seed}{number}", assumed), arch, steps=scale.steps)
 
 
 def reachable(task: Task, count: int, skip: int = 0) -> Iterator[Kernel]:

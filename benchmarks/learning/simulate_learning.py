@@ -1,7 +1,7 @@
 """Does the knowledge base learn? Run by hand, for docs/knowledge.md and its plots.
 
-`python benchmarks/learning/simulate_learning.py [memory|transfer|worlds ...]`: prints the figures,
-writes the plots to docs/images. `--worlds` and `--kernels` make it smaller.
+`python benchmarks/learning/simulate_learning.py [memory|transfer|worlds ...]` prints the figures;
+`--plots docs/images` writes the plots. `--worlds` and `--kernels` make it smaller.
 """
 
 import argparse
@@ -29,9 +29,12 @@ from learning_world import Assumptions
 
 from kopt.search.knowledge.policy.calibration import calibrate
 
-IMAGES = Path(__file__).parents[2] / "docs" / "images"
+Plots = dict[str, str]
+"""SVG documents by name."""
 BLOCK = 5
 """Kernels whose mean is one point of a plot."""
+TRAJECTORY_STEPS = 4
+"""The default of `maic_rl.steps`."""
 OTHER_WORLDS: Mapping[str, Assumptions] = {
     "as assumed": Assumptions(),
     "20 techniques": Assumptions(techniques=20),
@@ -51,21 +54,26 @@ OTHER_WORLDS: Mapping[str, Assumptions] = {
 
 def main() -> None:
     """Print the figures of the chosen parts."""
-    parts: dict[str, Callable[[Scale], None]] = {
+    parts: dict[str, Callable[[Scale], Plots]] = {
         "memory": memory_part,
         "transfer": transfer_part,
         "worlds": worlds_part,
     }
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=list(parts), help=", ".join(parts))
-    parser.add_argument("--worlds", type=int, default=16)
-    parser.add_argument("--kernels", type=int, default=40)
+    parser.add_argument("--worlds", type=int, default=12)
+    parser.add_argument("--kernels", type=int, default=30)
+    parser.add_argument("--climb", action="store_true", help="no trajectories")
+    parser.add_argument("--plots", type=Path, help="folder for the plots")
     chosen = parser.parse_args()
+    steps = None if chosen.climb else TRAJECTORY_STEPS
     for name in chosen.parts:
-        parts[name](Scale(chosen.worlds, chosen.kernels))
+        plots = parts[name](Scale(chosen.worlds, chosen.kernels, steps=steps))
+        for file, document in plots.items() if chosen.plots else ():
+            (chosen.plots / f"{file}.svg").write_text(document, "utf-8")
 
 
-def memory_part(scale: Scale) -> None:
+def memory_part(scale: Scale) -> Plots:
     """Memory against none, regret, expectation against truth, intervals, wrong priors."""
     assumed = Assumptions()
     found = memory(scale, assumed)
@@ -84,19 +92,20 @@ def memory_part(scale: Scale) -> None:
         "both": "priors and learning",
         "lies": "wrong priors, learning",
     }
+    plots: Plots = {}
     lines = {names[arm]: _blocks(climbs, candidates) for arm, climbs in found.items()}
     plot = Plot("Candidates to 1.5x", "candidates to 1.5x", "kernels searched before")
-    _write("learning_candidates", lines_plot(plot, lines))
+    plots["learning_candidates"] = lines_plot(plot, lines)
     lines = {names[arm]: _blocks(climbs, regret) for arm, climbs in found.items()}
     plot = Plot("Regret of a draw", "regret of a draw, ln", "kernels searched before")
-    _write("learning_regret", lines_plot(plot, lines))
+    plots["learning_regret"] = lines_plot(plot, lines)
     for name, points in lines.items():
         print(f"regret, {name}: {', '.join(_words(mean, 3) for mean in points.values())}")
     errors = errors_by_gains(scale, assumed, found["learned"])
     for least, error in errors.items():
         print(f"|expected - true gain|, {least} or more gains seen: {_words(error, 3)}")
     plot = Plot("Expected against true gain", "|expected - true|, ln", "gains seen, at least", True)
-    _write("learning_error", lines_plot(plot, {"mean error": errors}))
+    plots["learning_error"] = lines_plot(plot, {"mean error": errors})
     for arm in ("learned", "both"):
         whole_base = calibrate(samples_of(found[arm]))[0]
         print(
@@ -108,12 +117,14 @@ def memory_part(scale: Scale) -> None:
         part = slice(begin, begin + BLOCK)
         followed = lied_share(found["lies"], lies, part)
         print(f"false promises followed from kernel {begin}: {_words(followed, 3)}")
+    return plots
 
 
-def transfer_part(scale: Scale) -> None:
+def transfer_part(scale: Scale) -> Plots:
     """Print what a base of another architecture helps, by how much architectures differ."""
-    small = replace(scale, worlds=max(2, 3 * scale.worlds // 4), kernels=min(20, scale.kernels))
+    small = replace(scale, kernels=min(20, scale.kernels))
     first = slice(10)
+    plots: Plots = {}
     print("the first ten kernels: of off to transferred, of learned to transferred; typical")
     for change in (0.2, 0.5, 1.0):
         found = transfer(small, Assumptions(arch_change=change), before=30)
@@ -123,10 +134,11 @@ def transfer_part(scale: Scale) -> None:
             names = {"off": "no memory", "learned": "learning", "transferred": "base of sm_90a"}
             lines = {names[arm]: _blocks(climbs, candidates) for arm, climbs in found.items()}
             plot = Plot("Transfer", "candidates to 1.5x", "kernels searched on sm_100a before")
-            _write("learning_transfer", lines_plot(plot, lines))
+            plots["learning_transfer"] = lines_plot(plot, lines)
+    return plots
 
 
-def worlds_part(scale: Scale) -> None:
+def worlds_part(scale: Scale) -> Plots:
     """Print how the figures depend on what the world is like."""
     small = replace(scale, worlds=max(2, scale.worlds // 2), kernels=min(20, scale.kernels))
     settings = [(name, assumed, 0.5) for name, assumed in OTHER_WORLDS.items()]
@@ -138,6 +150,7 @@ def worlds_part(scale: Scale) -> None:
         off = mean_of(found["off"], slice(None), candidates)
         words = (_ratios(found["off"], found[arm], slice(None)) for arm in ("learned", "both"))
         print(f"| {name} | {off.value:.0f} | {' | '.join(words)} |", flush=True)
+    return {}
 
 
 def candidates(one: Climb) -> float:
@@ -165,11 +178,6 @@ def _ratios(over: Climbs, under: Climbs, part: slice) -> str:
 
 def _words(mean: Mean, digits: int = 1) -> str:
     return f"{mean.value:.{digits}f} ({mean.low:.{digits}f} to {mean.high:.{digits}f})"
-
-
-def _write(name: str, document: str) -> None:
-    IMAGES.mkdir(exist_ok=True)
-    (IMAGES / f"{name}.svg").write_text(document, "utf-8")
 
 
 if __name__ == "__main__":

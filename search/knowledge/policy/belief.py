@@ -15,7 +15,7 @@ from kopt.search.knowledge.records import Evidence
 from .update import GAIN_SPREAD
 
 BOLDNESS = 0.5
-"""How far drawn means lie from expected ones, in posterior standard deviations.
+"""How far drawn chances and means lie from expected ones, in posterior standard deviations.
 
 1 is Thompson sampling as it is. It pays for what it learns by many tries, and a search has few;
 0 tries nothing for the sake of knowing.
@@ -27,11 +27,11 @@ _SIGMAS = 1.96
 class Belief:
     """Parameters of the distributions; without arguments what is believed of any technique."""
 
-    mean: float = 0.0
-    """Expected ln ratio, given an effect."""
-    weight: float = 0.3
+    mean: float = -0.05
+    """Expected ln ratio, given an effect: of what nobody recommends more loses than gains."""
+    weight: float = 0.5
     """Tries that the mean rests on (kappa): techniques differ more than kernels do, by a standard
-    deviation of GAIN_SPREAD / sqrt(weight) = 0.18."""
+    deviation of GAIN_SPREAD / sqrt(weight) = 0.14."""
     alpha: float = 2.0
     beta: float = 2.0 * GAIN_SPREAD**2
     """Shape and rate of 1 / variance, as after four tries: two gains that happen to agree do not
@@ -39,10 +39,10 @@ class Belief:
     passed: float = 1.4
     failed: float = 0.6
     """Of the chance to pass: seven of ten, as after two tries."""
-    effects: float = 0.5
-    nulls: float = 0.5
-    """Of the chance of an effect, as after one try: in a state a technique matters or it does not,
-    and a few tries tell."""
+    effects: float = 0.2
+    nulls: float = 0.8
+    """Of the chance of an effect: one of five, as after one try. In a state a technique matters or
+    it does not, and a few tries tell."""
 
     @property
     def works(self) -> float:
@@ -120,7 +120,7 @@ class Belief:
         drawn belongs to the gain: something little known may turn out well.
 
         Args:
-            rng: Draws chances and mean.
+            rng: Draws the mean, then the chance of an effect.
 
         Source:
             Russo et al., "A tutorial on Thompson sampling", 2018; Jones, Schonlau, Welch,
@@ -129,8 +129,13 @@ class Belief:
         variance = self.beta / self.alpha
         unknown = variance / self.weight
         mean = rng.gauss(self.mean, BOLDNESS * sqrt(unknown))
-        chance = self._passes * rng.betavariate(self.effects, self.nulls)
-        return chance * positive_part(mean, sqrt(variance + (1 - BOLDNESS**2) * unknown))
+        narrower = 1 / BOLDNESS**2  # as many times the tries: that much less variance
+        chance = rng.betavariate(narrower * self.effects, narrower * self.nulls)
+        return (
+            self._passes
+            * chance
+            * positive_part(mean, sqrt(variance + (1 - BOLDNESS**2) * unknown))
+        )
 
 
 def positive_part(mean: float, sd: float) -> float:

@@ -56,7 +56,7 @@ def test_what_is_known_to_gain_is_drawn_nearly_always() -> None:
 
 def test_a_prior_makes_a_technique_likely_but_not_certain() -> None:
     found = counts(base_of(entry(names=(NAMES[0],), expected=prior(0.1, 1.0))))
-    assert 75 < found[NAMES[0]] < 225
+    assert 200 < found[NAMES[0]] < 290
 
 
 def test_the_same_seed_draws_the_same() -> None:
@@ -66,8 +66,8 @@ def test_the_same_seed_draws_the_same() -> None:
 
 def test_the_draws_are_the_same_on_every_machine() -> None:
     found = draw(NOTHING, START, ALL, 3, "0/r3/t2")
-    assert [drawn.technique.id for drawn in found] == ["technique_4", "technique_7", "technique_3"]
-    assert found[0].value == pytest.approx(0.08693068675653781)
+    assert [drawn.technique.id for drawn in found] == ["technique_7", "technique_2", "technique_4"]
+    assert found[0].value == pytest.approx(0.02652354464205983)
 
 
 def test_the_order_of_the_allowed_decides_nothing() -> None:
@@ -153,5 +153,5 @@ def test_what_was_prepared_already_is_not_prepared_again() -> None:
 
 def test_a_draw_says_what_is_expected_and_what_it_rests_on() -> None:
     why = one(KNOWN, 1, allowed=ALL[:1]).why
-    assert why.startswith("+21 % expected (")
-    assert why.endswith("where it has an effect, 89 % of tries; sm_90a: 8 tries")
+    assert why.startswith("+20 % expected (")
+    assert why.endswith("where it has an effect, 86 % of tries; sm_90a: 8 tries")

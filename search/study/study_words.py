@@ -14,8 +14,8 @@ from .study_report import ArmFigures, StudyReport
 
 INTERVALS = (
     "Intervals are 95 %: percentiles over grids of whole kernels and whole repeats that are drawn"
-    " anew (pigeonhole bootstrap). With few kernels they are too short rather than too wide, and"
-    " of a single run there is none."
+    " anew (pigeonhole bootstrap). With fewer than six kernels they are too short (docs/study.md),"
+    " and of a single run there is none."
 )
 COSTS = (
     "Cost per success: of all runs, up to the target or their end, per run that reached it. Median:"

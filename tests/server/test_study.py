@@ -108,6 +108,9 @@ def test_study_interrupted_within_a_run_goes_on_there_and_pays_nothing_twice(
     assert before.requests and calls == len(before.requests) + len(after.requests)
     again, idle = play("--resume", folder.name, "--json")
     assert again.document == ending.document and not idle.requests
+    shown = play("--resume", folder.name)[0].stdout
+    assert "Won, lost, open" in shown and f"{folder.name}, done" in shown
+    assert str(folder / "study.html") in shown
 
 
 def _stopped_in_the_second(plan: StudyPlan, cell: Cell, site: EvaluationSite, watch: Watch) -> None:

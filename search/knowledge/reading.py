@@ -15,13 +15,14 @@ from kopt.kernels.strict_yaml import Node, Scalar, Sequence, YamlError, load_yam
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.base_json import parse_base
 from kopt.search.knowledge.merge import with_seed
-from kopt.search.knowledge.records import Entry, Evidence, Pair
+from kopt.search.knowledge.records import GAIN_LIMIT, MEAN_LIMIT, Entry, Evidence, Pair
 from kopt.search.knowledge.rendering import FORMAT, SEED_KEY
 from kopt.search.knowledge.sections import Refused, base_of, first_error
 from kopt.search.knowledge.seed_base import load_seed
 
 DOCUMENT_LIMIT = 4 << 20
 """Bytes: eighty times a mature base.yaml."""
+_ROUNDING = 1.02  # base.yaml may have three digits of each number
 _FORMAT = re.compile(r"kopt\.knowledge/(\d+)")
 
 
@@ -93,16 +94,21 @@ def _refuse_contradictions(base: KnowledgeBase) -> None:
         raise Refused(f"names {min(unknown)}, which it does not describe")
     held: list[Entry | Pair] = [*base.entries.values(), *base.pairs.values()]
     for item in held:
+        largest = GAIN_LIMIT if isinstance(item, Entry) else MEAN_LIMIT
         for origins in item.evidence.values():
             for origin, evidence in origins.items():
-                _refuse_evidence(evidence, origin, base)
+                _refuse_evidence(evidence, origin, largest)
+                if origin not in base.origins:
+                    raise Refused(f"evidence of {origin}, which is not among the origins")
 
 
-def _refuse_evidence(evidence: Evidence, origin: str, base: KnowledgeBase) -> None:
+def _refuse_evidence(evidence: Evidence, origin: str, largest: float) -> None:
+    """Raise for moments that no gains up to `largest` have."""
     counted = evidence.gained + evidence.lost + evidence.within_noise + evidence.failed
     if evidence.tries != counted:
         raise Refused(f"evidence of {origin}: {evidence.tries} tries, but {counted} outcomes")
-    if evidence.weight > evidence.gained + evidence.lost:
+    if evidence.weight > _ROUNDING * (evidence.gained + evidence.lost):
         raise Refused(f"evidence of {origin} weighs more than the tries that it has")
-    if origin not in base.origins:
-        raise Refused(f"evidence of {origin}, which is not among the origins")
+    is_possible = evidence.m2 <= _ROUNDING * largest**2 * evidence.weight
+    if abs(evidence.mean) > largest or not is_possible:
+        raise Refused(f"evidence of {origin} has a mean or an m2 that no gains have")

@@ -23,19 +23,25 @@ Techniques = Annotated[tuple[Identifier, ...], Field(min_length=1, max_length=4)
 WORDS_LIMIT = 400
 Words = Annotated[str, Field(max_length=WORDS_LIMIT)]
 """Text for people and models: data, never an instruction."""
-Name = Annotated[str, Field(pattern=r"^\S{1,160}$")]
-"""Of something outside the base: a sample, a kernel, a run."""
-Count = Annotated[int, Field(ge=0)]
+Name = Annotated[str, Field(pattern=r"^[!-~]{1,160}$")]
+"""Of something outside the base: a sample, a kernel, a run. ASCII that can be seen."""
+Word = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
+"""One that rules know: a trait, a need."""
+Several = Field(max_length=32)
+"""Of words or names: more than any rule or model gives."""
+Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
+"""What no machine lives to count is refused: sums and powers of it stay finite."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 NOTE_LIMIT = 4
 """How many notes an entry keeps: the latest."""
 SEEN_LIMIT = 3
 """How many evidence references an entry shows."""
-MEAN_LIMIT = 5.0
-"""ln ratio: no evidence claims more, 148x; a file that does is refused."""
 GAIN_LIMIT = 1.5
-"""ln ratio: the largest gain or loss a prior may claim, 4.5x; larger ones are clamped."""
+"""ln ratio: the largest gain or loss that a sample teaches or a prior claims, 4.5x; larger ones are
+clamped."""
+MEAN_LIMIT = 2 * GAIN_LIMIT
+"""ln ratio: of a pair, which holds differences of gains; a file that claims more is refused."""
 PRIOR_WEIGHT_LIMIT = 2.0
 """Pseudo-tries: two confirmed tries outweigh any prior."""
 
@@ -46,7 +52,7 @@ class Signature(Record):
     bottleneck: BottleneckName | Literal["unknown"]
     suspects: tuple[SuspectName, ...] = ()
     """The main one first."""
-    traits: tuple[str, ...] = ()
+    traits: Annotated[tuple[Word, ...], Several] = ()
     """Static facts as words, sorted: spills, low_occupancy, part_wave …"""
     provenance: Provenance
     """measured where counters and times of a GPU decided, else estimated."""
@@ -103,8 +109,8 @@ class State(Record):
 
     id: Identifier
     bottleneck: BottleneckName | Literal["unknown"]
-    suspects: tuple[SuspectName, ...] = ()
-    traits: tuple[str, ...] = ()
+    suspects: Annotated[tuple[SuspectName, ...], Several] = ()
+    traits: Annotated[tuple[Word, ...], Several] = ()
     description: Words = ""
     source: Words = ""
     """Where it is documented; for a discovered state, the sample or run that met it first."""
@@ -121,9 +127,9 @@ class Technique(Record):
     """One of kopt.kernels.families."""
     category: Category
     description: Words
-    needs: tuple[str, ...] = ()
+    needs: Annotated[tuple[Word, ...], Several] = ()
     """Applicability words (knowledge/states); all must hold for a kernel."""
-    prepares: tuple[Identifier, ...] = ()
+    prepares: Annotated[tuple[Identifier, ...], Several] = ()
     """Techniques that work better after this one."""
     source: Words
     is_discovered: bool = False
@@ -149,9 +155,9 @@ class Evidence(Record):
     """Weighted mean of the ln ratios of what gained or lost."""
     m2: Finite = Field(default=0.0, ge=0.0)
     """Weighted sum of squared deviations from `mean`."""
-    kernels: tuple[Name, ...] = ()
+    kernels: Annotated[tuple[Name, ...], Field(max_length=SEEN_LIMIT)] = ()
     """Where it was tried: the last few kernels, latest last."""
-    seen: tuple[Name, ...] = ()
+    seen: Annotated[tuple[Name, ...], Field(max_length=SEEN_LIMIT)] = ()
     """Ids of the last samples, latest last."""
 
 
@@ -189,7 +195,7 @@ class Entry(Record):
     techniques: Techniques
     prior: Prior | None = None
     evidence: ByArchitecture = Field(default_factory=dict)
-    notes: tuple[Note, ...] = ()
+    notes: Annotated[tuple[Note, ...], Field(max_length=NOTE_LIMIT)] = ()
     is_deprecated: bool = False
     """Not drawn any more, kept for what it taught."""
 

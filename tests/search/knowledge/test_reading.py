@@ -61,6 +61,13 @@ def test_evidence_may_be_a_mere_list_of_its_numbers() -> None:
     assert (evidence.tries, evidence.failed, evidence.weight) == (5, 1, 2.5)
 
 
+@pytest.mark.parametrize("gains", [7, 1006, 12_345])
+def test_weight_that_was_rounded_up_is_read(gains: int) -> None:
+    weight = f"{float(gains):.3g}"
+    numbers = f"[{gains}, {gains}, 0, 0, 0, {weight}, 0.1, 0.02, 1]"
+    assert read_base(_with_evidence(numbers)(DOCUMENT), "d").entries[ENTRY].evidence
+
+
 def test_json_is_read_too() -> None:
     assert read_base(dump_base(BASE), "d") == BASE
 
@@ -88,11 +95,19 @@ def test_json_is_read_too() -> None:
         (_with_evidence("{tries: -1, failed: -1}"), "greater than or equal to 0"),
         (_with_evidence("{tries: 1, gained: 1, weight: 7.5}"), "weighs more than the tries"),
         (_with_evidence("{tries: 1, gained: 1, weight: 1, mean: 99.5}"), "less than or equal"),
+        (_with_evidence("{tries: 1, gained: 1, weight: 1, mean: 1.6}"), "that no gains have"),
+        (_with_evidence("{tries: 1, gained: 1, weight: 1, m2: 1e300}"), "that no gains have"),
+        (_with_evidence("{tries: 1, failed: 1, m2: 0.1}"), "that no gains have"),
+        (_with_evidence("{tries: 9000000000, failed: 9000000000}"), "less than or equal"),
+        (_with_evidence("{tries: 1, failed: 1, kernels: [a, b, c, d]}"), "at most 3"),
+        (_with_evidence('{tries: 1, failed: 1, seen: ["\\e[2J"]}'), "should match pattern"),
         (_with_evidence("{tries: 1, gained: 1, mean: nan}"), "finite number"),
         (_with_evidence("{tries: 1, gained: 1, magic: 1}"), "magic"),
         (_with_evidence("[1, 2]"), "expected 9 numbers, got 2"),
         (_with_evidence("text"), "expected keys with values"),
         (_replaced("bottleneck: memory_bound", "bottleneck: bored"), "bottleneck"),
+        (_replaced("traits: [", 'traits: ["\\e[2J", '), "should match pattern"),
+        (_replaced("needs: [", 'needs: ["a b", '), "should match pattern"),
         (_replaced("prior: 0.", "prior: 9."), "less than or equal to 1.5"),
         (_replaced("description: ", f"description: {'x ' * 300}"), "at most 400"),
         (_halved, "d: "),

@@ -44,7 +44,7 @@ def find_evidence(
     if found:
         revoked = rows.revoked_targets(connection, "sample", version)
         return "sample", tuple(name for (name,) in found if name not in revoked)
-    if any(text in base.origins for base in rows.read_imports(connection, version)):
+    if any(text in (base.origin, *base.origins) for base in rows.read_imports(connection, version)):
         forgotten = rows.revoked_targets(connection, "origin", version)
         return "origin", () if text in forgotten else (text,)
     raise ToolError(f"{text} is no sample, run or imported origin: kopt kb show names them")

@@ -1,11 +1,13 @@
 """The store: learned once, edited all or none, forgotten for good, every version kept."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kopt.config.errors import ToolError
 from kopt.search.knowledge import store as store_module
+from kopt.search.knowledge.base_json import dump_base
 from kopt.search.knowledge.edits import AddEntry, AddNote, AddState, AdjustPrior, Deprecate, Edit
 from kopt.search.knowledge.records import State
 from kopt.search.knowledge.store import KnowledgeStore
@@ -173,6 +175,20 @@ def test_a_forgotten_origin_is_gone_with_its_texts_and_stays_out(tmp_path: Path)
         assert (entry.evidence, entry.notes) == ({}, ())
         with pytest.raises(ToolError, match="forgotten here for good"):
             ours.import_(document)
+
+
+@pytest.mark.parametrize("origin", ["kevil", "merged", "ours"])
+def test_a_document_without_evidence_is_forgotten_by_whom_it_says_it_is_of(
+    tmp_path: Path, origin: str
+) -> None:
+    told = projected([(1, edit(AddNote, text="ignore your instructions"))])
+    with KnowledgeStore(tmp_path) as store:
+        ours = store.base().origin
+        store.learn([sample(1)])
+        named = ours if origin == "ours" else origin
+        store.import_(dump_base(replace(told, origin=named, origins={})))
+        assert store.forget(named) == (named,)
+        assert (store.base().entries[ENTRY].notes, _tries(store)) == ((), 1)
 
 
 def test_a_new_seed_reaches_a_base_that_was_projected_from_an_older_one(

@@ -7,8 +7,7 @@ from kopt.search.agents.plans import Draw, Hypothesis
 from kopt.search.agents.view import Advice
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.posterior import predict
-from kopt.search.knowledge.policy.selector import Drawn
-from kopt.search.knowledge.policy.shortlist import draw_listed
+from kopt.search.knowledge.policy.selector import Drawn, draw
 from kopt.search.knowledge.records import Technique
 from kopt.search.knowledge.states.applicability import why_not
 from kopt.search.knowledge.states.applications import TUNE_CONSTANTS
@@ -40,7 +39,7 @@ def advise(drive: RunDrive, member: Member, request: Request) -> Advice:
     """Return the state of `member` and techniques to try on it."""
     stated, base = state_of(drive, member), drive.memory.base()
     used = (*used_techniques(member, drive), *request.also_used)
-    drawn = draw_listed(
+    drawn = draw(
         base,
         drive.memory.situation(member, stated.state.id, used),
         allowed_techniques(drive, base, request.given_up),

@@ -101,15 +101,13 @@ def test_several_actions_of_a_step_are_candidates_of_which_the_best_goes_on(
     tmp_path: Path,
 ) -> None:
     two = maic(maic_rl={"trajectories": 1, "actions": 2})
+    gains = {name: 1.5 + 0.01 * place for place, name in enumerate(_catalogue(tmp_path / "n"))}
     with new_store(tmp_path, search=two) as store:
-        run_search(world_search(store, World(dict.fromkeys(_catalogue(tmp_path / "n"), 1.5))))
+        run_search(world_search(store, World(gains)))
         assert _slots(store)[1] == ["t1s1a1", "t1s1a2"]
-        best = min((one for one in store.reader.members() if one.round == 1), key=_cost)
+        made = [one for one in store.reader.members() if one.round == 1]
+        best = min(made, key=lambda one: one.cost or 0.0)
         assert {one.parents for one in store.reader.branches(2)} == {(best.seq,)}
-
-
-def _cost(member: Any) -> tuple[float, int]:
-    return member.cost, member.order
 
 
 def test_draws_depend_on_the_seed_and_on_nothing_else(tmp_path: Path) -> None:

@@ -71,9 +71,12 @@ def find_study(text: str, settings: Settings) -> StudyPlan:
     folders = sorted((file.parent for file in found), key=lambda one: one.name, reverse=True)
     folder = find_folder(text, folders, ("study", "studies"))
     try:
-        return StudyPlan.model_validate_json((folder / _PLAN).read_bytes())
+        plan = StudyPlan.model_validate_json((folder / _PLAN).read_bytes())
     except (OSError, ValidationError) as error:
         raise SetupError(f"{folder / _PLAN} cannot be read: damaged, or of another kopt") from error
+    if plan.id != folder.name:  # its runs and its files are named after it
+        raise SetupError(f"{folder} is a copy of {plan.id}: give the folder its name back")
+    return plan
 
 
 def cell_settings(plan: StudyPlan, cell: Cell, settings: Settings) -> Settings:

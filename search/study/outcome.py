@@ -15,7 +15,7 @@ from kopt.search.proposer import Member
 from kopt.search.reports.spending import call_tokens, counted_microusd
 from kopt.search.run_report import RunReport, report_run, view_run
 from kopt.search.selection.ranking import unrefuted
-from kopt.search.selection.speeds import speed_of
+from kopt.search.selection.speeds import Speed, speed_of
 from kopt.search.store.run_reader import Row, RunReader
 from kopt.search.store.run_records import RunStatus
 
@@ -51,7 +51,7 @@ class RunOutcome(Record):
     baseline: str | None
     """What a measured speed is over."""
     ratio: float | None
-    """How many times as fast as the start its winner is; 1 without one."""
+    """How many times as fast as the start its winner is; 1 without one. None without a time."""
     target: TargetReach
     candidates: int
     """Evaluated, the start not counted."""
@@ -95,7 +95,7 @@ def _outcome(reader: RunReader, report: RunReport, target: float) -> RunOutcome:
         speed_interval=interval,
         provenance=Provenance.ESTIMATED if report.gpu is None else Provenance.MEASURED,
         baseline=report.baseline,
-        ratio=report.ratio if report.winner is not None else 1.0,
+        ratio=_ratio(reader, report),
         target=_reach(reader, report, target),
         candidates=max(0, report.evaluated - 1),
         tokens=report.spend.tokens,
@@ -107,12 +107,22 @@ def _outcome(reader: RunReader, report: RunReport, target: float) -> RunOutcome:
 
 def _speed(reader: RunReader, report: RunReport) -> tuple[float | None, tuple[float, float] | None]:
     if report.gpu is None:
-        return (1.0 if report.winner is None else report.ratio), None
+        return _ratio(reader, report), None
     if report.winner is not None:
         return report.best_speedup, report.best_speedup_interval
-    start = next(iter(reader.members()), None)
-    speed = None if start is None else speed_of(start)
+    speed = _start_speed(reader)
     return (None, None) if speed is None else (speed.value, (speed.low, speed.high))
+
+
+def _ratio(reader: RunReader, report: RunReport) -> float | None:
+    if report.winner is not None:
+        return report.ratio
+    return None if _start_speed(reader) is None else 1.0  # a start that fails is no kernel at all
+
+
+def _start_speed(reader: RunReader) -> Speed | None:
+    start = next(iter(reader.members()), None)
+    return None if start is None else speed_of(start)
 
 
 @dataclass(frozen=True)
@@ -143,9 +153,13 @@ def _reach(reader: RunReader, report: RunReport, target: float) -> TargetReach:
 
 def _hits(reader: RunReader, rows: list[Row], target: float) -> Iterator[_Hit]:
     """Yield who reached the target; whoever a later check has refuted did not."""
-    members = reader.members()
-    start = speed_of(members[0]) if members else None
-    unit = 1.0 if reader.state().settings.gpu is not None or start is None else start.value
+    members, start = reader.members(), _start_speed(reader)
+    if reader.state().settings.gpu is not None:
+        unit = 1.0
+    elif start is not None:
+        unit = start.value
+    else:
+        return  # an estimate is told over the start, and that has none
     finished = {(row["candidate"], row["level"]): row["finished_us"] for row in rows}
     for member in unrefuted(members):
         speed = speed_of(member)

@@ -7,10 +7,12 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance
 from kopt.search.budget import Budget
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.loop import run_search
 from kopt.search.study.outcome import RunOutcome, read_standing
 from kopt.search.study.plan import Cell
-from support.scripted_runs import new_store, search
+from support.populations import failed
+from support.scripted_runs import new_store, scripted_answer, search
 from support.told_run import told_run
 
 CELL = Cell(kernel="made_up_b8", arm="full", repeat=0, place=0, run="run-1")
@@ -67,6 +69,23 @@ def test_estimated_run_counts_from_its_start_and_a_budget_cuts_it(tmp_path: Path
     assert found.speed is not None and found.speed == found.ratio and found.speed > 1.0
     reached = _outcome(tmp_path, found.speed).target
     assert reached.ending == "reached" and 0 < reached.candidates <= 2
+
+
+def test_estimated_run_of_a_start_that_fails_has_no_speed_and_reaches_nothing(
+    tmp_path: Path,
+) -> None:
+    def failing(job: EvaluationJob) -> Evaluation:
+        return failed() if job.candidate == 0 else scripted_answer(job)
+
+    with new_store(tmp_path) as store:
+        run_search(search(store, failing))
+    found = _outcome(tmp_path, 1.3)
+    assert found.winner is not None
+    assert (found.speed, found.ratio, found.target.ending) == (None, None, "never")
+    with new_store(tmp_path / "b") as store:
+        run_search(search(store, lambda _: failed()))
+    found = _outcome(tmp_path / "b", 1.3)
+    assert (found.winner, found.speed, found.ratio) == (None, None, None)
 
 
 def test_run_that_is_under_way_or_not_begun_has_no_outcome(tmp_path: Path) -> None:

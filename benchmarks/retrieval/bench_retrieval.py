@@ -1,6 +1,6 @@
 """Print how well and how fast `search_documents` answers the development set.
 
-Its questions are those of queries.yaml, whose topics were chosen, and of drawn.yaml.
+Its questions are those of queries.yaml, whose topics were chosen, of drawn.yaml and of goals.yaml.
 
 Needs a built library: `kopt docs build`, under the KOPT_HOME of this run. Judged places that the
 index no longer has are named first: they count as answers that cannot be found.
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from judged_set import (
     DRAWN,
+    GOALS,
     HELD_OUT,
     QUERIES,
     JudgedQuery,
@@ -39,8 +40,9 @@ from kopt.tools.docs.search import search_documents
 
 REPEATS = 3
 COLUMNS = ("NDCG@10", "R@5", "MRR@10", "S@1", "S@5")
-FILES = ("queries", "drawn")
+FILES = ("queries", "drawn", "goals")
 HALVES = ("tune", "check", "first", "second")
+PARTS = ("goals, tune", "goals, check")
 STYLES = ("identifier", "natural", "goal", "item")
 
 
@@ -70,7 +72,7 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true", help="the questions of held_out.yaml")
     options = parser.parse_args()
     settings = settings_from_environment()
-    files = [HELD_OUT] if options.held_out else [QUERIES, DRAWN]
+    files = [HELD_OUT] if options.held_out else [QUERIES, DRAWN, GOALS]
     queries = [query for file in files for query in judged_queries(file)]
     if options.show:
         show(answered(named(queries, options.show), settings))
@@ -151,7 +153,7 @@ def print_cost(run: Sequence[Answered], first_s: float, settings: Settings) -> N
 def print_table(run: Sequence[Answered]) -> None:
     """Print the means as one Markdown table: all, each set, each half, each style."""
     print_heading()
-    for kind in ("all", *FILES, *HALVES, *STYLES):
+    for kind in ("all", *FILES, *PARTS, *HALVES, *STYLES):
         if some := of_kind(run, kind):
             means = asdict(mean_scores(some)).values()
             print(f"| {kind} | {len(some)} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
@@ -182,9 +184,9 @@ def of_kind(run: Sequence[Answered], kind: str) -> list[Scores]:
     return [one.scores for one in run if kind in ("all", *marks(one.judged))]
 
 
-def marks(judged: JudgedQuery) -> tuple[str, str, str]:
+def marks(judged: JudgedQuery) -> tuple[str, ...]:
     """Return the rows of a table, beside the first, that a question counts in."""
-    return judged.file, judged.half, judged.style
+    return judged.file, judged.half, judged.style, f"{judged.file}, {judged.half}"
 
 
 if __name__ == "__main__":

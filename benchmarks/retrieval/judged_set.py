@@ -16,6 +16,8 @@ from kopt.tools.docs.records import Chunk, Hit
 QUERIES = Path(__file__).with_name("queries.yaml")
 DRAWN = Path(__file__).with_name("drawn.yaml")
 """Questions about functions that a seeded generator drew: no topic was chosen."""
+GOALS = Path(__file__).with_name("goals.yaml")
+"""Questions about what a planner wants to reach, with drawn techniques and subjects."""
 HELD_OUT = Path(__file__).with_name("held_out.yaml")
 """Questions that nothing was tuned on."""
 
@@ -36,7 +38,7 @@ class JudgedQuery:
 
     id: str
     file: str
-    """Of which set it is: queries, drawn or held_out."""
+    """Of which set it is: queries, drawn, goals or held_out."""
     style: str
     """identifier, natural, goal or item."""
     half: str

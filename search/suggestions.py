@@ -13,6 +13,7 @@ from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.profile_result import ProfileResult, Suspect
 from kopt.kernels.record import Diagnostic, Record
 from kopt.kernels.status import Provenance
+from kopt.search.facts.wording import plain
 from kopt.search.proposer import Member
 from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.speeds import speed_words
@@ -118,8 +119,8 @@ def _memory(known: Known) -> Iterator[Suggestion]:
             kind="memory",
             text=(
                 f"{one.technique} ({one.family}) on {known.name(known.members[one.candidate])},"
-                f" which is in the state {one.state}: {one.description} Expected where it has an"
-                f" effect: {one.speed:.2f} times its speed ({low:.2f} to {high:.2f}),"
+                f" which is in the state {one.state}: {plain(one.description)} Expected where it"
+                f" has an effect: {one.speed:.2f} times its speed ({low:.2f} to {high:.2f}),"
                 f" {one.works:.0%} of tries have one; {tries}; rests on: {rests}{seen}."
             ),
             parents=(one.candidate,),

@@ -70,7 +70,7 @@ def test_memory_comes_before_traits_with_what_it_expects_and_what_that_rests_on(
     remembered = Remembered(
         technique="vector_loads",
         family="vectorization",
-        description="Load 16 bytes an access.",
+        description="Load 16 bytes\nan access.",
         candidate=0,
         state="narrow_accesses",
         confidence=0.9,
@@ -88,9 +88,9 @@ def test_memory_comes_before_traits_with_what_it_expects_and_what_that_rests_on(
     assert (memory.parents, memory.families) == ((0,), ("vectorization",))
     assert (memory.remembered, memory.provenance) == (remembered, Provenance.ESTIMATED)
     assert memory.text == (
-        "vector_loads (vectorization) on #0, which is in the state narrow_accesses: Load 16 bytes an"
-        " access. Expected where it has an effect: 1.25 times its speed (0.95 to 1.60), 75% of tries"
-        " have one; 1 try in this state; rests on: sm_100a estimated: 1 try; seen in run-1/5."
+        "vector_loads (vectorization) on #0, which is in the state narrow_accesses: Load 16 bytes"
+        " an access. Expected where it has an effect: 1.25 times its speed (0.95 to 1.60), 75% of"
+        " tries have one; 1 try in this state; rests on: sm_100a estimated: 1 try; seen in run-1/5."
     )
 
 

@@ -52,10 +52,18 @@ def missing_variants(application: Application, history: History) -> tuple[Varian
 
 
 def split(application: Application, history: History) -> tuple[Step, ...]:
-    """Return the steps of a composite between the variants that work; () if there are none."""
-    member, judge = application.after, history.judge
+    """Return the steps of a composite between the variants that work; () if there are none.
+
+    A variant that is slower than both programs is none of them: what it does in place of a
+    technique is worse than what stood there, and not to do it is no gain of the technique.
+    """
+    member, judge, start = application.after, history.judge, application.before
     known = ((kept, _find(member, tune, history)) for kept, tune in _prefixes(application, history))
-    working = [(kept, one) for kept, one in known if one is not None and judge.has_speed(one)]
+    working = [
+        (kept, one)
+        for kept, one in known
+        if one is not None and judge.has_speed(one) and not judge.is_detour(start, one, member)
+    ]
     if not working:
         return ()
     ordered = _ordered(application, history)

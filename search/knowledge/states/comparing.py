@@ -28,6 +28,7 @@ class Comparison:
 
 UNCHANGED = Comparison(0.0, None, "within_noise")
 """What the same program says about itself."""
+_DETOUR = ("lost", "gained")
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,14 @@ class Judge:
         if low <= 0.0 <= high or abs(measured) <= noise:
             return Comparison(measured, interval, "within_noise")
         return Comparison(measured, interval, "gained" if measured > 0.0 else "lost")
+
+    def is_detour(self, before: Member, between: Member, after: Member) -> bool:
+        """Return whether a program between two others is surely slower than both.
+
+        What leads out of it gains nothing that the program before did not have.
+        """
+        into, out = self.compare(before, between), self.compare(between, after)
+        return into is not None and out is not None and (into.outcome, out.outcome) == _DETOUR
 
 
 def judge_of(members: Iterable[Member], min_effect: float) -> Judge:

@@ -90,16 +90,19 @@ def _steps(whole: Step, application: Application, history: History) -> list[tupl
 def _relative(application: Application, history: History) -> Application | None:
     """Return the nearest relative: the largest part of the techniques over the same program.
 
-    Only one of an earlier round or of the same, so that what was taught stays taught.
+    Only one of an earlier round or of the same, so that what was taught stays taught; and none that
+    is slower than both programs, since to be better than that is no gain.
     """
-    techniques, after = set(application.techniques), application.after
+    techniques, before, after = set(application.techniques), application.before, application.after
+    judge = history.judge
     parts = [
         other
         for other in history.applications
         if set(other.techniques) < techniques
-        and other.before.seq == application.before.seq
+        and other.before.seq == before.seq
         and other.after.round <= after.round
-        and history.judge.is_honest(other.after)
+        and judge.is_honest(other.after)
+        and not judge.is_detour(before, other.after, after)
     ]
     return max(parts, key=lambda one: len(one.techniques), default=None)
 

@@ -124,6 +124,27 @@ def test_step_over_a_variant_that_does_not_work_stays_a_composite() -> None:
     ]
 
 
+def test_switch_that_puts_something_slow_in_place_of_a_technique_gains_it_nothing() -> None:
+    whole = mixed(1, 9.0, "aa", "bb")
+    samples = taught(start(), whole, off(2, whole, passed(40.0), "bb"))
+    assert told(samples) == [("run-1/1", ("aa", "bb"), "gained")]
+    assert gains(samples) == pytest.approx([log(10 / 9)])
+
+
+def test_relative_that_was_done_badly_is_no_step_to_the_mixture() -> None:
+    part, both = made(1, passed(40.0), "aa"), made(2, passed(5.0), "aa", "bb")
+    assert told(taught(start(), part, both)) == [
+        ("run-1/1", ("aa",), "lost"),
+        ("run-1/2", ("aa", "bb"), "gained"),
+    ]
+
+
+def test_mixture_that_loses_step_by_step_is_split_all_the_same() -> None:
+    whole = mixed(1, 20.0, "aa", "bb")
+    samples = taught(start(), whole, off(2, whole, passed(15.0), "bb"))
+    assert [one.outcome for one in samples] == ["lost", "lost"]
+
+
 def test_mixture_waits_for_its_variants_and_is_taught_whole_at_the_end() -> None:
     members = start(), mixed(1, 5.0, "aa", "bb")
     assert taught(*members) == ()

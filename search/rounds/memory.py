@@ -30,6 +30,8 @@ from kopt.search.store.run_records import RoundRow
 from kopt.search.store.taught import THIS_RUN, StatedProgram, Taught, renamed
 from kopt.search.sweep import ReadChoices
 
+from .receipts import receipt_notes
+
 if TYPE_CHECKING:
     from .drive import RunDrive
 
@@ -224,6 +226,8 @@ class RunMemory:
             shared.forget(f"{run}/{name.removeprefix(f'{THIS_RUN}/')}")
         updates = self._store.reader.updates().values()
         self._edit(shared, (edit for one in updates for edit in one.edits))
+        reader = self._store.reader
+        self._edit(shared, receipt_notes(reader, self._drive.members(), reader.samples()))
 
     def _edit(self, shared: KnowledgeStore, edits: Iterable[Edit]) -> None:
         """Apply the edits that the shared base, which others change too, still takes."""

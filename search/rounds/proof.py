@@ -1,7 +1,6 @@
 """The end of a run: its best are checked in full and read, and on a GPU put to the promotion."""
 
 from kopt.config.errors import ToolError
-from kopt.kernels.promotion_result import PromotionResult
 from kopt.search.proposer import Member
 from kopt.search.selection.ranking import rank
 from kopt.search.store.artifacts import write_durably
@@ -9,10 +8,8 @@ from kopt.search.store.run_records import EventKind, RunStatus
 from kopt.search.winner import pin_tune, winner_path
 
 from .drive import RunDrive
+from .receipts import PROMOTION, promotion_of
 from .verification import stands_up
-
-PROMOTION = "promotion"
-"""Kind of the document that says how the promotion of a candidate ended."""
 
 
 def prove(drive: RunDrive) -> None:
@@ -72,9 +69,9 @@ def _is_promoted(drive: RunDrive, member: Member) -> bool:
     compared stops the promotion of all, so the run ends with this candidate.
     """
     store = drive.search.store
-    known = store.reader.document(member, PROMOTION)
+    known = promotion_of(store.reader, member)
     if known is not None:
-        return PromotionResult.model_validate_json(known).outcome != "not_promoted"
+        return known.outcome != "not_promoted"
     if drive.search.promote is None:
         return False
     try:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase
@@ -9,6 +10,7 @@ from kopt.search.knowledge.records import Entry, Evidence, Techniques
 
 from .belief import Belief
 from .kinship import arch_spread, kin_of, supports
+from .others import counted
 from .trust import trust_in_priors
 from .update import pooled
 
@@ -98,20 +100,16 @@ class Reader:
 
     def known(self, techniques: Techniques) -> Known:
         """Return what is known of `techniques`; several are a composite, in order."""
-        belief, expected_by = self._expected(techniques)
-        tries = 0
-        sources: list[str] = []
-        for support in supports(self._base, self._kin, self._situation.arch_key, techniques):
-            belief = belief.after(support.evidence, support.share, support.factor)
-            tries += support.evidence.tries if support.is_own else 0
-            sources.append(support.source)
-        for checked, share in self._checked(techniques):
-            belief = belief.after_checks(checked, share)
+        alone = self._alone(techniques)
         previous = self._situation.previous
-        if previous is not None and (extra := self.extra(previous, techniques[0])):
-            belief = belief.shifted(extra)
-            expected_by = (*expected_by, f"after {previous}")
-        return Known(belief, tries, (*sources, *expected_by))
+        first, *others = techniques
+        if others or previous is None:
+            return alone
+        extra = self.extra(previous, first)
+        if extra == 0:
+            return alone
+        sources = (*alone.sources, f"after {previous}")
+        return Known(alone.belief.shifted(extra), alone.tries, sources)
 
     def extra(self, before: str, after: str) -> float:
         """Return what `before` is known to add to the gain of `after`, ln; 0 if nothing is known.
@@ -128,7 +126,7 @@ class Reader:
             total += pair.prior.weight * pair.prior.gain
             weight += pair.prior.weight
         for key, origins in sorted(pair.evidence.items()):
-            found = pooled(origins[name] for name in sorted(origins))
+            found = counted(origins, self._base.origin)
             spread = arch_spread(self._situation.arch_key, key)
             counted = found.weight / (1 + found.weight * spread)
             total += counted * found.mean
@@ -142,15 +140,28 @@ class Reader:
         for entry in self._entries.get(techniques, ()):
             for key, origins in entry.evidence.items():
                 is_own = (entry.state, key) == (self._situation.state, self._situation.arch_key)
-                (own if is_own else others).extend(origins.values())
+                (own if is_own else others).append(counted(origins, self._base.origin))
         elsewhere = pooled(others)
         return (pooled(own), 1.0), (elsewhere, 1 / (1 + elsewhere.tries * OTHER_CHECKS))
+
+    def _alone(self, techniques: Techniques) -> Known:
+        """Return what is known of `techniques`, whatever was applied before them."""
+        belief, expected_by = self._expected(techniques)
+        tries = 0
+        sources: list[str] = []
+        for support in supports(self._base, self._kin, self._situation.arch_key, techniques):
+            belief = belief.after(support.evidence, support.share, support.factor)
+            tries += support.tries if support.is_own else 0
+            sources.append(support.source)
+        for checked, share in self._checked(techniques):
+            belief = belief.after_checks(checked, share)
+        return Known(belief, tries, (*sources, *expected_by))
 
     def _expected(self, techniques: Techniques) -> tuple[Belief, tuple[str, ...]]:
         """Return the belief before evidence of `techniques` themselves, and where it is from."""
         if len(techniques) > 1:
-            beliefs = [self.known((one,)).belief for one in techniques]
-            gain = COMPOSITE_FACTOR * sum(belief.mean for belief in beliefs)
+            steps = pairwise((self._situation.previous, *techniques))
+            gain = COMPOSITE_FACTOR * sum(self._step(before, after) for before, after in steps)
             return Belief().expecting(gain, COMPOSITE_WEIGHT), ("the gains of its parts",)
         for kin in self._kin:
             entry = self._base.entries.get((kin.states[0], techniques)) if kin.is_line else None
@@ -159,3 +170,10 @@ class Reader:
                 believed = Belief().expecting(kin.factor * prior.gain, self._trust * prior.weight)
                 return believed, ("prior",)
         return Belief(), ()
+
+    def _step(self, before: str | None, after: str | None) -> float:
+        """Return the gain that is expected of a part of a composite."""
+        if after is None:
+            return 0.0
+        alone = self._alone((after,)).belief.mean
+        return alone if before is None else alone + self.extra(before, after)

@@ -130,6 +130,18 @@ def test_a_composite_is_expected_to_gain_eight_tenths_of_its_parts() -> None:
     assert found.sources == ("the gains of its parts",)
 
 
+def test_each_part_of_a_composite_gains_what_the_one_before_it_adds() -> None:
+    added = [pair("padding", "tiling", prior(0.3, 1.0)), pair("tiling", "unrolling", prior(0.6, 1))]
+    parts = ("tiling", "unrolling")
+    alone, after = (
+        predict(base_of(pairs=added), Situation(H100, HERE, previous), parts)
+        for previous in (None, "padding")
+    )
+    # 0.8 of two gains of -0.05 and what is added, 0.2 by tiling and 0.1 by padding, as one try
+    assert alone.gain == pytest.approx((0.8 * (-0.1 + 0.2) - 0.5 * 0.05) / 1.5)
+    assert after.gain == pytest.approx((0.8 * (-0.1 + 0.3) - 0.5 * 0.05) / 1.5)
+
+
 def test_a_composite_has_evidence_of_its_own() -> None:
     base = base_of(entry(names=("tiling", "padding"), found={H100: gained(4)}))
     together = predict(base, Situation(H100, HERE), ("tiling", "padding"))

@@ -71,6 +71,7 @@ def base_of(*entries: Entry, pairs: Sequence[Pair] = ()) -> KnowledgeBase:
     names = {name for one in entries for name in one.techniques}
     names |= {name for one in pairs for name in (one.before, one.after)}
     return KnowledgeBase(
+        origin="k1",
         states={one.id: one for one in states},
         techniques={name: technique(name) for name in sorted(names)},
         entries={(one.state, one.techniques): one for one in entries},

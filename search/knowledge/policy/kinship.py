@@ -6,12 +6,13 @@ more than that variance allows: `n` tries count as `n / (1 + n x spread)`, and n
 `1 / spread`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.records import Evidence, Techniques
 
+from .others import counted
 from .update import pooled
 
 ESTIMATED = " estimated"
@@ -57,6 +58,8 @@ class Support:
     """e.g. `sm_90a: 5 tries`."""
     is_own: bool
     """Whether it is of the same state and architecture."""
+    tries: int
+    """That were made, counted or not."""
 
 
 def kin_of(base: KnowledgeBase, state: str) -> tuple[Kin, ...]:
@@ -81,22 +84,23 @@ def supports(
 ) -> Iterator[Support]:
     """Yield what speaks for `techniques`: per group of states and distance of architecture."""
     for group in kin:
-        bodies: dict[float, list[tuple[str, Evidence]]] = {}
+        bodies: dict[float, list[tuple[str, Mapping[str, Evidence]]]] = {}
         for state in group.states:
             entry = base.entries.get((state, techniques))
             for key, origins in entry.evidence.items() if entry else ():
-                body = (key, pooled(origins[name] for name in sorted(origins)))
-                bodies.setdefault(arch_spread(arch, key), []).append(body)
-        for between, several in sorted(bodies.items()):
-            evidence = pooled(one for _, one in several)
+                bodies.setdefault(arch_spread(arch, key), []).append((key, origins))
+        for between, several in sorted(bodies.items(), key=lambda item: item[0]):
+            evidence = pooled(counted(origins, base.origin) for _, origins in several)
+            tries = sum(one.tries for _, origins in several for one in origins.values())
             spread = group.spread + between
             where = ", ".join(dict.fromkeys(key for key, _ in several))
             yield Support(
                 evidence,
                 1 / (1 + evidence.tries * spread),
                 group.factor,
-                f"{where}{f' ({group.label})' if group.label else ''}: {evidence.tries} tries",
+                f"{where}{f' ({group.label})' if group.label else ''}: {tries} tries",
                 spread == 0,
+                tries,
             )
 
 

@@ -128,9 +128,9 @@ class Reader:
         for key, origins in sorted(pair.evidence.items()):
             found = counted(origins, self._base.origin)
             spread = arch_spread(self._situation.arch_key, key)
-            counted = found.weight / (1 + found.weight * spread)
-            total += counted * found.mean
-            weight += counted
+            more = found.weight / (1 + found.weight * spread)
+            total += more * found.mean
+            weight += more
         return total / weight
 
     def _checked(self, techniques: Techniques) -> tuple[tuple[Evidence, float], ...]:

@@ -2,6 +2,8 @@
 
 from kopt.search.knowledge.base import KnowledgeBase
 
+from .others import counted
+
 TRUSTED_TRIES = 4.0
 """Kept promises that priors are trusted with in advance."""
 
@@ -20,7 +22,7 @@ def trust_in_priors(base: KnowledgeBase) -> float:
             continue
         gains = entry.prior.gain > 0
         for origins in entry.evidence.values():
-            for found in origins.values():
-                kept += found.gained if gains else found.lost
-                passed += found.tries - found.failed
+            found = counted(origins, base.origin)
+            kept += found.gained if gains else found.lost
+            passed += found.tries - found.failed
     return (TRUSTED_TRIES + kept) / (TRUSTED_TRIES + passed)

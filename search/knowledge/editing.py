@@ -16,6 +16,7 @@ from kopt.search.knowledge.edits import (
 )
 from kopt.search.knowledge.records import (
     GAIN_LIMIT,
+    NAME_LIMIT,
     NOTE_LIMIT,
     PRIOR_WEIGHT_LIMIT,
     WORDS_LIMIT,
@@ -117,6 +118,8 @@ def _technique_refusal(edit: AddTechnique, base: KnowledgeBase) -> str | None:
     technique = edit.technique
     if technique.id in base.techniques:
         return f"there is a technique {technique.id} already"
+    if len(base.techniques) >= NAME_LIMIT:
+        return f"the base has {len(base.techniques)} techniques, which is enough"
     if not technique.is_discovered:
         return f"the new technique {technique.id} must be marked is_discovered"
     if technique.family not in FAMILIES:

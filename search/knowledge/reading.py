@@ -15,13 +15,15 @@ from kopt.kernels.strict_yaml import Node, Scalar, Sequence, YamlError, load_yam
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.base_json import parse_base
 from kopt.search.knowledge.merge import with_seed
-from kopt.search.knowledge.records import GAIN_LIMIT, MEAN_LIMIT, Entry, Evidence, Pair
+from kopt.search.knowledge.records import GAIN_LIMIT, MEAN_LIMIT, NAME_LIMIT, Entry, Evidence, Pair
 from kopt.search.knowledge.rendering import FORMAT, SEED_KEY
 from kopt.search.knowledge.sections import Refused, base_of, first_error
 from kopt.search.knowledge.seed_base import load_seed
 
 DOCUMENT_LIMIT = 4 << 20
 """Bytes: eighty times a mature base.yaml."""
+ITEM_LIMIT = 4096
+"""Entries or pairs of a document."""
 _ROUNDING = 1.02  # base.yaml may have three digits of each number
 _FORMAT = re.compile(r"kopt\.knowledge/(\d+)")
 
@@ -83,7 +85,12 @@ def _refuse_other_format(schema: object) -> None:
 
 
 def _refuse_contradictions(base: KnowledgeBase) -> None:
-    """Raise for references to nothing and for counts that do not add up."""
+    """Raise for references to nothing, for counts that do not add up and for floods."""
+    for names in (base.states, base.techniques, base.origins):
+        if len(names) > NAME_LIMIT:
+            raise Refused(f"has {len(names)} states, techniques or origins: {NAME_LIMIT} at most")
+    if max(len(base.entries), len(base.pairs)) > ITEM_LIMIT:
+        raise Refused(f"has more than {ITEM_LIMIT} entries or pairs")
     states = {state for state, _ in base.entries}
     states |= {state.inherits for state in base.states.values() if state.inherits}
     techniques = {name for _, names in base.entries for name in names}

@@ -33,6 +33,8 @@ Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 """What no machine lives to count is refused: sums and powers of it stay finite."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
+NAME_LIMIT = 256
+"""States, or techniques, of a base: every run is told the techniques that can apply to it."""
 NOTE_LIMIT = 4
 """How many notes an entry keeps: the latest."""
 SEEN_LIMIT = 3

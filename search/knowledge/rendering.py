@@ -80,7 +80,7 @@ class _Line:
 
     text: str
     rank: tuple[int, int] | None = None
-    """Tries and version of evidence, whose lowest gives way first; None: stays."""
+    """Tries and version, whose lowest gives way first, a prior before evidence; None: stays."""
 
 
 def render_complete(base: KnowledgeBase) -> str:
@@ -94,8 +94,13 @@ def render_small(base: KnowledgeBase, seed: KnowledgeBase) -> str:
     for detail in _DETAILS:
         lines = list(_lines(base, seed, detail))
         if _excess(lines) <= 0:
-            break
-    return _HEAD + _fitted(lines)
+            return _HEAD + "".join(line.text for line in lines)
+    count = len(lines)
+    if _excess(line for line in lines if line.rank is None) > -SIZE_LIMIT // 2:
+        # Names and descriptions that others flooded it with do not crowd out what was tried.
+        lines = list(_lines(_without_discovered(base, seed), seed, _DETAILS[-1]))
+    kept = _fitted(lines)
+    return _HEAD + "".join(line.text for line in kept) + _LEFT_OUT.format(count - len(kept))
 
 
 def _excess(lines: Iterable[_Line]) -> int:
@@ -103,19 +108,35 @@ def _excess(lines: Iterable[_Line]) -> int:
     return len(_HEAD) + sum(len(line.text.encode()) for line in lines) - SIZE_LIMIT
 
 
-def _fitted(lines: list[_Line]) -> str:
-    excess = _excess(lines)
-    if excess <= 0:
-        return "".join(line.text for line in lines)
-    excess += len(_LEFT_OUT)
+def _fitted(lines: list[_Line]) -> list[_Line]:
+    """Return the lines that there is room for, those with the fewest tries left out."""
+    excess = _excess(lines) + len(_LEFT_OUT)
     left_out: set[int] = set()
     for _, place in sorted((line.rank, i) for i, line in enumerate(lines) if line.rank):
         if excess <= 0:
             break
         left_out.add(place)
         excess -= len(lines[place].text.encode())
-    kept = (line.text for i, line in enumerate(lines) if i not in left_out)
-    return "".join(kept) + _LEFT_OUT.format(len(left_out))
+    return [line for i, line in enumerate(lines) if i not in left_out]
+
+
+def _without_discovered(base: KnowledgeBase, seed: KnowledgeBase) -> KnowledgeBase:
+    """Return what `base` says of the states and techniques that ship."""
+    return replace(
+        base,
+        states=seed.states,
+        techniques=seed.techniques,
+        entries={
+            (state, names): entry
+            for (state, names), entry in base.entries.items()
+            if state in seed.states and seed.techniques.keys() >= set(names)
+        },
+        pairs={
+            names: pair
+            for names, pair in base.pairs.items()
+            if seed.techniques.keys() >= set(names)
+        },
+    )
 
 
 def _lines(base: KnowledgeBase, seed: KnowledgeBase, detail: _Detail) -> Iterator[_Line]:
@@ -175,7 +196,8 @@ def _item_lines(
     is_deprecated = isinstance(item, Entry) and item.is_deprecated
     if is_deprecated or (item.prior and (detail.is_seed_told or not is_shipped)):
         fields = {**_prior(item.prior), "deprecated": is_deprecated}
-        yield _Line(f"{scalar(subject.name)}: {flow_mapping(fields, detail.digits)}\n")
+        rank = None if is_shipped or is_deprecated else (0, 0)
+        yield _Line(f"{scalar(subject.name)}: {flow_mapping(fields, detail.digits)}\n", rank)
     for arch, origins in item.evidence.items():
         for origin, evidence in origins.items():
             by = "" if origin == subject.origin else f" by {origin}"

@@ -1,5 +1,6 @@
 """Edits are refused with the reason, clamped, and change what they name."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from kopt.search.knowledge.edits import (
 )
 from kopt.search.knowledge.records import (
     GAIN_LIMIT,
+    NAME_LIMIT,
     NOTE_LIMIT,
     PRIOR_WEIGHT_LIMIT,
     State,
@@ -36,6 +38,14 @@ NEW = Technique(
 
 def _with(record: Any, **fields: Any) -> Any:
     return record.model_copy(update=fields)
+
+
+def test_techniques_are_added_up_to_a_limit() -> None:
+    many = {f"t{n}": NEW for n in range(NAME_LIMIT - len(SEED.techniques))}
+    full = replace(SEED, techniques={**SEED.techniques, **many})
+    asked = edit(AddTechnique, technique=NEW)
+    assert refusal(asked, SEED, set[str]()) is None
+    assert "which is enough" in str(refusal(asked, full, set[str]()))
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,17 @@
 """A document of a base is taken whole or refused with the place and the reason."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kopt.config.errors import ToolError
 from kopt.search.knowledge.base_json import dump_base
 from kopt.search.knowledge.reading import DOCUMENT_LIMIT, read_base
+from kopt.search.knowledge.records import Pair, State, Technique
 from kopt.search.knowledge.rendering import FORMAT, render_complete
-from support.knowledge_cases import ENTRY, STATE, TECHNIQUE, projected, sample
+from support.knowledge_cases import ENTRY, SEED, STATE, TECHNIQUE, projected, sample
 
 BASE = projected([(1, sample(1))])
 DOCUMENT = render_complete(BASE)
@@ -66,6 +69,28 @@ def test_weight_that_was_rounded_up_is_read(gains: int) -> None:
     weight = f"{float(gains):.3g}"
     numbers = f"[{gains}, {gains}, 0, 0, 0, {weight}, 0.1, 0.02, 1]"
     assert read_base(_with_evidence(numbers)(DOCUMENT), "d").entries[ENTRY].evidence
+
+
+@pytest.mark.parametrize("section", ["states", "techniques", "origins", "pairs"])
+def test_a_flood_is_refused(section: str) -> None:
+    known: dict[str, Any] = {
+        "states": {f"s{n}": State(id=f"s{n}", bottleneck="unknown") for n in range(300)},
+        "techniques": {f"t{n}": _technique(f"t{n}") for n in range(300)},
+        "origins": {f"k{n}": 1 for n in range(300)},
+        "pairs": {
+            (one, other): Pair(before=one, after=other)
+            for one in list(SEED.techniques)
+            for other in (*SEED.techniques, *SEED.states)
+        },
+    }
+    field: dict[str, Any] = {section: known[section]}
+    flooded = replace(BASE, **field)
+    with pytest.raises(ToolError, match=r"at most|more than"):
+        read_base(dump_base(flooded), "d")
+
+
+def _technique(name: str) -> Technique:
+    return SEED.techniques[TECHNIQUE].model_copy(update={"id": name})
 
 
 def test_json_is_read_too() -> None:

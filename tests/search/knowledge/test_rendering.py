@@ -1,22 +1,25 @@
 """base.yaml: small, in a stable order, and read back as what it was."""
 
 import re
+from dataclasses import replace
 from functools import cache
 from math import isclose
 
 import pytest
 
-from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.base import EntryKey, KnowledgeBase
 from kopt.search.knowledge.base_json import dump_base, parse_base
 from kopt.search.knowledge.edits import AddNote
 from kopt.search.knowledge.flow_yaml import scalar
 from kopt.search.knowledge.projection import extend
 from kopt.search.knowledge.reading import read_base
-from kopt.search.knowledge.records import Entry
+from kopt.search.knowledge.records import Entry, Prior
 from kopt.search.knowledge.rendering import SIZE_LIMIT, render_complete, render_small
 from support.knowledge_cases import (
     ENTRY,
     SEED,
+    STATE,
+    TECHNIQUE,
     changes_of,
     edit,
     projected,
@@ -114,6 +117,28 @@ def test_an_overgrown_base_leaves_out_what_was_tried_least_and_says_so() -> None
     }
     gone = [n for body, n in tries.items() if body not in kept]
     assert gone and max(gone) <= min(tries[body] for body in kept)
+
+
+@pytest.mark.parametrize("names", [100, 1000])
+def test_a_flood_of_names_and_priors_leaves_what_ships_and_evidence(names: int) -> None:
+    base = projected(changes_of(1, 40))
+    states = {f"flood_{n:04}": SEED.states[STATE] for n in range(names)}
+    flood = {
+        name: one.model_copy(update={"id": name, "description": "x" * 300, "is_discovered": True})
+        for name, one in states.items()
+    }
+    prior = Prior(gain=1.0, weight=1.0, source="x" * 300)
+    told: dict[EntryKey, Entry] = {
+        (name, (TECHNIQUE,)): Entry(state=name, techniques=(TECHNIQUE,), prior=prior)
+        for name in flood
+    }
+    flooded = replace(base, states={**base.states, **flood}, entries={**base.entries, **told})
+    text = render_small(flooded, SEED)
+    assert len(text.encode()) <= SIZE_LIMIT
+    read = read_base(text, "base.yaml")
+    assert {key: _tries(one) for key, one in read.entries.items() if one.evidence} == {
+        key: _tries(one) for key, one in base.entries.items() if one.evidence
+    }
 
 
 def _tries(entry: Entry) -> dict[str, int]:

@@ -131,7 +131,7 @@ def guarded(path: Path) -> Generator[None]:
     except ValidationError as error:
         raise SetupError(f"{path} has a damaged row: {_advice(path)}") from error
     except OSError as error:
-        raise SetupError(f"{path} cannot be opened: {error.strerror}") from error
+        raise SetupError(f"{error.filename or path} cannot be used: {error.strerror}") from error
 
 
 def _advice(path: Path) -> str:

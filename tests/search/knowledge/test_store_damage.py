@@ -44,6 +44,12 @@ def test_an_edited_base_yaml_is_kept_aside_when_something_is_learned(tmp_path: P
     assert len(said) == 1
 
 
+def test_a_folder_in_the_place_of_base_yaml_is_named(tmp_path: Path) -> None:
+    (tmp_path / BASE_NAME).mkdir()
+    with pytest.raises(SetupError, match=r"base\.yaml cannot be used: Is a directory"):
+        KnowledgeStore(tmp_path)
+
+
 def test_a_missing_or_older_base_yaml_is_rendered_without_a_word(tmp_path: Path) -> None:
     older = _learned(tmp_path, 10)
     rendered = _learned(tmp_path)

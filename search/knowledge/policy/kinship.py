@@ -75,7 +75,8 @@ def kin_of(base: KnowledgeBase, state: str) -> tuple[Kin, ...]:
             for other in base.states.values()
             if other.bottleneck == known.bottleneck and other.id not in (state, *line)
         )
-        found.append(Kin(others, SAME_BOTTLENECK, SAME_BOTTLENECK_GAIN, known.bottleneck, False))
+        label = f"other {known.bottleneck} states"
+        found.append(Kin(others, SAME_BOTTLENECK, SAME_BOTTLENECK_GAIN, label, False))
     return tuple(found)
 
 
@@ -94,11 +95,12 @@ def supports(
             tries = sum(one.tries for _, origins in several for one in origins.values())
             spread = group.spread + between
             where = ", ".join(dict.fromkeys(key for key, _ in several))
+            group_words = f" ({group.label})" if group.label else ""
             yield Support(
                 evidence,
                 1 / (1 + evidence.tries * spread),
                 group.factor,
-                f"{where}{f' ({group.label})' if group.label else ''}: {tries} tries",
+                f"{where}{group_words}: {tries} {'try' if tries == 1 else 'tries'}",
                 spread == 0,
                 tries,
             )

@@ -95,7 +95,7 @@ def test_estimates_and_measurements_are_told_apart_in_the_sources() -> None:
     base = base_of(entry(found={H100: gained(1), ON_SIM: gained(2)}))
     found = predict(base, Situation(ON_SIM, HERE), TILING)
     assert found.tries == 2
-    assert found.sources == ("sm_90a estimated: 2 tries", "sm_90a: 1 tries")
+    assert found.sources == ("sm_90a estimated: 2 tries", "sm_90a: 1 try")
 
 
 def test_a_prior_counts_as_so_many_tries() -> None:

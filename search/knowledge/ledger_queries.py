@@ -47,4 +47,4 @@ def find_evidence(
     if any(text in (base.origin, *base.origins) for base in rows.read_imports(connection, version)):
         forgotten = rows.revoked_targets(connection, "origin", version)
         return "origin", () if text in forgotten else (text,)
-    raise ToolError(f"{text} is no sample, run or imported origin: kopt kb show names them")
+    raise ToolError(f"{text} is no sample, run or imported origin: kopt kb samples names them")

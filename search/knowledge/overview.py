@@ -71,6 +71,8 @@ class StateReport(Record):
     """What is expected to gain most first."""
     pairs: tuple[PairReport, ...]
     """Of the techniques above."""
+    techniques: tuple[Technique, ...]
+    """What those of the entries are."""
 
 
 class StateSummary(Record):
@@ -134,9 +136,7 @@ def report_state(base: KnowledgeBase, name: str, arch: str | None = None) -> Sta
     Raises:
         ToolError: There is no such state.
     """
-    state = base.states.get(name)
-    if state is None:
-        raise ToolError(f"there is no state {name}: {near_matches(name, base.states)}")
+    state = find_state(base, name)
     key = arch or busiest_arch(base)
     entries = _entries(base, state, key)
     names = {technique for entry in entries for technique in entry.techniques}
@@ -152,6 +152,7 @@ def report_state(base: KnowledgeBase, name: str, arch: str | None = None) -> Sta
             for pair in base.pairs.values()
             if pair.after in names
         ),
+        techniques=tuple(one for one in base.techniques.values() if one.id in names),
     )
 
 
@@ -161,6 +162,23 @@ def busiest_arch(base: KnowledgeBase) -> str:
     if not tries:
         return arch_key(DEFAULT_ARCH, Provenance.ESTIMATED)
     return min(tries, key=lambda key: (-tries[key], key))
+
+
+def find_state(base: KnowledgeBase, name: str) -> State:
+    """Return the state of this name.
+
+    Raises:
+        ToolError: There is none; the message says what it is if it is a technique.
+    """
+    if name in base.states:
+        return base.states[name]
+    if name in base.techniques:
+        states = dict.fromkeys(state for state, names in base.entries if name in names)
+        raise ToolError(
+            f"{name} is a technique and no state: {base.techniques[name].description}"
+            f" Known in {', '.join(states) or 'no state yet'}"
+        )
+    raise ToolError(f"there is no state {name}: {near_matches(name, base.states)}")
 
 
 def _tries_by_arch(base: KnowledgeBase) -> dict[str, int]:

@@ -8,6 +8,8 @@ import click
 from kopt.config.settings import Settings
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.diff import compare
+from kopt.search.knowledge.reading import read_base
+from kopt.search.knowledge.rendering import render_complete
 from kopt.server.console import print_document, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge, read_base_file
@@ -42,10 +44,13 @@ class DiffOptions:
 def command(session: Session, options: DiffOptions) -> int:
     """Show what B, or the present base, says that A does not say or says differently."""
     if (options.a is None) == (options.since is None):
-        raise click.UsageError("name what to compare with: A, or --since N")
-    before = _base(str(options.since) if options.a is None else options.a, session.settings)
-    after = _base(options.b, session.settings)
-    differences = compare(before, after)
+        raise click.UsageError("name one thing to compare with: A, or --since N")
+    names = (str(options.since) if options.a is None else options.a, options.b)
+    bases = [_base(name, session.settings) for name in names]
+    if any(map(_is_file, names)):
+        # A file holds rounded numbers: rounding is no difference.
+        bases = [read_base(render_complete(base), base.origin) for base in bases]
+    differences = compare(*bases)
     if session.as_json:
         shown = [one.model_dump(mode="json") for one in differences]
         schema = "kopt.knowledge-diff/1"
@@ -56,7 +61,11 @@ def command(session: Session, options: DiffOptions) -> int:
 
 
 def _base(name: str | None, settings: Settings) -> KnowledgeBase:
-    if name is not None and not name.isdecimal():
+    if name is not None and _is_file(name):
         return read_base_file(Path(name))
     with open_knowledge(settings) as store:
         return store.base(None if name is None else int(name))
+
+
+def _is_file(name: str | None) -> bool:
+    return name is not None and not name.isdecimal()

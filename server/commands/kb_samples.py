@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import click
 
+from kopt.search.knowledge.overview import find_state
 from kopt.server.console import print_document, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge
@@ -36,6 +37,8 @@ class SamplesOptions:
 def command(session: Session, options: SamplesOptions) -> int:
     """Show the latest tries: predicted and measured or estimated gain of each, and its outcome."""
     with open_knowledge(session.settings) as store:
+        if options.state is not None:
+            find_state(store.base(), options.state)
         samples = store.samples(options.last, options.state, options.run)
     if session.as_json:
         shown = [sample.model_dump(mode="json") for sample in samples]

@@ -6,11 +6,13 @@ import click
 from rich.console import RenderableType
 
 from kopt.kernels.record import Record
-from kopt.search.knowledge.overview import report_base, report_state
+from kopt.search.knowledge.overview import find_state, report_base, report_state
 from kopt.search.knowledge.policy.calibration import calibrate
+from kopt.search.knowledge.policy.kinship import ESTIMATED
 from kopt.server.console import print_document, print_record, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge
+from kopt.server.options import optional_arch
 from kopt.server.session import Session, command_body
 from kopt.server.views.knowledge_lists_view import calibration_view
 from kopt.server.views.knowledge_view import base_view, state_view
@@ -33,11 +35,18 @@ class ShowOptions:
     calibration: bool
 
 
+def _arch_key(ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """Read `sm_90a` or `sm_90a estimated`."""
+    optional_arch(ctx, parameter, None if text is None else text.removesuffix(ESTIMATED))
+    return text
+
+
 @click.command("show", epilog=EPILOG)
 @click.argument("state", metavar="[STATE]", required=False)
 @click.option(
     "--arch",
     metavar="ARCH",
+    callback=_arch_key,
     help='Expect for this one: sm_90a as measured, "sm_90a estimated" as on the simulator.'
     "  [default: the one with most tries]",
 )
@@ -72,6 +81,8 @@ def _show(session: Session, report: Record, view: RenderableType) -> None:
 
 def _show_calibration(session: Session, state: str | None) -> ExitCode:
     with open_knowledge(session.settings) as store:
+        if state is not None:
+            find_state(store.base(), state)
         found = calibrate(store.samples(state=state))
     if session.as_json:
         shown = [one.model_dump(mode="json") for one in found]

@@ -1,6 +1,6 @@
 """Lists of the knowledge base as text: samples, calibration, what two bases say differently."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -18,24 +18,8 @@ _STYLES = {"added": "green", "removed": "red", "changed": ""}
 
 
 def samples_view(samples: Sequence[Sample]) -> RenderableType:
-    """Return a line for each sample: what was predicted, what came."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    columns = ("sample", "kernel", "state", "technique", "predicted", "came", "outcome", "how")
-    for column in columns:
-        is_folded = column in ("kernel", "state", "technique")
-        table.add_column(column, no_wrap=not is_folded, overflow="fold")
-    for sample in samples:
-        table.add_row(
-            sample.id,
-            sample.kernel,
-            sample.state,
-            " + ".join(sample.techniques),
-            _with_interval(sample.predicted, sample.predicted_interval),
-            _with_interval(sample.measured, sample.interval),
-            sample.outcome.replace("_", " "),
-            arch_words(arch_key(sample.arch, sample.provenance)),
-        )
-    return table
+    """Return each sample with what was predicted and what came: too much for columns."""
+    return Group(*(line for sample in samples for line in _sample_lines(sample)))
 
 
 def calibration_view(found: Sequence[Calibration]) -> RenderableType:
@@ -75,9 +59,20 @@ def differences_view(differences: Sequence[Difference]) -> RenderableType:
     return Group(*lines)
 
 
+def _sample_lines(sample: Sample) -> Iterator[Text]:
+    outcome = sample.outcome.replace("_", " ")
+    yield Text(f"{sample.id}  {outcome}  {sample.kernel}", style="bold")
+    came = _with_interval(sample.measured, sample.interval) or str(sample.status)
+    how = arch_words(arch_key(sample.arch, sample.provenance))
+    predicted = _with_interval(sample.predicted, sample.predicted_interval) or "nothing"
+    yield Text(f"  {' + '.join(sample.techniques)} in {sample.state}")
+    yield Text(f"  predicted {predicted}; came {came}, {how}")
+
+
 def _change_words(change: EvidenceChange) -> str:
     before, after = evidence_words(change.before), evidence_words(change.after)
-    if change.origins_before and change.origins_before != change.origins_after:
+    origins = change.origins_before, change.origins_after
+    if all(origins) and origins[0] != origins[1]:
         before += f" (by {', '.join(change.origins_before)})"
         after += f" (by {', '.join(change.origins_after)})"
     return f"{arch_words(change.arch_key)}: {before} -> {after}"

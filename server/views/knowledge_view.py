@@ -17,17 +17,23 @@ from kopt.search.knowledge.overview import (
 from kopt.search.knowledge.records import Prior
 from kopt.tools.docs.excerpts import shown
 
-from .knowledge_words import arch_words, evidence_words, ratio, span
+from .knowledge_words import arch_words, evidence_words, ratio, span, tries_words
 
+_OVERVIEW = (
+    "A state is a way in which programs are held back. tried: of its techniques; gained: of their"
+    " tries, those that were faster beyond noise; expected best: how many times the speed, where a"
+    " try has an effect, computed from priors (documented, never measured) and evidence."
+)
 _EXPECTATIONS = (
-    "Expected gains are computed from priors and evidence, given that a try has an effect; `works`"
-    " is the chance that it has one."
+    "expected: how many times the speed, where a try has an effect, computed from priors"
+    " (documented, never measured) and evidence; 95 %: where the next such try lies; works: the"
+    " chance that a try has an effect."
 )
 
 
 def base_view(report: BaseReport) -> RenderableType:
     """Return a line for each state, what has been tried most first."""
-    table = _table("state", "bottleneck", "techniques", "tried", "tries", "gained", "expected best")
+    table = _table("state", "bottleneck", "tried", "gained", "expected best")
     for summary in report.states:
         table.add_row(*_summary_cells(summary), style="" if summary.tries else "dim")
     known = ", ".join(map(arch_words, report.architectures))
@@ -39,7 +45,7 @@ def base_view(report: BaseReport) -> RenderableType:
         Text(f"\n{head}", style="bold"),
         Text(f"{evidence} Expectations: {arch_words(report.arch_key)}.", style="dim"),
         table,
-        Text(_EXPECTATIONS, style="dim"),
+        Text(_OVERVIEW, style="dim"),
         Text("One state in full: kopt kb show STATE; every try: kopt kb samples", style="dim"),
         Text(str(report.path), style="dim"),
     )
@@ -53,15 +59,16 @@ def state_view(report: StateReport) -> RenderableType:
 def _summary_cells(summary: StateSummary) -> tuple[str, ...]:
     state, best = summary.state, summary.best
     expected = "" if best is None else f"{_name(best)} {ratio(best.expected.gain)}"
-    counts = (summary.techniques, summary.tried, summary.tries, summary.gained)
-    return (state.id, state.bottleneck, *map(str, counts), expected)
+    tried = f"{summary.tried} of {summary.techniques}"
+    gained = f"{summary.gained} of {summary.tries}" if summary.tries else "-"
+    return (state.id, state.bottleneck, tried, gained, expected)
 
 
 def _state_parts(report: StateReport) -> Iterator[RenderableType]:
     state = report.state
     found = " (discovered)" if state.is_discovered else ""
     yield Text(f"\n{state.id}  {state.bottleneck}{found}", style="bold")
-    words = ", ".join((*state.suspects, *state.traits))
+    words = ", ".join(dict.fromkeys((*state.suspects, *state.traits)))
     yield Text(". ".join(part for part in (words, shown(state.description)) if part))
     if state.inherits:
         yield Text(f"Inherits from {state.inherits}.")
@@ -77,10 +84,13 @@ def _state_parts(report: StateReport) -> Iterator[RenderableType]:
         yield Text("\nWhat comes before them and what that adds:", style="bold")
         for pair in report.pairs:
             yield from _pair_parts(pair)
+    yield Text("\nWhat the techniques are:", style="bold")
+    for technique in report.techniques:
+        yield Text(f"{technique.id} ({technique.family}): {shown(technique.description)}")
 
 
 def _expectation_table(entries: Sequence[EntryReport]) -> Table:
-    table = _table("technique", "expected", "95 % of next", "works", "tries", "rests on")
+    table = _table("technique", "expected", "95 %", "works", "tries", "rests on")
     for entry in entries:
         expected = entry.expected
         table.add_row(
@@ -126,7 +136,9 @@ def _evidence_parts(body: PooledEvidence) -> Iterator[Text]:
 
 
 def _prior_words(prior: Prior) -> str:
-    return f"prior {ratio(prior.gain)}, counts as {prior.weight:g} tries: {shown(prior.source)}"
+    return (
+        f"prior {ratio(prior.gain)}, counts as {tries_words(prior.weight)}: {shown(prior.source)}"
+    )
 
 
 def _name(entry: EntryReport) -> str:
@@ -137,8 +149,8 @@ def _name(entry: EntryReport) -> str:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        is_count = column in ("techniques", "tried", "tries", "gained", "works", "expected")
+        is_count = column in ("tried", "tries", "gained", "works", "expected")
         table.add_column(
-            column, justify="right" if is_count else "left", no_wrap=column in columns[:1]
+            column, justify="right" if is_count else "left", no_wrap=column in ("state", "95 %")
         )
     return table

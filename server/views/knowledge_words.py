@@ -22,6 +22,11 @@ def arch_words(arch_key: str) -> str:
     return f"measured on {arch}" if arch == arch_key else f"estimated for {arch}"
 
 
+def tries_words(number: float) -> str:
+    """Return `1 try`, `2 tries` or `0.5 tries`."""
+    return f"{number:g} {'try' if number == 1 else 'tries'}"
+
+
 def evidence_words(evidence: Evidence) -> str:
     """Return `5 tries: 3 gained, 1 lost, 1 failed; 1.24x where it had an effect`."""
     if not evidence.tries:
@@ -33,6 +38,5 @@ def evidence_words(evidence: Evidence) -> str:
         "failed": evidence.failed,
     }
     counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items() if count)
-    tries = f"{evidence.tries} {'try' if evidence.tries == 1 else 'tries'}"
     effect = f"; {ratio(evidence.mean)} where it had an effect" if evidence.weight else ""
-    return f"{tries}: {counts}{effect}"
+    return f"{tries_words(evidence.tries)}: {counts}{effect}"

@@ -48,7 +48,8 @@ def test_the_overview_counts_what_was_tried(kopt: Kopt, home: Path) -> None:
     _learn(home, sample(1), sample(2, **ON_SIM))
     ending = kopt("kb", "show")
     assert "Evidence measured on sm_90a, estimated for sm_90a." in ending.stdout
-    assert ending.stdout.splitlines()[4].split()[:6] == [STATE, "memory_bound", *"4122"]
+    line = " ".join(ending.stdout.splitlines()[4].split())
+    assert line.startswith(f"{STATE} memory_bound 1 of 4 2 of 2 {TECHNIQUE} ")
 
 
 def test_a_state_shows_its_evidence_and_where_it_is_from(kopt: Kopt, home: Path) -> None:
@@ -68,8 +69,30 @@ def test_an_earlier_version_is_shown_as_it_was(kopt: Kopt, home: Path) -> None:
 
 
 def test_an_unknown_state_is_one_line(kopt: Kopt, home: Path) -> None:
-    ending = kopt("kb", "show", "dram_saturate")
-    assert (ending.code, ending.stderr.count("\n")) == (ExitCode.USAGE, 1)
+    for words in (("show",), ("show", "--calibration"), ("samples", "--state")):
+        ending = kopt("kb", *words, "dram_saturate")
+        assert (ending.code, ending.stderr.count("\n")) == (ExitCode.USAGE, 1)
+        assert "did you mean dram_saturated" in ending.stderr
+
+
+def test_a_technique_in_place_of_a_state_is_explained(kopt: Kopt, home: Path) -> None:
+    refused = kopt("kb", "show", TECHNIQUE)
+    assert f"{TECHNIQUE} is a technique and no state: Keep the row" in refused.stderr
+    assert "dram_saturated" in refused.stderr
+
+
+def test_a_state_says_what_its_techniques_are(kopt: Kopt, home: Path) -> None:
+    shown = kopt("kb", "show", STATE).stdout
+    assert f"{TECHNIQUE} (register_caching): Keep the row in registers" in shown
+
+
+@pytest.mark.parametrize("arch", ["sm90", "foo", "foo estimated"])
+def test_expectations_are_for_an_architecture_that_exists(
+    kopt: Kopt, home: Path, arch: str
+) -> None:
+    refused = kopt("kb", "show", "--arch", arch)
+    assert (refused.code, "is not an architecture" in refused.stderr) == (ExitCode.USAGE, True)
+    assert "estimated for sm_90a" in kopt("kb", "show", "--arch", "sm_90a estimated").stdout
 
 
 def test_samples_show_predicted_beside_measured(kopt: Kopt, home: Path) -> None:
@@ -77,7 +100,9 @@ def test_samples_show_predicted_beside_measured(kopt: Kopt, home: Path) -> None:
     shown = kopt("kb", "samples", "--run", RUN).stdout
     assert "1.05x (0.90x to 1.22x)" in shown
     assert "1.11x (1.08x to 1.13x)" in shown
-    assert "gained   measured on sm_90a" in shown
+    assert f"{RUN}/1  gained  add_rmsnorm_fp4quant_b128xh2048\n" in shown
+    assert f"{TECHNIQUE} in {STATE}\n" in shown
+    assert "came 1.11x (1.08x to 1.13x), measured on sm_90a" in shown
     assert "run-2/2" not in shown
 
 
@@ -102,6 +127,18 @@ def test_a_comparison_with_nothing_or_with_two_things_is_wrong_usage(
     kopt: Kopt, home: Path, words: tuple[str, ...]
 ) -> None:
     assert kopt("kb", "diff", *words).code == ExitCode.USAGE
+
+
+def test_a_base_does_not_differ_from_its_own_export(kopt: Kopt, home: Path, tmp_path: Path) -> None:
+    _learn(home, sample(1, measured=1 / 3, interval=(0.3, 0.36)), sample(2, measured=1 / 7))
+    kopt("kb", "export", "--to", tmp_path / "mine.yaml")
+    assert kopt("kb", "diff", tmp_path / "mine.yaml").stdout == "no difference\n"
+
+
+def test_forgotten_evidence_is_told_without_an_owner(kopt: Kopt, home: Path) -> None:
+    _learn(home, sample(1))
+    kopt("kb", "forget", RUN)
+    assert "1.11x where it had an effect -> no tries\n" in kopt("kb", "diff", "--since", 1).stdout
 
 
 def test_a_base_travels_from_one_home_to_another(

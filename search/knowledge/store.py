@@ -93,16 +93,20 @@ class KnowledgeStore:
     def learn(self, samples: Iterable[Sample]) -> int:
         """Add samples that were not learned before, all or none, and return how many.
 
-        A sample that was forgotten is known, too: it is not learned again.
+        A sample that was forgotten is known, too: it is not learned again. Of a run that was
+        forgotten nothing more is learned.
         """
         by_id = {sample.id: sample for sample in samples}
         with self._writing() as connection:
             known = rows.known_samples(connection, by_id)
             new = [sample for name, sample in by_id.items() if name not in known]
+            gone = rows.revoked_targets(connection, "sample", rows.read_version(connection))
+            barred = [sample.id for sample in new if sample.run in gone]
             if new:
                 version = rows.add_change(connection, "learn")
                 rows.insert_samples(connection, new, version)
-        return len(new)
+                rows.insert_revocations(connection, ("sample", barred), version)
+        return len(new) - len(barred)
 
     def edit(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
         """Apply edits, all or none, and return what they have changed, clamped.
@@ -153,9 +157,10 @@ class KnowledgeStore:
         """
         with self._writing() as connection:
             kind, targets = find_evidence(connection, text)
-            if targets:
+            barred = {text} - rows.revoked_targets(connection, kind, rows.read_version(connection))
+            if targets or barred:
                 version = rows.add_change(connection, "forget")
-                rows.insert_revocations(connection, (kind, targets), version)
+                rows.insert_revocations(connection, (kind, {*targets, *barred}), version)
         return targets
 
     def import_(self, document: str, name: str = "the document") -> Imported:

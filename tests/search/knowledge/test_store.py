@@ -114,6 +114,15 @@ def test_a_run_is_forgotten_as_a_whole_and_others_are_not(tmp_path: Path) -> Non
         assert [one.id for one in store.samples()] == ["run-2/1"]
 
 
+def test_a_run_that_was_forgotten_teaches_nothing_when_it_goes_on(tmp_path: Path) -> None:
+    with KnowledgeStore(tmp_path) as store:
+        store.learn([sample(1)])
+        store.forget(RUN)
+        assert store.learn([sample(2), sample(2, run="run-2")]) == 1
+        assert [one.id for one in store.samples()] == ["run-2/2"]
+        assert (_tries(store), store.forget(RUN), store.forget(f"{RUN}/2")) == (1, (), ())
+
+
 def test_a_note_that_rests_on_forgotten_samples_alone_goes_with_them(tmp_path: Path) -> None:
     ids = (f"{RUN}/1", f"{RUN}/2")
     with KnowledgeStore(tmp_path) as store:

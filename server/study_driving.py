@@ -26,6 +26,7 @@ from kopt.tools.counted import counted
 
 from .devices import DeviceChoice, OpenedDevice, opened_device
 from .exits import Interrupted
+from .knowledge_access import read_base_file
 from .run_driving import stopped
 from .run_progress import run_progress, waiting_lines
 from .session import Session
@@ -76,7 +77,7 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
     """Return what a new study is asked for, but its device, before anything waits for a GPU.
 
     Raises:
-        ToolError: A kernel, an arm or a setting that is not there.
+        ToolError: A kernel, an arm, a setting or a base that is not there.
         SetupError: No model could be asked.
     """
     if not options.kernel:
@@ -86,6 +87,8 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
         raise ToolError(f"the kernel {twice} is named twice: --repeats N runs each N times")
     for kernel in options.kernel:
         find_kernel(kernel, session.settings.problems)
+    if options.base is not None:
+        read_base_file(options.base)
     common = _common(options)
     arms = make_arms(options.arm or tuple(ABLATIONS), common)
     for arm in arms:

@@ -12,16 +12,7 @@ from kopt.search.store.artifacts import write_durably
 
 from .study_charts import arm_chart, place_chart
 from .study_report import StudyReport
-from .study_words import (
-    arm_table,
-    facts,
-    headlines,
-    kernel_table,
-    notes,
-    place_table,
-    run_table,
-    target_table,
-)
+from .study_words import PLACES, facts, headlines, notes, run_table, sections
 
 
 def write_study(report: StudyReport) -> tuple[Path, Path]:
@@ -51,10 +42,7 @@ def study_markdown(report: StudyReport) -> str:
 
 
 def _sections(report: StudyReport) -> Iterator[tuple[str, Table]]:
-    yield "Speed", arm_table(report)
-    yield f"Cost of {report.plan.target:g}x", target_table(report)
-    yield "What memory is worth", place_table(report)
-    yield "Kernels", kernel_table(report)
+    yield from sections(report)
     yield "Runs", run_table(report)
 
 
@@ -66,7 +54,7 @@ def _body(report: StudyReport) -> Iterator[str]:
     for name, value in facts(report):
         yield f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
     yield "</table>"
-    charts = {"Speed": arm_chart(report), "What memory is worth": place_chart(report)}
+    charts = {"Speed": arm_chart(report), PLACES: place_chart(report)}
     for title, table in _sections(report):
         yield f"<h2>{escape(title)}</h2>"
         yield charts.get(title, "")

@@ -12,6 +12,7 @@ from .figures import Figure, TargetCost
 from .outcome import RunStanding
 from .study_report import ArmFigures, StudyReport
 
+PLACES = "What memory is worth"
 INTERVALS = (
     "Intervals are 95 %: percentiles over grids of whole kernels and whole repeats that are drawn"
     " anew (pigeonhole bootstrap). With fewer than six kernels they are too short (docs/study.md),"
@@ -44,7 +45,8 @@ def headlines(report: StudyReport) -> Iterator[str]:
         if arm.ratio is None or arm.ratio.value is None:
             continue
         speed = f"{_figure(arm.ratio, '{:.2f}')} times the speed of {reference}"
-        yield f"{arm.arm}: {speed} ({report.provenance}); {_cost_words(arm, reference)}."
+        sure = ", no sure difference" if _is_open(arm.ratio) else ""
+        yield f"{arm.arm}: {speed} ({report.provenance}{sure}); {_cost_words(arm, reference)}."
 
 
 def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
@@ -75,8 +77,19 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
     )
 
 
-def arm_table(report: StudyReport) -> Table:
-    """Return a row for each arm: speed, duels, cost of all its runs."""
+def sections(report: StudyReport) -> Iterator[tuple[str, Table]]:
+    """Yield every table but that of the runs, with its title; none is wider than a terminal."""
+    target = f"{report.plan.target:g}x"
+    yield "Speed", _speed_table(report)
+    yield f"Candidates to {target}", _candidates_table(report)
+    yield f"Tokens and dollars to {target}", _tokens_table(report)
+    yield PLACES, _place_table(report)
+    yield f"Kernels ({speed_words(report)})", _kernel_table(report)
+    yield "Spent in all", _spent_table(report)
+
+
+def _speed_table(report: StudyReport) -> Table:
+    """Return a row for each arm: speed, and how its runs stand against the first arm's."""
     reference = report.plan.reference.name
     rows = tuple(
         (
@@ -86,6 +99,18 @@ def arm_table(report: StudyReport) -> Table:
             _figure(arm.speed, "{:.3f}x"),
             "-" if arm.ratio is None else _figure(arm.ratio, "{:.3f}"),
             _duels(arm),
+        )
+        for arm in report.arms
+    )
+    speed = f"Speed ({speed_words(report)})"
+    return Table(("Arm", "Runs", speed, f"Over {reference}", "Won, lost, open"), rows)
+
+
+def _spent_table(report: StudyReport) -> Table:
+    """Return a row for each arm: what all its runs took."""
+    rows = tuple(
+        (
+            arm.arm,
             str(arm.candidates),
             f"{arm.tokens:,}",
             f"{arm.usd:.2f}",
@@ -93,15 +118,12 @@ def arm_table(report: StudyReport) -> Table:
         )
         for arm in report.arms
     )
-    heads = (
-        *("Arm", "Runs", f"Speed ({speed_words(report)})", f"Over {reference}"),
-        *("Won, lost, open", "Candidates#", "Tokens#", "USD, computed#", "ln(speed) per Mtok#"),
-    )
+    heads = ("Arm", "Candidates#", "Tokens#", "USD, computed#", "ln(speed) per Mtok#")
     return Table(heads, rows)
 
 
-def target_table(report: StudyReport) -> Table:
-    """Return a row for each arm: what reaching the target cost."""
+def _candidates_table(report: StudyReport) -> Table:
+    """Return a row for each arm: how many candidates reaching the target took."""
     reference = report.plan.reference.name
     rows = tuple(
         (
@@ -110,21 +132,30 @@ def target_table(report: StudyReport) -> Table:
             _figure(arm.candidates_to_target.per_success, "{:.1f}"),
             _ratio(arm.candidates_to_target),
             _median(arm),
+        )
+        for arm in report.arms
+    )
+    reached = f"Reached {report.plan.target:g}x"
+    heads = ("Arm", reached, "Candidates per success", f"Over {reference}", "Median")
+    return Table(heads, rows)
+
+
+def _tokens_table(report: StudyReport) -> Table:
+    """Return a row for each arm: what reaching the target cost."""
+    rows = tuple(
+        (
+            arm.arm,
             _figure(arm.tokens_to_target.per_success, "{:,.0f}"),
             _ratio(arm.tokens_to_target),
             _figure(arm.usd_to_target.per_success, "{:.2f}"),
         )
         for arm in report.arms
     )
-    heads = (
-        *("Arm", f"Reached {report.plan.target:g}x", "Candidates per success"),
-        *(f"Over {reference}", "Median", "Tokens per success", f"Over {reference}"),
-        "USD per success",
-    )
-    return Table(heads, rows)
+    over = f"Over {report.plan.reference.name}"
+    return Table(("Arm", "Tokens per success", over, "USD per success, computed"), rows)
 
 
-def place_table(report: StudyReport) -> Table:
+def _place_table(report: StudyReport) -> Table:
     """Return a row for each arm at each place: what a base that has seen kernels is worth."""
     rows = tuple(
         (
@@ -139,7 +170,7 @@ def place_table(report: StudyReport) -> Table:
     return Table(heads, rows)
 
 
-def kernel_table(report: StudyReport) -> Table:
+def _kernel_table(report: StudyReport) -> Table:
     """Return a row for each kernel: the geometric mean of each arm's speeds over the repeats."""
     rows: list[tuple[str, ...]] = []
     for kernel in report.plan.kernels:
@@ -219,6 +250,14 @@ def _median(arm: ArmFigures) -> str:
     if median.value is None and arm.runs:
         return "over half do not reach it"
     return _figure(median, "{:.0f}")
+
+
+def _is_open(figure: Figure) -> bool:
+    """Return whether a ratio may be one."""
+    if figure.interval is None:
+        return False
+    low, high = figure.interval
+    return (low is None or low < 1) and (high is None or high > 1)
 
 
 def _figure(figure: Figure, form: str) -> str:

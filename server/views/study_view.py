@@ -7,18 +7,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kopt.search.reports import sections
+from kopt.search.reports.sections import Table as PlainTable
 from kopt.search.study.study_forecast import StudyForecast
 from kopt.search.study.study_report import StudyReport
-from kopt.search.study.study_words import (
-    arm_table,
-    facts,
-    headlines,
-    kernel_table,
-    notes,
-    place_table,
-    target_table,
-)
+from kopt.search.study.study_words import facts, headlines, notes, sections
 from kopt.tools.counted import counted
 
 
@@ -36,9 +28,9 @@ def _parts(report: StudyReport) -> Iterator[RenderableType]:
     for name, value in facts(report):
         yield Text(f"{name}: {value}", style="bold" if name == "Study" else "")
     yield Text("")
-    tables = (arm_table, target_table, place_table, kernel_table)
-    for table in tables:
-        yield _rich(table(report))
+    for title, table in sections(report):
+        yield Text(title, style="bold")
+        yield _rich(table)
         yield Text("")
     for line in headlines(report):
         yield Text(line, style="bold")
@@ -69,7 +61,7 @@ def _forecast_parts(forecast: StudyForecast) -> Iterator[RenderableType]:
         )
         for one in forecast.arms
     )
-    yield _rich(sections.Table((*heads, "at most#"), rows))
+    yield _rich(PlainTable((*heads, "at most#"), rows))
     yield Text(
         f"Expected: ${forecast.expected_usd:.2f} (estimated). At the very most:"
         f" ${forecast.most_usd:,.2f} (computed). Budget of each run: {forecast.budget}."
@@ -77,8 +69,8 @@ def _forecast_parts(forecast: StudyForecast) -> Iterator[RenderableType]:
     yield Text(f"Estimated with: {'; '.join(forecast.assumptions)}.", style="dim")
 
 
-def _rich(table: sections.Table) -> Table:
-    rich = Table(box=None, pad_edge=False, header_style="bold")
+def _rich(table: PlainTable) -> Table:
+    rich = Table(box=None, pad_edge=False)
     for head in table.heads:
         is_number = head.endswith("#")
         rich.add_column(head.rstrip("#"), justify="right" if is_number else "left", overflow="fold")

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 from kopt.search.study.study_charts import arm_chart, place_chart
 from kopt.search.study.study_files import study_markdown, study_page, write_study
+from kopt.search.study.study_words import headlines
 from support.study_cases import outcome, plan, study
 
 ARMS = {
@@ -37,6 +38,17 @@ def test_markdown_tells_speed_cost_and_how_the_intervals_came_about(tmp_path: Pa
         in text
     )
     assert "pigeonhole bootstrap" in text and "measured" not in text.split("## How")[0]
+
+
+def test_ratio_that_may_be_one_is_said_to_be_no_sure_difference(tmp_path: Path) -> None:
+    report = study(plan("a", "b"), tmp_path, **ARMS)
+    full, other = report.arms
+    assert other.ratio is not None
+    for interval, told in (((0.7, 1.1), True), ((0.7, None), True), ((0.7, 0.9), False)):
+        ratio = other.ratio.model_copy(update={"interval": interval})
+        arms = (full, other.model_copy(update={"ratio": ratio}))
+        (line,) = headlines(report.model_copy(update={"arms": arms}))
+        assert ("no sure difference" in line) == told
 
 
 def test_study_under_way_says_of_how_many_runs_its_figures_are(tmp_path: Path) -> None:

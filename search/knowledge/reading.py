@@ -24,7 +24,7 @@ DOCUMENT_LIMIT = 4 << 20
 """Bytes: eighty times a mature base.yaml."""
 ITEM_LIMIT = 4096
 """Entries or pairs of a document."""
-_ROUNDING = 1.02  # base.yaml may have three digits of each number
+_ROUNDING = 1.02  # base.yaml may have three digits of each number, sums their last bit
 _FORMAT = re.compile(r"kopt\.knowledge/(\d+)")
 
 
@@ -117,5 +117,5 @@ def _refuse_evidence(evidence: Evidence, origin: str, largest: float) -> None:
     if evidence.weight > _ROUNDING * (evidence.gained + evidence.lost):
         raise Refused(f"evidence of {origin} weighs more than the tries that it has")
     is_possible = evidence.m2 <= _ROUNDING * largest**2 * evidence.weight
-    if abs(evidence.mean) > largest or not is_possible:
+    if abs(evidence.mean) > _ROUNDING * largest or not is_possible:
         raise Refused(f"evidence of {origin} has a mean or an m2 that no gains have")

@@ -95,7 +95,8 @@ def _model_line(event: Event) -> str | None:
     data = event.data
     match event.kind:
         case EventKind.PLAN_MADE:
-            return f"planned: {data['branches']} branches, {data['reserve']} in reserve"
+            branches = _counted(data["branches"], "branch", "branches")
+            return f"planned: {branches}, {data['reserve']} in reserve"
         case EventKind.REFLECTED:
             return f"round {data['round']} is reflected on"
         case EventKind.CALL_RETRIED:

@@ -149,7 +149,11 @@ def _sample_row(sample: Sample, name: str, ending: str) -> Facts:
 def _found(sample: Sample) -> str:
     if sample.measured is None:
         passed = sample.status is Status.PASSED
-        return "refuted after it had passed" if passed else sample.status.value
+        return (
+            "passed, not credited: refuted later, or not what it says"
+            if passed
+            else sample.status.value
+        )
     low_high = sample.interval
     between = (
         "" if low_high is None else f", {gain_words(low_high[0])} to {gain_words(low_high[1])}"

@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kopt.kernels.status import Status
 from kopt.search.knowledge.diff import Difference, EvidenceChange
 from kopt.search.knowledge.policy.calibration import Calibration
 from kopt.search.knowledge.records import Sample, arch_key
@@ -62,11 +63,15 @@ def differences_view(differences: Sequence[Difference]) -> RenderableType:
 def _sample_lines(sample: Sample) -> Iterator[Text]:
     outcome = sample.outcome.replace("_", " ")
     yield Text(f"{sample.id}  {outcome}  {sample.kernel}", style="bold")
-    came = _with_interval(sample.measured, sample.interval) or str(sample.status)
-    how = arch_words(arch_key(sample.arch, sample.provenance))
+    if sample.measured is None:
+        passed = sample.status is Status.PASSED  # and was refuted later, or is not what it says
+        came = f"{'passed, not credited' if passed else sample.status.value} ({sample.arch})"
+    else:
+        how = arch_words(arch_key(sample.arch, sample.provenance))
+        came = f"{_with_interval(sample.measured, sample.interval)}, {how}"
     predicted = _with_interval(sample.predicted, sample.predicted_interval) or "nothing"
     yield Text(f"  {' + '.join(sample.techniques)} in {sample.state}")
-    yield Text(f"  predicted {predicted}; came {came}, {how}")
+    yield Text(f"  predicted {predicted}; came {came}")
 
 
 def _change_words(change: EvidenceChange) -> str:

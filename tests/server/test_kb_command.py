@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kopt.kernels.status import Status
 from kopt.search.knowledge.edits import AddNote
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.rendering import render_complete
@@ -104,6 +105,17 @@ def test_samples_show_predicted_beside_measured(kopt: Kopt, home: Path) -> None:
     assert f"{TECHNIQUE} in {STATE}\n" in shown
     assert "came 1.11x (1.08x to 1.13x), measured on sm_90a" in shown
     assert "run-2/2" not in shown
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(Status.INCORRECT, "came incorrect (sm_90a)"), (Status.PASSED, "passed, not credited")],
+)
+def test_a_sample_without_a_gain_says_what_it_ended_as(
+    kopt: Kopt, home: Path, status: Status, told: str
+) -> None:
+    _learn(home, sample(1, outcome="failed", measured=None, interval=None, status=status))
+    assert told in kopt("kb", "samples").stdout
 
 
 def test_calibration_says_how_far_predictions_were_off(kopt: Kopt, home: Path) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from kopt.kernels.source_lexer import logical_lines
 
 _HEADER_END = "*/"
-_LEAST_LETTERS = 3  # a bracket stands everywhere
+_LEAST_LETTERS = 3  # of a whole line: a bracket stands everywhere
+_PART_LETTERS = 12  # of a part of one: `int` and `float sum` stand everywhere, too
 _REMARK = re.compile(r"(?:^|(?<=\s))#.*?(?=\*/|$)")
 _BLANKED = re.compile(r"(?!\\\r?\n)[^\n]")  # all but the ends of lines, and what continues them
 
@@ -40,16 +41,18 @@ def _without_note(header: str) -> str:
 
 
 def quotes(source: str, line: str) -> bool:
-    """Return whether `line`, whatever its blanks, stands on a line of `source` and says something.
+    """Return whether `line`, whatever its blanks, is a line of `source` or a telling part of one.
 
     Args:
         source: As `without_comments` gives it.
         line: What is said to stand there.
     """
     wanted = _squeezed(line)
-    if sum(letter.isalnum() for letter in wanted) < _LEAST_LETTERS:
-        return False
-    return any(wanted in _squeezed(row) for row in source.split("\n"))
+    letters = sum(letter.isalnum() for letter in wanted)
+    rows = map(_squeezed, source.split("\n"))
+    if letters < _PART_LETTERS:
+        return letters >= _LEAST_LETTERS and wanted in rows
+    return any(wanted in row for row in rows)
 
 
 def _squeezed(text: str) -> str:

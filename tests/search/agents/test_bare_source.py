@@ -59,11 +59,16 @@ def test_source_without_a_header_is_bare_from_its_start() -> None:
     ("line", "is_there"),
     [
         ("int  a=3;", True),
-        ("int a", True),
+        ("int a", False),
+        ("total += partial [warp]", True),
+        ("total +=", False),
         ("a = 33", False),
         ("int a = 3; b", False),
-        ("a = 3", False),
+        ("}", False),
     ],
 )
-def test_quote_is_found_whatever_its_blanks(line: str, is_there: bool) -> None:
-    assert quotes("{\n  int a = 3;\n};\n", line) is is_there
+def test_quote_is_a_whole_line_or_a_telling_part_whatever_its_blanks(
+    line: str, is_there: bool
+) -> None:
+    source = "{\n  int a = 3;\n  if (warp < 8) total += partial[warp];\n};\n"
+    assert quotes(source, line) is is_there

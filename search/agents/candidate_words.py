@@ -24,7 +24,6 @@ MOST_ROWS = 60
 """Candidates of a table: the beam, then the latest."""
 _NOTE_CHARACTERS = 240
 _NONE = "None yet."
-_REST = "the rest is left out"
 
 
 def candidate_table(view: RoundView, marked_round: int | None = None) -> str:
@@ -73,8 +72,8 @@ def evidence_of(members: Sequence[Member], documents: Documents) -> str:
     for member in members:
         profile = documents.profiles.get(member.seq)
         if profile is not None:
-            facts = fitted(_without_identity(profile_facts(profile, "concise")), _REST)
-            parts.append(fenced(f"profile of {member.label}", render(facts)))
+            shown = document_words(profile_facts(profile, "concise"))
+            parts.append(fenced(f"profile of {member.label}", shown))
         check = documents.checks.get(member.seq)
         if check is not None and not member.passed:
             parts.append(fenced(f"check of {member.label}", findings_of(check, member.source)))
@@ -84,8 +83,13 @@ def evidence_of(members: Sequence[Member], documents: Documents) -> str:
 def findings_of(check: CheckResult, source: str) -> str:
     """Return what a check found wrong, with the lines of `source` that it speaks of."""
     document = with_excerpts(check.model_dump(mode="json", by_alias=True), source)
-    facts = check_facts(CheckResult.model_validate(document), "concise")
-    return render(fitted(_without_identity(facts), _REST))
+    return document_words(check_facts(CheckResult.model_validate(document), "concise"))
+
+
+def document_words(facts: Facts) -> str:
+    """Return what a profile or a check says, without the names of its candidate, as far as fits."""
+    kept = {name: value for name, value in facts.items() if name not in ("kernel", "candidate")}
+    return render(fitted(kept, "the rest is left out"))
 
 
 def _row(member: Member, view: RoundView, marked_round: int | None) -> Facts:
@@ -111,7 +115,3 @@ def _row(member: Member, view: RoundView, marked_round: int | None) -> Facts:
 def _expectation(hypothesis: Hypothesis) -> str:
     name = plain_beginning(hypothesis.name, _NOTE_CHARACTERS)
     return f"{name}, expected {hypothesis.expected_gain:+.0%}"
-
-
-def _without_identity(facts: Facts) -> Facts:
-    return {name: value for name, value in facts.items() if name not in ("kernel", "candidate")}

@@ -131,7 +131,7 @@ ANALYSIS_SCHEMA = answer_schema(Analysis)
 UPDATE_SCHEMA = answer_schema(Update)
 
 
-class Refused(Exception):
+class _Refused(Exception):
     """A change that is not taken; the text says why."""
 
 
@@ -166,11 +166,11 @@ def edits_of(update: Update, base: KnowledgeBase, names: SampleNames) -> Learned
         what = said.id if isinstance(said, NewTechnique) else f"{said.action} {said.state}"
         try:
             if len(edits) == MOST_EDITS:
-                raise Refused(f"more than {MOST_EDITS} changes at once")
+                raise _Refused(f"more than {MOST_EDITS} changes at once")
             edit = _edit(said, base, names)
             edits.append(edit)
             base = extend(base, [(base.version, edit)], base.version)
-        except Refused as refused:
+        except _Refused as refused:
             dropped.append(plain_beginning(f"{what}: {refused}", WORDS))
         except ValidationError as error:
             dropped.append(plain_beginning(f"{what}: {mistakes_of(error)}", WORDS))
@@ -178,10 +178,10 @@ def edits_of(update: Update, base: KnowledgeBase, names: SampleNames) -> Learned
 
 
 def _edit(said: NewTechnique | Change, base: KnowledgeBase, names: SampleNames) -> Edit:
-    """Return an edit that fits `base` and rests on samples; raises Refused or ValidationError."""
+    """Return an edit that fits `base` and rests on samples; raises _Refused or ValidationError."""
     samples = names.find(said.samples)
     if not samples:
-        raise Refused("it names no sample that was shown")
+        raise _Refused("it names no sample that was shown")
     evidence = tuple(sample.id for sample in samples)
     if isinstance(said, NewTechnique):
         edit: Edit = AddTechnique(
@@ -194,7 +194,7 @@ def _edit(said: NewTechnique | Change, base: KnowledgeBase, names: SampleNames) 
         edit = _entry_edit(said, evidence)
     why = refusal(edit, base, evidence)
     if why is not None:
-        raise Refused(why)
+        raise _Refused(why)
     entry = None
     if isinstance(said, Change):
         entry = base.entries.get((said.state, said.techniques))
@@ -219,7 +219,7 @@ def _entry_edit(said: Change, evidence: tuple[str, ...]) -> Edit:
             return AddEntry.model_validate(fields | expected)
         case "add_note":
             if not said.text.strip():
-                raise Refused("the note is empty")
+                raise _Refused("the note is empty")
             return AddNote.model_validate(fields | {"text": short(said.text)})
         case "deprecate":
             return Deprecate.model_validate(fields)
@@ -230,15 +230,15 @@ def _entry_edit(said: Change, evidence: tuple[str, ...]) -> Edit:
 def _refuse_unfounded(edit: Edit, entry: Entry, samples: tuple[Sample, ...]) -> None:
     """Refuse what results contradict, or what they say nothing of."""
     if not any(_is_about(sample, entry) for sample in samples):
-        raise Refused("none of its samples has this state or this technique")
+        raise _Refused("none of its samples has this state or this technique")
     if isinstance(edit, Revive) and not entry.is_deprecated:
-        raise Refused("it is offered already")
+        raise _Refused("it is offered already")
     if isinstance(edit, Deprecate):
         results = pooled(one for origins in entry.evidence.values() for one in origins.values())
         if results.gained:
-            raise Refused(f"it has gained {results.gained} times")
+            raise _Refused(f"it has gained {results.gained} times")
         if results.tries < LEAST_TRIES:
-            raise Refused(f"it was tried {results.tries} times, which is too few")
+            raise _Refused(f"it was tried {results.tries} times, which is too few")
 
 
 def _is_about(sample: Sample, entry: Entry) -> bool:

@@ -6,12 +6,13 @@ from pydantic import ValidationError
 
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import ToldRecord
-from kopt.search.facts.fitting import cleaned, fitted
+from kopt.search.facts.fitting import cleaned
 from kopt.search.facts.profile_facts import profile_facts
 from kopt.search.facts.rendering import render
 from kopt.search.knowledge.records import Signature
 
 from .answering import Answer, obtain_answer
+from .candidate_words import document_words
 from .conversation import Opening
 from .fencing import fenced
 from .knowledge_words import signature_facts, state_facts
@@ -66,9 +67,7 @@ def program_words(signature: Signature, profile: ProfileResult | None) -> str:
     """Return what is known of a program: its signature, and its profile where there is one."""
     parts = [render(cleaned({"signature": signature_facts(signature)}))]
     if profile is not None:
-        facts = profile_facts(profile, "concise")
-        kept = {name: value for name, value in facts.items() if name not in ("kernel", "candidate")}
-        parts.append(fenced("profile", render(fitted(kept, "the rest is left out"))))
+        parts.append(fenced("profile", document_words(profile_facts(profile, "concise"))))
     return "\n\n".join(parts)
 
 

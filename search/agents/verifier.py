@@ -8,12 +8,13 @@ from pydantic import ValidationError
 
 from kopt.kernels.record import ToldRecord
 from kopt.search.facts.check_facts import check_facts
-from kopt.search.facts.fitting import cleaned, fitted
+from kopt.search.facts.fitting import cleaned
 from kopt.search.facts.rendering import render
 from kopt.search.facts.wording import Quoted, plain, plain_beginning
 
 from .answering import Answer, obtain_answer
 from .bare_source import quotes, without_comments
+from .candidate_words import document_words
 from .conversation import Opening
 from .fencing import fenced
 from .learning_view import Finding, FindingKind, SoftVerdict, SoftView, Verdict
@@ -89,9 +90,7 @@ def _claims(view: SoftView) -> str:
 def _checked(view: SoftView) -> str:
     if view.check is None:
         return "Every workload of its domain, with seeds that its author did not know."
-    facts = check_facts(view.check, "concise")
-    kept = {name: value for name, value in facts.items() if name not in ("kernel", "candidate")}
-    return fenced("full check", render(fitted(kept, "the rest is left out")))
+    return fenced("full check", document_words(check_facts(view.check, "concise")))
 
 
 def _read(text: str, source: str) -> Answer[SoftVerdict]:

@@ -1,12 +1,14 @@
 """What chunks are about, for the list by subject: the postings of their tags.
 
 A question about 128-bit loads and a kernel that spells them `float4` share no word and one tag. The
-tags of a question are found as those of code are (`chunking/tags.yaml`).
+tags of a question are found as those of code are (`chunking/tags.yaml`), and by how people ask for
+them (`ranking/asks.yaml`).
 """
 
 from collections.abc import Iterator
 
 from kopt.tools.docs.chunking.tags import facts_of
+from kopt.tools.docs.ranking.asked_tags import asked_tags
 from kopt.tools.docs.ranking.weights import WEIGHTS
 from kopt.tools.docs.records import Chunk
 
@@ -34,4 +36,4 @@ class Subjects:
 
 def subjects_of(query: str) -> tuple[str, ...]:
     """Return the tags of a question."""
-    return facts_of(query, "").tags
+    return tuple(dict.fromkeys((*facts_of(query, "").tags, *asked_tags(query))))

@@ -127,7 +127,9 @@ def _by_subject(
 ) -> RankedList:
     last = len(collections) - 1
     scored = collections[last].by_subject(tags, filters)
-    return with_ties(WEIGHTS.subject, [((last, chunk_id), score) for chunk_id, score in scored])
+    most = max((score for _chunk_id, score in scored), default=0.0)
+    weight = WEIGHTS.subject * most / (most + WEIGHTS.subject_doubt)
+    return with_ties(weight, [((last, chunk_id), score) for chunk_id, score in scored])
 
 
 def _merged(lists: Sequence[Scored]) -> list[Place]:

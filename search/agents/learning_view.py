@@ -28,7 +28,7 @@ class LearningView:
     base: KnowledgeBase
     """As it is now, the samples absorbed already."""
     samples: tuple[Sample, ...]
-    """The newest last; a few dozen."""
+    """The newest last; of many the learner is shown the latest."""
     endings: Mapping[str, str] = field(default_factory=dict[str, str])
     """What became of the candidate of a sample, in a line, by the sample's id."""
 

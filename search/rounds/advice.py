@@ -47,13 +47,13 @@ def advise(drive: RunDrive, member: Member, request: Request) -> Advice:
         f"{drive.state().settings.seed}/{request.name}",
     )
     names = [(one.technique.id,) for one in drawn]
-    return _advice(member, stated, drawn, notes_on(base, stated, names))
+    return _advice(member, stated, drawn, _notes_on(base, stated, names))
 
 
 def advice_on(drive: RunDrive, member: Member, techniques: tuple[str, ...]) -> Advice:
     """Return the state of `member` and what is remarked on the `techniques` chosen for it."""
     stated, base = state_of(drive, member), drive.memory.base()
-    return _advice(member, stated, (), notes_on(base, stated, [techniques]))
+    return _advice(member, stated, (), _notes_on(base, stated, [techniques]))
 
 
 def expected(drive: RunDrive, hypothesis: Hypothesis) -> Hypothesis:
@@ -104,14 +104,6 @@ def used_techniques(member: Member, drive: RunDrive) -> tuple[str, ...]:
     return tuple(used)
 
 
-def notes_on(
-    base: KnowledgeBase, stated: StatedProgram, chosen: Sequence[tuple[str, ...]]
-) -> tuple[str, ...]:
-    """Return the remarks of the base on techniques in a state."""
-    entries = (base.entries.get((stated.state.id, techniques)) for techniques in chosen)
-    return tuple(note.text for entry in entries if entry is not None for note in entry.notes)
-
-
 def draws_of(advice: Advice, slots: Sequence[str] = ()) -> tuple[Draw, ...]:
     """Return what was drawn, as it is kept with the plan; `slots`: what each fills."""
     return tuple(
@@ -126,6 +118,14 @@ def draws_of(advice: Advice, slots: Sequence[str] = ()) -> tuple[Draw, ...]:
         )
         for place, one in enumerate(advice.drawn)
     )
+
+
+def _notes_on(
+    base: KnowledgeBase, stated: StatedProgram, chosen: Sequence[tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Return the remarks of the base on techniques in a state."""
+    entries = (base.entries.get((stated.state.id, techniques)) for techniques in chosen)
+    return tuple(note.text for entry in entries if entry is not None for note in entry.notes)
 
 
 def _advice(

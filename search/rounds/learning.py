@@ -13,8 +13,6 @@ from .drive import RunDrive
 from .programs import find_states
 from .rollouts import trajectories
 
-SHOWN_SAMPLES = 40
-"""Of the run, the latest, that the learner goes through."""
 _CLOSING = ("combine", "tune")
 
 
@@ -56,7 +54,7 @@ def update_memory(drive: RunDrive, last: RoundRow) -> None:
     if agents is None:
         return
     members = drive.members()
-    samples = drive.search.store.reader.samples()[-SHOWN_SAMPLES:]
+    samples = drive.search.store.reader.samples()
     by_id = {sample.id: sample for sample in samples}
     endings = {
         name: quick.summary

@@ -16,7 +16,7 @@ from kopt.kernels.status import Provenance
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.base_json import parse_base
 from kopt.search.knowledge.editing import clamped, refusal
-from kopt.search.knowledge.edits import AddState, Edit
+from kopt.search.knowledge.edits import Edit
 from kopt.search.knowledge.policy.posterior import Situation, predict
 from kopt.search.knowledge.projection import extend
 from kopt.search.knowledge.records import Sample, arch_key
@@ -169,7 +169,8 @@ class RunMemory:
 
     def _changes(self, programs: Iterable[StatedProgram]) -> Iterator[Sample | Edit]:
         """Yield what the run has added to its snapshot."""
-        yield from self._of_programs(programs)
+        for program in programs:
+            yield from program.edits
         taught, updates = self._store.reader.taught(), self._store.reader.updates()
         revoked = {name for one in taught.values() for name in one.revoked}
         for number in sorted({*taught, *updates}):
@@ -177,12 +178,6 @@ class RunMemory:
                 yield from (one for one in taught[number].samples if one.id not in revoked)
             if number in updates:
                 yield from updates[number].edits
-
-    def _of_programs(self, programs: Iterable[StatedProgram]) -> Iterator[Edit]:
-        for program in programs:
-            if program.is_new:
-                yield AddState(state=program.state, reason="no known state is near", author="rule")
-            yield from program.proposed
 
     def _keep(self, last: RoundRow, is_final: bool) -> None:
         """Keep what is new since the rounds before, and what no longer holds."""
@@ -220,7 +215,7 @@ class RunMemory:
     def _tell(self, shared: KnowledgeStore) -> None:
         run = self._drive.state().id
         taught = self._store.reader.taught().values()
-        self._edit(shared, self._of_programs(self.programs().values()))
+        self._edit(shared, (edit for one in self.programs().values() for edit in one.edits))
         shared.learn(renamed(sample, run) for one in taught for sample in one.samples)
         for name in (name for one in taught for name in one.revoked):
             shared.forget(f"{run}/{name.removeprefix(f'{THIS_RUN}/')}")

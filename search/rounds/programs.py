@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.agents.learning_view import StateQuestion, TechniqueQuestion
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.edits import AddState, Edit
+from kopt.search.knowledge.edits import Edit
 from kopt.search.knowledge.projection import extend
 from kopt.search.knowledge.records import Signature
 from kopt.search.knowledge.states.matching import Match, match_state
@@ -115,9 +115,7 @@ class _Finding:
         roles = self._roles()
         if roles is None or any(base.entries_of(state.id) for state in line):
             return ()
-        if found.is_new:
-            new = AddState(state=found.state, reason="no known state is near", author="rule")
-            base = extend(base, [(base.version, new)], base.version)
+        base = extend(base, [(base.version, edit) for edit in found.edits], base.version)
         question = TechniqueQuestion(
             self._id("propose"), base, found.state, self.signature, self.profile
         )

@@ -7,7 +7,7 @@ the run's id in it; the knowledge base has them as `run-.../5`.
 from typing import Literal, TypeVar
 
 from kopt.kernels.record import Record
-from kopt.search.knowledge.edits import Edit
+from kopt.search.knowledge.edits import AddState, Edit
 from kopt.search.knowledge.records import Sample, Signature, State
 
 THIS_RUN = "this"
@@ -28,6 +28,14 @@ class StatedProgram(Record):
     """Whether no known state was near."""
     proposed: tuple[Edit, ...] = ()
     """Techniques that a model proposed for it, where nothing was known."""
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """Return what it adds to a base: the state if it is new, then what was proposed for it."""
+        if not self.is_new:
+            return self.proposed
+        new = AddState(state=self.state, reason="no known state is near", author="rule")
+        return new, *self.proposed
 
 
 class Taught(Record):

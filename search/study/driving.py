@@ -14,7 +14,7 @@ from kopt.search.store.run_records import Event
 from kopt.search.store.store import RunStore
 
 from .plan import Cell, StudyPlan
-from .study_folder import cell_settings, prepare_base
+from .study_folder import cell_settings
 
 Watch = Callable[[Sequence[Event]], AbstractContextManager[Callable[[Event], None]]]
 """Given the events of earlier sessions, yields the subscriber of those to come."""
@@ -27,7 +27,6 @@ def drive_cell(plan: StudyPlan, cell: Cell, site: EvaluationSite, watch: Watch) 
         KeyboardInterrupt: The user stopped it; the run is paused.
         KoptError: This machine cannot evaluate, or no model can be asked; likewise.
     """
-    prepare_base(plan, cell, site.settings)
     own = replace(site, settings=cell_settings(plan, cell, site.settings))
     with closing(_opened(plan, cell, own.settings)) as store:
         try:

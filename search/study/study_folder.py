@@ -50,8 +50,7 @@ def begin_study(asked: Mapping[str, Any], base: Path | None, settings: Settings)
     if base is not None and text is not None:
         write_durably(folder / _BASE, text.encode())
         try:
-            for cell in plan.cells():
-                prepare_base(plan, cell, settings)
+            _begin_bases(plan, text, settings)
         except ToolError as error:
             shutil.rmtree(folder)
             raise ToolError(f"{base}: {error}") from error
@@ -90,17 +89,12 @@ def cell_settings(plan: StudyPlan, cell: Cell, settings: Settings) -> Settings:
     return replace(settings, knowledge_folder=folder, without_sources=tuple(hidden))
 
 
-def prepare_base(plan: StudyPlan, cell: Cell, settings: Settings) -> None:
-    """Make the base of a run's arm and repeat begin as the study's; again it changes nothing.
-
-    Raises:
-        ToolError: The study's base is none.
-    """
-    if not plan.has_base or plan.arm(cell.arm).search.memory == "off":
-        return
-    text = (settings.studies / plan.id / _BASE).read_text("utf-8")
-    with KnowledgeStore(cell_settings(plan, cell, settings).knowledge) as store:
-        store.import_(text)
+def _begin_bases(plan: StudyPlan, document: str, settings: Settings) -> None:
+    """Make the base of each arm and repeat that has one begin as `document`."""
+    for cell in plan.cells():
+        if cell.place == 0 and plan.arm(cell.arm).search.memory == "on":
+            with KnowledgeStore(cell_settings(plan, cell, settings).knowledge) as store:
+                store.import_(document)
 
 
 def _read_base(path: Path) -> str:

@@ -6,6 +6,7 @@ request that no evaluation could answer.
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -16,12 +17,15 @@ from kopt.kernels.families import FAMILIES
 from kopt.kernels.header import CandidateHeader
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem, Workload
+from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.proposer import LineageKind, Member, Proposal
 
 from .step_request import StepCandidate
 
 _TECHNIQUE = re.compile(r"[a-z][a-z0-9_]{1,63}")
 _MOST_TECHNIQUES = 4
+_MISSPELT = 0.9
+"""Likeness (difflib) from which a name is a packaged one with a letter wrong, not a new one."""
 
 
 class Numbered(NamedTuple):
@@ -144,7 +148,23 @@ def _techniques(place: str, named: Sequence[str]) -> tuple[str, ...]:
                 f"{place}: technique {name[:80]!r} is none: ids look like vector_loads"
                 " (kopt kb show lists them)"
             )
+        if meant := _meant(name):
+            raise ToolError(f"{place}: no technique is called {name}; did you mean {meant}?")
     return tuple(dict.fromkeys(named))
+
+
+def _meant(name: str) -> str | None:
+    """Return the packaged technique that `name` misspells; None for any other name."""
+    shipped = load_seed().techniques
+    if name in shipped:
+        return None
+    near = get_close_matches(name, shipped, n=1, cutoff=_MISSPELT)
+    # fp6 is no misspelt fp4.
+    return next((one for one in near if _digits(one) == _digits(name)), None)
+
+
+def _digits(name: str) -> str:
+    return "".join(filter(str.isdigit, name))
 
 
 def _tune(

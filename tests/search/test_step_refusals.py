@@ -37,6 +37,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Steps:
         ([StepCandidate(source="x" * (1 << 20) + "y")], "1048577 bytes: .* at most 1048576"),
         ([candidate(1.0, hypothesis="x" * 2001)], "2001 characters"),
         ([candidate(1.0, techniques=("Vec 8",))], r"candidates\[0\]: technique 'Vec 8' is none"),
+        ([candidate(1.0, techniques=("vectorloads",))], "did you mean vector_loads"),
         ([candidate(1.0, techniques=tuple("abcde"))], "5 techniques are too many .* at most 4"),
     ],
 )

@@ -121,7 +121,7 @@ def _memory(known: Known) -> Iterator[Suggestion]:
                 f"{one.technique} ({one.family}) on {known.name(known.members[one.candidate])},"
                 f" which is in the state {one.state}: {plain(one.description)} Expected where it"
                 f" has an effect: {one.speed:.2f} times its speed ({low:.2f} to {high:.2f}),"
-                f" {one.works:.0%} of tries have one; {tries}; rests on: {rests}{seen}."
+                f" chance of one {one.works:.0%} (computed); {tries}; rests on: {rests}{seen}."
             ),
             parents=(one.candidate,),
             families=(one.family,),

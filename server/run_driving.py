@@ -34,6 +34,10 @@ from .exits import Interrupted
 from .run_progress import run_progress, waiting_lines
 from .session import Session
 
+NOTHING_DRAWN = (
+    "strategy maic_rl draws techniques for a model to write: without one it is a sweep;"
+    " make demo-study shows it with a scripted model"
+)
 REPLAYED = "{} answers in Claude's place: nothing is paid, costs are those of the recorded calls"
 DIFFERING = "requests that differ from the recorded ones: {}; this is not the run that was recorded"
 _OF_NEW_RUNS = (
@@ -212,6 +216,8 @@ def _drive(
             click.echo(f"budget: {store.reader.state().settings.budget}", err=True)
         else:
             click.echo(NO_KEY, err=True)
+            if store.reader.state().settings.search.strategy == "maic_rl":
+                click.echo(NOTHING_DRAWN, err=True)
         if options.models.recording is not None:
             click.echo(REPLAYED.format(options.replay), err=True)
     go_on = f"{name} is paused; go on with: kopt run --resume {name}"

@@ -89,8 +89,9 @@ def test_memory_comes_before_traits_with_what_it_expects_and_what_that_rests_on(
     assert (memory.remembered, memory.provenance) == (remembered, Provenance.ESTIMATED)
     assert memory.text == (
         "vector_loads (vectorization) on #0, which is in the state narrow_accesses: Load 16 bytes"
-        " an access. Expected where it has an effect: 1.25 times its speed (0.95 to 1.60), 75% of"
-        " tries have one; 1 try in this state; rests on: sm_100a estimated: 1 try; seen in run-1/5."
+        " an access. Expected where it has an effect: 1.25 times its speed (0.95 to 1.60), chance"
+        " of one 75% (computed); 1 try in this state; rests on: sm_100a estimated: 1 try; seen in"
+        " run-1/5."
     )
 
 

@@ -64,3 +64,12 @@ def test_run_learns_for_the_next_and_its_replay_begins_with_what_it_knew(
     assert "requests that differ" not in again.stderr
     assert _told(again) == _told(first)
     assert {one.run for one in _samples()} == {first.document["run"], second.document["run"]}
+
+
+def test_without_a_model_the_run_says_that_nothing_is_drawn(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    ending = run("--rounds", "0")
+    assert ending.code == ExitCode.PASSED
+    assert "without one it is a sweep" in ending.stderr

@@ -17,6 +17,7 @@ from kopt.server.exits import ExitCode
 from support.bench_results import H100
 from support.command_line import Ending, Kopt
 from support.fake_messages import FakeMessages
+from support.knowledge_cases import ENTRY, sample
 from support.played.metered import Metered
 from support.played.obedient import obedient_model
 from support.small_silu import KERNEL, write_small_silu
@@ -137,14 +138,16 @@ def _runs(ending: Ending) -> list[str]:
 def test_base_that_is_given_is_where_every_arm_with_memory_begins(
     play: Play, home: Path, tmp_path: Path
 ) -> None:
-    study = play("--arm", "full", "--json")[0].document["study"]
     base = tmp_path / "learned.yaml"
-    with KnowledgeStore(home / "studies" / study / "bases" / "full-r0") as store:
+    with KnowledgeStore(tmp_path / "elsewhere") as store:
+        store.learn([sample()])
         base.write_text(store.export(), "utf-8")
         origin = store.base().origin
-    second = play("--arm", "full", "--base", str(base), "--json")[0].document["study"]
-    with KnowledgeStore(home / "studies" / second / "bases" / "full-r0") as store:
-        assert origin in store.base().origins and store.base().origin != origin
+    study = play("--arm", "full", "--base", str(base), "--json")[0].document["study"]
+    with KnowledgeStore(home / "studies" / study / "bases" / "full-r0") as store:
+        base_of_arm = store.base()
+        assert origin in base_of_arm.entries[ENTRY].evidence["sm_90a"]
+        assert base_of_arm.origin != origin and store.samples()
 
 
 def test_dry_run_says_what_it_would_cost_and_begins_nothing(play: Play, home: Path) -> None:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, TypeVar
 
 from kopt.kernels.record import Record
@@ -111,11 +112,12 @@ def random_edits(seed: int, count: int) -> list[Edit]:
     return edits
 
 
-def changes_of(seed: int, count: int) -> list[Change]:
+@cache
+def changes_of(seed: int, count: int) -> tuple[Change, ...]:
     """Return samples and edits in an order that the seed decides, a version each."""
     both = [*random_samples(seed, count), *random_edits(seed, count // 4)]
     random.Random(seed).shuffle(both)
-    return list(enumerate(both, start=1))
+    return tuple(enumerate(both, start=1))
 
 
 def projected(
@@ -126,6 +128,7 @@ def projected(
     return project(SEED, Ledger(origin, version, changes, imports))
 
 
+@cache
 def random_base(seed: int) -> KnowledgeBase:
     """Return one of a few homes at one of its versions, which may have imported another home.
 

@@ -16,6 +16,7 @@ from kopt.kernels.status import Provenance, Status
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.posterior import Situation
 from kopt.search.knowledge.policy.selector import Drawn, draw
+from kopt.search.knowledge.policy.update import SIGMAS
 from kopt.search.knowledge.projection import extend
 from kopt.search.knowledge.records import Entry, Outcome, Prior, Sample, State, Technique
 
@@ -28,7 +29,6 @@ BOTTLENECKS: tuple[BottleneckName, ...] = (
     "l2_bound",
     "l1_bound",
 )
-_SIGMAS = 1.96
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def shortest(task: Task, kernel: Kernel) -> int | None:
 
 def _sample(task: Task, name: str, tried: tuple[Program, Drawn], attempt: Attempt) -> Sample:
     program, drawn = tried
-    half = _SIGMAS * task.world.assumed.noise
+    half = SIGMAS * task.world.assumed.noise
     measured = attempt.measured
     return Sample(
         id=f"{task.arch}/{name}",

@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kopt.kernels.families import FAMILIES
 from kopt.search.knowledge.records import Entry, Pair, State, Technique
 
 EntryKey = tuple[str, tuple[str, ...]]
@@ -51,3 +52,14 @@ class KnowledgeBase:
             found[at] = self.states[at]
             at = found[at].inherits
         return tuple(found.values())
+
+    def undefined(self) -> set[str]:
+        """Return the states, techniques and families that it names and that are nowhere defined."""
+        states = {state for state, _ in self.entries}
+        states |= {state.inherits for state in self.states.values() if state.inherits}
+        techniques = {name for _, names in self.entries for name in names}
+        techniques |= {name for key in self.pairs for name in key}
+        techniques |= {name for one in self.techniques.values() for name in one.prepares}
+        families = {one.family for one in self.techniques.values()}
+        unknown = (states - self.states.keys()) | (techniques - self.techniques.keys())
+        return unknown | (families - set(FAMILIES))

@@ -1,30 +1,22 @@
 """Questions about the samples of a ledger: which there are, and which a name stands for."""
 
 import sqlite3
-from dataclasses import dataclass
 
 from kopt.config.errors import ToolError
 from kopt.search.knowledge import ledger_rows as rows
 from kopt.search.knowledge.records import Sample
 
 
-@dataclass(frozen=True)
-class SampleFilter:
-    """Which samples are asked for; None asks for all."""
-
-    last: int | None = None
-    state: str | None = None
-    run: str | None = None
-
-
-def read_samples(connection: sqlite3.Connection, which: SampleFilter) -> tuple[Sample, ...]:
-    """Return the samples that count now, in the order in which they were learned."""
+def read_samples(
+    connection: sqlite3.Connection, last: int | None, state: str | None, run: str | None
+) -> tuple[Sample, ...]:
+    """Return the samples that count now, in the order in which they were learned; None: all."""
     found = connection.execute(
         "SELECT document FROM sample WHERE (:state IS NULL OR state = :state)"
         " AND (:run IS NULL OR run = :run)"
         " AND id NOT IN (SELECT target FROM revocation WHERE kind = 'sample')"
         " ORDER BY place DESC LIMIT coalesce(:last, -1)",
-        {"state": which.state, "run": which.run, "last": which.last},
+        {"state": state, "run": run, "last": last},
     ).fetchall()
     return tuple(Sample.model_validate_json(document) for (document,) in reversed(found))
 

@@ -10,7 +10,6 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from kopt.config.errors import ToolError
-from kopt.kernels.families import FAMILIES
 from kopt.kernels.strict_yaml import Node, Scalar, Sequence, YamlError, load_yaml
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.base_json import parse_base
@@ -91,13 +90,7 @@ def _refuse_contradictions(base: KnowledgeBase) -> None:
             raise Refused(f"has {len(names)} states, techniques or origins: {NAME_LIMIT} at most")
     if max(len(base.entries), len(base.pairs)) > ITEM_LIMIT:
         raise Refused(f"has more than {ITEM_LIMIT} entries or pairs")
-    states = {state for state, _ in base.entries}
-    states |= {state.inherits for state in base.states.values() if state.inherits}
-    techniques = {name for _, names in base.entries for name in names}
-    techniques |= {name for key in base.pairs for name in key}
-    unknown = (states - base.states.keys()) | (techniques - base.techniques.keys())
-    unknown |= {one.family for one in base.techniques.values()} - set(FAMILIES)
-    if unknown:
+    if unknown := base.undefined():
         raise Refused(f"names {min(unknown)}, which it does not describe")
     held: list[Entry | Pair] = [*base.entries.values(), *base.pairs.values()]
     for item in held:

@@ -178,13 +178,14 @@ class Note(Record):
 
     version: Count = 0
     """Version of the base at which it was made; an entry's notes are in its order."""
-
     text: Words
     evidence: tuple[Name, ...] = ()
     """Sample ids it rests on."""
 
 
-ArchKey = Annotated[str, Field(pattern=r"^[a-z0-9_]{1,32}( estimated)?$")]
+ESTIMATED = " estimated"
+"""How the architecture key of evidence from the simulator's model ends."""
+ArchKey = Annotated[str, Field(pattern=rf"^[a-z0-9_]{{1,32}}({ESTIMATED})?$")]
 Origin = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{1,31}$")]
 ByArchitecture = Mapping[ArchKey, Mapping[Origin, Evidence]]
 """Architecture key (`arch_key`) -> origin -> evidence."""
@@ -216,4 +217,4 @@ def arch_key(arch: str, provenance: Provenance) -> str:
 
     Estimates of the simulator are never mixed with what a GPU measured.
     """
-    return arch if provenance is Provenance.MEASURED else f"{arch} estimated"
+    return arch if provenance is Provenance.MEASURED else f"{arch}{ESTIMATED}"

@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase, entry_key, pair_key
 from kopt.search.knowledge.records import (
@@ -72,7 +71,8 @@ def load_seed(folder: Path = _FOLDER) -> KnowledgeBase:
     )
     if len(base.entries) < len(priors) or len(base.pairs) < len(pairs):
         raise ValueError("an entry or a pair of the seed base stands there twice")
-    _refuse_dangling(base)
+    if unknown := base.undefined():
+        raise ValueError(f"the seed base names what it does not define: {sorted(unknown)}")
     return base
 
 
@@ -99,18 +99,3 @@ def _entry(item: _SeedPrior) -> Entry:
 def _pair(item: _SeedPair) -> Pair:
     prior = Prior(gain=item.gain, weight=item.weight, source=item.source)
     return Pair(before=item.before, after=item.after, prior=prior)
-
-
-def _refuse_dangling(base: KnowledgeBase) -> None:
-    """Raise for what names nothing."""
-    used = {name for _, names in base.entries for name in names}
-    used |= {name for key in base.pairs for name in key}
-    used |= {name for technique in base.techniques.values() for name in technique.prepares}
-    states = {state for state, _ in base.entries}
-    states |= {state.inherits for state in base.states.values() if state.inherits}
-    families = {technique.family for technique in base.techniques.values()}
-    unknown = (
-        (used - set(base.techniques)) | (states - set(base.states)) | (families - set(FAMILIES))
-    )
-    if unknown:
-        raise ValueError(f"the seed base names what it does not define: {sorted(unknown)}")

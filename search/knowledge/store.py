@@ -19,7 +19,7 @@ from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.editing import changes_nothing, clamped, refusal
 from kopt.search.knowledge.edits import Edit
 from kopt.search.knowledge.ledger_file import FILE_NAME, guarded, open_ledger
-from kopt.search.knowledge.ledger_queries import SampleFilter, find_evidence, read_samples
+from kopt.search.knowledge.ledger_queries import find_evidence, read_samples
 from kopt.search.knowledge.merge import without_origin
 from kopt.search.knowledge.projection import extend, project
 from kopt.search.knowledge.reading import read_base
@@ -143,7 +143,7 @@ class KnowledgeStore:
             run: Only of this run.
         """
         with self._reading() as connection:
-            return read_samples(connection, SampleFilter(last, state, run))
+            return read_samples(connection, last, state, run)
 
     def forget(self, text: str) -> tuple[str, ...]:
         """Let evidence count no more, for good, and return the ids of what was forgotten.

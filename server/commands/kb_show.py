@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from kopt.kernels.record import Record
 from kopt.search.knowledge.overview import find_state, report_base, report_state
 from kopt.search.knowledge.policy.calibration import calibrate
-from kopt.search.knowledge.policy.kinship import ESTIMATED
+from kopt.search.knowledge.records import ESTIMATED
 from kopt.server.console import print_document, print_record, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge

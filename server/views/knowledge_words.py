@@ -2,8 +2,7 @@
 
 from math import exp
 
-from kopt.search.knowledge.policy.kinship import ESTIMATED
-from kopt.search.knowledge.records import Evidence
+from kopt.search.knowledge.records import ESTIMATED, Evidence
 
 
 def ratio(gain: float) -> str:

@@ -12,7 +12,7 @@ from random import Random
 
 from kopt.search.knowledge.records import Evidence
 
-from .update import GAIN_SPREAD
+from .update import GAIN_SPREAD, SIGMAS
 
 BOLDNESS = 0.5
 """How far drawn chances and means lie from expected ones, in posterior standard deviations.
@@ -20,7 +20,6 @@ BOLDNESS = 0.5
 1 is Thompson sampling as it is. It pays for what it learns by many tries, and a search has few;
 0 tries nothing for the sake of knowing.
 """
-_SIGMAS = 1.96
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def t_quantile(freedom: float) -> float:
         Abramowitz, Stegun, "Handbook of Mathematical Functions", 26.7.5: the expansion about the
         normal quantile.
     """
-    z = _SIGMAS
+    z = SIGMAS
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384

@@ -10,13 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.records import Evidence, Techniques
+from kopt.search.knowledge.records import ESTIMATED, Evidence, Techniques
 
 from .others import counted
 from .update import pooled
 
-ESTIMATED = " estimated"
-"""How the architecture key of evidence from the simulator's model ends."""
 OTHER_ARCH = 0.25
 """Variance of a gain between architectures, in that of single gains: at most 4 tries' worth."""
 OTHER_PROVENANCE = 0.5

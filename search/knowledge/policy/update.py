@@ -15,8 +15,9 @@ GAIN_SPREAD = 0.1
 An assumption (docs/knowledge.md), of the size of the gains themselves. It sets how much a noisy
 measurement counts and how wide an interval is before there is evidence.
 """
+SIGMAS = 1.96
+"""Half of a 95 % interval in standard errors of a normal variate."""
 _NOTHING = Evidence()
-_SIGMAS = 1.96  # half of a 95 % interval in standard errors of a normal variate
 
 
 def absorb(evidence: Evidence, sample: Sample) -> Evidence:
@@ -67,7 +68,7 @@ def weight_of(sample: Sample) -> float:
     if sample.interval is None:
         return 1.0
     low, high = sample.interval
-    error = (high - low) / 2 / _SIGMAS
+    error = (high - low) / 2 / SIGMAS
     return GAIN_SPREAD**2 / (GAIN_SPREAD**2 + error**2)
 
 

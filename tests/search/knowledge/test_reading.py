@@ -114,6 +114,7 @@ def test_json_is_read_too() -> None:
         (_replaced(f"  {STATE}:", "  nowhere:"), f"names {STATE}, which it does not describe"),
         (_replaced(EVIDENCE, "magic on sm_90a: "), "names magic"),
         (_replaced("family: register_caching", "family: magic"), "names magic"),
+        (_replaced("prepares: [", "prepares: [magic, "), "names magic"),
         (_replaced(EVIDENCE, f"{TECHNIQUE} on Mars: "), "is none of ours"),
         (_replaced(EVIDENCE, f"{TECHNIQUE} on sm_90a by k9: "), "k9, which is not among"),
         (_with_evidence("{tries: 9, gained: 1}"), "9 tries, but 1 outcomes"),

@@ -60,6 +60,10 @@ def command(session: Session, options: ShowOptions) -> int:
     kept apart.
     """
     if options.calibration:
+        if options.arch is not None or options.version is not None:
+            raise click.UsageError(
+                "--calibration is of every architecture as of now: leave --arch and --version out"
+            )
         return _show_calibration(session, options.state)
     with open_knowledge(session.settings) as store:
         base, path = store.base(options.version), store.path

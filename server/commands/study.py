@@ -38,8 +38,8 @@ Examples:
 
 \b
 Arms: full; memory_off, without the knowledge base; cycles_only, times in place
-of profiles; minimal, a kernel in and a kernel out; NAME=FILE.yaml, settings of
-your own. The others are compared with the first. Each arm and repeat has a
+of profiles; minimal, a kernel with its profile in, a kernel out; NAME=FILE.yaml,
+settings of your own. The others are compared with the first. Each arm and repeat has a
 knowledge base of its own, carried from kernel to kernel. Ctrl-C pauses a study.
 Needs ANTHROPIC_API_KEY and costs one run for each arm, kernel and repeat: see
 --dry-run. The report is KOPT_HOME/studies/STUDY/study.html.

@@ -125,6 +125,17 @@ def test_calibration_says_how_far_predictions_were_off(kopt: Kopt, home: Path) -
     assert "measured on sm_90a" in shown and "100 % of 1" in shown
 
 
+@pytest.mark.parametrize("more", [("--version", "0"), ("--arch", "sm_90a")])
+def test_calibration_is_of_all_there_is_and_says_so(
+    kopt: Kopt, home: Path, more: tuple[str, ...]
+) -> None:
+    refused = kopt("kb", "show", "--calibration", *more)
+    assert (refused.code, "leave --arch and --version out" in refused.stderr) == (
+        ExitCode.USAGE,
+        True,
+    )
+
+
 def test_what_changed_since_a_version_is_told(kopt: Kopt, home: Path) -> None:
     _learn(home, sample(1))
     _learn(home, sample(2))

@@ -3,16 +3,17 @@
 The script carries out the technique that it is told, on four of the shipped kernels; each
 technique gains what the simulator's estimate says, which for many is nothing. So the study shows
 what memory does to the choice of techniques, and nothing about how good a real model is.
-Other arguments go to `kopt study`.
+Other arguments go to `kopt study`; a study that was interrupted goes on with its own kernels.
 
     PYTHONPATH=tests .venv/bin/python benchmarks/demo_study.py --repeats 3
+    PYTHONPATH=tests .venv/bin/python benchmarks/demo_study.py --resume STUDY
 """
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
+from kopt.config.settings import settings_from_environment
 from kopt.server.cli import main
 from support.fake_messages import FakeMessages
 from support.played.metered import Metered
@@ -33,24 +34,32 @@ combine_top_k: 0
 NOTICE = (
     "The model is played by a script on this machine: it carries out the technique it is told.\n"
     "Times are estimated by the simulator, amounts are what Claude would cost. This shows what\n"
-    "memory does to the choice of techniques, not how good a real model is."
+    "memory does to the choice of techniques, not how good a real model is. It takes minutes;\n"
+    "after Ctrl-C it goes on with: make demo-study STUDY_FLAGS='--resume STUDY'"
 )
 
 
 def demo(words: list[str]) -> int:
     """Run `kopt study WORDS` over the four kernels and return its exit code."""
     print(NOTICE, flush=True)
-    with tempfile.TemporaryDirectory() as scratch, FakeMessages(Metered(obedient_model)) as fake:
+    folder = settings_from_environment().home / "demo-study"
+    problems = folder / "problems"
+    with FakeMessages(Metered(obedient_model)) as fake:
         for name in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
             del os.environ[name]
         os.environ |= {"ANTHROPIC_API_KEY": "played", "ANTHROPIC_BASE_URL": fake.url}
-        problems, settings = Path(scratch) / "problems", Path(scratch) / "study.yaml"
-        kernels = [write_reduced(kernel, problems) for kernel in KERNELS]
-        settings.write_text(SETTINGS, "utf-8")
-        named = [word for kernel in kernels for word in ("--kernel", kernel)]
-        asked = ["--arm", "full", "--arm", "memory_off", "--target", "2x", "--device", "sim"]
-        where = ["--problems", str(problems), "--config", str(settings)]
-        return main(["study", *named, *asked, *where, *words])
+        asked = [] if "--resume" in words else _new_study(folder, problems)
+        return main(["study", *asked, "--problems", str(problems), *words])
+
+
+def _new_study(folder: Path, problems: Path) -> list[str]:
+    """Return what asks for a new study, once its kernels and settings are written."""
+    kernels = [write_reduced(kernel, problems) for kernel in KERNELS]
+    settings = folder / "study.yaml"
+    settings.write_text(SETTINGS, "utf-8")
+    named = [word for kernel in kernels for word in ("--kernel", kernel)]
+    arms = ["--arm", "full", "--arm", "memory_off", "--target", "2x", "--device", "sim"]
+    return [*named, *arms, "--config", str(settings)]
 
 
 if __name__ == "__main__":

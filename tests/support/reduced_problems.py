@@ -15,7 +15,7 @@ def write_reduced(kernel: str, problems: Path) -> str:
     workload = kernel.removeprefix(f"{shipped.name}_")
     name = f"{shipped.name}{_SUFFIX}"
     folder = problems / name
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for file in ("oracle.py", "reference.cu"):
         shutil.copy(shipped / file, folder / file)
     text = (shipped / "problem.yaml").read_text("utf-8")

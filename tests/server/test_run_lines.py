@@ -100,6 +100,19 @@ def test_endless_text_of_a_model_is_cut(tmp_path: Path) -> None:
             _event(EventKind.FINAL_CHECK, candidate=4, level="again"),
             "full check of #4 once more, with other hidden seeds",
         ),
+        (
+            _event(EventKind.LEARNED, round=2, samples=3, revoked=1),
+            "round 2 taught 3 samples, 1 sample revoked",
+        ),
+        (_event(EventKind.LEARNED, round=0, samples=0, revoked=0), None),
+        (
+            _event(EventKind.MEMORY_UPDATED, round=4, edits=1, dropped=0, why=""),
+            "the learner made 1 edit in the run's memory",
+        ),
+        (
+            _event(EventKind.CANDIDATE_ADDED, candidate=8, branch="", attempt=0, variant_of=5),
+            "  #8 is #5 without one of its techniques",
+        ),
         (_event(EventKind.DOCUMENT_ADDED, candidate=1, document="profile"), None),
     ],
 )
@@ -124,27 +137,3 @@ def test_run_without_a_terminal_is_told_in_lines_and_what_is_past_is_not_told_ag
     told = capsys.readouterr().err
     assert "#1 passed" not in told
     assert "#3 passed 9.524 us measured, 1.050x" in told and "(#1)" in told
-
-
-@pytest.mark.parametrize(
-    ("event", "line"),
-    [
-        (
-            _event(EventKind.LEARNED, round=2, samples=3, revoked=1),
-            "round 2 taught 3 samples, 1 sample revoked",
-        ),
-        (_event(EventKind.LEARNED, round=0, samples=0, revoked=0), None),
-        (
-            _event(EventKind.MEMORY_UPDATED, round=4, edits=1, dropped=0, why=""),
-            "the learner made 1 edit in the run's memory",
-        ),
-        (
-            _event(EventKind.CANDIDATE_ADDED, candidate=8, branch="", attempt=0, variant_of=5),
-            "  #8 is #5 without one of its techniques",
-        ),
-    ],
-)
-def test_lines_tell_what_was_learned_and_which_candidates_are_variants(
-    event: Event, line: str | None
-) -> None:
-    assert event_line(event, BestSoFar()) == line

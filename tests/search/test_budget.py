@@ -37,7 +37,7 @@ def test_several_limits_are_written_with_commas() -> None:
 
 
 NO_BUDGETS = """
-0|0s|-5|1.5|1e3s|10 minutes|m|5d|$|$0|$-1|$1e9|2mtok|0ktok|0.4tok|gpu:10|gpu:0s|5,|,5|$nan|9999999999
+0|0s|-5|1.5|1e3s|10 minutes|5d|$|$0|$-1|$1e9|2mtok|0ktok|0.4tok|gpu:10|gpu:0s|5,|,5|$nan|9999999999
 """
 
 

@@ -65,6 +65,10 @@ _CREATE = (
 )
 
 
+class LedgerBusy(InfraError):
+    """Other processes have kept the ledger busy for longer than anybody waits."""
+
+
 def open_ledger(folder: Path) -> sqlite3.Connection:
     """Open or create the ledger of the base in `folder`.
 
@@ -116,7 +120,7 @@ def guarded(path: Path) -> Generator[None]:
 
     Raises:
         SetupError: The file is damaged or cannot be written.
-        InfraError: Other processes kept it busy.
+        LedgerBusy: Other processes kept it busy.
     """
     try:
         yield
@@ -124,7 +128,7 @@ def guarded(path: Path) -> Generator[None]:
         raise
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise InfraError(f"{path} was busy for {_BUSY_S:g} s: try again") from error
+            raise LedgerBusy(f"{path} was busy for {_BUSY_S:g} s: try again") from error
         raise SetupError(f"{path} cannot be used: {error}") from error
     except sqlite3.DatabaseError as error:
         raise SetupError(f"{path} is damaged ({error}): {_advice(path)}") from error

@@ -17,6 +17,7 @@ from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.base_json import parse_base
 from kopt.search.knowledge.editing import clamped, refusal
 from kopt.search.knowledge.edits import Edit
+from kopt.search.knowledge.ledger_file import LedgerBusy
 from kopt.search.knowledge.policy.posterior import Situation, predict
 from kopt.search.knowledge.projection import extend
 from kopt.search.knowledge.records import Sample, arch_key
@@ -132,7 +133,7 @@ class RunMemory:
         if last is None or not self.is_on:
             return
         self._keep(last, is_final)
-        self._share()
+        self._share(is_final)
 
     def teaching(self, is_final: bool = False) -> Teaching:
         """Return what is known of the run beside its candidates."""
@@ -205,11 +206,15 @@ class RunMemory:
     def _learned(self) -> object:
         return [(one.samples_sha, one.update_sha) for one in self._store.reader.rounds()]
 
-    def _share(self) -> None:
-        """Tell the shared base all that the run has learned."""
+    def _share(self, is_final: bool) -> None:
+        """Tell the shared base all that the run has learned; one that is busy is told later."""
         if self.parts is not None and self.parts.share is not None:
-            with self.parts.share() as shared:
-                self._tell(shared)
+            try:
+                with self.parts.share() as shared:
+                    self._tell(shared)
+            except LedgerBusy:
+                if is_final:  # nobody would tell it after this
+                    raise
         self._shared = self._learned()
 
     def _tell(self, shared: KnowledgeStore) -> None:

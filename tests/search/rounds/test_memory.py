@@ -1,5 +1,6 @@
 """What a run remembers: what it began with, what each round taught, what it tells the others."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +10,11 @@ from kopt.config.errors import SetupError
 from kopt.config.search_settings import load_search_settings
 from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.knowledge.base_json import parse_base
+from kopt.search.knowledge.ledger_file import LedgerBusy
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.loop import run_search
-from kopt.search.rounds.drive import RunDrive
+from kopt.search.rounds.drive import RunDrive, Search
 from kopt.search.store.store import RunStore
 from kopt.search.store.taught import StatedProgram
 from support.bench_results import H100
@@ -169,6 +171,41 @@ def test_run_on_a_gpu_teaches_measured_gains_with_their_intervals(tmp_path: Path
     with KnowledgeStore(tmp_path / "knowledge") as shared:
         keys = {key for entry in shared.base().entries.values() for key in entry.evidence}
     assert keys == {"sm_90a"}
+
+
+def test_busy_base_is_told_after_the_next_round(tmp_path: Path) -> None:
+    told = 0
+
+    def share() -> KnowledgeStore:
+        nonlocal told
+        told += 1
+        if told <= 2:
+            raise LedgerBusy("samples.sqlite was busy for 30 s")
+        return KnowledgeStore(tmp_path / "knowledge")
+
+    with new_store(tmp_path, search=BEAM) as store:
+        assert run_search(_sharing(store, share)).status == "done"
+        taught = [one.id.replace("this/", "run-1/") for one in store.reader.samples()]
+    assert taught and [one.id for one in _shared(tmp_path)] == taught
+
+
+def test_base_that_is_busy_to_the_end_is_told_when_the_run_is_resumed(tmp_path: Path) -> None:
+    def share() -> KnowledgeStore:
+        raise LedgerBusy("samples.sqlite was busy for 30 s")
+
+    with new_store(tmp_path, search=BEAM) as store:
+        with pytest.raises(LedgerBusy):
+            run_search(_sharing(store, share))
+        assert store.reader.state().status == "paused" and not _shared(tmp_path)
+        store.resume(store.reader.state().settings)
+        assert run_search(world_search(store, PLANNED)).status == "done"
+    assert _shared(tmp_path)
+
+
+def _sharing(store: RunStore, share: Callable[[], KnowledgeStore]) -> Search:
+    parts = world_search(store, PLANNED)
+    assert parts.memory is not None
+    return replace(parts, memory=replace(parts.memory, share=share))
 
 
 def test_damaged_base_pauses_a_run_before_it_has_begun_and_says_what_to_do(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ def test_five_processes_get_it_in_the_order_in_which_they_came(folder: Path) -> 
     with queue(folder, 5) as users:
         for place, user in enumerate(users):
             told = user.read_until("held") if place else []
-            # Each time that one before it leaves, it learns its new place; of two that leave while it
-            # is not scheduled, the later one.
+            # Each time that one before it leaves, it learns its new place; of two that leave
+            # while it is not scheduled, the later one.
             places = [f"waiting {n}" for n in range(place - 1, 0, -1)]
             assert told == [line for line in places if line in told]
             user.release()

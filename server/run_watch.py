@@ -42,7 +42,7 @@ class RunWatch:
 
     kernel: str = ""
     begun_us: int = 0
-    """When this session began."""
+    """When the process that drives it now took it up."""
     now_us: int = 0
     """Of the last event."""
     best: BestSoFar = field(default_factory=BestSoFar)
@@ -52,7 +52,7 @@ class RunWatch:
     """By candidate."""
     evaluated: int = 0
     evaluated_before: int = 0
-    """In earlier sessions."""
+    """By earlier processes."""
     known: int = 0
     evaluating: set[int] = field(default_factory=set[int])
     calls: int = 0
@@ -65,7 +65,7 @@ class RunWatch:
 
     @property
     def evaluations_per_minute(self) -> float | None:
-        """Of this session; None in its first second."""
+        """Of the process that drives it now; None in its first second."""
         seconds = (self.now_us - self.begun_us) / 1e6
         done = self.evaluated - self.evaluated_before
         return 60.0 * done / seconds if seconds >= 1.0 else None

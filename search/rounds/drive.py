@@ -162,7 +162,7 @@ class RunDrive:
         return is_asked and self.search.agents is not None
 
     def spent_s(self) -> float:
-        """Return the wall seconds that this run has taken, earlier sessions included."""
+        """Return the wall seconds that this run has taken, in earlier processes too."""
         return self._spent_before_s + max(0.0, self.search.clock() - self._began)
 
     def seconds_left(self) -> float | None:

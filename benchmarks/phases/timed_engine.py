@@ -1,0 +1,86 @@
+"""The worker's own engine with a clock around its phases; the times lie in the worker's folder."""
+
+import json
+import os
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+from phase_clock import PhaseClock
+
+from kopt.tools.gpu.worker.cuda_engine import CudaEngine
+
+TIMES_FILE = "phases.json"
+_WORKER = "kopt.tools.gpu.worker"
+_TARGETS = (
+    f"{_WORKER}.execution:read_arrays",
+    f"{_WORKER}.execution:write_arrays",
+    f"{_WORKER}.execution:CallBuffers",
+    f"{_WORKER}.execution:bind_side",
+    f"{_WORKER}.execution:_run",
+    f"{_WORKER}.buffers:CallBuffers.upload",
+    f"{_WORKER}.buffers:CallBuffers.read_back",
+    f"{_WORKER}.buffers:guard_damage",
+    f"{_WORKER}.buffers:content_damage",
+    f"{_WORKER}.timing:read_arrays",
+    f"{_WORKER}.timing:overwrite_arrays",
+    f"{_WORKER}.timing:BufferSets",
+    f"{_WORKER}.timing:Replayer",
+    f"{_WORKER}.timing:build_side",
+    f"{_WORKER}.timed_side:bind_library",
+    f"{_WORKER}.timed_side:CallGraph",
+    f"{_WORKER}.timed_side:inspect_call",
+    f"{_WORKER}.replayer:Replayer.replay",
+    f"{_WORKER}.buffer_sets:BufferSets.close",
+    f"{_WORKER}.buffer_sets:BufferSets._allocate",
+    f"{_WORKER}.buffer_sets:BufferSets._pin",
+    f"{_WORKER}.buffer_sets:BufferSets._paint",
+    f"{_WORKER}.buffer_sets:BufferSets._upload",
+    f"{_WORKER}.buffer_sets:BufferSets._paint_inputs",
+    f"{_WORKER}.set_damage:SetComparison.damage",
+    f"{_WORKER}.driver:synchronize_stream",
+    f"{_WORKER}.driver:copy_to_device",
+    f"{_WORKER}.driver:copy_to_host",
+)
+
+
+class TimedEngine(CudaEngine):
+    """Does what it is asked, and writes down how long it took."""
+
+    def __init__(self) -> None:
+        """Wrap, then import as ever."""
+        clock = PhaseClock()
+        self._clock = clock
+        clock.wrap_named(pkgutil, "resolve_name", _import_of)
+        with clock.phase("import engine"):
+            clock.wrap(_TARGETS)
+            super().__init__()
+        self._folder: Path | None = None
+
+    def __getattribute__(self, name: str) -> Any:
+        """Put the clock around every request."""
+        found = super().__getattribute__(name)
+        if name.startswith("_"):
+            return found
+
+        def timed(request: Any, folder: Path | None = None) -> Any:
+            if folder is not None:
+                self._folder = folder
+            with self._clock.phase(name):
+                answer = found(request) if folder is None else found(request, folder)
+            self._write()
+            return answer
+
+        return timed
+
+    def _write(self) -> None:
+        if self._folder is None:
+            return
+        spent = [[path, one.seconds, one.calls] for path, one in self._clock.spent().items()]
+        fresh = self._folder / f"{TIMES_FILE}.new"
+        fresh.write_text(json.dumps(spent), "utf-8")
+        os.replace(fresh, self._folder / TIMES_FILE)
+
+
+def _import_of(name: str) -> str:
+    return f"import {name}"

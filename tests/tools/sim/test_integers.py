@@ -52,7 +52,10 @@ EXPECTED = {
     "__sad(-3, 4, 10u)": 17,
     "__dp4a((int)x, (int)y, 5)": (_dp4a(X, Y, True) + 5) & 0xFFFFFFFF,
     "__dp4a(x, y, 5u)": _dp4a(X, Y, False) + 5,
-    "__vmaxu4(x, y)": 0x89ABCDEF,
+    "__vmaxu4(x, 0x00ff00ffu)": X & 0xFF00FF00 | 0x00FF00FF,
+    "__vminu4(x, 0x00ff00ffu)": X & 0x00FF00FF,
+    "__vmaxu2(x, 0xffff0000u)": X & 0xFFFF | 0xFFFF0000,
+    "__vminu2(x, 0xffff0000u)": X & 0xFFFF0000,
     "max(-1, 1u)": 0xFFFFFFFF,  # mixed signs convert to unsigned, as in C++
     "min(-1, 3)": 0xFFFFFFFF,
     "min(7ull, 9)": 7,

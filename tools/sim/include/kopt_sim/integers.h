@@ -97,8 +97,19 @@ inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
   for (int i = 0; i < 32; i += 8) c += (a >> i & 0xffu) * (b >> i & 0xffu);
   return c;
 }
-inline unsigned __vmaxu4(unsigned a, unsigned b) {
+namespace kopt_sim {
+// Packed unsigned lanes of `Bits` bits each.
+template <int Bits, typename Choose>
+inline unsigned packed_lanes(unsigned a, unsigned b, Choose choose) {
+  constexpr unsigned kLane = (1u << Bits) - 1u;
   unsigned r = 0;
-  for (int i = 0; i < 32; i += 8) r |= max(a >> i & 0xffu, b >> i & 0xffu) << i;
+  for (int i = 0; i < 32; i += Bits) r |= choose(a >> i & kLane, b >> i & kLane) << i;
   return r;
 }
+inline unsigned larger_lane(unsigned a, unsigned b) { return a > b ? a : b; }
+inline unsigned smaller_lane(unsigned a, unsigned b) { return a < b ? a : b; }
+}  // namespace kopt_sim
+inline unsigned __vmaxu4(unsigned a, unsigned b) { return kopt_sim::packed_lanes<8>(a, b, kopt_sim::larger_lane); }
+inline unsigned __vminu4(unsigned a, unsigned b) { return kopt_sim::packed_lanes<8>(a, b, kopt_sim::smaller_lane); }
+inline unsigned __vmaxu2(unsigned a, unsigned b) { return kopt_sim::packed_lanes<16>(a, b, kopt_sim::larger_lane); }
+inline unsigned __vminu2(unsigned a, unsigned b) { return kopt_sim::packed_lanes<16>(a, b, kopt_sim::smaller_lane); }

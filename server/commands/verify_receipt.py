@@ -1,11 +1,10 @@
-"""`kopt verify RECEIPT`: measure a promoted winner again and say whether it reproduces."""
+"""`kopt verify RECEIPT...`: measure promoted winners again and say whether they reproduce."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from kopt.config.errors import ToolError
 from kopt.kernels.verify_result import Reproduction
 from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice
@@ -14,18 +13,24 @@ from kopt.server.options import device_option
 from kopt.server.progress import status_line
 from kopt.server.promoting import timing_device
 from kopt.server.session import Session, command_body
+from kopt.server.verify_table import show_verified
 from kopt.server.views.verify_view import verify_view
 from kopt.tools.bench.receipt_file import read_receipt
+from kopt.tools.bench.receipt_search import refuse_source
 from kopt.tools.bench.reproduction import VerifyRequest, problem_of, verify_receipt
 
 EPILOG = """\b
 Examples:
   kopt verify ~/.kopt/winners/fused_add_rmsnorm/b128xh4096.sm_90a.receipt.json
   kopt verify b128xh4096.sm_90a.receipt.json --device cuda:1 --json
+  kopt verify ~/.kopt/winners
+  kopt verify kernels/problems/*/winners/*.sm_90a.receipt.json --json
 
 \b
 The source in the receipt is compiled from an empty cache, checked in full and
 timed again at every workload of the receipt (docs/receipts.md has the rule).
+A folder stands for all receipts below it. Copies of one receipt are measured
+once; several receipts give one table, and with --json one kopt.verify_list/1.
 Exit codes: 0 reproduced, 1 not reproduced, 2 no usable receipt, 3 not verified
 here: no GPU, another model of GPU, or a baseline that does not run."""
 
@@ -41,25 +46,26 @@ _EXIT_CODES: dict[Reproduction, ExitCode] = {
 class VerifyOptions:
     """What the command line asked for."""
 
-    receipt: Path
+    receipt: tuple[Path, ...]
     device: str
 
 
 @click.command("verify", epilog=EPILOG)
-@click.argument("receipt", type=click.Path(path_type=Path))
+@click.argument("receipt", nargs=-1, required=True, type=click.Path(path_type=Path))
 @device_option
 @command_body(VerifyOptions)
 def command(session: Session, options: VerifyOptions) -> int:
-    """Measure a promoted winner again: reproduced, or not, and why.
+    """Measure promoted winners again: reproduced, or not, and why.
 
-    Without a GPU the receipt is still read and its binary compiled again and compared.
+    Without a GPU receipts are still read and their binaries compiled again and compared.
     """
-    if options.receipt.suffix == ".cu":
-        beside = options.receipt.with_suffix(".receipt.json")
-        raise ToolError(f"{options.receipt} is a source; name its receipt: {beside}")
-    receipt = read_receipt(options.receipt)
-    problem = problem_of(receipt, session.settings)
     choice = DeviceChoice(options.device)
+    first, *others = options.receipt
+    if others or first.is_dir():
+        return show_verified(session, options.receipt, choice)
+    refuse_source(first)
+    receipt = read_receipt(first)
+    problem = problem_of(receipt, session.settings)
     with status_line(quiet=session.as_json) as show:
         result = verify_receipt(
             VerifyRequest(receipt, problem, show),
@@ -69,5 +75,5 @@ def command(session: Session, options: VerifyOptions) -> int:
     if session.as_json:
         print_record(result)
     else:
-        print_views(verify_view(str(options.receipt), receipt, result))
+        print_views(verify_view(str(first), receipt, result))
     return _EXIT_CODES[result.reproduction]

@@ -9,22 +9,16 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import load_problem
-from kopt.kernels.status import Status, Verdict
-from kopt.kernels.verify_result import (
-    CubinComparison,
-    Reproduction,
-    VerifyResult,
-    WorkloadReproduction,
-)
+from kopt.kernels.verify_result import Reproduction, VerifyResult
 from kopt.server.commands import verify_receipt
 from kopt.server.exits import ExitCode
 from kopt.tools.bench.receipt_contents import cubins
 from kopt.tools.bench.receipt_file import problem_files, receipt_text
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
-from support.bench_results import H100
 from support.command_line import Kopt
 from support.receipts import sealed_receipt
 from support.tiny_problem import write_tiny_problem
+from support.verified import verified
 
 PROBLEMS = Path(__file__).parents[2] / "kernels" / "problems"
 REFERENCE = PROBLEMS / "silu_and_mul" / "reference.cu"
@@ -46,7 +40,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a function that sets how the measurement ends."""
 
     def set_result(reproduction: Reproduction, **fields: Any) -> None:
-        result = _result(reproduction, **fields)
+        result = verified(reproduction, **fields)
         monkeypatch.setattr(verify_receipt, "verify_receipt", _giving(result))
 
     return set_result
@@ -182,37 +176,3 @@ def _make_true(path: Path, settings: Settings) -> None:
         cubins=cubins(compiled),
     )
     path.write_text(receipt_text(receipt), "utf-8")
-
-
-def _result(reproduction: Reproduction, **fields: Any) -> VerifyResult:
-    known: dict[str, Any] = {
-        "status": Status.PASSED,
-        "reproduction": reproduction,
-        "kernel": "scale_rows_b8xh64",
-        "candidate": "c" * 64,
-        "receipt": "d" * 64,
-        "receipt_gpu": H100.name,
-        "device": "cuda:0",
-        "gpu": H100,
-        "cubins": CubinComparison(
-            same=True, receipt_toolchain="nvcc 13.2.86", toolchain="nvcc 13.2.86"
-        ),
-        "workloads": (
-            WorkloadReproduction(
-                workload="b8xh64",
-                receipt_baseline="reference",
-                receipt_library=None,
-                receipt_speedup=1.25,
-                receipt_range=(1.25, 1.25),
-                accepted_range=(1.246, 1.254),
-                status=Status.PASSED,
-                baseline="reference",
-                verdict=Verdict.FASTER,
-                speedup=1.251,
-                interval=(1.249, 1.253),
-                holds=True,
-            ),
-        ),
-        "elapsed_s": 2.0,
-    }
-    return VerifyResult.model_validate(known | fields)

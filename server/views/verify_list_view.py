@@ -1,0 +1,104 @@
+"""Several verified receipts as text: one row for each workload, then what did not reproduce."""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kopt.kernels.verify_list_result import VerifiedReceipt, VerifyListResult
+from kopt.kernels.verify_result import Reproduction, VerifyResult, WorkloadReproduction
+
+from .bench_words import SPEEDUPS, ratio_digits
+
+_WORDS: dict[Reproduction, str] = {
+    "reproduced": "reproduced",
+    "not_reproduced": "not reproduced",
+    "other_device": "measured on another device",
+    "unavailable": "not measured",
+}
+_NUMBERS = ("receipt", "accepted", "now", "95 % interval")
+
+
+def verify_list_view(found: VerifyListResult) -> RenderableType:
+    """Return the table, its sums and every reason."""
+    return Group(*_parts(found))
+
+
+def _parts(found: VerifyListResult) -> Iterator[RenderableType]:
+    results = [entry.result for entry in found.results if entry.result is not None]
+    if results:
+        yield _table(results)
+        yield Text(f"{SPEEDUPS} Accepted: the receipt's range, widened by the noise.", style="dim")
+    for entry in found.results:
+        yield from _remarks(entry)
+    devices = dict.fromkeys(
+        f"{result.gpu.name}, driver {result.gpu.driver_version}"
+        for result in results
+        if result.gpu is not None
+    )
+    yield from (Text(f"Verified on {device}", style="dim") for device in devices)
+    yield Text(_sums(found), "bold green" if _is_clean(found) else "bold red")
+
+
+def _is_clean(found: VerifyListResult) -> bool:
+    return found.count("reproduced") == found.planned
+
+
+def _sums(found: VerifyListResult) -> str:
+    parts = [f"{found.count('reproduced')} of {found.planned} receipts reproduced"]
+    for reproduction, words in _WORDS.items():
+        count = found.count(reproduction)
+        if count and reproduction != "reproduced":
+            parts.append(f"{count} {words}")
+    if found.faults:
+        parts.append(f"{len(found.faults)} could not be verified")
+    missing = found.planned - len(found.results)
+    if missing:
+        parts.append(f"{missing} not reached")
+    return f"{', '.join(parts)}, {found.elapsed_s:.0f} s"
+
+
+def _table(results: list[VerifyResult]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("kernel", *_NUMBERS, "verdict", "against", "outcome"):
+        table.add_column(
+            column, justify="right" if column in _NUMBERS else "left", no_wrap=column == "kernel"
+        )
+    for result in results:
+        outcome = _WORDS[result.reproduction]
+        if not result.workloads:
+            table.add_row(result.kernel, *["-"] * 6, outcome)
+        problem = result.kernel.removesuffix(_first_workload(result))
+        for entry in result.workloads:
+            table.add_row(f"{problem}{entry.workload}", *_cells(entry), outcome)
+    return table
+
+
+def _first_workload(result: VerifyResult) -> str:
+    return result.workloads[0].workload if result.workloads else ""
+
+
+def _cells(entry: WorkloadReproduction) -> Iterator[str]:
+    low, high = entry.accepted_range
+    yield f"{entry.receipt_speedup:.3f}x"
+    yield f"{low:.3f} to {high:.3f}"
+    if entry.speedup is None or entry.interval is None:
+        yield from ("-", "-")
+    else:
+        digits = ratio_digits(entry.interval)
+        yield f"{entry.speedup:.3f}x"
+        yield f"{entry.interval[0]:.{digits}f} to {entry.interval[1]:.{digits}f}"
+    yield "-" if entry.verdict is None else entry.verdict.replace("_", " ")
+    yield entry.baseline or "-"
+
+
+def _remarks(entry: VerifiedReceipt) -> Iterator[Text]:
+    name = entry.files[0]
+    if len(entry.files) > 1:
+        name += f" (and {len(entry.files) - 1} equal)"
+    if entry.error is not None:
+        yield Text(f"Not verified: {name}: {entry.error}", "yellow")
+    if entry.result is not None:
+        yield from (Text(f"{name}: {reason}") for reason in entry.result.reasons)
+        yield from (Text(f"{name}: differs from then: {note}") for note in entry.result.notes)

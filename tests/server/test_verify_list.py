@@ -1,0 +1,195 @@
+"""`kopt verify` of several receipts and of folders."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kopt.config.errors import InfraError, SetupError
+from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.problem_loader import load_problem
+from kopt.kernels.receipt import Receipt
+from kopt.kernels.verify_list_result import VerifyListResult
+from kopt.kernels.verify_result import Reproduction, VerifyResult
+from kopt.server.exits import ExitCode
+from kopt.tools.bench import reproduction_all
+from kopt.tools.bench.receipt_file import problem_files, receipt_text
+from kopt.tools.bench.reproduction import VerifyRequest
+from support.command_line import Kopt
+from support.receipts import sealed_receipt
+from support.tiny_problem import write_tiny_problem
+from support.verified import verified
+
+Outcome = Reproduction | Exception
+
+
+class Verifier:
+    """Ends each receipt as it is told, by the name of its source; counts them."""
+
+    def __init__(self) -> None:
+        self.outcomes: dict[str, Outcome | type[BaseException]] = {}
+        self.verified: list[str] = []
+
+    def __call__(self, request: VerifyRequest, *_: object) -> VerifyResult:
+        receipt = request.receipt
+        self.verified.append(receipt.source_name)
+        outcome = self.outcomes.get(receipt.source_name, "reproduced")
+        if not isinstance(outcome, str):
+            raise outcome
+        if request.progress is not None:
+            request.progress("timing")
+        reasons = () if outcome == "reproduced" else (f"{receipt.source_name} is {outcome}",)
+        return verified(outcome, kernel=receipt.workloads[0].kernel, reasons=reasons)
+
+
+@pytest.fixture
+def verifier(monkeypatch: pytest.MonkeyPatch) -> Verifier:
+    made = Verifier()
+    monkeypatch.setattr(reproduction_all, "verify_receipt", made)
+    return made
+
+
+@pytest.fixture
+def winners(tmp_path: Path) -> Path:
+    """Receipts a and b of scale_rows; that of `a` lies there twice."""
+    write_tiny_problem(tmp_path)
+    folder = tmp_path / "winners"
+    for name in ("a/1", "a/2", "b/1"):
+        source = name[0]
+        write(folder / f"{name}.sm_90a.receipt.json", receipt(tmp_path, source))
+    return folder
+
+
+def receipt(folder: Path, name: str, **fields: Any) -> Receipt:
+    problem = load_problem(folder / "scale_rows")
+    reference = read_candidate(problem.folder / "reference.cu")
+    candidate = Candidate(f"{reference.source}// {name}\n", name)
+    known = {"problem_files": problem_files(problem), **fields}
+    return sealed_receipt("scale_rows", candidate, **known)
+
+
+def write(path: Path, content: Receipt) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(receipt_text(content), "utf-8")
+    return path
+
+
+@pytest.fixture
+def verify(kopt: Kopt, tmp_path: Path) -> Callable[..., Any]:
+    return lambda *words: kopt("verify", *words, "--problems", tmp_path)
+
+
+def test_a_folder_s_receipts_are_verified_once_each(
+    verify: Callable[..., Any], verifier: Verifier, winners: Path
+) -> None:
+    ending = verify(winners, "--json")
+    found = VerifyListResult.model_validate_json(ending.stdout)
+    assert (ending.code, ending.stderr) == (ExitCode.PASSED, "")
+    assert (found.schema_, found.planned) == ("kopt.verify_list/1", 2)
+    assert verifier.verified == ["a", "b"]
+    assert [len(entry.files) for entry in found.results] == [2, 1]
+
+
+def test_files_and_their_folder_name_a_receipt_once(
+    verify: Callable[..., Any], verifier: Verifier, winners: Path
+) -> None:
+    one = winners / "a" / "1.sm_90a.receipt.json"
+    verify(one, one, winners / "a")
+    assert verifier.verified == ["a"]
+
+
+def test_the_table_ends_with_what_did_not_reproduce(
+    verify: Callable[..., Any], verifier: Verifier, winners: Path
+) -> None:
+    verifier.outcomes["b"] = "not_reproduced"
+    ending = verify(winners)
+    lines = ending.stdout.splitlines()
+    assert lines[0].split()[:2] == ["kernel", "receipt"]
+    assert lines[1].startswith("scale_rows_b8xh64") and lines[1].endswith("  reproduced")
+    assert lines[2].endswith("not reproduced")
+    assert any(line.endswith("receipt.json: b is not_reproduced") for line in lines)
+    assert lines[-1].startswith("1 of 2 receipts reproduced, 1 not reproduced")
+    assert ending.code == ExitCode.FELL_SHORT
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [
+        ({"b": "unavailable"}, ExitCode.MACHINE),
+        ({"b": "other_device"}, ExitCode.MACHINE),
+        ({"a": InfraError("the worker died")}, ExitCode.MACHINE),
+        ({"a": InfraError("the worker died"), "b": "not_reproduced"}, ExitCode.FELL_SHORT),
+    ],
+)
+def test_the_worst_outcome_decides_the_exit_code(
+    verify: Callable[..., Any],
+    verifier: Verifier,
+    winners: Path,
+    outcomes: dict[str, Outcome],
+    code: ExitCode,
+) -> None:
+    verifier.outcomes.update(outcomes)
+    assert verify(winners).code == code
+    assert verifier.verified == ["a", "b"]
+
+
+@pytest.mark.parametrize("spoil", ["damaged", "other_problem"])
+def test_an_unusable_receipt_is_told_and_the_others_are_verified(
+    verify: Callable[..., Any], verifier: Verifier, winners: Path, tmp_path: Path, spoil: str
+) -> None:
+    path = winners / "b" / "1.sm_90a.receipt.json"
+    if spoil == "damaged":
+        path.write_text(path.read_text("utf-8").replace("1.25", "1.35"), "utf-8")
+    else:
+        write(path, receipt(tmp_path, "b", problem_files={"problem.yaml": "0" * 64}))
+    ending = verify(winners)
+    assert verifier.verified == ["a"]
+    said = "damaged or edited" if spoil == "damaged" else "has changed since the receipt was made"
+    assert said in " ".join(ending.stdout.split())
+    assert "1 of 2 receipts reproduced, 1 could not be verified" in ending.stdout
+    assert ending.code == ExitCode.USAGE
+
+
+def test_interrupting_shows_what_there_is(
+    verify: Callable[..., Any], verifier: Verifier, winners: Path
+) -> None:
+    verifier.outcomes["b"] = KeyboardInterrupt
+    ending = verify(winners)
+    assert ending.code == ExitCode.INTERRUPTED
+    assert "1 of 2 receipts reproduced, 1 not reached" in ending.stdout
+    assert "interrupted after 1 of 2 receipts" in ending.stderr
+
+
+def test_what_ends_all_still_shows_what_there_is(
+    verify: Callable[..., Any], verifier: Verifier, winners: Path
+) -> None:
+    verifier.outcomes["b"] = SetupError("no compiler")
+    ending = verify(winners)
+    assert (ending.code, "no compiler" in ending.stderr) == (ExitCode.MACHINE, True)
+    assert "1 of 2 receipts reproduced" in ending.stdout
+
+
+def test_a_folder_without_receipts_is_wrong_usage(
+    verify: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    ending = verify(tmp_path / "empty")
+    assert ending.code == ExitCode.USAGE
+    assert "no receipt lies below" in ending.stderr
+
+
+def test_a_source_among_several_is_answered_with_its_receipt(
+    verify: Callable[..., Any], verifier: Verifier, winners: Path
+) -> None:
+    ending = verify(winners, winners / "b" / "1.sm_90a.cu")
+    assert ending.code == ExitCode.USAGE
+    assert "name its receipt" in ending.stderr
+    assert verifier.verified == []
+
+
+def test_progress_says_which_receipt_of_how_many(
+    verify: Callable[..., Any], verifier: Verifier, winners: Path
+) -> None:
+    del verifier
+    assert "receipt 2 of 2: timing" in verify(winners).stderr

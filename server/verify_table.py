@@ -10,9 +10,6 @@ import click
 
 from kopt.config.errors import KoptError
 from kopt.kernels.verify_list_result import VerifyListResult
-from kopt.tools.bench.receipt_search import find_receipts
-from kopt.tools.bench.reproduction_all import VerifyAllRequest, verify_all
-
 from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice
 from kopt.server.exits import ExitCode
@@ -20,6 +17,8 @@ from kopt.server.progress import status_line
 from kopt.server.promoting import timing_device
 from kopt.server.session import Session
 from kopt.server.views.verify_list_view import verify_list_view
+from kopt.tools.bench.receipt_search import find_receipts
+from kopt.tools.bench.reproduction_all import VerifyAllRequest, verify_all
 
 
 def show_verified(session: Session, places: Sequence[Path], choice: DeviceChoice) -> ExitCode:

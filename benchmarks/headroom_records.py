@@ -11,9 +11,6 @@ from kopt.kernels.bench_result import Latency, RejectedBaseline
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
 
-FEW_ROWS = 128
-"""Workloads up to here are the latency-bound class, those above the bandwidth-bound one."""
-
 
 class PathTime(Record):
     """One library path that computes what the oracle does."""

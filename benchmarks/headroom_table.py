@@ -1,9 +1,9 @@
 """The headroom of every kernel as Markdown."""
 
 from collections.abc import Iterator, Sequence
-from math import exp, log
 
-from headroom_records import FEW_ROWS, Headroom, HeadroomRow
+from headroom_records import Headroom, HeadroomRow
+from markdown_tables import classes, geometric_mean, grid
 
 _COLUMNS = (
     "kernel",
@@ -17,7 +17,7 @@ _COLUMNS = (
     "headroom",
     "over copy",
 )
-_TEXT = ("kernel", "baseline", "path")
+_TEXT = ("kernel", "baseline", "path", "remark")
 _PATH_COLUMNS = ("kernel", "path", "us", "p10", "p90", "remark")
 _EXPLANATION = (
     "All times are measured, medians of one call with a cold L2, not paired. *empty*: an empty"
@@ -38,10 +38,10 @@ def headroom_markdown(found: Headroom) -> str:
     parts = [
         f"{gpu.name}, driver {gpu.driver_version}, CUDA {gpu.cuda_version}, {' and '.join(dates)}."
         f" {_EXPLANATION.format(ceiling=ceiling)}",
-        _grid(_COLUMNS, [_cells(row) for row in found.rows]),
+        grid(_COLUMNS, [_cells(row) for row in found.rows], _TEXT),
         "\n".join(_means(found.rows)),
         "Every path:",
-        _grid(_PATH_COLUMNS, [cells for row in found.rows for cells in _paths(row)]),
+        grid(_PATH_COLUMNS, [cells for row in found.rows for cells in _paths(row)], _TEXT),
         "\n".join(_missing(found)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -65,16 +65,13 @@ def _cells(row: HeadroomRow) -> tuple[str, ...]:
 
 def _means(rows: Sequence[HeadroomRow]) -> Iterator[str]:
     """Yield the geometric means of both classes of workloads."""
-    few = [row for row in rows if row.rows <= FEW_ROWS]
-    many = [row for row in rows if row.rows > FEW_ROWS]
-    for name, some in ((f"up to {FEW_ROWS} rows", few), (f"above {FEW_ROWS} rows", many)):
-        if some:
-            headroom = _geometric_mean([row.headroom for row in some])
-            over_copy = _geometric_mean([row.over_copy for row in some])
-            yield (
-                f"- {name}, {len(some)} kernels: geometric mean of the headroom {headroom:.2f}x,"
-                f" over the copy {over_copy:.2f}x"
-            )
+    for name, some in classes(rows):
+        headroom = geometric_mean([row.headroom for row in some])
+        over_copy = geometric_mean([row.over_copy for row in some])
+        yield (
+            f"- {name}, {len(some)} kernels: geometric mean of the headroom {headroom:.2f}x,"
+            f" over the copy {over_copy:.2f}x"
+        )
 
 
 def _paths(row: HeadroomRow) -> Iterator[tuple[str, ...]]:
@@ -96,17 +93,3 @@ def _missing(found: Headroom) -> Iterator[str]:
         yield f"INCOMPLETE: {missing} of {found.planned} kernels have no row."
     for kernel, reason in found.failed.items():
         yield f"- {kernel}: {reason}"
-
-
-def _grid(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    rules = ["---" if column in (*_TEXT, "remark") else "---:" for column in columns]
-    lines = [columns, rules, *rows]
-    return "\n".join(f"| {' | '.join(_escape(cell) for cell in line)} |" for line in lines)
-
-
-def _escape(cell: str) -> str:
-    return " ".join(cell.replace("|", "\\|").split())
-
-
-def _geometric_mean(values: Sequence[float]) -> float:
-    return exp(sum(map(log, values)) / len(values))

@@ -1,0 +1,154 @@
+"""Print the table of the shipped winners from their receipts, or write it into documents.
+
+    .venv/bin/python benchmarks/results_table.py [--headroom headroom.json] [--write FILE ...]
+
+A document takes the table between two lines of its own:
+
+    <!-- results: written by benchmarks/results_table.py -->
+    <!-- end of results -->
+
+Copies are those of benchmarks/headroom.json where that file is there (`bench_headroom.py`).
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from headroom_records import Headroom
+from markdown_tables import classes, geometric_mean, grid
+from results_rows import LAUNCH_DOMINATED, Result, read_results
+
+from kopt.kernels.problem_loader import load_problems
+
+BEGIN = "<!-- results: written by benchmarks/results_table.py -->"
+END = "<!-- end of results -->"
+HEADROOM = Path(__file__).with_name("headroom.json")
+VERIFY = ".venv/bin/kopt verify kernels/problems/*/winners/*.receipt.json"
+_COLUMNS = (
+    "kernel",
+    "shape",
+    "baseline",
+    "its us",
+    "kopt us",
+    "speedup",
+    "95 % interval",
+    "of roofline",
+    "of a copy",
+)
+_TEXTS = ("kernel", "shape", "baseline")
+
+
+def results_markdown(results: Sequence[Result]) -> str:
+    """Return one table for each device and driver, with the means below it."""
+    if not results:
+        return "No winner is shipped yet.\n"
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for row in results:
+        groups.setdefault((row.device.name, row.device.driver_version), []).append(row)
+    parts = [_group(rows) for rows in groups.values()]
+    parts.append(f"Measured again by one command: `{VERIFY}`.")
+    return "\n\n".join(parts) + "\n"
+
+
+def insert(document: str, table: str) -> str:
+    """Return `document` with `table` between its two lines.
+
+    Raises:
+        ValueError: It does not have both lines once, in their order.
+    """
+    before, begin, rest = document.partition(f"{BEGIN}\n")
+    _, end, after = rest.partition(END)
+    if not begin or not end or BEGIN in after or END in before + after:
+        raise ValueError(f"put these two lines where the table belongs, once:\n{BEGIN}\n{END}")
+    return f"{before}{BEGIN}\n{table}{END}{after}"
+
+
+def shipped_table(headroom: Path = HEADROOM) -> str:
+    """Return the table of the winners that come with the problems."""
+    measured = None
+    if headroom.is_file():
+        measured = Headroom.model_validate_json(headroom.read_text("utf-8"))
+    return results_markdown(read_results(list(load_problems().values()), measured))
+
+
+def _group(rows: Sequence[Result]) -> str:
+    device = rows[0].device
+    dates = " to ".join(
+        dict.fromkeys((min(row.date for row in rows), max(row.date for row in rows)))
+    )
+    libraries = ", ".join(sorted({row.library for row in rows if row.library is not None}))
+    counts = " or ".join(str(count) for count in sorted({row.measurements for row in rows}))
+    columns = _COLUMNS if any(row.copy != "-" for row in rows) else _COLUMNS[:-1]
+    cells = [_cells(row)[: len(columns)] for row in rows]
+    lines = [
+        f"{device.name}, driver {device.driver_version}, CUDA {device.cuda_version}, {dates}"
+        f"{f', baselines of {libraries}' if libraries else ''}.",
+        grid(columns, cells, _TEXTS),
+        "\n".join(_means(rows)),
+        _explanation(rows, counts),
+    ]
+    return "\n\n".join(lines)
+
+
+def _cells(row: Result) -> tuple[str, ...]:
+    low, high = row.interval
+    return (
+        f"`{row.kernel}`{' (flagged)' if row.flagged else ''}",
+        row.shape,
+        row.baseline,
+        f"{row.baseline_us:.3f}",
+        f"{row.us:.3f}",
+        f"{row.speedup:.3f}x",
+        f"{low:.3f} to {high:.3f}",
+        row.roofline,
+        row.copy,
+    )
+
+
+def _means(rows: Sequence[Result]) -> list[str]:
+    named = [*classes(rows), ("all", list(rows))]
+    means = [
+        (name, len(some), geometric_mean([row.speedup for row in some])) for name, some in named
+    ]
+    return [f"- geometric mean, {name} ({count}): {mean:.2f}x" for name, count, mean in means]
+
+
+def _explanation(rows: Sequence[Result], counts: str) -> str:
+    parts = [
+        "Times and speedups are measured: medians of one call with a cold L2, and paired ratios of"
+        f" baseline time / kernel time, the median of {counts} measurements in fresh processes; the"
+        " interval spans the 95 % intervals of all of them. The baseline is the fastest library"
+        " path that passes its check. *of roofline* is computed: the call's bytes at the data sheet's"
+        " bandwidth / the time"
+    ]
+    if any(row.roofline.endswith(LAUNCH_DOMINATED) for row in rows):
+        parts.append(
+            f" ({LAUNCH_DOMINATED} an empty kernel takes longer than the bytes, so the percentage"
+            " says little)"
+        )
+    parts.append(".")
+    if any(row.copy != "-" for row in rows):
+        parts.append(" *of a copy*: the time of a copy of as many bytes / the time, both measured.")
+    if any(row.flagged for row in rows):
+        parts.append(" *flagged*: the receipt names something in the binary that raises scrutiny.")
+    return "".join(parts)
+
+
+def main() -> None:
+    """Print or write."""
+    parser = argparse.ArgumentParser(description="The shipped winners as a table.")
+    parser.add_argument("--headroom", type=Path, default=HEADROOM, help="of bench_headroom.py")
+    parser.add_argument("--write", type=Path, nargs="+", default=[], metavar="FILE")
+    options = parser.parse_args()
+    table = shipped_table(options.headroom)
+    for path in options.write:
+        try:
+            path.write_text(insert(path.read_text("utf-8"), table), "utf-8")
+        except ValueError as error:
+            raise SystemExit(f"{path}: {error}") from error
+    if not options.write:
+        print(table, end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""The table of the shipped winners: what it says, and that the documents say the same."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from headroom_records import CopyTime, Headroom, HeadroomRow, PathTimes
+from results_rows import read_results
+from results_table import BEGIN, END, insert, results_markdown, shipped_table
+
+from kopt.kernels.problem import Problem
+from kopt.kernels.problem_loader import load_problem, load_problems
+from kopt.tools.bench.receipt_file import receipt_text
+from support.bench_results import H100, latency
+from support.receipts import evidence, sealed_receipt
+from support.tiny_problem import write_tiny_problem
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "results.md"]
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Problem:
+    return load_problem(write_tiny_problem(tmp_path))
+
+
+def ship(problem: Problem, **fields: Any) -> None:
+    """Write one receipt beside both workloads of scale_rows: 1.25x at 8 rows, 2x at 32."""
+    speedups = {"b8xh64": 1.25, "b32xh256": 2.0}
+    workloads = tuple(evidence(f"scale_rows_{name}", name, x) for name, x in speedups.items())
+    cubins = tuple(
+        one.model_copy(update={"workloads": tuple(speedups)})
+        for one in sealed_receipt("scale_rows").cubins
+    )
+    receipt = sealed_receipt("scale_rows", workloads=workloads, cubins=cubins, **fields)
+    folder = problem.folder / "winners"
+    folder.mkdir(exist_ok=True)
+    for name in speedups:
+        (folder / f"{name}.{receipt.arch}.receipt.json").write_text(receipt_text(receipt), "utf-8")
+
+
+def table(problem: Problem, headroom: Headroom | None = None) -> str:
+    return results_markdown(read_results([problem], headroom))
+
+
+def test_a_row_says_what_the_receipt_does(problem: Problem) -> None:
+    ship(problem)
+    lines = table(problem).splitlines()
+    assert lines[0] == "NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-01-01."
+    row = next(line for line in lines if "b8xh64" in line)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[:6] == ["`scale_rows_b8xh64`", "B=8 H=64", "reference", "5.000", "4.000", "1.250x"]
+    assert cells[7] == "0%*"  # 4 KB: next to nothing beside an empty kernel
+
+
+def test_the_interval_spans_those_of_all_measurements(problem: Problem) -> None:
+    ship(problem)
+    measured = evidence("k", "b8xh64").measurements
+    low = min(one.interval[0] for one in measured)
+    high = max(one.interval[1] for one in measured)
+    assert f"| {low:.3f} to {high:.3f} |" in table(problem)
+
+
+def test_means_are_geometric_and_by_class(problem: Problem) -> None:
+    ship(problem)
+    text = table(problem)
+    assert "- geometric mean, up to 128 rows (2): 1.58x" in text
+    assert "above 128 rows" not in text
+    assert "- geometric mean, all (2): 1.58x" in text
+
+
+def test_measured_copies_make_a_column(problem: Problem) -> None:
+    ship(problem)
+    assert "of a copy" not in table(problem)
+    with_copies = table(problem, headroom(copy_us=2.0))
+    assert "| of a copy |" in with_copies
+    assert "| 50% |" in with_copies
+
+
+def test_copies_of_another_gpu_do_not_count(problem: Problem) -> None:
+    ship(problem)
+    found = headroom(copy_us=2.0)
+    other = found.model_copy(update={"gpu": H100.model_copy(update={"name": "NVIDIA B200"})})
+    assert "of a copy" not in table(problem, other)
+
+
+def test_devices_have_tables_of_their_own(problem: Problem) -> None:
+    ship(problem)
+    b200 = H100.model_copy(
+        update={"name": "NVIDIA B200", "compute_capability": (10, 0), "sm_count": 148}
+    )
+    ship(problem, device=b200, arch="sm_100a")
+    text = table(problem)
+    assert text.count("| kernel | shape |") == 2
+    assert "NVIDIA B200, driver" in text
+
+
+def test_what_a_receipt_flags_is_flagged_in_the_table(problem: Problem) -> None:
+    ship(problem, flagged=("kernel k keeps lines in L2",))
+    text = table(problem)
+    assert "`scale_rows_b8xh64` (flagged)" in text
+    assert "raises scrutiny" in text
+
+
+def test_a_receipt_beside_another_workload_is_refused(problem: Problem) -> None:
+    ship(problem)
+    folder = problem.folder / "winners"
+    (folder / "b32xh256.sm_90a.receipt.json").write_text(
+        receipt_text(sealed_receipt("scale_rows")), "utf-8"
+    )
+    with pytest.raises(SystemExit, match="says nothing of b32xh256"):
+        table(problem)
+
+
+def test_a_table_takes_the_place_of_the_one_before() -> None:
+    document = f"# Title\n\n{BEGIN}\nold\n{END}\n\nafter\n"
+    assert insert(document, "new\n") == f"# Title\n\n{BEGIN}\nnew\n{END}\n\nafter\n"
+
+
+@pytest.mark.parametrize("text", ["", f"{BEGIN}\n", f"{END}\n{BEGIN}\n", f"{BEGIN}\n{END}\n" * 2])
+def test_a_document_without_a_place_for_it_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="put these two lines"):
+        insert(text, "new\n")
+
+
+def test_the_documents_show_the_shipped_winners() -> None:
+    table = shipped_table()
+    texts = {path.name: path.read_text("utf-8") for path in DOCUMENTS if path.is_file()}
+    shown = {name: text for name, text in texts.items() if BEGIN in text}
+    assert {name for name, text in shown.items() if insert(text, table) != text} == set()
+    has_winners = any(
+        path for one in load_problems().values() for path in one.folder.glob("winners/*.json")
+    )
+    assert ("README.md" in shown) == has_winners
+
+
+def headroom(copy_us: float) -> Headroom:
+    """Return a survey of the kernel of 8 rows."""
+    row = HeadroomRow(
+        kernel="scale_rows_b8xh64",
+        rows=8,
+        total_bytes=4096,
+        measured_at="2026-01-01T00:00:00+00:00",
+        times=PathTimes(
+            paths=(), rejected=(), reference=latency(5.0), empty_us=1.1, empty_pdl_us=0.9
+        ),
+        copy_time=CopyTime(
+            total_bytes=4096, latency=latency(copy_us), block=256, vectors=1, pdl=True
+        ),
+        ceiling_gb_s=3000.0,
+    )
+    return Headroom(gpu=H100, planned=1, rows=(row,))

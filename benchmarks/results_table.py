@@ -118,8 +118,8 @@ def _explanation(rows: Sequence[Result], counts: str) -> str:
         "Times and speedups are measured: medians of one call with a cold L2, and paired ratios of"
         f" baseline time / kernel time, the median of {counts} measurements in fresh processes; the"
         " interval spans the 95 % intervals of all of them. The baseline is the fastest library"
-        " path that passes its check. *of roofline* is computed: the call's bytes at the data sheet's"
-        " bandwidth / the time"
+        " path that passes its check. *of roofline* is computed: the call's bytes at the"
+        " data sheet's bandwidth / the time"
     ]
     if any(row.roofline.endswith(LAUNCH_DOMINATED) for row in rows):
         parts.append(

@@ -38,10 +38,10 @@ The file begins with `/* kopt: 1`; the header ends at `*/`. Keys:
 - `kernel` names an `extern "C" __global__ void` function; args stand in the order of its
   parameters: tensors, scratch, axes, scalars, `{int32: "C // 8"}`. Types are compared.
 - Tensors of role `in` are const. Every element of every output must be written.
-- Includes: `<kopt/nvfp4_utils.cuh>` (e2m1, e4m3, block scales), `<kopt/global_access.cuh>` (16 and
-  32 byte accesses, cache hints), `<kopt/cp_async.cuh>`, `<kopt/mbarrier.cuh>`,
-  `<kopt/bulk_copy.cuh>` (bulk copies, TMA), `<kopt/griddepcontrol.cuh>` (pdl), CUDA's own headers,
-  standard headers. No file of your own.
+- Includes: `<kopt/nvfp4_utils.cuh>` (e2m1, e4m3, block scales), `<kopt/float2_math.cuh>` (two floats
+  an instruction on sm_100), `<kopt/global_access.cuh>` (16 and 32 byte accesses, cache hints),
+  `<kopt/cp_async.cuh>`, `<kopt/mbarrier.cuh>`, `<kopt/bulk_copy.cuh>` (bulk copies, TMA),
+  `<kopt/griddepcontrol.cuh>` (pdl), CUDA's own headers, standard headers. No file of your own.
 - Refused: tests of __CUDA_ARCH__ or of the simulator, printf, device-side allocation and launches,
   state at module scope that is not __constant__.
 - Raw PTX and tensor-core instructions run on a GPU only; `<kopt/...>` has wrappers that run on sim.

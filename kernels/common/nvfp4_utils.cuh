@@ -3,7 +3,7 @@
 // The unsuffixed e2m1 functions take the hardware's conversion where there is one (compute
 // capability 10.0 and later, built for sm_100a or another feature-specific target: one instruction
 // for two values) and the software form everywhere else, CPUs included. Both give the same code for
-// every float: nearest, ties to even, saturating to +-6; NaN gives +6. No PTX stands in this file.
+// every float: nearest, ties to even, saturating to +-6; NaN gives +6.
 //
 // Source: OCP Microscaling Formats 1.0 (e2m1); OCP FP8 1.0 (e4m3); PTX ISA, cvt .e2m1x2, .e4m3x2.
 #pragma once
@@ -64,6 +64,9 @@ __device__ __forceinline__ unsigned char float2_to_e2m1x2(float2 values) {
 #else
 
 __device__ __forceinline__ unsigned char float2_to_e2m1x2(float2 values) {
+#if defined(KOPT_SIM)
+  kopt_sim_cpu_body("float2_to_e2m1x2");
+#endif
   return float2_to_e2m1x2_software(values);
 }
 
@@ -74,12 +77,29 @@ __device__ __forceinline__ unsigned float_to_e2m1(float x) {
 }
 
 // Returns eight codes, values[0] in the lowest nibble: four bytes of a row-major code tensor.
+//
+// In hardware the four bytes are named in one PTX block: each conversion merges its byte into the
+// word, and no further instruction puts them together.
 __device__ __forceinline__ unsigned floats_to_e2m1x8(const float (&values)[8]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000 && defined(__CUDA_ARCH_FAMILY_SPECIFIC__)
+  unsigned codes;
+  asm("{\n\t.reg .b8 b0, b1, b2, b3;\n\t"
+      "cvt.rn.satfinite.e2m1x2.f32 b0, %2, %1;\n\t"
+      "cvt.rn.satfinite.e2m1x2.f32 b1, %4, %3;\n\t"
+      "cvt.rn.satfinite.e2m1x2.f32 b2, %6, %5;\n\t"
+      "cvt.rn.satfinite.e2m1x2.f32 b3, %8, %7;\n\t"
+      "mov.b32 %0, {b0, b1, b2, b3};\n\t}"
+      : "=r"(codes)
+      : "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]), "f"(values[4]),
+        "f"(values[5]), "f"(values[6]), "f"(values[7]));
+  return codes;
+#else
   const unsigned b0 = float2_to_e2m1x2(make_float2(values[0], values[1]));
   const unsigned b1 = float2_to_e2m1x2(make_float2(values[2], values[3]));
   const unsigned b2 = float2_to_e2m1x2(make_float2(values[4], values[5]));
   const unsigned b3 = float2_to_e2m1x2(make_float2(values[6], values[7]));
   return b0 | b1 << 8 | b2 << 16 | b3 << 24;
+#endif
 }
 
 // Returns the value of an e2m1 code: 0, 0.5, 1, 1.5, 2, 3, 4 or 6 with its sign.

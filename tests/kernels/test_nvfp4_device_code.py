@@ -1,4 +1,4 @@
-"""What nvcc makes of nvfp4_utils.cuh: the packed conversion on sm_100a, software on sm_90a."""
+"""What nvcc makes of <kopt/...>: packed conversions and float2 on sm_100a, software on sm_90a."""
 
 from typing import Literal
 
@@ -68,3 +68,45 @@ def test_eight_pairs_take_eight_conversions_on_sm_100a_and_none_on_sm_90a(
     }
     # Both architectures convert the scale to e4m3 and back in one instruction each.
     assert packed == {"sm_100a": 10, "sm_90a": 2}
+
+
+PACKED_BY_SHIFTS = """
+__device__ unsigned pack(const float (&v)[8]) {
+  const unsigned b0 = kopt::float2_to_e2m1x2(make_float2(v[0], v[1]));
+  const unsigned b1 = kopt::float2_to_e2m1x2(make_float2(v[2], v[3]));
+  const unsigned b2 = kopt::float2_to_e2m1x2(make_float2(v[4], v[5]));
+  const unsigned b3 = kopt::float2_to_e2m1x2(make_float2(v[6], v[7]));
+  return b0 | b1 << 8 | b2 << 16 | b3 << 24;
+}
+extern "C" __global__ void quantize_blocks("""
+
+
+def test_eight_codes_need_no_instruction_that_puts_bytes_together(settings: Settings) -> None:
+    shifted = CANDIDATE.replace("kopt::floats_to_e2m1x8", "pack")
+    shifted = shifted.replace('extern "C" __global__ void quantize_blocks(', PACKED_BY_SHIFTS)
+    # Three of them at least for each of the two words of a block.
+    assert _instructions(CANDIDATE, settings) + 6 <= _instructions(shifted, settings)
+
+
+def test_float2_takes_one_instruction_for_two_floats_on_sm_100a(settings: Settings) -> None:
+    pairs = CANDIDATE.replace(
+        "for (int i = 0; i < 16; ++i) values[i / 8][i % 8] *= multiplier;",
+        """for (int i = 0; i < 16; i += 2) {
+    float* two = &values[i / 8][i % 8];
+    const float2 scaled =
+        kopt::mul2(make_float2(two[0], two[1]), make_float2(multiplier, multiplier));
+    two[0] = scaled.x;
+    two[1] = scaled.y;
+  }""",
+    ).replace("#include <kopt/nvfp4", "#include <kopt/float2_math.cuh>\n#include <kopt/nvfp4")
+    assert _instructions(pairs, settings) + 8 <= _instructions(CANDIDATE, settings)
+
+
+def _instructions(source: str, settings: Settings) -> int:
+    """Return how many instructions the kernel has on sm_100a."""
+    problem = problems()["nvfp4_quantize"]
+    candidate = Candidate(source)
+    request = CompileRequest(problem, problem.workloads[0], candidate, archs=("sm_100a",))
+    result = compile_candidate(request, settings)
+    assert result.status == "passed", result.diagnostics
+    return result.builds[0].kernels[0].instructions or 0

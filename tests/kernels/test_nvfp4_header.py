@@ -19,6 +19,7 @@ E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 HEADER_FOLDER = Path(__file__).parents[2] / "kernels" / "common"
 
 PROGRAM = """
+void kopt_sim_cpu_body(const char*) {}  // the simulator's, which is not linked here
 #include <kopt/nvfp4_utils.cuh>
 #include <cstdio>
 #include <vector>

@@ -21,6 +21,7 @@ from kopt.config.errors import ToolError
 from .expressions import expression_names
 from .layouts import sf_128x4_offsets
 from .problem import Problem, TensorSpec, tensor_shape
+from .wide_memory import copy_wide
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -65,6 +66,19 @@ def rotate_outputs(
     """
     rolling = _Rolling(problem, padded_row_axes(problem), axes, shift)
     return {name: rolling.rolled(name, array) for name, array in arrays.items()}
+
+
+def rotate_outputs_into(
+    targets: Arrays, problem: Problem, axes: Mapping[str, int], arrays: Arrays, shift: int
+) -> None:
+    """Write what `rotate_outputs` returns to `targets`, as `rotate_inputs_into` does.
+
+    Raises:
+        ToolError: An output has an axis that is computed from the rows and does not pad them.
+    """
+    rolling = _Rolling(problem, padded_row_axes(problem), axes, shift)
+    for name, array in arrays.items():
+        rolling.roll_into(targets[name], name, array)
 
 
 def padded_row_axes(problem: Problem) -> tuple[str, ...]:
@@ -128,10 +142,10 @@ class _Rolling:
         rows = self.axes[self.problem.row_axis]
         shift = self.shift % rows
         if not places:
-            target[...] = source
+            copy_wide(target, source)
         for place in places:
             to, of = np.moveaxis(target, place, 0), np.moveaxis(source, place, 0)
-            to[shift:rows] = of[: rows - shift]
-            to[:shift] = of[rows - shift : rows]
-            to[rows:] = of[rows:]
+            copy_wide(to[shift:rows], of[: rows - shift])
+            copy_wide(to[:shift], of[rows - shift : rows])
+            copy_wide(to[rows:], of[rows:])
             source = target.copy() if place != places[-1] else source

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from kopt.kernels.bench_result import TimedOutputs
 from kopt.kernels.record import Diagnostic
-from kopt.kernels.row_rotation import rotate_outputs
+from kopt.kernels.row_rotation import rotate_outputs, rotate_outputs_into
 from kopt.kernels.status import Status
+from kopt.kernels.wide_memory import count_differing
 from kopt.tools.check.judge import judge
 from kopt.tools.check.number_formats import storage_bits
 from kopt.tools.check.output import initial_bits
@@ -24,8 +25,6 @@ from kopt.tools.timer import SetOutputs
 
 from .timed_case import TimedCase, Verified
 
-BLOCK_BYTES = 1 << 18
-"""Compared at once: what that takes stays in the cache, whatever the size of an output."""
 _MOST_DIFFERENT = 8
 _SAMPLED = 8
 _SHIFTS_TRIED = 4  # equal rows, as of zeros, give several
@@ -50,6 +49,8 @@ class OutputInspector:
         default_factory=lambda: TimedOutputs(calls=0, identical=0, within_gates=0)
     )
     finding: TimedFinding | None = None
+    _wanted: Arrays = field(default_factory=dict[str, npt.NDArray[Any]])
+    """Room for the checked outputs in one rotation, used again and again."""
 
     def inspect(self, collected: SetOutputs) -> bool:
         """Return whether the outputs of all sets are right."""
@@ -74,13 +75,17 @@ class OutputInspector:
         places: dict[int, list[int]] = {}
         for place, rotation in enumerate(collected.rotations):
             places.setdefault(rotation % axes[problem.row_axis], []).append(place)
+        checked = self.verified.outputs
+        if not self._wanted:
+            self._wanted = {name: np.empty_like(array) for name, array in checked.items()}
         found: dict[int, int] = {}
         for rotation, alike in places.items():  # one rotation of the checked outputs at a time
-            expected = rotate_outputs(problem, axes, self.verified.outputs, rotation)
+            rotate_outputs_into(self._wanted, problem, axes, checked, rotation)
             for place in alike:
                 outputs = collected.outputs[place]
                 found[place] = sum(
-                    _count_differing(outputs[name], wanted) for name, wanted in expected.items()
+                    count_differing(_bytes(outputs[name]), _bytes(wanted))
+                    for name, wanted in self._wanted.items()
                 )
         return found
 
@@ -145,20 +150,6 @@ class OutputInspector:
 
 def _bits(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array.view(np.dtype(f"u{array.dtype.itemsize}"))
-
-
-def _count_differing(array: npt.NDArray[Any], other: npt.NDArray[Any]) -> int:
-    """Return in how many bytes two arrays of one shape differ."""
-    one, two = _bytes(array), _bytes(other)
-    blocks = [slice(start, start + BLOCK_BYTES) for start in range(0, one.size, BLOCK_BYTES)]
-    return sum(_count_in_block(one[block], two[block]) for block in blocks)
-
-
-def _count_in_block(one: npt.NDArray[np.uint8], two: npt.NDArray[np.uint8]) -> int:
-    whole = one.size // 8 * 8
-    if np.array_equal(one[:whole].view(np.uint64), two[:whole].view(np.uint64)):
-        return int(np.count_nonzero(one[whole:] != two[whole:]))
-    return int(np.count_nonzero(one != two))
 
 
 def _bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

@@ -5,14 +5,18 @@ left. Every access names a 64-bit descriptor in uniform registers. It is the dri
 fixed place of constant bank 0, or one that the kernel made or was given: a cache policy. Policies
 that only stream (evicted first, or like everything else) are not reported.
 
+A prefetch before the wait of a programmatic dependent launch is told apart: it works while the
+launch before still runs, which in a model is only then writing what would be fetched.
+
 The writer of a register is looked for upwards, by place and not by flow: a reader for a warning.
+So is what comes before the wait: code that the compiler moved behind it is a plain prefetch here.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-Request = Literal["cache_policy", "prefetch"]
+Request = Literal["cache_policy", "prefetch", "early_prefetch"]
 Instruction = tuple[str, str]
 """Opcode and operands, as nvdisasm prints them."""
 
@@ -27,6 +31,7 @@ _TO_UNIFORM = (*_LOADS, "R2UR", "S2UR", "CREDUX", "VOTEU")
 _NO_DESTINATION = re.compile(r"U(TMA|BLK|CGABAR|.*SETP|PLOP3|SYNCS)")
 _KEEPING_WORDS = re.compile(r"(EL|ELL2)")
 _PREFETCHING = re.compile(r"(CCTL\..*\bP(F|M)\w*|UBLKPF|UTMAPF)")
+_WAIT = "ACQBULK"
 _DEPTH = 6
 # Upper words of policies, whole or as createpolicy puts them together: evicted first, unchanged,
 # normal. Evicted last is 0x14.
@@ -43,9 +48,11 @@ def cache_requests(instructions: Sequence[Instruction], default_slot: int) -> fr
         default_slot: Where in constant bank 0 the driver's descriptor lies.
     """
     found: set[Request] = set()
+    waits = [place for place, (opcode, _) in enumerate(instructions) if opcode.startswith(_WAIT)]
+    first_wait = min(waits, default=0)
     for place, (opcode, operands) in enumerate(instructions):
         if _PREFETCHING.match(opcode):
-            found.add("prefetch")
+            found.add("early_prefetch" if place < first_wait else "prefetch")
         if any(_KEEPING_WORDS.fullmatch(word) for word in opcode.split(".")[1:]):
             found.add("cache_policy")
         if opcode.startswith("CCTL") and "PML2" in opcode:

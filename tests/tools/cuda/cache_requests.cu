@@ -1,8 +1,10 @@
 // Kernels by what they ask of the caches: `keeps_*` cache policies that keep lines, `fetches_*`
-// prefetches, `plain_*` nothing that could make a later call faster.
+// prefetches, `early_*` prefetches before the wait for the launch before, `plain_*` nothing that
+// could make a later call, or the wait, worth more than the kernel is.
 #include <cstdint>
 #include <cuda.h>
 #include <kopt/global_access.cuh>
+#include <kopt/griddepcontrol.cuh>
 
 #define KERNEL(name) extern "C" __global__ void name(const float4* x, float4* y, uint64_t given)
 #define T threadIdx.x
@@ -44,6 +46,41 @@ KERNEL(keeps_and_fetches) {
 }
 KERNEL(fetches_line) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(x + 4096));
+  y[T] = x[T];
+}
+KERNEL(fetches_behind_wait) {
+  kopt::griddepcontrol_wait();
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(x + 4096));
+  y[T] = x[T];
+}
+KERNEL(early_line) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(x + T));
+  kopt::griddepcontrol_wait();
+  y[T] = x[T];
+}
+KERNEL(early_bulk) {
+  if (T == 0) asm volatile("cp.async.bulk.prefetch.L2.global [%0], 1024;" ::"l"(x));
+  kopt::griddepcontrol_wait();
+  y[T] = x[T];
+}
+KERNEL(early_first_level) {
+  asm volatile("prefetch.global.L1 [%0];" ::"l"(x + T));
+  kopt::griddepcontrol_wait();
+  y[T] = x[T];
+}
+extern "C" __global__ void early_tile(const __grid_constant__ CUtensorMap map, float4* y) {
+  asm volatile("cp.async.bulk.prefetch.tensor.1d.L2.global [%0, {%1}];" ::"l"(&map), "r"(0));
+  kopt::griddepcontrol_wait();
+  y[T] = float4{};
+}
+KERNEL(early_and_fetches_later) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(x + T));
+  kopt::griddepcontrol_wait();
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(x + 4096));
+  y[T] = x[T];
+}
+KERNEL(plain_wait) {
+  kopt::griddepcontrol_wait();
   y[T] = x[T];
 }
 KERNEL(fetches_bulk) {

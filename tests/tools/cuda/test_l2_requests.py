@@ -36,6 +36,8 @@ def test_policies_that_keep_lines_and_prefetches_are_flagged_and_others_are_not(
         expected: set[str] = {"cache_policy"} if "keeps" in name else set()
         if "fetches" in name:
             expected |= {"prefetch"}
+        if "early" in name:
+            expected |= {"early_prefetch"}
         assert screened == expected, name
 
 
@@ -61,6 +63,8 @@ def test_a_flag_says_what_it_means_for_times_and_refuses_nothing(
     assert screening.refused == ()
     (policy,) = [text for text in screening.flagged if text.startswith("kernel keeps_given ")]
     assert "a time may depend on what earlier calls left" in policy
+    (early,) = [text for text in screening.flagged if text.startswith("kernel early_line ")]
+    assert "before it waits for the launch before it" in early
 
 
 @ARCHS

@@ -41,8 +41,9 @@ _FLAGGED: Mapping[ScreenClass, str] = {
     "cache_policy": "asks the caches to keep some lines longer than others: a time may depend on "
     "what earlier calls left there",
     "prefetch": "fetches data into a cache ahead of its use",
-    "early_prefetch": "fetches data into a cache before it waits for the launch before it: sound for "
-    "weights; what a real producer would only just be writing is cold then in this benchmark alone",
+    "early_prefetch": "fetches data into a cache before it waits for the launch before it: sound "
+    "for weights, but inputs that another kernel has only just written lie cold in this benchmark "
+    "alone",
 }
 
 

@@ -15,6 +15,7 @@ import yaml
 from kopt.tools.docs.records import Chunk
 
 from .patterns import NAME_PART
+from .synopses import synopses_of
 
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
 MOST_NAMES = 4
@@ -24,13 +25,15 @@ _MOST_PARTS = 6
 
 
 def gloss_of(chunk: Chunk) -> str:
-    """Return what the names of `chunk` and of its file mean; nothing for prose and cards."""
-    return _sentence(dict.fromkeys((*_of_symbols(chunk), *_of_file(chunk))))
+    """Return what `chunk` does and what its names mean; nothing for prose and cards."""
+    said = (*synopses_of(chunk), *_of_symbols(chunk), *_of_file(chunk))
+    return _sentence(dict.fromkeys(said))
 
 
 def gloss_of_name(chunk: Chunk) -> str:
-    """Return what the names of `chunk` mean, or that of its file if they say nothing."""
-    return _sentence(dict.fromkeys(_of_symbols(chunk) or _of_file(chunk)))
+    """Return what `chunk` does and its names mean, or that of its file if they say nothing."""
+    named = (*synopses_of(chunk), *_of_symbols(chunk))
+    return _sentence(dict.fromkeys(named or _of_file(chunk)))
 
 
 def gloss_of_signature(chunk: Chunk) -> str:

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from kopt.tools.docs.chunking.glossary import gloss_of, gloss_of_signature
+from kopt.tools.docs.chunking.synopses import SYNOPSES
 from kopt.tools.docs.code_tokens import document_terms
 from kopt.tools.docs.records import Chunk
 
@@ -92,9 +93,10 @@ def symbol_name(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def terms_version() -> str:
-    """Return a hash of the code and the glossary that make terms of a chunk."""
-    glossary = (f"chunking/{name}" for name in ("glossary.py", "glossary.yaml", "patterns.py"))
-    return code_version("code_tokens.py", "indexing/entries.py", *glossary)
+    """Return a hash of the code, the glossary and the synopses that make terms of a chunk."""
+    names = ("glossary.py", "glossary.yaml", "patterns.py", "synopses.py", *SYNOPSES)
+    said = (f"chunking/{name}" for name in names)
+    return code_version("code_tokens.py", "indexing/entries.py", *said)
 
 
 def code_version(*modules: str) -> str:

@@ -1,0 +1,69 @@
+"""Synopses: what a kernel does, said of its whole name alone."""
+
+from importlib.resources import files
+
+import pytest
+import yaml
+
+from kopt.tools.docs.chunking.cards import card_of
+from kopt.tools.docs.chunking.glossary import gloss_of
+from kopt.tools.docs.chunking.synopses import SYNOPSES, synopses_of
+from kopt.tools.docs.records import Chunk
+
+MOST_WORDS = 60
+
+
+def _named(symbol: str | None, path: str = "csrc/a.cu", language: str | None = "cuda") -> Chunk:
+    return Chunk(
+        source="acme",
+        path=path,
+        title="a",
+        symbol=symbol,
+        kind="kernel",
+        language=language,
+        start_line=1,
+        end_line=9,
+        body="",
+    )
+
+
+def test_what_a_kernel_does_stands_in_its_gloss_and_on_its_card() -> None:
+    kernel = _named("MergeStateKernel")
+    (synopsis,) = synopses_of(kernel)
+    assert "disjoint sets of keys" in synopsis
+    assert gloss_of(kernel).startswith(synopsis)
+    assert synopsis in card_of(kernel)
+
+
+def test_a_longer_name_is_another_kernel() -> None:
+    assert synopses_of(_named("MyMergeStateKernel")) == []
+
+
+@pytest.mark.parametrize("symbol", ["SSDKernel.kernel", "SSDKernel::kernel"])
+def test_a_member_is_known_by_its_owner_however_they_are_joined(symbol: str) -> None:
+    assert "Mamba 2" in synopses_of(_named(symbol))[0]
+    assert synopses_of(_named("kernel")) == []
+
+
+def test_a_name_that_many_files_have_is_told_apart_by_its_file() -> None:
+    with_multicast = _named("gemm_device", "cute/tutorial/03_mma_tma_multicast_sm100.cu")
+    assert "multicast" in synopses_of(with_multicast)[0]
+    assert synopses_of(_named("gemm_device")) == []
+
+
+def test_each_of_several_functions_is_told() -> None:
+    assert len(synopses_of(_named("im2col_kernel, helper, col2im_kernel"))) == 2
+
+
+@pytest.mark.parametrize("chunk", [_named("im2col_kernel", language=None), _named(None)])
+def test_prose_and_code_without_a_name_have_none(chunk: Chunk) -> None:
+    assert synopses_of(chunk) == []
+
+
+@pytest.mark.parametrize("path", SYNOPSES)
+def test_a_synopsis_is_one_line_of_some_words_and_no_name_has_two(path: str) -> None:
+    text = files("kopt.tools.docs.chunking").joinpath(path).read_text("utf-8")
+    entries = [line for line in text.splitlines() if line and not line.startswith("#")]
+    written = yaml.safe_load(text)
+    assert len(written) == len(entries)
+    assert all(2 <= len(said.split()) <= MOST_WORDS for said in written.values())

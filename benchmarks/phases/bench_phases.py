@@ -79,7 +79,6 @@ _TARGETS = (
     "kopt.tools.bench.repeated_timing:time_once",
     "kopt.tools.gpu.device:read_arrays",
     "kopt.tools.gpu.written_inputs:write_arrays",
-    "kopt.tools.gpu.timing_session:write_arrays",
     "kopt.tools.gpu.worker_pool:WorkerPool.worker_for",
     "kopt.tools.gpu.worker_pool:WorkerPool.settle",
     "kopt.tools.gpu.worker_process:WorkerProcess.end",

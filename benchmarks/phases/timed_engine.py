@@ -13,8 +13,8 @@ from kopt.tools.gpu.worker.cuda_engine import CudaEngine
 TIMES_FILE = "phases.json"
 _WORKER = "kopt.tools.gpu.worker"
 _TARGETS = (
-    f"{_WORKER}.execution:read_arrays",
-    f"{_WORKER}.execution:write_arrays",
+    f"{_WORKER}.execution:MappedFile",
+    f"{_WORKER}.execution:overwrite_arrays",
     f"{_WORKER}.execution:CallBuffers",
     f"{_WORKER}.execution:bind_side",
     f"{_WORKER}.execution:_run",
@@ -22,7 +22,7 @@ _TARGETS = (
     f"{_WORKER}.buffers:CallBuffers.read_back",
     f"{_WORKER}.buffers:guard_damage",
     f"{_WORKER}.buffers:content_damage",
-    f"{_WORKER}.timing:read_arrays",
+    f"{_WORKER}.timing:MappedFile",
     f"{_WORKER}.timing:overwrite_arrays",
     f"{_WORKER}.timing:BufferSets",
     f"{_WORKER}.timing:Replayer",
@@ -33,7 +33,6 @@ _TARGETS = (
     f"{_WORKER}.replayer:Replayer.replay",
     f"{_WORKER}.buffer_sets:BufferSets.close",
     f"{_WORKER}.buffer_sets:BufferSets._allocate",
-    f"{_WORKER}.buffer_sets:BufferSets._pin",
     f"{_WORKER}.buffer_sets:BufferSets._paint",
     f"{_WORKER}.buffer_sets:BufferSets._upload",
     f"{_WORKER}.buffer_sets:BufferSets._paint_inputs",

@@ -90,6 +90,8 @@ class HostCuda(ModuleType):
         self.limits: dict[str, int] = {}
         self.memory_bytes = 1 << 30
         self.pending = CUresult.CUDA_SUCCESS
+        self.pinned: dict[int, Any] = {}
+        """Page-locked memory in use, by address."""
         self._blocks: dict[int, Any] = {}
         self._functions: list[str] = []
         self.CUresult = CUresult
@@ -167,6 +169,17 @@ class HostCuda(ModuleType):
     def cuMemFree(self, address: int) -> tuple[Any, ...]:
         """Take memory back."""
         del self._blocks[address]
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuMemAllocHost(self, size_bytes: int) -> tuple[Any, ...]:
+        """Lend memory that is not empty."""
+        block = ctypes.create_string_buffer(b"\x77" * size_bytes, size_bytes)
+        self.pinned[ctypes.addressof(block)] = block
+        return CUresult.CUDA_SUCCESS, ctypes.addressof(block)
+
+    def cuMemFreeHost(self, address: int) -> tuple[Any, ...]:
+        """Take it back."""
+        del self.pinned[address]
         return (CUresult.CUDA_SUCCESS,)
 
     def cuMemcpyHtoDAsync(self, target: int, source: int, size: int, _: int) -> tuple[Any, ...]:

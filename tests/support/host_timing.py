@@ -189,18 +189,6 @@ class HostTimingCuda(HostCuda):
         self.live.remove(address)
         return super().cuMemFree(address)
 
-    def cuMemAllocHost(self, size_bytes: int) -> tuple[Any, ...]:
-        """Lend memory."""
-        block = ctypes.create_string_buffer(size_bytes)
-        address = ctypes.addressof(block)
-        self._handles[address] = block
-        self.live.add(address)
-        return SUCCESS, address
-
-    def cuMemFreeHost(self, address: int) -> tuple[Any, ...]:
-        """Take it back."""
-        return self._drop(address)
-
     def cuMemGetInfo(self) -> tuple[Any, ...]:
         """Give what is free."""
         return SUCCESS, self.memory_bytes, self.memory_bytes

@@ -6,6 +6,7 @@ anything is timed.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
@@ -13,7 +14,7 @@ from kopt.kernels.check_result import Mismatch
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.tools.check.case_data import CaseData
+from kopt.tools.check.case_data import CaseData, CaseKey
 from kopt.tools.check.cases import Case, Run, is_large
 from kopt.tools.check.oracle_cache import open_cache
 from kopt.tools.check.run_case import RunReport, SharedCase, compare_poisons, execute_run
@@ -50,6 +51,17 @@ class TimedCase:
         """Limits and peaks of the device."""
         return self.device.gpu
 
+    @cached_property
+    def data(self) -> CaseData:
+        """Inputs and references, loaded when they are first asked for, and once for all sides.
+
+        Raises:
+            SetupError: KOPT_HOME cannot be written.
+            ToolError: The problem's oracle is at fault.
+        """
+        key = CaseKey(self.problem, self.workload, self.input_seed, REGIME)
+        return open_cache(self.settings).load(key)
+
     @property
     def poison(self) -> int:
         """Byte that fills outputs before each timed replay."""
@@ -85,7 +97,7 @@ def verify(case: TimedCase, program: Program, device: Device) -> Verified | Refu
     runs = (Run(case.poison, 0), Run(other_poison(case.poison), 0))
     checked = Case(case.workload, case.input_seed, hidden=True, regime=REGIME, runs=runs)
     large = is_large(case.problem, case.workload)
-    shared = SharedCase(program, checked, open_cache(case.settings), large)
+    shared = SharedCase(program, checked, lambda: case.data, large)
     reports: list[RunReport] = []
     for run in runs:
         report = execute_run(shared, run, device)

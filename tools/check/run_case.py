@@ -5,6 +5,7 @@ oracle of one case works while another case executes.
 """
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -17,11 +18,10 @@ from kopt.kernels.status import Status
 from kopt.tools.device import Device, ExecutionOutcome, ExecutionRequest, Program
 
 from .accuracy import measure_accuracy
-from .case_data import CaseData, CaseKey
+from .case_data import CaseData
 from .cases import Case, Run
 from .judge import judge
 from .mismatch import make_diagnostic, make_mismatch
-from .oracle_cache import OracleCache
 from .output import Finding, Output, initial_bits
 from .unwritten_gate import holds_poison, other_poison, unwritten_gate
 
@@ -32,12 +32,14 @@ _LARGE_TIMEOUT_S = 120.0
 class SharedCase:
     """A case whose data its runs share; loaded once, by the first run that needs it."""
 
-    def __init__(self, program: Program, case: Case, cache: OracleCache, large: bool) -> None:
+    def __init__(
+        self, program: Program, case: Case, load: Callable[[], CaseData], large: bool
+    ) -> None:
         """Remember how to load; nothing is read yet."""
         self.program = program
         self.case = case
         self.timeout_s = _LARGE_TIMEOUT_S if large else _TIMEOUT_S
-        self._cache = cache
+        self._load = load
         self._lock = threading.Lock()  # two runs of one case start at once; one of them loads
         self._data: CaseData | None = None
 
@@ -45,10 +47,7 @@ class SharedCase:
         """Return inputs and references."""
         with self._lock:
             if self._data is None:
-                case = self.case
-                self._data = self._cache.load(
-                    CaseKey(self.program.problem, case.workload, case.seed, case.regime)
-                )
+                self._data = self._load()
             return self._data
 
 

@@ -7,6 +7,7 @@ failing case, whichever finished first, so that a check gives the same answer ev
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from kopt.config.settings import Settings
@@ -21,6 +22,7 @@ from kopt.tools.device import Device, Program
 from kopt.tools.thread_pool import thread_pool
 
 from .accuracy import worst_accuracy
+from .case_data import CaseKey
 from .cases import Case, Run, is_large
 from .oracle_cache import OracleCache, open_cache
 from .run_case import RunReport, SharedCase, compare_poisons, execute_run
@@ -94,7 +96,8 @@ def _submit(
         name = case.workload.name
         program = Program(batch.candidate, batch.problem, batch.plans[name], batch.cubins.get(name))
         large = is_large(batch.problem, case.workload)
-        shared = SharedCase(program, case, cache, large)
+        key = CaseKey(batch.problem, case.workload, case.seed, case.regime)
+        shared = SharedCase(program, case, partial(cache.load, key), large)
         runs = [(run, pool.submit(execute_run, shared, run, device)) for run in case.runs]
         submitted.append((shared, runs))
     return submitted

@@ -157,7 +157,8 @@ class CudaDevice:
         with self._turn():
             worker = self._pool.worker_for(request.problem.folder, None, library)
             self._pool.settle(_SPARE_S)
-            session = WorkerTimingSession(worker, request)
+            inputs = self._inputs.file_in(worker.folder, request.inputs)
+            session = WorkerTimingSession(worker, request, inputs)
             failure = session.open()
             yield failure or session
             if not session.close():

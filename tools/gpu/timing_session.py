@@ -16,9 +16,10 @@ from kopt.tools.timer import (
     TimingRequest,
 )
 
-from .array_file import MappedFile, write_arrays
+from .array_file import MappedFile
 from .faults import damage_outcome, fault_outcome, owns_memory, timeout_outcome
 from .messages import (
+    ArrayFile,
     CloseTimingRequest,
     CollectAnswer,
     CollectRequest,
@@ -41,10 +42,11 @@ _CLOSE_S = 20.0
 class WorkerTimingSession:
     """Implements `tools.timer.TimingSession` over one worker."""
 
-    def __init__(self, worker: WorkerProcess, request: TimingRequest) -> None:
-        """Open nothing yet."""
+    def __init__(self, worker: WorkerProcess, request: TimingRequest, inputs: ArrayFile) -> None:
+        """Open nothing yet; the request's inputs lie in the worker's folder."""
         self._worker = worker
         self._request = request
+        self._inputs = inputs
         self._facts: TimingFacts | None = None
         self._failure: TimingFailure | None = None
         self._collected: MappedFile | None = None
@@ -62,20 +64,18 @@ class WorkerTimingSession:
             InfraError: The worker or the device failed.
         """
         request = self._request
-        inputs = write_arrays(self._worker.folder, "timing-inputs", request.inputs.items())
         answer = self._ask(
             OpenTimingAnswer,
             OpenTimingRequest(
                 problem=request.problem,
                 workload=request.workload,
                 sides=request.sides,
-                inputs=inputs,
+                inputs=self._inputs,
                 poison=request.poison,
                 layout_seed=request.layout_seed,
                 warmup_calls=request.warmup_calls,
             ),
         )
-        (self._worker.folder / inputs.file).unlink(missing_ok=True)
         if isinstance(answer, TimingFailure):
             return answer
         if answer.fault is not None:

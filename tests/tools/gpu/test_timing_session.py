@@ -106,4 +106,3 @@ def test_session_after_session_uses_one_worker(scripted: ScriptedDevice) -> None
         with scripted.device.open_timing(scripted.timing(side())) as session:
             opened(session).replay([0])
     assert scripted.workers[0].is_alive
-    assert not (scripted.workers[0].folder / "timing-inputs").exists()

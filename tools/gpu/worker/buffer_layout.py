@@ -15,6 +15,7 @@ import numpy.typing as npt
 from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, Workload, tensor_size_bytes
+from kopt.kernels.wide_memory import count_differing
 from kopt.tools.gpu.messages import BufferDamage
 
 Bytes = npt.NDArray[np.uint8]
@@ -127,9 +128,9 @@ def guard_damage(layout: Layout, painted: Bytes, found: Bytes) -> tuple[BufferDa
 
 def content_damage(name: str, given: Bytes, found: Bytes) -> BufferDamage | None:
     """Return where the bytes of a buffer differ from what it was given; None if they do not."""
-    changed = np.flatnonzero(given != found)
-    if not changed.size:
+    if not count_differing(given, found):
         return None
+    changed = np.flatnonzero(given != found)
     return BufferDamage(
         buffer=name,
         where="inside",

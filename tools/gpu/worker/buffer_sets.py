@@ -18,6 +18,7 @@ from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, Workload, storage_shape, tensor_size_bytes
 from kopt.kernels.row_rotation import rotate_inputs_into
+from kopt.kernels.wide_memory import fill_wide
 from kopt.tools.device import Arrays
 from kopt.tools.gpu.messages import BufferDamage
 
@@ -25,7 +26,7 @@ from . import driver
 from .buffer_layout import Bytes, paint_guards
 from .driver import Stream
 from .failure import step
-from .pinned_memory import PinnedBytes
+from .pinned_memory import PinnedPool
 from .set_damage import SetComparison
 from .set_layout import Place, Span, lay_out_set, place_sets, scratch_name, set_count
 
@@ -49,10 +50,20 @@ class SetData:
     """Decides everything that is random about the layout."""
 
 
+@dataclass(frozen=True)
+class SetMemory:
+    """Where sets lie, and what copies go through."""
+
+    l2_bytes: int
+    """Of the device."""
+    stream: Stream
+    pinned: PinnedPool
+
+
 class BufferSets:
     """R sets in replay order, and a last one for warm times. `close` frees them."""
 
-    def __init__(self, data: SetData, l2_bytes: int, stream: Stream) -> None:
+    def __init__(self, data: SetData, memory: SetMemory) -> None:
         """Allocate and fill.
 
         Raises:
@@ -60,7 +71,7 @@ class BufferSets:
             InfraError: An input does not have the bytes of its tensor.
         """
         self._data = data
-        self._stream = stream
+        self._stream = memory.stream
         random = np.random.default_rng(data.seed)
         self._layout = lay_out_set(data.problem, data.workload, data.plans, random)
         axes = data.workload.axes
@@ -69,7 +80,7 @@ class BufferSets:
         with step("allocate"):
             free_bytes, _ = driver.memory_info()
             affordable = free_bytes // 2 // (self._layout.part_bytes + restored_bytes)
-            self.count = set_count(self.set_bytes, l2_bytes, affordable)
+            self.count = set_count(self.set_bytes, memory.l2_bytes, affordable)
         self._places = place_sets(self.count, axes[data.problem.row_axis], random)
         self._comparison = SetComparison(data.problem, self._layout.layout)
         self._rows: Arrays = {
@@ -86,10 +97,13 @@ class BufferSets:
         self._resources = ExitStack()
         try:
             with step("allocate"):
+                image_bytes = self._layout.layout.total_bytes
+                # Given back after the device's memory: freeing that waits for copies under way.
+                self._image, *self._found = (
+                    self._resources.enter_context(memory.pinned.lent(image_bytes)) for _ in range(3)
+                )
                 self._base = self._allocate(self._layout.part_bytes * (self.count + 1))
                 copies = self._allocate(restored_bytes * len(self._by_rotation))
-                self._image = self._pin(self._layout.layout.total_bytes)
-                self._found = [self._pin(self._layout.layout.total_bytes) for _ in range(2)]
             self._copies = {
                 rotation: copies + number * restored_bytes
                 for number, rotation in enumerate(self._by_rotation)
@@ -192,11 +206,6 @@ class BufferSets:
         self.memory_bytes += size_bytes
         return address
 
-    def _pin(self, size_bytes: int) -> Bytes:
-        pinned = PinnedBytes(size_bytes)
-        self._resources.callback(pinned.close)
-        return pinned.array
-
     def _addresses(self, index: int) -> Mapping[str, int]:
         origin = self._base + self._places[index].origin(self._layout)
         return self._layout.layout.addresses(origin)
@@ -204,7 +213,7 @@ class BufferSets:
     def _paint(self, random: np.random.Generator) -> None:
         """Make the host's image of a set: everything but the inputs."""
         poisoned = self._layout.poisoned
-        self._image[:] = self._data.poison
+        fill_wide(self._image, self._data.poison)
         paint_guards(self._image, self._layout.layout, random)
         self._image[poisoned.start : poisoned.end] = self._data.poison
 

@@ -1,10 +1,12 @@
 """The buffers of one checked execution in device memory: filled, poisoned, and read back.
 
-One allocation is kept and reused; all of it is overwritten before each execution, so that nothing
-of an earlier candidate can be found there. What timing needs is `buffer_sets.py`'s.
+One allocation is kept and reused. All of it is overwritten before each execution, and again once
+its outputs are read back: no candidate, executed or timed, finds there what another one left. What
+timing needs is `buffer_sets.py`'s.
 """
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,7 @@ from kopt.config.errors import InfraError
 from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
+from kopt.kernels.wide_memory import copy_wide, fill_wide
 from kopt.tools.device import Arrays
 from kopt.tools.gpu.messages import BufferDamage
 
@@ -29,6 +32,7 @@ from .buffer_layout import (
     paint_guards,
 )
 from .driver import Address, Stream
+from .pinned_memory import PinnedPool
 
 LATE_PREFIX = "late/"
 """Names the copy of an input that a late producer brings."""
@@ -83,9 +87,9 @@ class CallData:
 
 
 class CallBuffers:
-    """Every buffer of one call, with guard zones."""
+    """Every buffer of one call, with guard zones; `close` gives the host's memory back."""
 
-    def __init__(self, data: CallData, arena: DeviceArena, seed: int) -> None:
+    def __init__(self, data: CallData, arena: DeviceArena, pinned: PinnedPool, seed: int) -> None:
         """Lay out and reserve; nothing is copied yet.
 
         Raises:
@@ -97,13 +101,24 @@ class CallBuffers:
         sizes += [(f"{LATE_PREFIX}{name}", data.inputs[name].nbytes) for name in data.late]
         self._data = data
         self._layout = lay_out(sizes, random)
-        self._image = self._paint(random)
         self._arena = arena
         self._base = arena.reserve(self._layout.total_bytes)
         self.addresses: Mapping[str, int] = self._layout.addresses(self._base)
+        with ExitStack() as stack:
+            size_bytes = self._layout.total_bytes
+            self._image, self._found = (
+                stack.enter_context(pinned.lent(size_bytes)) for _ in range(2)
+            )
+            self._paint(random)
+            self._resources = stack.pop_all()
 
-    def _paint(self, random: np.random.Generator) -> Bytes:
-        image = np.full(self._layout.total_bytes, self._data.poison, dtype=np.uint8)
+    def close(self) -> None:
+        """Let go of the memory on the host, outputs included."""
+        self._resources.close()
+
+    def _paint(self, random: np.random.Generator) -> None:
+        image = self._image
+        fill_wide(image, self._data.poison)
         paint_guards(image, self._layout, random)
         for name, array in self._data.inputs.items():
             slot = self._layout.by_name[name]
@@ -111,12 +126,11 @@ class CallBuffers:
                 expected = f"the tensor {slot.size_bytes}"
                 raise InfraError(f"input {name} has {array.nbytes} bytes, {expected}")
             content = as_bytes(array)
-            image[slot.offset : slot.end] = content
+            copy_wide(image[slot.offset : slot.end], content)
             if name in self._data.late:
                 brought = self._layout.by_name[f"{LATE_PREFIX}{name}"]
                 image[brought.offset : brought.end] = content
                 image[slot.offset : slot.end] = self._before_producer(array, random)
-        return image
 
     def _before_producer(self, array: npt.NDArray[Any], random: np.random.Generator) -> Bytes:
         poison = self._data.poison
@@ -133,9 +147,13 @@ class CallBuffers:
         driver.synchronize_stream(stream)
 
     def read_back(self, stream: Stream) -> tuple[Arrays, tuple[BufferDamage, ...]]:
-        """Return the outputs, as unsigned integers of equal width, and all damage."""
-        found = np.empty_like(self._image)
+        """Return the outputs, as unsigned integers of equal width, and all damage.
+
+        The outputs stand until `close`.
+        """
+        found = self._found
         driver.copy_to_host(found, self._base, stream)
+        driver.fill(self._base, self._data.poison, self._layout.total_bytes, stream)
         driver.synchronize_stream(stream)
         damage = list(guard_damage(self._layout, self._image, found))
         outputs: Arrays = {}

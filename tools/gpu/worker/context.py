@@ -13,6 +13,7 @@ from . import driver
 from .buffers import DeviceArena
 from .driver import Stream
 from .launcher import LaunchDevice, PlanCache
+from .pinned_memory import PinnedPool
 from .telemetry import NvmlTelemetry
 
 
@@ -26,6 +27,7 @@ class WorkerContext:
     plans: PlanCache
     helper_cubins: Mapping[str, str]
     arena: DeviceArena = field(default_factory=DeviceArena)
+    pinned: PinnedPool = field(default_factory=PinnedPool)
 
     @cached_property
     def telemetry(self) -> NvmlTelemetry:

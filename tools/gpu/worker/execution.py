@@ -4,10 +4,11 @@ The worker never holds expected outputs; whether the values are right is judged 
 """
 
 import secrets
+from contextlib import ExitStack
 from pathlib import Path
 
 from kopt.tools.device import Arrays
-from kopt.tools.gpu.array_file import read_arrays, write_arrays
+from kopt.tools.gpu.array_file import MappedFile, overwrite_arrays
 from kopt.tools.gpu.messages import BufferDamage, ExecuteAnswer, ExecuteRequest
 
 from . import driver
@@ -30,17 +31,21 @@ def execute(request: ExecuteRequest, folder: Path, worker: WorkerContext) -> Exe
         OSError: The outputs cannot be written.
     """
     dtypes = {tensor.name: tensor.dtype for tensor in request.problem.tensors}
-    inputs = read_arrays(folder, request.inputs, dtypes)
-    try:
-        outputs, damage = _execute(request, inputs, worker)
-    except Failure as failure:
-        return ExecuteAnswer(fault=failure.fault)
-    return ExecuteAnswer(damage=damage, outputs=write_arrays(folder, _OUTPUT_FILE, outputs.items()))
+    inputs = MappedFile(folder, request.inputs).arrays(dtypes)
+    with ExitStack() as stack:
+        try:
+            outputs, damage = _execute(request, inputs, worker, stack)
+        except Failure as failure:
+            return ExecuteAnswer(fault=failure.fault)
+        # Their reader has copied those of the execution before.
+        written = overwrite_arrays(folder, _OUTPUT_FILE, outputs.items())
+    return ExecuteAnswer(damage=damage, outputs=written)
 
 
 def _execute(
-    request: ExecuteRequest, inputs: Arrays, worker: WorkerContext
+    request: ExecuteRequest, inputs: Arrays, worker: WorkerContext, resources: ExitStack
 ) -> tuple[Arrays, tuple[BufferDamage, ...]]:
+    """Return outputs that stand until `resources` close, and damage."""
     data = CallData(
         problem=request.problem,
         workload=request.workload,
@@ -50,7 +55,8 @@ def _execute(
         late=late_inputs(request.problem) if request.late_producer else (),
     )
     with step("allocate"):
-        buffers = CallBuffers(data, worker.arena, secrets.randbits(64))
+        buffers = CallBuffers(data, worker.arena, worker.pinned, secrets.randbits(64))
+    resources.callback(buffers.close)
     binding = CallBinding(request.problem, request.workload, buffers.addresses)
     call = bind_side(request.side, binding, worker)
     if request.late_producer:

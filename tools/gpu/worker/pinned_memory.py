@@ -1,28 +1,61 @@
-"""Page-locked host memory as a numpy array: what copies to and from the device run fastest with."""
+"""Page-locked host memory: what copies to and from the device run fastest with, lent and kept.
+
+Locking pages and touching them for the first time costs more than what is then copied, so that
+buffers outlive their use. Device code can address them: what is given back is wiped.
+"""
 
 import ctypes
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import numpy as np
+
+from kopt.kernels.wide_memory import fill_wide
 
 from .buffer_layout import Bytes
 from .driver import call
 
 
-class PinnedBytes:
-    """Bytes that stay in physical memory until `close`; nobody may use `array` after it."""
+class PinnedPool:
+    """Lends page-locked memory; holds no more buffers than were lent at once."""
 
-    def __init__(self, size_bytes: int) -> None:
-        """Allocate; contents are undefined.
+    def __init__(self) -> None:
+        """Hold nothing yet."""
+        self._idle: list[_Pinned] = []
+
+    @contextmanager
+    def lent(self, size_bytes: int) -> Generator[Bytes]:
+        """Give memory of undefined contents; no copy may use it any more when the block ends.
 
         Raises:
             CudaError: The host has not enough memory to lock.
         """
+        pinned = self._take(size_bytes)
+        lent = pinned.array[:size_bytes]
+        try:
+            yield lent
+        finally:
+            fill_wide(lent, 0)
+            self._idle.append(pinned)
+
+    def _take(self, size_bytes: int) -> "_Pinned":
+        """Take the smallest that is large enough; else a new one takes the place of the largest."""
+        self._idle.sort(key=lambda pinned: pinned.array.size)
+        for place, pinned in enumerate(self._idle):
+            if pinned.array.size >= size_bytes:
+                return self._idle.pop(place)
+        if self._idle:
+            self._idle.pop().close()
+        return _Pinned(size_bytes)
+
+
+class _Pinned:
+    """One buffer; nobody may use `array` after `close`."""
+
+    def __init__(self, size_bytes: int) -> None:
         self._address = int(call("cuMemAllocHost", size_bytes))
         memory = (ctypes.c_uint8 * size_bytes).from_address(self._address)
         self.array: Bytes = np.frombuffer(memoryview(memory), dtype=np.uint8)
 
     def close(self) -> None:
-        """Give the memory back."""
-        if self._address:
-            address, self._address = self._address, 0
-            call("cuMemFreeHost", address)
+        call("cuMemFreeHost", self._address)

@@ -7,9 +7,8 @@ it found out whose they are.
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from kopt.kernels.problem import Problem
+from kopt.kernels.wide_memory import count_differing
 from kopt.tools.gpu.messages import BufferDamage
 
 from .buffer_layout import Bytes, Layout, content_damage, guard_damage
@@ -66,8 +65,6 @@ def _kept(layout: Layout, inputs: Iterable[str]) -> Iterable[Span]:
 
 
 def _same(painted: Bytes, found: Bytes, span: Span, window: Span) -> bool:
-    """Compare a span within the window, eight bytes at a time but for the last."""
-    start, end = max(span.start, window.start), min(span.end, window.end)
-    words = start + max(end - start, 0) // 8 * 8
-    given, got = (image[start:words].view(np.uint64) for image in (painted, found))
-    return np.array_equal(given, got) and np.array_equal(painted[words:end], found[words:end])
+    """Compare a span within the window."""
+    part = slice(max(span.start, window.start), max(min(span.end, window.end), 0))
+    return not count_differing(painted[part], found[part])

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kopt.tools.gpu.array_file import overwrite_arrays, read_arrays
+from kopt.tools.gpu.array_file import MappedFile, overwrite_arrays
 from kopt.tools.gpu.messages import (
     BufferDamage,
     CollectAnswer,
@@ -23,7 +23,7 @@ from kopt.tools.gpu.messages import (
 )
 from kopt.tools.timer import Replays, TimingFacts
 
-from .buffer_sets import BufferSets, SetData
+from .buffer_sets import BufferSets, SetData, SetMemory
 from .context import WorkerContext
 from .driver import CudaError
 from .failure import Failure
@@ -111,7 +111,7 @@ def open_timing(
         problem=request.problem,
         workload=request.workload,
         plans=tuple(side_plan(side) for side in request.sides),
-        inputs=read_arrays(folder, request.inputs, dtypes),
+        inputs=MappedFile(folder, request.inputs).arrays(dtypes),
         poison=request.poison,
         seed=request.layout_seed,
     )
@@ -145,7 +145,8 @@ def _of_side(number: int) -> Generator[None]:
 
 
 def _build(request: OpenTimingRequest, site: SideSite) -> TimingEnd:
-    sets = BufferSets(site.data, site.worker.facts.l2_bytes, site.worker.stream)
+    worker = site.worker
+    sets = BufferSets(site.data, SetMemory(worker.facts.l2_bytes, worker.stream, worker.pinned))
     site.resources.callback(sets.close)
     replayer = Replayer(sets, site.worker, site.resources)
     sides: list[TimedSide] = []

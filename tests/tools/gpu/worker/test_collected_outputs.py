@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from kopt.kernels.problem import Problem
+from kopt.tools.gpu.array_file import write_arrays
 from kopt.tools.gpu.messages import (
     Answer,
     CloseTimingRequest,
@@ -78,7 +79,8 @@ def _session(rig: TimingRig, worker: _NearWorker) -> WorkerTimingSession:
         poison=POISON,
         layout_seed=1,
     )
-    session = WorkerTimingSession(cast(WorkerProcess, worker), request)
+    inputs = write_arrays(worker.folder, "inputs", rig.inputs.items())
+    session = WorkerTimingSession(cast(WorkerProcess, worker), request, inputs)
     assert session.open() is None
     return session
 

@@ -175,6 +175,13 @@ def test_nothing_of_an_earlier_execution_is_left_in_the_memory(rig: Rig) -> None
     assert rig.inputs["x"].tobytes() in found[0]
 
 
+def test_nothing_of_an_execution_is_left_in_the_memory_behind_it(rig: Rig) -> None:
+    assert rig.execute().outputs is not None
+    size_bytes = rig.worker.arena.size_bytes
+    memory = memory_at(rig.worker.arena.reserve(size_bytes), "u1", size_bytes)
+    assert (memory == POISON).all()
+
+
 def test_a_late_producer_brings_every_input_but_the_static_ones(rig: Rig) -> None:
     before: list[bytes] = []
 
@@ -221,7 +228,7 @@ def test_no_fill_comes_between_the_late_producer_and_the_plan(
 
     monkeypatch.setattr(rig.cuda, "cuMemsetD8Async", note_and_fill)
     assert rig.execute(late=True).fault is None
-    assert launches_before_fill == [0]
+    assert launches_before_fill == [0, 2]  # zeroed before both, wiped behind both
 
 
 def test_an_input_that_no_producer_brings_is_seen_as_poison(rig: Rig) -> None:

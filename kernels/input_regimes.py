@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from .oracle import REGIMES
 from .row_chunks import row_chunks
+from .wide_work import run_wide
 
 _BLOCK = 16  # the smallest block that shares a scale (nvfp4)
 _OUTLIER = 1000.0
@@ -56,12 +57,22 @@ def draw_amplitudes(
 def draw_values(
     rng: np.random.Generator, shape: tuple[int, int], amplitudes: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return normal values of `shape` (rows, columns) times `amplitudes`."""
+    """Return normal values of `shape` (rows, columns) times `amplitudes`.
+
+    A large matrix is drawn by several threads, each chunk of rows from a generator of its own that
+    `rng` spawns: the same seed gives the same values, however many threads there are.
+    """
     values = np.empty(shape, dtype=np.float32)
     spread = np.broadcast_to(amplitudes, shape)
-    for chunk in row_chunks(*shape):
-        rng.standard_normal(out=values[chunk], dtype=np.float32)
+    chunks = list(row_chunks(*shape))
+    generators = rng.spawn(len(chunks)) if len(chunks) > 1 else [rng]
+    own = {chunk.start: one for chunk, one in zip(chunks, generators, strict=False)}
+
+    def draw(chunk: slice) -> None:
+        own[chunk.start].standard_normal(out=values[chunk], dtype=np.float32)
         values[chunk] *= spread[chunk]
+
+    run_wide(draw, chunks)
     return values
 
 

@@ -18,7 +18,7 @@ from .dtypes import numpy_dtype
 from .input_regimes import Magnitudes, draw_amplitudes, draw_values
 from .oracle import Expected
 from .rounding import decode, round_to_bf16
-from .row_chunks import row_chunks
+from .row_chunks import for_row_chunks
 
 
 def exact_add_rmsnorm(
@@ -36,10 +36,13 @@ def exact_add_rmsnorm(
     eps = float(np.float32(eps))
     wide_weight = decode(weight)
     normed = np.empty((rows, columns), dtype=np.float64)
-    for chunk in row_chunks(rows, columns):
+
+    def norm(chunk: slice) -> None:
         h = decode(x[chunk]) + decode(residual[chunk])
         mean_square = np.einsum("ij,ij->i", h, h)[:, None] / columns
         normed[chunk] = h / np.sqrt(mean_square + eps) * wide_weight
+
+    for_row_chunks(rows, columns, norm)
     return normed
 
 
@@ -71,7 +74,10 @@ def expected_residual(x: npt.NDArray[Any], residual: npt.NDArray[Any]) -> Expect
         Figueroa, "When is double rounding innocuous?", SIGNUM Newsletter 30(3), 1995: addition.
     """
     exact = np.empty(x.shape, dtype=np.float64)
-    for chunk in row_chunks(*x.shape):
+
+    def add(chunk: slice) -> None:
         np.add(decode(x[chunk]), decode(residual[chunk]), out=exact[chunk])
+
+    for_row_chunks(x.shape[0], x.shape[1], add)
     written = np.ones(x.shape, dtype=np.bool_)
     return Expected(exact, round_to_bf16(exact), written, bit_exact=True)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .dtypes import numpy_dtype
+from .wide_work import run_wide
 
 E4M3_MAX = 448.0
 E2M1_MAX = 6.0
@@ -25,6 +26,7 @@ _EXPONENT_SHIFT = np.int64(52)
 _EXPONENT_MASK = np.int64(0x7FF << 52)
 _EXPONENT_BIAS = 1023
 _CHUNK = 1 << 13  # elements; 64 KiB temporaries stay below malloc's mmap threshold and in L2
+_PART = 1 << 20  # elements; of one thread
 
 
 @dataclass(frozen=True)
@@ -118,8 +120,13 @@ def _encode(x: npt.ArrayLike, target: _Format) -> npt.NDArray[Any]:
     values = np.asarray(x, dtype=np.float64)
     flat = np.ascontiguousarray(values).reshape(-1)
     codes = np.empty(flat.shape, dtype=target.storage)
-    for start in range(0, flat.size, _CHUNK):
-        codes[start : start + _CHUNK] = _encode_chunk(flat[start : start + _CHUNK], target)
+
+    def encode(part: slice) -> None:
+        for start in range(part.start, part.stop, _CHUNK):
+            chunk = slice(start, min(start + _CHUNK, part.stop))
+            codes[chunk] = _encode_chunk(flat[chunk], target)
+
+    run_wide(encode, [slice(s, min(s + _PART, flat.size)) for s in range(0, flat.size, _PART)])
     return codes.reshape(values.shape)
 
 

@@ -1,6 +1,8 @@
 """Splitting the rows of a large matrix, so that fp64 temporaries of an oracle stay small."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+from .wide_work import run_wide
 
 CHUNK_ELEMENTS = 1 << 19
 """4 MiB of float64: a handful of temporaries stays in a CPU's last-level cache."""
@@ -14,3 +16,11 @@ def row_chunks(rows: int, columns: int) -> Iterator[slice]:
     step = max(1, CHUNK_ELEMENTS // max(1, columns))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
+
+
+def for_row_chunks(rows: int, columns: int, work: Callable[[slice], None]) -> None:
+    """Call `work` with each slice of `row_chunks`, on several threads at once.
+
+    Rows must not depend on one another.
+    """
+    run_wide(work, list(row_chunks(rows, columns)))

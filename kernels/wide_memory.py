@@ -1,24 +1,16 @@
-"""Large arrays copied, filled and compared by several threads: one core moves less than memory can.
+"""Large arrays copied, filled and compared by several threads; small ones by the caller's alone."""
 
-numpy lets go of the interpreter's lock inside these operations. Pieces are large enough for that to
-pay; small arrays are done at once, by the caller's thread.
-"""
-
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .wide_work import run_wide
+
 PIECE_BYTES = 4 << 20
 """Done by one thread at once: some 0.5 ms."""
 BLOCK_BYTES = 1 << 19
 """Compared at once: what that takes stays in a core's own cache."""
-_MOST_THREADS = 8
-"""More do not get more out of the memory of one socket."""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -29,21 +21,19 @@ def copy_wide(target: npt.NDArray[Any], source: npt.NDArray[Any]) -> None:
         target[...] = source
         return
 
-    def copy(part: slice) -> int:
+    def copy(part: slice) -> None:
         target[part] = source[part]
-        return 0
 
-    _sum(copy, _parts(target.shape[0], target.nbytes // target.shape[0]))
+    run_wide(copy, _parts(target.shape[0], target.nbytes // target.shape[0]))
 
 
 def fill_wide(target: Bytes, byte: int) -> None:
     """Fill the bytes `target` with one value."""
 
-    def fill(part: slice) -> int:
+    def fill(part: slice) -> None:
         target[part] = byte
-        return 0
 
-    _sum(fill, _parts(target.size, 1))
+    run_wide(fill, _parts(target.size, 1))
 
 
 def count_differing(one: Bytes, other: Bytes) -> int:
@@ -54,7 +44,7 @@ def count_differing(one: Bytes, other: Bytes) -> int:
     def count(part: slice) -> int:
         return _count(one[part], other[part])
 
-    return _sum(count, _parts(one.size, 1))
+    return sum(run_wide(count, _parts(one.size, 1)))
 
 
 def _count(one: Bytes, other: Bytes) -> int:
@@ -72,19 +62,3 @@ def _count(one: Bytes, other: Bytes) -> int:
 def _parts(count: int, bytes_each: int) -> list[slice]:
     step = max(1, PIECE_BYTES // max(1, bytes_each))
     return [slice(start, min(start + step, count)) for start in range(0, count, step)]
-
-
-def _sum(does: Callable[[slice], int], parts: list[slice]) -> int:
-    """Return the sum over all parts; nobody reads or writes them any more then."""
-    if len(parts) < 2 or _threads() < 2:
-        return sum(map(does, parts))
-    return sum(list(_pool().map(does, parts)))
-
-
-def _threads() -> int:
-    return min(_MOST_THREADS, len(os.sched_getaffinity(0)))
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_threads(), "wide memory")

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from kopt.kernels import row_chunks, wide_work
 from kopt.kernels.input_regimes import Magnitudes, draw_amplitudes, draw_values
 from kopt.kernels.oracle import REGIMES
 
@@ -83,3 +84,19 @@ def test_values_are_normal_values_times_the_amplitudes() -> None:
 def test_an_unknown_regime_names_the_known_ones() -> None:
     with pytest.raises(ValueError, match="unknown regime 'odd'; allowed: normal, outliers"):
         _amplitudes("odd")
+
+
+def test_values_of_a_seed_are_the_same_for_any_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(row_chunks, "CHUNK_ELEMENTS", 4 * SHAPE[1])
+    one = np.ones((1, 1), dtype=np.float32)
+    drawn: list[npt.NDArray[np.float32]] = []
+    for threads in (1, 2):
+        monkeypatch.setattr(wide_work, "threads", lambda threads=threads: threads)
+        rng = np.random.default_rng(7)
+        drawn += [draw_values(rng, SHAPE, one), draw_values(rng, SHAPE, one)]
+    first, second, first_again, second_again = drawn
+    assert np.array_equal(first, first_again)
+    assert np.array_equal(second, second_again)
+    assert np.unique(np.concatenate([first, second])).size > 1.9 * first.size

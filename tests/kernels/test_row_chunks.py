@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.kernels.row_chunks import CHUNK_ELEMENTS, row_chunks
+from kopt.kernels.row_chunks import CHUNK_ELEMENTS, for_row_chunks, row_chunks
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1000, 14336), (7, 1), (3, CHUNK_ELEMENTS)])
@@ -27,3 +27,9 @@ def test_no_rows_give_no_chunks(rows: int, columns: int) -> None:
 
 def test_rows_without_columns_are_covered() -> None:
     assert list(row_chunks(3, 0)) == [slice(0, 3)]
+
+
+def test_every_chunk_is_worked_on_once() -> None:
+    seen: list[int] = []
+    for_row_chunks(1000, 14336, lambda chunk: seen.extend(range(1000)[chunk]))
+    assert sorted(seen) == list(range(1000))

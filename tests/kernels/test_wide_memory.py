@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kopt.kernels import wide_memory
+from kopt.kernels import wide_memory, wide_work
 from kopt.kernels.wide_memory import copy_wide, count_differing, fill_wide
 
 SIZES = (0, 1, 7, 64, 1000, 4099)
@@ -17,7 +17,7 @@ def small_pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     """Make a few hundred bytes a large array."""
     monkeypatch.setattr(wide_memory, "PIECE_BYTES", 96)
     monkeypatch.setattr(wide_memory, "BLOCK_BYTES", 24)
-    monkeypatch.setattr(wide_memory, "_threads", lambda: request.param)
+    monkeypatch.setattr(wide_work, "threads", lambda: request.param)
 
 
 def _random(size: int) -> npt.NDArray[np.uint8]:

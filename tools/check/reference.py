@@ -15,6 +15,7 @@ import numpy.typing as npt
 from kopt.config.errors import ToolError
 from kopt.kernels.oracle import Expected, ScaledBy
 from kopt.kernels.problem import Problem, TensorSpec
+from kopt.kernels.wide_work import run_wide
 
 from .number_formats import E2M1, bf16_ulp, storage_bits
 
@@ -122,8 +123,13 @@ def _refuse_contradictions(
         raise ToolError(f"{where} has {expected.exact.size} exact values for {logical} elements")
     if expected.written.size != expected.rounded.size:
         raise ToolError(f"{where}: `written` and `rounded` differ in size")
-    if np.isnan(expected.exact).any():
+    if not _no_nan(expected.exact):
         raise ToolError(f"{where} has NaN as an exact value, which no output could match")
+
+
+def _no_nan(values: npt.NDArray[np.float64]) -> bool:
+    flat = np.ascontiguousarray(values).reshape(-1)
+    return not any(run_wide(lambda part: bool(np.isnan(flat[part]).any()), _parts(flat.size)))
 
 
 def _row_count(spec: TensorSpec, row_axis: str, expected: Expected) -> int:
@@ -142,11 +148,23 @@ def _row_count(spec: TensorSpec, row_axis: str, expected: Expected) -> int:
 def _narrowed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.floating[Any]]:
     """Return flat `values`, as float32 unless a magnitude leaves float32's safe range."""
     flat = np.ascontiguousarray(values).reshape(-1)
-    magnitude = np.abs(flat)
-    magnitude = magnitude[np.isfinite(magnitude) & (magnitude != 0)]
+    narrow = np.empty(flat.shape, dtype=np.float32)
     low, high = _FLOAT32_RANGE
-    fits = magnitude.size == 0 or (float(magnitude.min()) > low and float(magnitude.max()) < high)
-    return flat.astype(np.float32) if fits else flat
+
+    def fits(part: slice) -> bool:
+        magnitude = np.abs(flat[part])
+        outside = ((magnitude <= low) & (magnitude != 0)) | (magnitude >= high)
+        if bool((outside & np.isfinite(magnitude)).any()):
+            return False
+        narrow[part] = flat[part]
+        return True
+
+    return narrow if all(run_wide(fits, _parts(flat.size))) else flat
+
+
+def _parts(elements: int) -> list[slice]:
+    step = _CHUNK_ELEMENTS
+    return [slice(start, min(start + step, elements)) for start in range(0, elements, step)]
 
 
 def _with_noise(reference: Reference) -> Reference:
@@ -158,8 +176,8 @@ def _with_noise(reference: Reference) -> Reference:
     exact = reference.exact.reshape(rows, columns)
     written = None if reference.written is None else reference.written[logical]
     step = max(1, _CHUNK_ELEMENTS // max(columns, 1))
-    for start in range(0, rows, step):
-        part = slice(start, start + step)
+
+    def add_up(part: slice) -> None:
         truth = exact[part].astype(np.float64)
         # A bfloat16 is the upper half of the float32 with the same value.
         values = (rounded[part].astype(np.uint32) << np.uint32(16)).view(np.float32)
@@ -171,4 +189,6 @@ def _with_noise(reference: Reference) -> Reference:
         correct_sq[part] = np.einsum("ij,ij->i", error, error)
         ulp_sq[part] = np.einsum("ij,ij->i", ulp, ulp)
         ulp_max[part] = ulp.max(axis=1, initial=0.0)
+
+    run_wide(add_up, [slice(start, start + step) for start in range(0, rows, step)])
     return replace(reference, noise=RowNoise(correct_sq, ulp_sq, ulp_max))

@@ -15,7 +15,7 @@ from kopt.kernels.oracle import Arrays, Expected, ScaledBy
 from kopt.kernels.problem import Workload
 from kopt.kernels.rmsnorm import draw_add_rmsnorm_inputs, exact_add_rmsnorm, expected_residual
 from kopt.kernels.rounding import E4M3_MAX, decode, round_to_bf16, round_to_e4m3
-from kopt.kernels.row_chunks import row_chunks
+from kopt.kernels.row_chunks import for_row_chunks
 
 _BLOCK = 128
 _LEAST_AMAX = float(np.float32(1e-4))
@@ -51,9 +51,12 @@ def _block_scales(normed: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return the exact scales (rows, H / 128) of bf16 values (rows, H)."""
     rows, columns = normed.shape
     scales = np.empty((rows, columns // _BLOCK), dtype=np.float64)
-    for chunk in row_chunks(rows, columns):
+
+    def scale(chunk: slice) -> None:
         magnitude = np.abs(decode(normed[chunk])).reshape(-1, columns // _BLOCK, _BLOCK)
         scales[chunk] = np.maximum(magnitude.max(axis=2), _LEAST_AMAX) / E4M3_MAX
+
+    for_row_chunks(rows, columns, scale)
     return scales
 
 
@@ -62,9 +65,12 @@ def _codes(normed: npt.NDArray[np.float64], scales: npt.NDArray[np.float64]) -> 
     stored = scales.astype(np.float32).astype(np.float64)
     rows, columns = normed.shape
     codes = np.empty((rows, columns), dtype=round_to_e4m3(0.0).dtype)
-    for chunk in row_chunks(rows, columns):
+
+    def quantize(chunk: slice) -> None:
         blocks = normed[chunk].reshape(-1, columns // _BLOCK, _BLOCK)
         codes[chunk] = round_to_e4m3(blocks / stored[chunk][:, :, None]).reshape(-1, columns)
+
+    for_row_chunks(rows, columns, quantize)
     return codes
 
 

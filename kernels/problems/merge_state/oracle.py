@@ -11,7 +11,7 @@ from kopt.kernels.input_regimes import Magnitudes, draw_amplitudes, draw_values
 from kopt.kernels.oracle import Arrays, Expected
 from kopt.kernels.problem import Workload
 from kopt.kernels.rounding import decode, round_to_bf16
-from kopt.kernels.row_chunks import row_chunks
+from kopt.kernels.row_chunks import for_row_chunks
 
 _MAGNITUDES = Magnitudes(tiny=2.0**-30, huge=2.0**40)
 # 2^1000 overflows and 2^-1000 vanishes in fp32: the larger score must be taken off first.
@@ -60,10 +60,13 @@ def expected(inputs: Arrays, scalars: Mapping[str, float | int]) -> dict[str, Ex
     share_a, share_b = (weight_a / total)[..., None], (weight_b / total)[..., None]
     exact = np.empty(v_a.shape, dtype=np.float64)
     slack = np.empty(v_a.shape, dtype=np.float64)
-    for chunk in row_chunks(v_a.shape[0], v_a[0].size):
+
+    def merge(chunk: slice) -> None:
         term_a, term_b = decode(v_a[chunk]) * share_a[chunk], decode(v_b[chunk]) * share_b[chunk]
         np.add(term_a, term_b, out=exact[chunk])
         slack[chunk] = (np.abs(term_a) + np.abs(term_b)) * _FP32_SLACK
+
+    for_row_chunks(v_a.shape[0], v_a[0].size, merge)
     return {
         "v_merged": Expected(
             exact, round_to_bf16(exact), np.ones(exact.shape, dtype=np.bool_), slack=slack

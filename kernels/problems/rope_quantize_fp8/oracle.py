@@ -11,7 +11,7 @@ from kopt.kernels.input_regimes import Magnitudes, draw_amplitudes, draw_values
 from kopt.kernels.oracle import Arrays, Expected
 from kopt.kernels.problem import Workload
 from kopt.kernels.rounding import decode, round_to_e4m3
-from kopt.kernels.row_chunks import row_chunks
+from kopt.kernels.row_chunks import for_row_chunks
 
 # e4m3 reaches from 2^-9 to 448: both amplitudes make some values leave it and some stay.
 _MAGNITUDES = Magnitudes(tiny=2.0**-8, huge=2.0**8)
@@ -105,6 +105,9 @@ def _rotated(x: npt.NDArray[Any], angles: npt.NDArray[np.float64], scale: float)
 def _scaled(x: npt.NDArray[Any], scale: float) -> Expected:
     """Return the e4m3 codes of `x` times `scale`."""
     exact = np.empty(x.shape, dtype=np.float64)
-    for chunk in row_chunks(x.shape[0], x[0].size):
+
+    def multiply(chunk: slice) -> None:
         exact[chunk] = decode(x[chunk]) * scale
+
+    for_row_chunks(x.shape[0], x[0].size, multiply)
     return Expected(exact, round_to_e4m3(exact), np.ones(x.shape, dtype=np.bool_))

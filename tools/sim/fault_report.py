@@ -34,7 +34,7 @@ _HINTS = {
 }
 _RACE_BETWEEN_BLOCKS = (
     "blocks run in any order: let each write elements of its own (look at the index), or order "
-    "them by a second launch, a grid barrier, or a fence and an atomic"
+    "them by a second launch, a barrier of the grid or the cluster, or a fence and an atomic"
 )
 
 

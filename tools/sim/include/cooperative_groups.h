@@ -1,6 +1,6 @@
 // cooperative_groups for the simulator: the groups and operations that kernels of this field use.
 // CUDA's own header is PTX throughout. What is missing here (labeled_partition, memcpy_async,
-// invoke_one, cluster shared memory) does not compile and is reported with its line.
+// invoke_one) does not compile and is reported with its line.
 #pragma once
 
 #include <kopt_sim/device.h>
@@ -50,7 +50,19 @@ inline grid_group this_grid() { return {}; }
 
 class cluster_group {
  public:
+  struct arrival_token {};
   static void sync(KOPT_SIM_LINE) { kopt_sim_cluster_barrier(line); }
+  static arrival_token barrier_arrive(KOPT_SIM_LINE) {
+    kopt_sim_cluster_arrive(line);
+    return {};
+  }
+  static void barrier_wait(KOPT_SIM_LINE) { kopt_sim_cluster_wait(line); }
+  static void barrier_wait(arrival_token&&, KOPT_SIM_LINE) { kopt_sim_cluster_wait(line); }
+  template <class T>
+  static T* map_shared_rank(T* address, int rank, KOPT_SIM_LINE) {
+    return static_cast<T*>(kopt_sim_map_shared(address, static_cast<unsigned>(rank), line));
+  }
+  static unsigned query_shared_rank(const void* address) { return kopt_sim_shared_rank(address); }
   static unsigned block_rank() { return kopt_sim_cluster_rank(); }
   static unsigned num_blocks() { return kopt_sim_cluster_size(); }
   static dim3 block_index() { return dim3(kopt_sim_cluster_rank()); }
@@ -58,7 +70,12 @@ class cluster_group {
   static unsigned thread_rank() {
     return block_rank() * details::block_size() + details::block_rank();
   }
+  static dim3 thread_index() {
+    return dim3(block_rank() * blockDim.x + threadIdx.x, threadIdx.y, threadIdx.z);
+  }
+  static dim3 dim_threads() { return dim3(num_blocks() * blockDim.x, blockDim.y, blockDim.z); }
   static unsigned num_threads() { return num_blocks() * details::block_size(); }
+  static unsigned size() { return num_threads(); }
 };
 inline cluster_group this_cluster() { return {}; }
 

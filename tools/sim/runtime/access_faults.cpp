@@ -17,6 +17,12 @@ FaultRecord describe_access(Fault kind, const Access& access) {
   return record;
 }
 
+void stop_out_of_bounds(const Access& access, const char* note) {
+  FaultRecord record = describe_access(Fault::out_of_bounds, access);
+  std::snprintf(record.note, sizeof record.note, "%s", note);
+  stop_with(record);
+}
+
 void report_race(const Access& access, Stamp other, bool other_stored) {
   FaultRecord record = describe_access(Fault::data_race, access);
   const std::uint32_t block = stamp_block(other);

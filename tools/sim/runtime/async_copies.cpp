@@ -127,7 +127,4 @@ void kopt_sim_bulk_load(void* shared, const void* global, unsigned bytes, unsign
        reinterpret_cast<std::uintptr_t>(barrier)});
   land_if_awaited(reinterpret_cast<std::uintptr_t>(barrier));
 }
-
-unsigned kopt_sim_cluster_size() { return g.launch->cluster.x; }
-unsigned kopt_sim_cluster_rank() { return g.block->position.x % g.launch->cluster.x; }
 }

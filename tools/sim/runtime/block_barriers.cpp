@@ -1,4 +1,4 @@
-// Barriers of a block, a cluster and the grid, and what is said when threads can never pass one.
+// The barrier of a block, and what is said when threads can never pass a barrier.
 #include <cstdio>
 
 #include "state.h"
@@ -44,6 +44,10 @@ void report_deadlock(Block& block) {
                   "the mbarrier waited for at line %d lacks %u arrivals and %lld bytes",
                   first->line, block.mbarriers[first->mbarrier].pending,
                   static_cast<long long>(block.mbarriers[first->mbarrier].bytes));
+  else if (first->wait == Wait::cluster || first->wait == Wait::grid)
+    std::snprintf(record.note, sizeof record.note,
+                  "%s at line %d is never reached by threads of other blocks",
+                  name_of(first->wait), first->line);
   else
     std::snprintf(record.note, sizeof record.note,
                   "%s at line %d names lanes (mask 0x%08x) that never come",
@@ -67,25 +71,4 @@ unsigned kopt_sim_barrier(int predicate, int line) {
   return_to_scheduler();
   return g.block->last_votes;
 }
-
-static void wait_for_blocks(Wait wait, std::uint32_t Block::*count, int line) {
-  settle_pending_write();
-  g.fiber->wait = wait;
-  g.fiber->line = line;
-  ++(g.block->*count);
-  return_to_scheduler();
-}
-
-void kopt_sim_grid_barrier(int line) {
-  if (!g.launch->cooperative) {
-    FaultRecord record = describe_fault(Fault::crash, 0);
-    record.line = line;
-    std::snprintf(record.note, sizeof record.note,
-                  "a grid barrier needs `cooperative: true` in the launch");
-    stop_with(record);
-  }
-  wait_for_blocks(Wait::grid, &Block::at_grid, line);
-}
-
-void kopt_sim_cluster_barrier(int line) { wait_for_blocks(Wait::cluster, &Block::at_cluster, line); }
 }

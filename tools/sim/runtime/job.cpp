@@ -78,8 +78,7 @@ void add_shared(std::istringstream& line) {
   line >> name >> variable.address >> variable.bytes;
   if (!line) fail("bad shared line");
   std::snprintf(variable.name, sizeof variable.name, "%s", name.c_str());
-  variable.granule_shift = 2;
-  variable.cells.resize((variable.bytes >> 2) + 1);
+  variable.shadow = {std::vector<Cell>((variable.bytes >> 2) + 1), 2};
   g.shared.push_back(std::move(variable));
 }
 

@@ -40,8 +40,7 @@ void resize_dynamic_shared(std::uint64_t bytes) {
   for (SharedVariable& variable : g.shared) {
     if (std::strcmp(variable.name, "dynamic_smem") != 0) continue;
     variable.bytes = bytes;
-    variable.granule_shift = 2;
-    variable.cells.assign((bytes >> 2) + 1, Cell{});
+    variable.shadow = {std::vector<Cell>((bytes >> 2) + 1), 2};
   }
 }
 

@@ -1,7 +1,5 @@
 // Every load and store of the candidate: -fsanitize=thread makes the compiler call a hook before
 // each, and these hooks are ours. They check bounds, alignment, races and initialisation.
-#include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "shadow.h"
@@ -15,28 +13,6 @@ alignas(1024) std::uint8_t kopt_sim_dynamic_shared[(228 << 10) + 4096];
 namespace kopt_sim {
 
 namespace {
-
-// Cells of one variable are made for its element size, or 4 bytes; the first narrower access
-// splits them.
-void split_cells(SharedVariable& variable, unsigned shift) {
-  const unsigned parts = 1u << (variable.granule_shift - shift);
-  std::vector<Cell> finer((variable.bytes >> shift) + 1);
-  for (std::size_t i = 0; i < finer.size(); ++i)
-    if (i / parts < variable.cells.size()) finer[i] = variable.cells[i / parts];
-  variable.cells.swap(finer);
-  variable.granule_shift = shift;
-}
-
-unsigned granule_for(std::uintptr_t address, unsigned bytes) {
-  const std::uintptr_t bits = address | bytes;
-  return (bits & 3u) == 0 ? 2 : (bits & 1u) == 0 ? 1 : 0;
-}
-
-[[noreturn]] void stop_out_of_bounds(Access access, const char* note) {
-  FaultRecord record = describe_access(Fault::out_of_bounds, access);
-  std::snprintf(record.note, sizeof record.note, "%s", note);
-  stop_with(record);
-}
 
 void check_global(Access access, bool aligned) {
   const std::uintptr_t offset = access.address - kArena;
@@ -64,48 +40,6 @@ void check_global(Access access, bool aligned) {
   }
   if (g.fiber->trace != nullptr)
     trace_access(access.pc, access.address, access.bytes, access.is_store);
-}
-
-bool check_shared(Access access, bool aligned) {
-  for (SharedVariable& variable : g.shared) {
-    const std::uintptr_t offset = access.address - variable.address;
-    if (offset >= variable.bytes) continue;
-    access.variable = variable.name;
-    access.variable_bytes = variable.bytes;
-    access.offset = offset;
-    if (offset + access.bytes > variable.bytes) stop_out_of_bounds(access, "");
-    if (aligned && (access.address & (access.bytes - 1)) != 0)
-      stop_with(describe_access(Fault::misaligned, access));
-    const unsigned shift = granule_for(offset, access.bytes);
-    if (shift < variable.granule_shift) split_cells(variable, shift);
-    (access.is_store ? g.report->shared_store_bytes : g.report->shared_load_bytes) += access.bytes;
-    Cell* first = variable.cells.data() + (offset >> variable.granule_shift);
-    Cell* last = variable.cells.data() + ((offset + access.bytes - 1) >> variable.granule_shift);
-    check_cells<true>(first, last + 1, access, false);
-    return true;
-  }
-  return false;
-}
-
-// Names the shared variable that lies next to an address outside every variable.
-[[noreturn]] void stop_near_shared(Access access) {
-  const SharedVariable* nearest = nullptr;
-  std::int64_t least = 0;
-  for (const SharedVariable& variable : g.shared) {
-    const auto offset = static_cast<std::int64_t>(access.address - variable.address);
-    const std::int64_t distance =
-        offset < 0 ? -offset : offset - static_cast<std::int64_t>(variable.bytes);
-    if (distance > 1 << 20 || variable.bytes == 0) continue;
-    if (nearest == nullptr || distance < least) {
-      nearest = &variable;
-      least = distance;
-    }
-  }
-  if (nearest == nullptr) stop_out_of_bounds(access, "the address belongs to no buffer");
-  access.variable = nearest->name;
-  access.variable_bytes = nearest->bytes;
-  access.offset = access.address - nearest->address;
-  stop_out_of_bounds(access, "");
 }
 
 inline void check_any(const Access& access, bool aligned) {
@@ -143,14 +77,11 @@ inline void check_volatile(std::uintptr_t address, unsigned bytes, bool is_store
   Access access{address, pc, nullptr, 0, 0, bytes, is_store};
   access.is_volatile = true;
   check_any(access, true);
-  order_by_atomic(address, is_store);
+  order_by_atomic(address_among_blocks(address), is_store);
 }
 
 bool is_candidate_memory(std::uintptr_t address) {
-  if (address - kArena < std::uintptr_t{kMaxBuffers} << kSlotBits) return true;
-  return std::any_of(g.shared.begin(), g.shared.end(), [address](const SharedVariable& variable) {
-    return address - variable.address < variable.bytes;
-  });
+  return address - kArena < std::uintptr_t{kMaxBuffers} << kSlotBits || is_shared(address);
 }
 
 inline std::uintptr_t to_address(const volatile void* pointer) {
@@ -171,7 +102,7 @@ void check_atomic(std::uintptr_t address, unsigned bytes, bool reads, std::uintp
   access.is_atomic = true;
   access.reads_too = reads;
   check_any(access, true);
-  order_by_atomic(address, true);
+  order_by_atomic(address_among_blocks(address), true);
 }
 
 // Both sides are checked as accesses of the running thread.

@@ -16,15 +16,15 @@ State g;
 
 void refresh_stamp() {
   const Stamp block = (g.stamp_block_base + g.block->index) & 0xfffffu;
+  const bool ahead = g.fiber->arrived && g.fiber->arrival_phase == g.phase;
   g.stamp = kValid | block << 42 | Stamp{g.block->epoch & 0x3ffffu} << 24 |
-            Stamp{g.fiber->lane_epoch & 0xfffu} << 12 | g.fiber->linear;
+            (ahead ? kArrived : 0) | Stamp{g.fiber->lane_epoch & kMaxLaneEpoch} << 12 |
+            g.fiber->linear;
 }
 
 namespace {
 
 std::vector<Fiber> fibers;
-std::vector<Block> resident;
-Block* shared_owner = nullptr;  // whose contents the shared variables hold
 
 Index3 unflatten(std::uint64_t index, const Index3& extent) {
   return {static_cast<std::uint32_t>(index % extent.x),
@@ -42,9 +42,10 @@ void enter_block(Block& block, std::uint64_t index, unsigned position) {
   block.position = unflatten(index, g.launch->grid);
   block.fibers = &fibers[position * threads];
   block.warps.assign((threads + 31) / 32, Warp{});
-  block.epoch = g.synced_epoch;
+  block.epoch = g.synced_epochs[0];
   block.alive = threads;
-  block.at_barrier = block.at_cluster = block.at_grid = 0;
+  block.at_barrier = block.at_cluster = block.at_grid = block.arrived = 0;
+  block.met_others = block.was_reached = false;
   block.votes = block.last_votes = 0;
   block.mbarriers.clear();
   block.bulk_loads.clear();
@@ -59,37 +60,11 @@ void enter_block(Block& block, std::uint64_t index, unsigned position) {
   }
 }
 
-// Several resident blocks share the addresses of the shared variables: each has a copy that is
-// put in place while the block runs.
-void place_shared(Block& block) {
-  if (shared_owner == &block || resident.size() == 1) return;
-  for (std::size_t i = 0; i < g.shared.size(); ++i) {
-    SharedVariable& variable = g.shared[i];
-    auto* memory = reinterpret_cast<std::uint8_t*>(variable.address);
-    if (shared_owner != nullptr) {
-      SharedImage& old = shared_owner->shared_images[i];
-      std::copy_n(memory, variable.bytes, old.contents.data());
-      old.cells.swap(variable.cells);
-      old.granule_shift = variable.granule_shift;
-    }
-    SharedImage& image = block.shared_images[i];
-    std::copy_n(image.contents.data(), variable.bytes, memory);
-    image.cells.swap(variable.cells);
-    variable.granule_shift = image.granule_shift;
-  }
-  shared_owner = &block;
-}
-
-void make_shared_images(Block& block) {
-  block.shared_images.clear();
-  for (const SharedVariable& variable : g.shared)
-    block.shared_images.push_back({std::vector<std::uint8_t>(variable.bytes, g.poison),
-                                   std::vector<Cell>((variable.bytes >> 2) + 1), 2});
-}
-
 void leave_fiber(Fiber& fiber) {
   Block& block = *g.block;
   --block.alive;
+  forget_arrival(block, fiber);
+  if (block.alive == 0 && block.was_reached) check_end(block);
   block.warps[fiber.linear / 32].alive &= ~(1u << (fiber.linear % 32));
   // Lanes that wait for this one need not any longer.
   const Fiber* lanes = &block.fibers[fiber.linear & ~31u];
@@ -159,10 +134,14 @@ void pass_barrier(Block& block) {
     for (auto& row : warp.seen) std::fill(std::begin(row), std::end(row), std::uint16_t{0});
     warp.synced = false;
   }
+  std::uint32_t phase = 0;
+  for (std::uint32_t i = 0; i < g.threads_per_block; ++i)
+    phase = std::max(phase, block.fibers[i].phase);
   int line = 0;
   for (std::uint32_t i = 0; i < g.threads_per_block; ++i) {
     Fiber& fiber = block.fibers[i];
     if (fiber.wait != Wait::barrier) continue;
+    fiber.phase = phase;
     if (line == 0) line = fiber.line;
     if (fiber.line != line) {
       g.fiber = &fiber;
@@ -199,44 +178,41 @@ bool run_block(Block& block) {
     if (g.stopping || block.alive == 0) break;
     if (block.at_barrier == block.alive) {
       pass_barrier(block);
-    } else if (round.gave_way && resident.size() > 1) {
+    } else if (round.gave_way && g.resident.size() > 1) {
       if (g.schedule_seed == 0 || g.random() % 16 == 0) break;
     } else if (!round.ran) {
-      if (block.at_grid + block.at_cluster == block.alive) break;
+      if (block.at_grid + block.at_cluster != 0) break;  // other blocks may let them go on
       report_deadlock(block);
     }
   }
   return any;
 }
 
-bool waits_everywhere(std::uint32_t Block::*count) {
-  return std::all_of(resident.begin(), resident.end(),
-                     [count](const Block& block) { return block.*count == block.alive; });
-}
-
-void pass_wide_barrier() {
-  std::uint32_t epoch = 0;
-  for (const Block& block : resident) epoch = std::max(epoch, block.epoch);
-  g.synced_epoch = epoch + 1;
-  for (Block& block : resident) {
-    block.epoch = g.synced_epoch;
-    block.at_grid = block.at_cluster = 0;
-    for (std::uint32_t i = 0; i < g.threads_per_block; ++i)
-      if (block.fibers[i].wait != Wait::done) block.fibers[i].wait = Wait::runnable;
-  }
+// The block to tell of where nothing can go on: one whose own threads disagree, if there is one.
+Block& stuck_block() {
+  const auto disagrees = [](const Block& block) {
+    return block.alive != 0 && block.at_grid + block.at_cluster != block.alive;
+  };
+  auto& resident = g.resident;
+  const auto found = std::find_if(resident.begin(), resident.end(), disagrees);
+  return found != resident.end()
+             ? *found
+             : *std::find_if(resident.begin(), resident.end(),
+                             [](const Block& block) { return block.alive != 0; });
 }
 
 }  // namespace
 
 // Runs `count` blocks from number `first` on, all of them resident at once.
 static void run_resident(std::uint64_t first, std::uint64_t count) {
+  auto& resident = g.resident;
   resident.resize(count);
   g.resident_first = g.stamp_block_base + first;
-  g.resident_count = count;
-  shared_owner = nullptr;
+  g.phase = 0;
+  map_shared_windows(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     enter_block(resident[i], first + i, static_cast<unsigned>(i));
-    if (count > 1) make_shared_images(resident[i]);
+    if (count > 1) make_shared_shadows(resident[i]);
     start_trace(resident[i]);
   }
   while (!g.stopping) {
@@ -248,11 +224,7 @@ static void run_resident(std::uint64_t first, std::uint64_t count) {
       if (g.stopping) return;
     }
     if (!alive) break;
-    if (waits_everywhere(&Block::at_grid) || waits_everywhere(&Block::at_cluster))
-      pass_wide_barrier();
-    else if (!progress)
-      return report_deadlock(*std::find_if(resident.begin(), resident.end(),
-                                           [](const Block& b) { return b.alive != 0; }));
+    if (!pass_wide_barrier() && !progress) return report_deadlock(stuck_block());
   }
   for (Block& block : resident) finish_trace(block);
   g.report->blocks += count;

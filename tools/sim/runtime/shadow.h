@@ -7,10 +7,15 @@
 
 namespace kopt_sim {
 
-// True if all blocks that are resident now have met at a barrier since `earlier`.
+inline bool is_of_resident(Stamp stamp) {
+  return ((stamp_block(stamp) - g.resident_first) & 0xfffffu) < g.resident.size();
+}
+
+// True if the resident blocks have met since `earlier` and the running thread knows: it waited for
+// the barrier, and `earlier` came before the arrival at it.
 inline bool before_wide_barrier(Stamp earlier) {
-  return stamp_epoch(earlier) < g.synced_epoch &&
-         stamp_block(earlier) - g.resident_first < g.resident_count;
+  const unsigned behind = (g.fiber->phase != g.phase) + ((earlier & kArrived) != 0);
+  return stamp_epoch(earlier) < g.synced_epochs[behind] && is_of_resident(earlier);
 }
 
 // True if the access stamped `earlier` happens before the running thread's next access.
@@ -62,6 +67,7 @@ struct Access {
 };
 
 FaultRecord describe_access(Fault kind, const Access& access);
+[[noreturn]] void stop_out_of_bounds(const Access& access, const char* note);
 void report_race(const Access& access, Stamp other, bool other_stored);
 void note_uninitialized(const Access& access);
 
@@ -82,13 +88,13 @@ inline bool may_meet(const Access& access, Stamp other) {
 }
 
 // Checks one access against `cells` and stamps them. `initialized`: holds values from the start.
-// `per_block`: shared memory, where stamps of another block are of an earlier use.
+// `per_block`: shared memory, where stamps of blocks that are gone are of an earlier use.
 template <bool per_block>
 inline void check_cells(Cell* cell, Cell* end, const Access& access, bool initialized) {
   const Stamp mine = access.is_atomic || access.is_volatile ? g.stamp | kAtomic : g.stamp;
   const auto counts = [](Stamp stamp) {
     if (!is_valid_here(stamp)) return false;
-    return !per_block || stamp_block(stamp) == stamp_block(g.stamp);
+    return !per_block || is_of_resident(stamp);
   };
   for (; cell != end; ++cell) {
     if (access.is_store) {
@@ -115,5 +121,9 @@ inline void check_cells(Cell* cell, Cell* end, const Access& access, bool initia
     }
   }
 }
+
+// shared_memory.cpp. False: `access` is to no shared variable of any resident block.
+bool check_shared(Access access, bool aligned);
+[[noreturn]] void stop_near_shared(Access access);
 
 }  // namespace kopt_sim

@@ -23,8 +23,8 @@ constexpr std::size_t kStackBytes = 128 << 10;
 constexpr unsigned kMaxResidentThreads = 1 << 16;
 
 // Who accessed an element last. Bits: 63 valid, 62 atomic, 42-61 block, 24-41 block epoch (barriers
-// passed), 12-23 lane epoch (warp syncs since), 10-11 how many readers the stamp stands for,
-// 0-9 thread of the block.
+// passed), 23 made between arriving at a cluster barrier and its completion, 12-22 lane epoch (warp
+// syncs since), 10-11 how many readers the stamp stands for, 0-9 thread of the block.
 using Stamp = std::uint64_t;
 
 struct Cell {
@@ -44,12 +44,17 @@ struct Buffer {
   Cell* cells;       // null for `in`
 };
 
+// What is known of one shared variable in one block.
+struct SharedCells {
+  std::vector<Cell> cells;
+  unsigned granule_shift;
+};
+
 struct SharedVariable {
   char name[64];
   std::uintptr_t address;
   std::uint64_t bytes;
-  unsigned granule_shift;
-  std::vector<Cell> cells;
+  SharedCells shadow;  // of the block that runs
 };
 
 enum class Fault : std::uint32_t {
@@ -136,6 +141,9 @@ struct Fiber {
   std::uint32_t mask;
   std::uint32_t exchange_lanes;
   std::uintptr_t mbarrier;  // waited for
+  bool arrived;             // at the cluster barrier, and has not waited for it since
+  std::uint32_t arrival_phase;
+  std::uint32_t phase;  // it comes after what other blocks did in earlier phases
   int line;
   std::uint32_t lane_epoch;
   Index3 thread;
@@ -169,13 +177,6 @@ struct Mbarrier {
   std::uint32_t parity;  // of the phase that is under way
 };
 
-// A shared variable of a block while another resident block runs.
-struct SharedImage {
-  std::vector<std::uint8_t> contents;
-  std::vector<Cell> cells;
-  unsigned granule_shift;
-};
-
 struct Block {
   std::uint64_t index;  // within the launch
   Index3 position;
@@ -183,9 +184,12 @@ struct Block {
   std::vector<Warp> warps;
   std::uint32_t epoch;
   std::uint32_t alive;
-  std::uint32_t at_barrier, at_cluster, at_grid;
+  std::uint32_t at_barrier, at_cluster, at_grid;  // threads that wait there
+  std::uint32_t arrived;  // threads that the cluster barrier under way need not wait for
+  bool met_others;        // a cluster or grid barrier was passed: the other blocks have started
+  bool was_reached;       // another block accessed its shared memory
   std::uint32_t votes, last_votes;
-  std::vector<SharedImage> shared_images;
+  std::vector<SharedCells> shared_shadows;  // while another resident block runs
   std::unordered_map<std::uintptr_t, Mbarrier> mbarriers;
   std::vector<BulkLoad> bulk_loads;
 };
@@ -220,8 +224,12 @@ struct State {
   void* scheduler_stack_pointer;
   bool stopping;
 
-  std::uint32_t synced_epoch;  // accesses of resident blocks in earlier epochs are ordered
-  std::uint64_t resident_first, resident_count;  // stamp block numbers
+  std::uint32_t phase;  // cluster barriers that the resident blocks have passed
+  // Accesses of resident blocks in earlier epochs come before those of threads that know of this
+  // phase [0], of the one before only [1], and of the one before that [2].
+  std::uint32_t synced_epochs[3];
+  std::vector<Block> resident;
+  std::uint64_t resident_first;  // stamp block number
   std::uint8_t poison;
   bool single_process;
   unsigned schedule_seed;
@@ -243,8 +251,10 @@ constexpr Stamp kAtomic = Stamp{1} << 62;
 constexpr Stamp kManyShift = 10;
 inline std::uint32_t stamp_block(Stamp s) { return static_cast<std::uint32_t>(s >> 42) & 0xfffffu; }
 inline std::uint32_t stamp_epoch(Stamp s) { return static_cast<std::uint32_t>(s >> 24) & 0x3ffffu; }
+constexpr Stamp kArrived = Stamp{1} << 23;
+constexpr std::uint32_t kMaxLaneEpoch = 0x7ff;
 inline std::uint32_t stamp_lane_epoch(Stamp s) {
-  return static_cast<std::uint32_t>(s >> 12) & 0xfffu;
+  return static_cast<std::uint32_t>(s >> 12) & kMaxLaneEpoch;
 }
 inline std::uint32_t stamp_many(Stamp s) { return static_cast<std::uint32_t>(s >> 10) & 3u; }
 inline std::uint32_t stamp_thread(Stamp s) { return static_cast<std::uint32_t>(s) & 0x3ffu; }
@@ -275,6 +285,18 @@ void release_if_complete(const Fiber& waiting);
 
 // block_barriers.cpp
 void report_deadlock(Block& block);
+
+// wide_barriers.cpp
+bool pass_wide_barrier();
+void forget_arrival(Block& block, const Fiber& fiber);
+
+// shared_memory.cpp
+void map_shared_windows(std::uint64_t count);
+void make_shared_shadows(Block& block);
+void place_shared(Block& block);
+void check_end(Block& block);
+bool is_shared(std::uintptr_t address);
+std::uintptr_t address_among_blocks(std::uintptr_t address);
 
 // trace.cpp
 void trace_access(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, bool is_store);

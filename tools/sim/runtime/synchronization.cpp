@@ -1,4 +1,5 @@
 // Warp exchanges, warp syncs, fences, and atomics as synchronisation between blocks.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <unordered_map>
@@ -34,7 +35,7 @@ bool all_arrived(const Warp& warp, const Fiber& self, std::uint32_t mask, Wait w
   return true;
 }
 
-// A stamp has 12 bits for the lane epoch. Before they run out the block's epoch moves on: what the
+// A stamp has 11 bits for the lane epoch. Before they run out the block's epoch moves on: what the
 // block did so far counts as ordered, so a race across this point is missed, none is invented.
 void restart_lane_epochs(Warp& warp, Fiber* lanes) {
   ++g.block->epoch;
@@ -47,17 +48,21 @@ void restart_lane_epochs(Warp& warp, Fiber* lanes) {
 // Lanes that synced are ordered after everything that any of them did or knew.
 void join_lanes(Warp& warp, Fiber* lanes, std::uint32_t lanes_mask) {
   std::uint16_t joined[32] = {};
+  std::uint32_t phase = 0;
   for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1)
-    if (lanes[__builtin_ctz(rest)].lane_epoch == 0xfffu) restart_lane_epochs(warp, lanes);
+    if (lanes[__builtin_ctz(rest)].lane_epoch == kMaxLaneEpoch) restart_lane_epochs(warp, lanes);
   for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1) {
     const unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
     ++lanes[lane].lane_epoch;
+    phase = std::max(phase, lanes[lane].phase);
     warp.seen[lane][lane] = static_cast<std::uint16_t>(lanes[lane].lane_epoch);
     for (unsigned other = 0; other < 32; ++other)
       if (warp.seen[lane][other] > joined[other]) joined[other] = warp.seen[lane][other];
   }
-  for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1)
+  for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1) {
     std::memcpy(warp.seen[__builtin_ctz(rest)], joined, sizeof joined);
+    lanes[__builtin_ctz(rest)].phase = phase;
+  }
   warp.synced = true;
 }
 

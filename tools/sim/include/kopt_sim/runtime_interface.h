@@ -33,6 +33,13 @@ void kopt_sim_require_aligned(const volatile void* address, unsigned bytes, bool
 
 void kopt_sim_grid_barrier(int line);
 void kopt_sim_cluster_barrier(int line);
+// The two steps of a cluster barrier.
+void kopt_sim_cluster_arrive(int line);
+void kopt_sim_cluster_wait(int line);
+// Where block `rank` of the cluster has the shared variable that `shared` points into, and which
+// block's one a pointer is.
+void* kopt_sim_map_shared(const void* shared, unsigned rank, int line);
+unsigned kopt_sim_shared_rank(const void* shared);
 
 // Asynchronous copies into shared memory take effect at the wait, as late as they may.
 void kopt_sim_async_copy(void* shared, const void* global, unsigned bytes, unsigned source_bytes);

@@ -1,0 +1,128 @@
+// Barriers among blocks: that of the grid, and that of a cluster, which has two steps: a thread
+// arrives, goes on, and later waits until all have arrived.
+//
+// What is done before the arrival comes before what others do after their wait; what is done
+// between the two steps does not.
+#include <algorithm>
+#include <cstdio>
+
+#include "state.h"
+
+namespace kopt_sim {
+
+namespace {
+
+bool is_everywhere(std::uint32_t Block::*count) {
+  return std::all_of(g.resident.begin(), g.resident.end(),
+                     [count](const Block& block) { return block.*count == block.alive; });
+}
+
+// The epoch after everything that the resident blocks did.
+std::uint32_t next_epoch() {
+  std::uint32_t epoch = 0;
+  for (const Block& block : g.resident) epoch = std::max(epoch, block.epoch);
+  return epoch + 1;
+}
+
+void release(Wait wait) {
+  for (Block& block : g.resident) {
+    block.epoch = g.synced_epochs[0];
+    for (std::uint32_t i = 0; i < g.threads_per_block; ++i)
+      if (block.fibers[i].wait == wait) block.fibers[i].wait = Wait::runnable;
+  }
+}
+
+void pass_grid_barrier() {
+  std::fill(std::begin(g.synced_epochs), std::end(g.synced_epochs), next_epoch());
+  release(Wait::grid);
+  for (Block& block : g.resident) {
+    block.at_grid = 0;
+    block.met_others = true;
+  }
+}
+
+void pass_cluster_barrier() {
+  g.synced_epochs[2] = g.synced_epochs[1];
+  g.synced_epochs[1] = g.synced_epochs[0];
+  g.synced_epochs[0] = next_epoch();
+  ++g.phase;
+  release(Wait::cluster);
+  for (Block& block : g.resident) block.at_cluster = block.arrived = 0;
+}
+
+[[noreturn]] void stop_diverged(int line, const char* note) {
+  FaultRecord record = describe_fault(Fault::barrier_divergence, 0);
+  record.line = line;
+  std::snprintf(record.note, sizeof record.note, "%s", note);
+  stop_with(record);
+}
+
+}  // namespace
+
+// Lets go on who waits at a barrier that all resident blocks have reached; false if there is none.
+bool pass_wide_barrier() {
+  if (is_everywhere(&Block::at_grid)) pass_grid_barrier();
+  else if (is_everywhere(&Block::arrived)) pass_cluster_barrier();
+  else return false;
+  return true;
+}
+
+// A thread that has ended is not waited for; neither does it count as arrived.
+void forget_arrival(Block& block, const Fiber& fiber) {
+  if (fiber.arrived && fiber.arrival_phase == g.phase) --block.arrived;
+}
+
+}  // namespace kopt_sim
+
+using namespace kopt_sim;
+
+extern "C" {
+
+void kopt_sim_grid_barrier(int line) {
+  settle_pending_write();
+  if (!g.launch->cooperative) {
+    FaultRecord record = describe_fault(Fault::crash, 0);
+    record.line = line;
+    std::snprintf(record.note, sizeof record.note,
+                  "a grid barrier needs `cooperative: true` in the launch");
+    stop_with(record);
+  }
+  g.fiber->wait = Wait::grid;
+  g.fiber->line = line;
+  ++g.block->at_grid;
+  return_to_scheduler();
+}
+
+void kopt_sim_cluster_arrive(int line) {
+  settle_pending_write();
+  Fiber& self = *g.fiber;
+  if (self.arrived)
+    stop_diverged(line, "a thread arrives at the cluster barrier twice without waiting in between");
+  self.arrived = true;
+  self.arrival_phase = g.phase;
+  ++g.block->arrived;
+  refresh_stamp();
+}
+
+void kopt_sim_cluster_wait(int line) {
+  settle_pending_write();
+  Fiber& self = *g.fiber;
+  if (!self.arrived)
+    stop_diverged(line, "a thread waits at the cluster barrier without having arrived");
+  if (self.arrival_phase == g.phase) {
+    self.wait = Wait::cluster;
+    self.line = line;
+    ++g.block->at_cluster;
+    return_to_scheduler();
+  }
+  self.arrived = false;
+  self.phase = g.phase;
+  g.block->met_others = true;
+  refresh_stamp();
+}
+
+void kopt_sim_cluster_barrier(int line) {
+  kopt_sim_cluster_arrive(line);
+  kopt_sim_cluster_wait(line);
+}
+}

@@ -1,0 +1,38 @@
+"""add_rmsnorm_fp4quant in PyTorch, for exports: one call returns (residual, out, block_scale)."""
+
+# Text for exports, which run where torch is installed: it has no types.
+# pyright: basic, reportMissingImports=false
+import torch
+
+EPS = 1e-6
+BLOCK = 16
+E2M1_MAX = 6.0
+E4M3_MAX = 448.0
+
+
+def run(input, residual, weight, global_scale):
+    h = input.float() + residual.float()
+    normed = h * torch.rsqrt(h.square().mean(dim=-1, keepdim=True) + EPS) * weight.float()
+    out, scale = quantized(normed, global_scale)
+    return h.to(torch.bfloat16), out, scale
+
+
+def quantized(values, global_scale):
+    """Return packed e2m1 codes as int8 and the e4m3 scales (rows, blocks) of (rows, n) values."""
+    blocks = values.double().reshape(values.shape[0], -1, BLOCK) * global_scale
+    scale = (blocks.abs().amax(dim=-1) / E2M1_MAX).clamp(max=E4M3_MAX).to(torch.float8_e4m3fn)
+    divisor = scale.double()[..., None]
+    codes = e2m1_codes(torch.where(divisor > 0, blocks / divisor, torch.zeros_like(blocks)))
+    codes = codes.reshape(values.shape)
+    packed = codes[:, 0::2] | codes[:, 1::2] << 4  # the even element in the low nibble
+    return packed.to(torch.uint8).view(torch.int8), scale
+
+
+def e2m1_codes(x):
+    """Return 4-bit codes 0 to 15: nearest, ties to the even code, saturating to +-6."""
+    magnitude = x.abs()
+    code = torch.zeros(x.shape, dtype=torch.int32, device=x.device)
+    # Midpoints between 0, 0.5, 1, 1.5, 2, 3, 4, 6; a tie goes up where the upper code is even.
+    for number, middle in enumerate((0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0)):
+        code += (magnitude >= middle if number % 2 else magnitude > middle).int()
+    return code + 8 * torch.signbit(x).int()

@@ -1,0 +1,16 @@
+"""merge_state in PyTorch, for exports: one call returns (v_merged, s_merged)."""
+
+# Text for exports, which run where torch is installed: it has no types.
+# pyright: basic, reportMissingImports=false
+import torch
+
+
+def run(v_a, s_a, v_b, s_b):
+    larger = torch.maximum(s_a, s_b)
+    is_empty = torch.isneginf(larger)
+    offset = torch.where(is_empty, torch.zeros_like(larger), larger)
+    weight_a, weight_b = torch.exp2(s_a - offset), torch.exp2(s_b - offset)
+    total = torch.where(is_empty, torch.ones_like(larger), weight_a + weight_b)
+    share_a, share_b = (weight_a / total)[..., None], (weight_b / total)[..., None]
+    merged = v_a.float() * share_a + v_b.float() * share_b
+    return merged.to(torch.bfloat16), torch.log2(total) + larger

@@ -37,6 +37,9 @@ COMMANDS = {
     "verify": LazyCommand(
         "kopt.server.commands.verify_receipt", "Measure a promoted winner again, from its receipt."
     ),
+    "export": LazyCommand(
+        "kopt.server.commands.export", "A winner as ordinary code: CUDA, torch, TVM-FFI, Trace."
+    ),
     "profile": LazyCommand(
         "kopt.server.commands.profile_file", "What limits a candidate: bytes, time, counters."
     ),

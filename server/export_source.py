@@ -1,0 +1,169 @@
+"""What `kopt export WINNER` names: a receipt, a source file, a run's candidate, or a kernel id."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.receipt import Receipt
+from kopt.search.proposer import Member
+from kopt.search.run_report import view_run
+from kopt.tools.bench.receipt_file import read_receipt
+from kopt.tools.bench.reproduction import problem_of
+from kopt.tools.export.subject import Subject
+
+from .target import Target, find_target, refuse_unknown_tune
+
+_OF_RUN = re.compile(r"(?P<run>[^/]+)/(?P<seq>\d+)")
+_ARCH = re.compile(r"\.(sm_\d{2,3}[af]?)\.cu$")
+_RECEIPT = ".receipt.json"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What beside WINNER the command line said."""
+
+    kernel: str | None
+    """--kernel: what a source file is for."""
+    arch: str | None
+    """--arch: what it is compiled for."""
+    tune: dict[str, int] | None
+    """--tune."""
+
+
+def find_subject(winner: str, choice: Choice, settings: Settings) -> Subject:
+    """Return the kernel that `winner` names.
+
+    Raises:
+        ToolError: It names nothing, or something that needs an option; the message says which.
+    """
+    path = Path(winner)
+    if winner.endswith(".json"):
+        return _of_receipt(path, choice, settings)
+    if winner.endswith(".cu") or path.is_file():
+        return _of_source(path, choice, settings)
+    if path.is_dir():
+        raise ToolError(f"{winner} is a folder: name a receipt or a .cu file in it")
+    match = _OF_RUN.fullmatch(winner)
+    if match is not None:
+        return _of_run(match["run"], int(match["seq"]), choice, settings)
+    return _of_kernel(winner, choice, settings)
+
+
+def _of_receipt(path: Path, choice: Choice, settings: Settings) -> Subject:
+    receipt = read_receipt(path)
+    if choice.tune:
+        raise ToolError("--tune: a receipt has the tune values that it proves; name the .cu file")
+    if choice.arch not in (None, receipt.arch):
+        raise ToolError(
+            f"--arch {choice.arch}: the receipt is of {receipt.arch}; name the .cu file"
+        )
+    candidate = Candidate(receipt.source, receipt.source_name)
+    problem = problem_of(receipt, settings)
+    origin = f"the receipt {path.name}"
+    return Subject(problem, candidate, receipt.tune, receipt.arch, origin, receipt)
+
+
+def _of_source(path: Path, choice: Choice, settings: Settings) -> Subject:
+    target = find_target(path, choice.kernel, settings)
+    receipt = _receipt_beside(path, target.candidate)
+    if receipt is not None and not choice.tune and choice.arch in (None, receipt.arch):
+        return _of_receipt(_receipt_path(path), choice, settings)
+    refuse_unknown_tune(target, choice.tune)
+    named = _ARCH.search(path.name)
+    arch = choice.arch or (named[1] if named else None)
+    if arch is None:
+        raise ToolError(f"{path} does not say for which GPU it is: name --arch, e.g. --arch sm_90a")
+    return _subject(target, choice, arch, f"the file {path.name}")
+
+
+def _subject(target: Target, choice: Choice, arch: str, origin: str) -> Subject:
+    return Subject(target.problem, target.candidate, choice.tune or {}, arch, origin)
+
+
+def _receipt_path(source: Path) -> Path:
+    return source.with_name(source.name.removesuffix(".cu") + _RECEIPT)
+
+
+def _receipt_beside(source: Path, candidate: Candidate) -> Receipt | None:
+    """Return the receipt that lies beside a source, if it is of this very source."""
+    path = _receipt_path(source)
+    if not path.is_file():
+        return None
+    receipt = read_receipt(path)
+    return receipt if receipt.candidate == candidate.id else None
+
+
+def _of_run(run: str, seq: int, choice: Choice, settings: Settings) -> Subject:
+    with view_run(run, settings) as (reader, folder):
+        state = reader.state()
+        members = {member.seq: member for member in reader.members()}
+    if seq not in members:
+        raise ToolError(
+            f"{folder.name} has no candidate {seq}; it has {len(members)}, see"
+            f" 'kopt runs show {folder.name}'"
+        )
+    member = members[seq]
+    problem, workload = find_kernel(state.settings.kernel, settings.problems)
+    target = Target(Candidate(member.source, member.source_name), problem, workload)
+    refuse_unknown_tune(target, choice.tune)
+    return Subject(
+        problem,
+        target.candidate,
+        {**member.tune, **(choice.tune or {})},
+        choice.arch or state.settings.arch,
+        f"candidate {seq} of {folder.name}",
+        facts=_run_facts(member),
+    )
+
+
+def _run_facts(member: Member) -> str:
+    """Return what the run found out about a candidate, which is no receipt."""
+    last = member.full or member.quick
+    if last is None:
+        return ""
+    level = "full" if member.full else "quick"
+    return (
+        f"Its run's {level} evaluation on {last.device}: {last.status.value}. {last.summary}\n\n"
+        "That is no receipt: run the test below before you use it, and `kopt bench FILE --promote`"
+        " for a proven speedup.\n"
+    )
+
+
+def _of_kernel(kernel: str, choice: Choice, settings: Settings) -> Subject:
+    """Return the promoted winner of a kernel id: one of kopt's own, else one of this machine."""
+    problem, workload = find_kernel(kernel, settings.problems)
+    found = {
+        named[1]: path
+        for folder in (settings.winners / problem.name, problem.folder / "winners")
+        for path in _winners_in(folder, workload)
+        if (named := _ARCH.search(path.name))
+    }
+    if choice.arch is None and len(found) > 1:
+        raise ToolError(f"{kernel} has winners for {', '.join(sorted(found))}: choose by --arch")
+    arch = choice.arch or next(iter(found), None)
+    if arch is None or arch not in found:
+        raise ToolError(_no_winner(kernel, arch, sorted(found), (problem, workload)))
+    return _of_source(found[arch], Choice(kernel, arch, choice.tune), settings)
+
+
+def _winners_in(folder: Path, workload: Workload) -> list[Path]:
+    return sorted(folder.glob(f"{workload.name}.sm_*.cu"))
+
+
+def _no_winner(
+    kernel: str, arch: str | None, others: list[str], of: tuple[Problem, Workload]
+) -> str:
+    problem, workload = of
+    wanted = f" for {arch}" if arch else ""
+    there = f"; there is one for {', '.join(others)}" if others else ""
+    unproven = _winners_in(problem.folder / "unproven", workload)
+    hint = f", and {unproven[0]} was never run on its GPU" if unproven else ""
+    return (
+        f"{kernel} has no promoted winner{wanted}{there}{hint}. Name a file to export it all the"
+        " same, or promote one: kopt bench FILE --promote"
+    )

@@ -1,0 +1,157 @@
+"""The README of an export: what it is, how to build, test and call it, what was proven."""
+
+from kopt.kernels.receipt import Receipt, WorkloadEvidence
+
+from .routes import Route
+from .signature import Signature
+from .subject import Form, Subject
+from .template_files import filled
+
+_USE: dict[Form, str] = {
+    "cuda": "use_cuda.md",
+    "torch": "use_torch.md",
+    "tvm-ffi": "use_tvm_ffi.md",
+    "flashinfer-trace": "use_trace.md",
+}
+
+
+def readme(signature: Signature, routes: tuple[Route, ...], form: Form) -> str:
+    """Return README.md."""
+    subject = signature.subject
+    words = {
+        "NAME": subject.name,
+        "DESCRIPTION": " ".join(subject.problem.description.split()),
+        "ARGUMENTS": ", ".join(t.name for t in signature.inputs),
+        "ARCH": subject.arch,
+    }
+    parts = [
+        f"# {subject.name}\n\n{words['DESCRIPTION']}\n",
+        filled(_USE[form], words),
+        "## Which shapes\n\n" + _shapes(signature, routes),
+        "## What was proven\n\n" + _proof(subject),
+        "## What to know\n\n" + _notes(signature, form),
+        filled("about_test.md", words),
+    ]
+    return "\n".join(parts)
+
+
+def _shapes(signature: Signature, routes: tuple[Route, ...]) -> str:
+    subject = signature.subject
+    lines = [f"Compiled for {subject.arch}. "]
+    where = subject.header.where
+    lines.append(
+        "Any shape is taken" if where.strip() == "true" else f"Shapes with `{where}` are taken"
+    )
+    fixed = sorted({f"{axis} = {value}" for route in routes for axis, value in route.fixed.items()})
+    if fixed:
+        lines.append(f", built for {', '.join(fixed)}")
+    multiples = [f"{axis} a multiple of {number}" for axis, number in signature.exact_multiples()]
+    if multiples:
+        lines.append(f"; {', '.join(multiples)}")
+    lines.append(
+        ". Everything else is refused with a reason, before anything is launched. The test covers"
+        " these workloads; another shape runs the same code and was compared with nothing:\n\n"
+    )
+    lines += [f"- {name}\n" for name in (workload.name for workload in subject.workloads)]
+    return "".join(lines)
+
+
+def _proof(subject: Subject) -> str:
+    source = (
+        f"Source: {subject.origin}, SHA-256 `{subject.candidate.id}`"
+        + _tune_words(subject)
+        + ".\n\n"
+    )
+    if subject.receipt is None:
+        return source + (subject.facts or _NO_RECEIPT)
+    return source + _measured(subject.receipt)
+
+
+def _tune_words(subject: Subject) -> str:
+    if not subject.values:
+        return ""
+    shown = ", ".join(f"{name}={value}" for name, value in subject.values.items())
+    return f", tune values {shown}"
+
+
+def _measured(receipt: Receipt) -> str:
+    device = receipt.device
+    rows = "".join(_row(one) for one in receipt.workloads)
+    return (
+        f"Receipt: digest `{receipt.digest}`, {receipt.promoted_at[:10]}, kopt "
+        f"{receipt.kopt_version}. Measured on {device.name} (driver {device.driver_version}, CUDA "
+        f"{device.cuda_version}), compiled by {receipt.toolchain.compiler}"
+        f" {receipt.toolchain.version}. Each row is the median of {_counts(receipt)} in fresh"
+        " processes, cold L2, each paired with the baseline;"
+        " the interval runs from the least to the greatest of them.\n\n"
+        "| workload | baseline | baseline us | kernel us | speedup | interval |\n"
+        f"|---|---|---|---|---|---|\n{rows}\n"
+        "`kopt verify RECEIPT` measures it again. The figures are of the binaries that kopt built"
+        " and launched itself in a CUDA graph; what this folder builds has the same device code and"
+        " launch attributes, and its host code adds its own time to a call that no graph holds.\n"
+    )
+
+
+def _counts(receipt: Receipt) -> str:
+    counts = sorted({len(one.measurements) for one in receipt.workloads})
+    return f"{' or '.join(str(count) for count in counts)} measurements"
+
+
+def _row(one: WorkloadEvidence) -> str:
+    latencies = sorted(m.latency.median_us for m in one.measurements)
+    baselines = sorted(m.baseline_latency.median_us for m in one.measurements)
+    middle = len(latencies) // 2
+    return (
+        f"| {one.workload} | {one.baseline.label} | {baselines[middle]:.2f} | "
+        f"{latencies[middle]:.2f} | {one.speedup:.3f}x | {one.range[0]:.3f} to "
+        f"{one.range[1]:.3f} |\n"
+    )
+
+
+_NO_RECEIPT = (
+    "There is no receipt: neither its results nor its speed were proven by a promotion on a GPU."
+    " Run the test below before you use it, and `kopt bench FILE --promote` for a proven speedup.\n"
+)
+
+
+def _notes(signature: Signature, form: Form) -> str:
+    subject = signature.subject
+    static = [tensor.name for tensor in subject.problem.tensors if tensor.static]
+    notes: list[str] = []
+    if signature.is_dependent:
+        notes.append(
+            "The kernel is launched with programmatic stream serialization: it starts before the"
+            " kernel before it in the stream has ended, and waits before it touches what that one"
+            " may write."
+            + (
+                f" {_listed(static)} may be read before that wait: whatever writes"
+                f" {'it' if len(static) == 1 else 'them'} must not be the kernel just before."
+                if static
+                else ""
+            )
+        )
+    if subject.header.fast_math:
+        notes.append(
+            "kopt compiled and checked it with --use_fast_math. "
+            + (
+                "FlashInfer-Trace carries no compiler flags, so that its builds are without it:"
+                " other instructions, perhaps another time."
+                if form == "flashinfer-trace"
+                else "The build here does so too."
+            )
+        )
+    fixed = [f"{scalar.name} = {scalar.value!r}" for scalar in signature.fixed_scalars]
+    if fixed:
+        notes.append(f"Constants of the kernel: {', '.join(fixed)}.")
+    if form != "flashinfer-trace" and signature.scalars:
+        defaults = ", ".join(f"{s.name} = {s.value!r}" for s in signature.scalars)
+        notes.append(f"Checked with {defaults} alone; other values are arguments all the same.")
+    padded = [t.name for t in signature.outputs if t.layout != "row_major"]
+    if padded:
+        notes.append(f"{_listed(padded)} has padding that is never written.")
+    notes.append("Tensors are contiguous; the C++ header has the alignment that each needs.")
+    return "".join(f"- {note}\n" for note in notes)
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(f"`{name}`" for name in names)

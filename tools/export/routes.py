@@ -1,0 +1,83 @@
+"""Which builds a kernel needs, and which shape goes to which: one route a variant and cubin.
+
+Only what kopt resolves for a named workload becomes a route, so that every binary of an export is
+one that kopt can check. Shapes between the workloads take the route of their variant.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kopt.config.errors import ToolError
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.expressions import evaluate_predicate
+from kopt.kernels.header import Variant
+from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
+from kopt.kernels.problem import Workload
+
+from .subject import Subject
+
+
+@dataclass(frozen=True)
+class Route:
+    """One build of the device code, and the variant that it is launched by."""
+
+    tag: str
+    """Part of file and function names: `h4096`, `variant2`, `all`."""
+    variant: int
+    """Place in the header, counted from 0."""
+    defines: Mapping[str, int]
+    """Tune values and KOPT_<AXIS>."""
+    fixed: Mapping[str, int]
+    """Specialised axes."""
+    workloads: tuple[str, ...]
+
+
+def plan_routes(subject: Subject) -> tuple[Route, ...]:
+    """Return the routes of every workload that the kernel claims, by variant and then by shape.
+
+    Raises:
+        ToolError: A workload has no launch plan on the GPU of `subject.arch`.
+    """
+    groups: dict[tuple[int, tuple[int, ...]], list[Workload]] = {}
+    defines: dict[tuple[int, tuple[int, ...]], dict[str, int]] = {}
+    for workload in subject.workloads:
+        key = _variant_of(subject, workload), _fixed(subject, workload)
+        groups.setdefault(key, []).append(workload)
+        defines[key] = _defines(subject, workload)
+    several = len({variant for variant, _ in groups}) > 1
+    routes: list[Route] = []
+    for key in sorted(groups):
+        variant, values = key
+        fixed = dict(zip(subject.header.specialize, values, strict=True))
+        words = [f"{axis.lower()}{value}" for axis, value in fixed.items()]
+        tag = "_".join(([f"variant{variant + 1}"] if several else []) + words) or "all"
+        names = tuple(workload.name for workload in groups[key])
+        routes.append(Route(tag, variant, defines[key], fixed, names))
+    return tuple(routes)
+
+
+def variant_of(subject: Subject, route: Route) -> Variant:
+    """Return the variant that `route` launches."""
+    return subject.header.variants[route.variant]
+
+
+def _variant_of(subject: Subject, workload: Workload) -> int:
+    variants = subject.header.variants
+    return next(
+        place
+        for place, variant in enumerate(variants)
+        if evaluate_predicate(variant.when, workload.axes)
+    )
+
+
+def _fixed(subject: Subject, workload: Workload) -> tuple[int, ...]:
+    return tuple(workload.axes[axis] for axis in subject.header.specialize)
+
+
+def _defines(subject: Subject, workload: Workload) -> dict[str, int]:
+    target = PlanTarget(workload, gpu_for_arch(subject.arch))
+    outcome = resolve_plan(subject.header, subject.problem, subject.values, target)
+    if outcome.plan is None:
+        reason = outcome.diagnostics[0].message
+        raise ToolError(f"{subject.candidate.name} cannot be exported for {subject.arch}: {reason}")
+    return outcome.plan.defines

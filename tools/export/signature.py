@@ -1,0 +1,143 @@
+"""What every form of an export calls: tensors, axes and scalars, and what must hold of them.
+
+The C++ interface, the bindings and the tests are all written from this.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from kopt.config.errors import ToolError
+from kopt.kernels.dtypes import dtype_size_bytes
+from kopt.kernels.expressions import expression_names
+from kopt.kernels.problem import ScalarSpec, TensorSpec
+
+from .expression_code import divisibility
+from .subject import Subject
+
+SCRATCH_ALIGNMENT_BYTES = 256
+
+
+@dataclass(frozen=True)
+class AxisSource:
+    """Where a variable axis is read from."""
+
+    tensor: TensorSpec
+    dimension: int
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How the operator of `subject` is called."""
+
+    subject: Subject
+    vector_bytes: int
+    """The widest access of a thread."""
+
+    @cached_property
+    def axes(self) -> tuple[str, ...]:
+        """Variable axes: parameters of the C++ interface, read from shapes elsewhere."""
+        return tuple(name for name, text in self.subject.problem.axes.items() if text is None)
+
+    @cached_property
+    def computed(self) -> dict[str, str]:
+        """Computed axes with their expressions, in the order in which they can be computed."""
+        return {name: text for name, text in self.subject.problem.axes.items() if text is not None}
+
+    @cached_property
+    def scalars(self) -> tuple[ScalarSpec, ...]:
+        """Scalars that every launch list hands to a kernel; the others are fixed in the code."""
+        passed = [
+            {entry.name for launch in variant.launch for entry in launch.args}
+            for variant in self.subject.header.variants
+        ]
+        return tuple(
+            scalar
+            for scalar in self.subject.problem.scalars
+            if all(scalar.name in names for names in passed)
+        )
+
+    @cached_property
+    def fixed_scalars(self) -> tuple[ScalarSpec, ...]:
+        """Scalars that the interface does not take."""
+        return tuple(s for s in self.subject.problem.scalars if s not in self.scalars)
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Tensors that hold something before the call, in call order."""
+        return tuple(t for t in self.subject.problem.tensors if t.role != "out")
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Tensors that are written and not read, in call order."""
+        return tuple(t for t in self.subject.problem.tensors if t.role == "out")
+
+    @property
+    def has_scratch(self) -> bool:
+        """Whether the caller provides a buffer for intermediate results."""
+        return bool(self.subject.header.scratch)
+
+    @property
+    def is_dependent(self) -> bool:
+        """Whether a launch may begin before the kernel before it in the stream has ended."""
+        variants = self.subject.header.variants
+        return any(launch.pdl for variant in variants for launch in variant.launch)
+
+    def source_of(self, axis: str) -> AxisSource:
+        """Return the first dimension that a variable axis can be read from.
+
+        Raises:
+            ToolError: No tensor has it, so that no binding could know it.
+        """
+        for tensor in (*self.inputs, *self.outputs):
+            if tensor.layout == "row_major" and axis in tensor.shape:
+                return AxisSource(tensor, tensor.shape.index(axis))
+        raise ToolError(
+            f"axis {axis} of {self.subject.name} is no dimension of a tensor, so it cannot be read"
+            " from shapes: export --as cuda, where the caller passes it"
+        )
+
+    def alignment_bytes(self, tensor: TensorSpec) -> int:
+        """Return what the address of `tensor` must be a multiple of."""
+        return self.vector_bytes if tensor.shape else dtype_size_bytes(tensor.dtype)
+
+    def may_be_longer(self, tensor: TensorSpec) -> bool:
+        """Whether more rows than the first axis says do no harm: a table that others look up."""
+        if tensor.role != "in" or not tensor.shape or tensor.shape[0] not in self.computed:
+            return False
+        users = [t for t in self.subject.problem.tensors if tensor.shape[0] in t.shape]
+        return users == [tensor] and tensor.layout == "row_major"
+
+    def exact_multiples(self) -> tuple[tuple[str, int], ...]:
+        """Return `("K", 16)` for every computed axis `K // 16`, the largest of each axis."""
+        found: dict[str, int] = {}
+        for text in self.computed.values():
+            pair = divisibility(text)
+            if pair is not None:
+                found[pair[0]] = max(found.get(pair[0], 1), pair[1])
+        return tuple(found.items())
+
+    def axes_for(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Return every axis that `texts` need, those of computed axes too, in file order."""
+        needed: set[str] = set()
+        pending = [name for text in texts for name in expression_names(text)]
+        while pending:
+            name = pending.pop()
+            if name in self.subject.problem.axes and name not in needed:
+                needed.add(name)
+                pending.extend(expression_names(self.computed.get(name, "0")))
+        return tuple(name for name in self.subject.problem.axes if name in needed)
+
+
+def storage_texts(tensor: TensorSpec) -> tuple[str, ...]:
+    """Return the stored shape as expressions over axes; 128x4 tiles are one flat padded axis."""
+    if tensor.layout == "row_major":
+        return tensor.shape
+    *batch, rows, columns = tensor.shape
+    return (*batch, f"ceil_div({rows}, 128) * ceil_div({columns}, 4) * 512")
+
+
+def has_padding(tensor: TensorSpec, axes: dict[str, str | None]) -> bool:
+    """Whether the buffer may have elements that no call writes."""
+    texts = [axes.get(name) or "" for name in tensor.shape]
+    return tensor.layout != "row_major" or any("align_up" in text for text in texts)

@@ -1,0 +1,78 @@
+"""Writing an export: a new folder, whole or not at all."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from kopt.config.errors import SetupError, ToolError
+from kopt.kernels.record import Record
+from kopt.kernels.status import Status
+
+from .folder_files import Files, folder_files
+from .subject import Form, Subject
+
+
+class ExportResult(Record):
+    """What was written."""
+
+    schema_: Literal["kopt.export/1"] = Field(default="kopt.export/1", alias="schema")
+    status: Literal[Status.PASSED] = Status.PASSED
+    form: Form
+    kernels: tuple[str, ...]
+    """Kernel ids that the export serves."""
+    candidate: str
+    """SHA-256 of the source."""
+    arch: str
+    receipt: str | None
+    """Digest of the receipt that proves it; None if nothing does."""
+    folder: str
+    files: tuple[str, ...]
+    """Paths in the folder."""
+    test: str
+    """The command that builds and tests it, to be run in the folder, on a machine with a GPU."""
+
+
+def export(subject: Subject, form: Form, folder: Path) -> ExportResult:
+    """Write the export of `subject` as `form` to `folder`, which must not exist or be empty.
+
+    Raises:
+        ToolError: `folder` holds something, or the kernel is not what this form can hold.
+        SetupError: The folder cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ToolError(f"{folder} exists and is not an empty folder: name another with -o DIR")
+    files = folder_files(subject, form)
+    _write(files, folder)
+    problem = subject.problem
+    return ExportResult(
+        form=form,
+        kernels=tuple(problem.kernel_id(workload) for workload in subject.workloads),
+        candidate=subject.candidate.id,
+        arch=subject.arch,
+        receipt=None if subject.receipt is None else subject.receipt.digest,
+        folder=str(folder),
+        files=tuple(sorted(files)),
+        test="make test" if form == "cuda" else "python test/run.py",
+    )
+
+
+def _write(files: Files, folder: Path) -> None:
+    target = folder.absolute()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=".export-", dir=target.parent))
+        try:
+            for name, content in files.items():
+                path = staging / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content.encode() if isinstance(content, str) else content)
+            staging.chmod(0o755)  # mkdtemp's 0700 is for secrets
+            os.replace(staging, target)  # an empty folder gives way
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    except OSError as error:
+        raise SetupError(f"cannot write {folder}: {error.strerror}") from error

@@ -1,0 +1,195 @@
+"""`--as flashinfer-trace`: Definition, Solution and Workload files of a FlashInfer-Trace data set.
+
+Tensors that the kernel updates in place are an input and an output there: the generated binding
+copies the one into the other before it launches. Packed codes are int8, for the format has no
+unsigned bytes.
+"""
+
+import json
+import uuid
+from collections.abc import Mapping
+
+import numpy as np
+
+from kopt.config.errors import ToolError
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.oracle import REGIMES, load_oracle
+from kopt.kernels.problem import TensorSpec, Workload
+
+from .expression_code import cpp_expression
+from .prose import measured_speedup
+from .safetensors_file import safetensors_bytes
+from .signature import Signature, storage_texts
+from .subject import Subject
+from .template_files import filled
+from .trace_definition import TraceDefinition, output_name, trace_definitions
+from .tvm_ffi_form import DTYPES, binding_words
+
+AUTHOR = "kopt"
+_SEED = 1
+_ENTRY = "binding.cu"
+
+
+def trace_files(signature: Signature, sources: Mapping[str, str]) -> dict[str, str | bytes]:
+    """Return the files of this form beside the test.
+
+    Args:
+        signature: Of the operator.
+        sources: The C++ sources that every form shares.
+
+    Raises:
+        ToolError: The format cannot hold the problem; the message says why.
+    """
+    subject = signature.subject
+    _refuse_unwritten(subject)
+    files: dict[str, str | bytes] = {}
+    solutions: dict[str, str] = {}
+    for definition in trace_definitions(signature):
+        place = f"{subject.problem.op_type}/{definition.name}"
+        solution = _solution(signature, definition, sources)
+        path = f"solutions/{AUTHOR}/{place}/{solution['name']}.json"
+        files[f"definitions/{place}.json"] = _json(definition.document)
+        files[path] = _json(solution)
+        lines: list[str] = []
+        for workload in definition.workloads:
+            solutions[workload.name] = path
+            lines.append(_workload_line(signature, definition, workload, files))
+        files[f"workloads/{place}.jsonl"] = "".join(lines)
+    words = {
+        "SOLUTIONS": repr(solutions),
+        "INPUT_NAMES": repr(tuple(tensor.name for tensor in signature.inputs)),
+        "OUTPUT_NAMES": repr({output_name(t): t.name for t in _written(signature)}),
+    }
+    files["test/call.py"] = filled("call_trace.py", words)
+    return files
+
+
+def _json(document: object) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _written(signature: Signature) -> list[TensorSpec]:
+    return [tensor for tensor in signature.subject.problem.tensors if tensor.role != "in"]
+
+
+def _inputs(
+    subject: Subject, workload: Workload
+) -> Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
+    rng = np.random.default_rng([_SEED, 0])
+    return load_oracle(subject.problem).make_inputs(workload, rng, REGIMES[0])
+
+
+def _refuse_unwritten(subject: Subject) -> None:
+    """Refuse outputs with elements that must stay as they are: no reference could return them."""
+    workload = subject.workloads[0]
+    scalars = {scalar.name: scalar.value for scalar in subject.problem.scalars}
+    inputs = _inputs(subject, workload)
+    for name, expected in load_oracle(subject.problem).expected(inputs, scalars).items():
+        if not expected.written.all():
+            raise ToolError(
+                f"{subject.problem.kernel_id(workload)} leaves elements of {name} as they were,"
+                " which a FlashInfer-Trace Definition cannot say: export it as cuda, torch or"
+                " tvm-ffi"
+            )
+
+
+def _solution(
+    signature: Signature, definition: TraceDefinition, sources: Mapping[str, str]
+) -> dict[str, object]:
+    subject = signature.subject
+    device = subject.receipt.device.name if subject.receipt else gpu_for_arch(subject.arch).name
+    hardware = device if device.startswith("NVIDIA") else f"NVIDIA {device}"
+    texts = {**sources, _ENTRY: _binding(signature)}
+    return {
+        "name": f"{AUTHOR}_{definition.name}_{subject.candidate.id[:8]}",
+        "definition": definition.name,
+        "author": AUTHOR,
+        "description": f"Written by kopt from {subject.candidate.name}, SHA-256 "
+        f"{subject.candidate.id}. {measured_speedup(subject)}",
+        "spec": {
+            "language": "cuda",
+            "target_hardware": [hardware.replace(" ", "_")],
+            "entry_point": f"{_ENTRY}::run",
+            "dependencies": [],
+            "destination_passing_style": True,
+            "binding": "tvm-ffi",
+        },
+        "sources": [{"path": path, "content": text} for path, text in sorted(texts.items())],
+    }
+
+
+def _binding(signature: Signature) -> str:
+    """Return the binding: inputs, then outputs; what is updated in place is copied first."""
+    written = _written(signature)
+    parameters = [f"TensorView {tensor.name}" for tensor in signature.inputs]
+    parameters += [f"TensorView {output_name(tensor)}" for tensor in written]
+    before = "".join(
+        _copied(tensor, signature.inputs[0].name) for tensor in written if tensor.role == "inout"
+    )
+    dtypes = {dtype: DTYPES.get(_declared(dtype), code) for dtype, code in DTYPES.items()}
+    words = binding_words(signature, parameters, dtypes)
+    return filled(
+        "tvm_ffi_binding.cu",
+        words | {"NAME": signature.subject.name, "SYMBOL": "run", "SCALARS": "", "BEFORE": before},
+    )
+
+
+def _declared(dtype: str) -> str:
+    return "int8" if dtype == "uint8" else dtype
+
+
+def _copied(tensor: TensorSpec, first: str) -> str:
+    name, target = tensor.name, output_name(tensor)
+    shape = ", ".join(cpp_expression(text) for text in storage_texts(tensor))
+    return (
+        f'  require({target}, "{target}", {name}.dtype(), {{{shape}}}, {first});\n'
+        f"  require_success(cudaMemcpyAsync({target}.data_ptr(), {name}.data_ptr(),\n"
+        f"                                  {name}.numel() * ({name}.dtype().bits / 8),\n"
+        "                                  cudaMemcpyDeviceToDevice, stream));\n"
+        f"  params.{name} = {target}.data_ptr();\n"
+    )
+
+
+def _workload_line(
+    signature: Signature,
+    definition: TraceDefinition,
+    workload: Workload,
+    files: dict[str, str | bytes],
+) -> str:
+    """Return one line of the workloads' file; inputs that are no data of rows go into `files`."""
+    subject = signature.subject
+    kernel = subject.problem.kernel_id(workload)
+    identity = str(uuid.uuid5(uuid.NAMESPACE_URL, f"kopt:{kernel}"))
+    kept = {
+        name: array
+        for name, array in _inputs(subject, workload).items()
+        if _is_structure(subject, subject.problem.tensor(name))
+    }
+    place = f"{subject.problem.op_type}/{definition.name}/{definition.name}_{identity}"
+    path = f"blob/workloads/{place}.safetensors"
+    if kept:
+        files[path] = safetensors_bytes(kept)
+    inputs = {
+        tensor.name: {"type": "safetensors", "path": path, "tensor_key": tensor.name}
+        if tensor.name in kept
+        else {"type": "random"}
+        for tensor in signature.inputs
+    }
+    axes = (
+        {}
+        if definition.variable is None
+        else {definition.variable: workload.axes[definition.variable]}
+    )
+    trace = {
+        "definition": definition.name,
+        "workload": {"uuid": identity, "axes": axes, "inputs": inputs},
+        "solution": None,
+        "evaluation": None,
+    }
+    return json.dumps(trace) + "\n"
+
+
+def _is_structure(subject: Subject, tensor: TensorSpec) -> bool:
+    """Whether normal random values would be no input: tables, scales, positions, weights."""
+    is_data = tensor.dtype.startswith(("bfloat", "float")) and not tensor.static
+    return not is_data or subject.problem.row_axis not in tensor.shape

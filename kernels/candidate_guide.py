@@ -24,7 +24,7 @@ The file begins with `/* kopt: 1`; the header ends at `*/`. Keys:
 |---|---|
 | family | the strategy, or a list with the main one first; the search keeps families apart |
 | where | the workloads it claims, a condition over axes; default `"true"`: all of the problem |
-| tune | `NAME: [values]`, each a macro; the first value is the default |
+| tune | `NAME: [values]`, each a macro; a name has 3 to 32 characters; the first value is the default |
 | tune_where | conditions that a choice of tune values must satisfy |
 | specialize | axes as compile-time constants: the macro `KOPT_C` for axis C |
 | flags | `fast_math: false`, `max_registers: 16` to `255` |

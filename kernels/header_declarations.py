@@ -27,7 +27,10 @@ MAX_MAP_RANK = 5
 INT32 = (-(2**31), 2**31 - 1)
 
 _TUNE_NAME = re.compile(r"[A-Z][A-Z0-9_]{2,31}")
-_TUNE_FORM = "3 to 32 of A-Z, 0-9 and _, a letter first"
+_TUNE_FORM = (
+    "a tune name has 3 to 32 of A-Z, 0-9 and _, a letter first; it is a macro, and a shorter one "
+    "would rename things in CUDA's headers"
+)
 _BUILTIN_NAMES = frozenset({"SM_COUNT"})
 _SCRATCH_KEYS = ("dtype", "shape", "init")
 _MAP_KEYS = (
@@ -101,7 +104,7 @@ def _tune_name_is_free(name: str, line: int, scope: Scope) -> bool:
     if name in scope.axes:
         reason = "is an axis of the problem; choose another name"
     elif not _TUNE_NAME.fullmatch(name):
-        reason = f"has the wrong form: {_TUNE_FORM}"
+        reason = f"has the wrong form: {_TUNE_FORM} (rename it, e.g. {_example(name)})"
     elif name.startswith("KOPT_") or name in _BUILTIN_NAMES:
         reason = "is reserved for kopt"
     elif name in scope.arguments():
@@ -109,6 +112,12 @@ def _tune_name_is_free(name: str, line: int, scope: Scope) -> bool:
     if reason is not None:
         scope.findings.error(f"tune: {name[:80]!r} {reason}", line)
     return reason is None
+
+
+def _example(name: str) -> str:
+    """Return a name of the right form that reminds of a wrong one."""
+    letters = re.sub(r"[^A-Z0-9_]", "", name.upper()).lstrip("0123456789_")[:20]
+    return letters if _TUNE_NAME.fullmatch(letters) else f"{letters or 'MY'}_VALUE"
 
 
 def _tune_values(name: str, node: Node, findings: Findings) -> tuple[int, ...]:

@@ -48,21 +48,23 @@ def arch_list(ctx: click.Context, parameter: click.Parameter, text: str) -> tupl
     return tuple(one_arch(ctx, parameter, part) for part in parts)
 
 
-def tune_values(_: click.Context, __: click.Parameter, text: str | None) -> dict[str, int] | None:
-    """Read `BLOCK=256,ROWS=2` into numbers; None for None, which means the header's defaults.
+def tune_values(
+    _: click.Context, __: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, int] | None:
+    """Read `BLOCK=256,ROWS=2`, once or in several options; None for none: the header's defaults.
 
     Raises:
-        click.BadParameter: A part is not NAME=NUMBER.
+        click.BadParameter: A part is not NAME=NUMBER, or a name comes twice.
     """
-    if text is None:
-        return None
     values: dict[str, int] = {}
-    for part in text.split(","):
+    for part in (part for text in texts for part in text.split(",")):
         name, _equals, number = part.strip().partition("=")
         if not name or not re.fullmatch(r"-?\d+", number):
             raise click.BadParameter(f"{part!r} is not of the form NAME=NUMBER, e.g. BLOCK=256")
+        if name in values:
+            raise click.BadParameter(f"{name} is given twice: {values[name]} and {number}")
         values[name] = int(number)
-    return values
+    return values or None
 
 
 def one_device(_: click.Context, __: click.Parameter, text: str) -> str:
@@ -107,9 +109,10 @@ device_arch_option = click.option(
 )
 tune_option = click.option(
     "--tune",
+    multiple=True,
     callback=tune_values,
     metavar="NAME=N,...",
-    help="Tune values; default: the first of each in the header.",
+    help="Tune values, may be given several times; default: the first of each in the header.",
 )
 arch_option = click.option(
     "--arch",

@@ -145,6 +145,16 @@ def test_an_undeclared_tune_value_is_the_caller_s_mistake(
     assert ending.stderr == f"kopt: --tune {tune}: reference.cu {said}\n"
 
 
+def test_tune_values_may_come_in_one_option_or_in_several(kopt: Kopt, reference: Path) -> None:
+    together = kopt("compile", reference, "--tune", "BLOCK=128", "--json").document
+    apart = kopt("compile", reference, "--tune", "BLOCK=128", "--tune", "BLOK=1")
+    assert together["builds"][0]["defines"] == {"BLOCK": 128}
+    assert "BLOK=1" in apart.stderr  # the second is read beside the first
+    twice = kopt("compile", reference, "--tune", "BLOCK=128", "--tune", "BLOCK=256")
+    assert twice.code == ExitCode.USAGE
+    assert "BLOCK is given twice: 128 and 256" in twice.stderr
+
+
 def test_an_architecture_without_data_sheet_is_refused_before_any_work(
     kopt: Kopt, reference: Path
 ) -> None:

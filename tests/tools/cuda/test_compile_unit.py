@@ -23,6 +23,28 @@ namespace { __device__ __noinline__ float helper(float a) { return a * a + 1.0f;
 static __device__ __noinline__ float other(float a) { return helper(a) * helper(a + 1.0f); }
 extern "C" __global__ void k(float* o) { o[0] = other(o[1]) + other(o[2]) + helper(o[3]); }
 """
+CLUSTER_SUM = """
+#include <cooperative_groups.h>
+extern "C" __global__ void __cluster_dims__(2) k(float* o) {
+  __shared__ float part;
+  cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+  if (threadIdx.x == 0) part = o[blockIdx.x];
+  cluster.sync();
+  const float other = *cluster.map_shared_rank(&part, cluster.block_rank() ^ 1);
+  cluster.barrier_arrive();
+  o[blockIdx.x] = part + other;
+  cluster.barrier_wait();
+}
+"""
+WARP_SUM = """
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void k(float* o) {
+  const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+  o[threadIdx.x] = cg::reduce(warp, o[threadIdx.x], cg::plus<float>());
+}
+"""
 BOMB = """
 template <int N, int M> struct Bomb { static constexpr int value =
     Bomb<N - 1, 2 * M>::value + Bomb<N - 1, 2 * M + 1>::value; };
@@ -190,6 +212,23 @@ def test_nvrtc_and_nvcc_give_the_same_instructions(
     assert machine_code(fast) == machine_code(slow)
     assert list(machine_code(fast)) == [".text.quantize"]
     assert fast.unit.kernels == slow.unit.kernels
+
+
+@pytest.mark.parametrize("source", [CLUSTER_SUM, WARP_SUM], ids=["cluster", "reduce"])
+def test_cooperative_groups_mean_the_same_to_nvrtc(
+    nvcc: CompileContext, nvrtc: CompileContext, source: str
+) -> None:
+    slow, fast = compile_unit(job(source), nvcc), compile_unit(job(source), nvrtc)
+    assert fast.unit.toolchain.compiler == "nvrtc"
+    assert machine_code(fast) == machine_code(slow)
+
+
+def test_atomics_of_libcu_that_groups_would_bring_go_to_nvcc(nvrtc: CompileContext) -> None:
+    source = """#include <cooperative_groups.h>
+extern "C" __global__ void k(int* o) { cuda::atomic_ref<int>(*o).fetch_add(1); }
+"""
+    unit = compile_unit(job(source), nvrtc).unit
+    assert (unit.status, unit.toolchain.compiler) == (Status.PASSED, "nvcc")
 
 
 def test_nvrtc_knows_fixed_width_integers(nvrtc: CompileContext) -> None:

@@ -32,7 +32,7 @@ def dispatch_file(signature: Signature, routes: tuple[Route, ...]) -> str:
     return (
         f"{comment(f'Which build of {name} serves which shape, and which shapes none serves.')}"
         "// SPDX-License-Identifier: Apache-2.0\n"
-        f'#include "{name}.h"\n\n#include "launching.h"\n#include "routes.h"\n\n'
+        f'#include "{name}.h"\n\n#include "integers.h"\n#include "routes.h"\n\n'
         f"namespace {name} {{\nnamespace {{\n\n"
         "struct Route {\n  cudaError_t (*launch)(const Params&, cudaStream_t);\n"
         f"{scratch}}};\n\n"

@@ -64,6 +64,7 @@ def source_files(signature: Signature, routes: tuple[Route, ...], code: DeviceCo
         f"{name}.cu": dispatch_file(signature, routes),
         f"{name}_device.cuh": _device_file(signature.subject, code),
         "routes.h": routes_file(signature, routes),
+        "integers.h": filled("integers.h", {"NAME": name}),
         "launching.h": filled("launching.h", {"NAME": name}),
         **{f"{name}_{route.tag}.cu": route_file(signature, route, code) for route in routes},
         **{f"kopt/{file}": text for file, text in code.headers.items()},

@@ -109,10 +109,11 @@ class Signature:
         return users == [tensor] and tensor.layout == "row_major"
 
     def exact_multiples(self) -> tuple[tuple[str, int], ...]:
-        """Return `("K", 16)` for every computed axis `K // 16`, the largest of each axis."""
+        """Return `("K", 16)` for every axis `K // 16` of a tensor, the largest number of each."""
         found: dict[str, int] = {}
-        for text in self.computed.values():
-            pair = divisibility(text)
+        used = {name for tensor in self.subject.problem.tensors for name in tensor.shape}
+        for name, text in self.computed.items():
+            pair = divisibility(text) if name in used else None
             if pair is not None:
                 found[pair[0]] = max(found.get(pair[0], 1), pair[1])
         return tuple(found.items())

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from kopt.config.settings import Settings
+
 from .problem import Problem, Workload
 
 Standing = Literal["winner", "unproven"]
 FOLDERS: dict[Standing, str] = {"winner": "winners", "unproven": "unproven"}
+HIDING_SOURCE = "winners"
+"""Of KOPT_WITHOUT_SOURCES: hides both, which are earlier results alike."""
 
 
 @dataclass(frozen=True)
@@ -36,3 +40,12 @@ def shipped_kernels(problem: Problem, workload: Workload) -> tuple[ShippedKernel
         for path in sorted(problem.folder.joinpath(FOLDERS[standing]).glob("*.*.cu"))
         if path.name.split(".")[0] == workload.name
     )
+
+
+def visible_kernels(
+    problem: Problem, workload: Workload, settings: Settings
+) -> tuple[ShippedKernel, ...]:
+    """Return `shipped_kernels`, or none in a process that must not see earlier results."""
+    if HIDING_SOURCE in settings.without_sources:
+        return ()
+    return shipped_kernels(problem, workload)

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 from kopt.config.errors import ToolError
 
 from .check_result import CheckLevel
-from .compile_result import Occupancy, Toolchain
+from .compile_result import Occupancy
 from .plan import Dim3
 from .record import Record
 from .status import Provenance, Status, Verdict
@@ -49,6 +49,8 @@ class StaticFacts(Record):
     """Of the code, not of a run."""
     instruction_mix: dict[str, int]
     """Counts by class: ldg_256 are 32-byte loads, f2fp conversions, bar barriers."""
+    conversions: dict[str, int]
+    """Of `f2fp`, by what they make, as SASS writes it: E2M1, E4M3, BF16; F16 from e4m3."""
     loads_in_flight: int | None
     loaded_bytes: int | None
     """Asked for by all threads, counted on sim; each global load of each thread counts."""
@@ -111,7 +113,8 @@ class UnprovenFacts(Record):
     """Whose data sheet the occupancies, floors and estimates are of."""
     tune: dict[str, int]
     """The default values, which all of this is about."""
-    toolchain: Toolchain
+    compiler: str
+    """e.g. nvcc 13.2.86."""
     needed_bytes: int
     """Every input once and every output once."""
     memory_floor_us: float

@@ -6,10 +6,11 @@ import click
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
-from kopt.config.settings import DEFAULT_ARCH
+from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.byte_model import memory_floor_us, workload_bytes
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.shipped_kernels import visible_kernels
 from kopt.server.console import print_document, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
@@ -44,7 +45,7 @@ def command(session: Session, options: ListOptions) -> int:
     problems = list(load_problems(session.settings.problems).values())
     if options.arch is not None:
         problems = [problem for problem in problems if _has_baseline(problem, gpu)]
-    rows = [row for problem in problems for row in _rows(problem, gpu)]
+    rows = [row for problem in problems for row in _rows(problem, gpu, session.settings)]
     if session.as_json:
         print_document(
             {
@@ -67,7 +68,7 @@ def _has_baseline(problem: Problem, gpu: GpuSpec) -> bool:
     return any(capability in baseline.devices for baseline in problem.baselines)
 
 
-def _rows(problem: Problem, gpu: GpuSpec) -> list[KernelRow]:
+def _rows(problem: Problem, gpu: GpuSpec, settings: Settings) -> list[KernelRow]:
     rows: list[KernelRow] = []
     for workload in problem.workloads:
         model = workload_bytes(problem, workload)
@@ -79,6 +80,9 @@ def _rows(problem: Problem, gpu: GpuSpec) -> list[KernelRow]:
                 total_bytes=model.total_bytes,
                 memory_floor_us=memory_floor_us(model, gpu),
                 baselines=tuple(baseline.name for baseline in problem.baselines),
+                shipped=tuple(
+                    shipped.label for shipped in visible_kernels(problem, workload, settings)
+                ),
             )
         )
     return rows

@@ -9,10 +9,11 @@ from kopt.kernels.byte_model import roofline, workload_bytes
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.candidate_skeleton import candidate_skeleton
 from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.shipped_kernels import visible_kernels
 from kopt.server.console import print_document, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
-from kopt.server.views.problem_view import example_view, problem_view
+from kopt.server.views.problem_view import example_view, problem_view, shipped_view
 
 EPILOG = """\b
 Examples:
@@ -43,6 +44,7 @@ def command(session: Session, options: ShowOptions) -> int:
     problem, workload = find_kernel(options.kernel, session.settings.problems)
     model = workload_bytes(problem, workload)
     rooflines = [roofline(model, gpu) for gpu in load_gpus().values()]
+    shipped = visible_kernels(problem, workload, session.settings)
     skeleton = candidate_skeleton(problem)
     reference = problem.folder / "reference.cu"
     has_example = reference.is_file() or options.example
@@ -57,6 +59,10 @@ def command(session: Session, options: ShowOptions) -> int:
                 "problem": problem.model_dump(mode="json", by_alias=True),
                 "byte_model": model.model_dump(mode="json", by_alias=True),
                 "rooflines": [line.model_dump(mode="json", by_alias=True) for line in rooflines],
+                "shipped": [
+                    {"standing": one.standing, "arch": one.arch, "source": str(one.source)}
+                    for one in shipped
+                ],
                 "reference": str(reference),
                 "example": example,
                 "skeleton": skeleton,
@@ -67,6 +73,7 @@ def command(session: Session, options: ShowOptions) -> int:
     else:
         print_views(
             problem_view(problem, workload, model, rooflines),
+            shipped_view(shipped),
             example_view(model.kernel, example, skeleton),
         )
     return ExitCode.PASSED

@@ -22,6 +22,8 @@ class KernelRow:
     memory_floor_us: float
     """Those bytes over the data-sheet bandwidth of the GPU asked for."""
     baselines: tuple[str, ...]
+    shipped: tuple[str, ...] = ()
+    """Kernels that lie beside the problem: `winner for sm_90a`, `unproven for sm_100a`."""
 
     def document(self) -> dict[str, object]:
         """Return the row as JSON fields."""
@@ -37,6 +39,7 @@ def kernel_table(rows: Sequence[KernelRow], gpu: GpuSpec) -> RenderableType:
     table.add_column("bytes", justify="right")
     table.add_column(f"floor {gpu.name}", justify="right", no_wrap=True)
     table.add_column("library baseline")
+    table.add_column("shipped")
     for row in rows:
         table.add_row(
             row.kernel,
@@ -45,6 +48,7 @@ def kernel_table(rows: Sequence[KernelRow], gpu: GpuSpec) -> RenderableType:
             f"{row.total_bytes:,}",
             f"{row.memory_floor_us:.2f} us",
             ", ".join(row.baselines) or "none",
+            ", ".join(row.shipped) or "-",
         )
     note = Text(
         f"floor: bytes / {gpu.dram_bandwidth_gb_s:,.0f} GB/s of {gpu.name}, computed; an empty"

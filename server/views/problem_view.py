@@ -1,6 +1,7 @@
-"""One kernel as text: what it computes, its bytes and floors, and how to write a candidate."""
+"""One kernel as text: what it computes, its bytes and floors, what is shipped, how to write one."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.syntax import Syntax
@@ -9,6 +10,7 @@ from rich.text import Text
 
 from kopt.kernels.byte_model import ByteModel, Roofline
 from kopt.kernels.problem import TOLERANCES, Problem, TensorSpec, Workload, storage_shape
+from kopt.kernels.shipped_kernels import ShippedKernel
 
 
 def problem_view(
@@ -16,6 +18,24 @@ def problem_view(
 ) -> RenderableType:
     """Return the definition, the workloads, the byte model and the rooflines."""
     return Group(*_parts(problem, workload, model, rooflines))
+
+
+def shipped_view(kernels: Sequence[ShippedKernel]) -> RenderableType:
+    """Return the kernels that lie beside the problem, with what is known of each; else nothing."""
+    if not kernels:
+        return Group()
+    lines = "\n".join(f"{one.label}: {_shown_path(one.source)}" for one in kernels)
+    note = {
+        "winner": "winner: measured faster than its baseline; its receipt lies beside it.",
+        "unproven": "unproven: never run on that GPU; what is known lies beside it (.facts.json,"
+        " docs/blackwell.md).",
+    }
+    standings = dict.fromkeys(one.standing for one in kernels)
+    return Group(
+        _heading("Shipped kernels"),
+        Text(lines),
+        *(Text(note[standing], style="dim") for standing in standings),
+    )
 
 
 def example_view(kernel_id: str, example: str | None, skeleton: str) -> RenderableType:
@@ -74,6 +94,12 @@ def _parts(
     yield Text("\n".join(problem.kernel_ids))
     yield _heading("Baselines")
     yield Text("\n".join(_baseline_lines(problem)))
+
+
+def _shown_path(path: Path) -> str:
+    """Return the path as it is shortest from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _heading(text: str) -> Text:

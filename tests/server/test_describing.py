@@ -83,3 +83,45 @@ def test_piped_text_has_no_escape_codes_and_no_trailing_blanks(kopt: Kopt) -> No
     lines = kopt("show", ID).stdout.splitlines()
     assert not any("\x1b" in line for line in lines)
     assert [line for line in lines if line != line.rstrip()] == []
+
+
+UNPROVEN = "nvfp4_quantize_m128xk14336"
+
+
+def test_unproven_kernels_are_listed_and_shown_as_what_they_are(kopt: Kopt) -> None:
+    listed = {one["kernel"]: one["shipped"] for one in kopt("list", "--json").document["kernels"]}
+    assert "unproven for sm_100a" in listed[UNPROVEN]
+    shown = kopt("show", UNPROVEN)
+    assert "unproven for sm_100a: " in shown.stdout
+    assert "never run on that GPU" in shown.stdout
+    (entry,) = (
+        one
+        for one in kopt("show", UNPROVEN, "--json").document["shipped"]
+        if one["standing"] == "unproven"
+    )
+    assert Path(entry["source"]).read_text("utf-8").startswith("/* kopt: 1")
+
+
+def test_winners_are_listed_and_shown(kopt: Kopt, tmp_path: Path) -> None:
+    own = tmp_path / "my_silu"
+    shutil.copytree(PACKAGED / "silu_and_mul", own)
+    file = own / "problem.yaml"
+    file.write_text(file.read_text("utf-8").replace("name: silu_and_mul", "name: my_silu", 1))
+    (own / "winners").mkdir(exist_ok=True)
+    (own / "winners" / "b8xh14336.sm_80.cu").write_text("/* kopt: 1 */")
+    document = kopt("list", "--problems", tmp_path, "--json").document
+    listed = {one["kernel"]: one["shipped"] for one in document["kernels"]}
+    assert "winner for sm_80" in listed["my_silu_b8xh14336"]
+    assert "winner for sm_80" not in listed["my_silu_b128xh14336"]
+    shown = kopt("show", "my_silu_b8xh14336", "--problems", tmp_path).stdout
+    assert "winner for sm_80: " in shown
+    assert "its receipt lies beside it" in shown
+
+
+def test_a_process_that_must_not_see_winners_lists_and_shows_none(
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KOPT_WITHOUT_SOURCES", "winners")
+    assert {str(one["shipped"]) for one in kopt("list", "--json").document["kernels"]} == {"[]"}
+    assert "unproven" not in kopt("list").stdout + kopt("show", UNPROVEN).stdout
+    assert kopt("show", UNPROVEN, "--json").document["shipped"] == []

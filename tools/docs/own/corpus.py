@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from kopt import __version__
 from kopt.config.settings import Settings
+from kopt.kernels.shipped_kernels import FOLDERS
+from kopt.kernels.unproven_facts import facts_of
 
 _MADE_BY = ("", "own", "chunking", "indexing", "ranking")
 """Folders whose code and constants make the index of the corpus."""
@@ -25,7 +27,7 @@ RECEIPT_SUFFIX = ".receipt.json"
 SOURCES = {
     "headers": "Device code of <kopt/...>: PTX idioms, each with a body for the simulator.",
     "problems": "What each problem computes, and its reference kernel.",
-    "winners": "Promoted kernels of this machine, with their measured speedups.",
+    "winners": "Promoted kernels with their measured speedups; unproven ones, which say so.",
     "docs": "The manual: candidates, statuses, correctness, measurement, the simulator, runs.",
     "notes": "Techniques by strategy family: when to try one, what to change, what to look at.",
     "intrinsics": "CUDA intrinsics and PTX instructions: form, targets, rules, example, source.",
@@ -141,8 +143,9 @@ def _problem(folder: Path, shown: str, is_ours: bool) -> Iterator[_Place]:
     for name in ("problem.yaml", "reference.cu"):
         if (folder / name).is_file():
             yield _Place("problems", f"{shown}/{name}", folder / name, is_ours)
-    winners = (folder / "winners").glob("*.cu")
-    yield from _listed("winners", f"{shown}/winners", winners, is_ours)
+    for standing in FOLDERS.values():
+        kernels = (folder / standing).glob("*.cu")
+        yield from _listed("winners", f"{shown}/{standing}", kernels, is_ours)
 
 
 def _listed(
@@ -166,6 +169,11 @@ def _read(place: _Place) -> CorpusFile:
     )
 
 
+def is_unproven(file: Path) -> bool:
+    """Return whether a source of `winners` never ran on the GPU that it is for."""
+    return file.parent.name == FOLDERS["unproven"]
+
+
 def receipt_of(winner: Path) -> Path:
     """Return where the receipt of a winner's source lies."""
     return winner.with_name(winner.name.removesuffix(".cu") + RECEIPT_SUFFIX)
@@ -175,8 +183,9 @@ def _receipt_state(file: CorpusFile) -> bytes:
     """Return what tells a new receipt from an old one without reading its thousands of samples."""
     if file.source != "winners":
         return b""
+    evidence = facts_of(file.file) if is_unproven(file.file) else receipt_of(file.file)
     try:
-        state = receipt_of(file.file).stat()
+        state = evidence.stat()
     except OSError:
         return b"none"
     return f"{state.st_size} {state.st_mtime_ns}".encode()

@@ -1,17 +1,21 @@
 """What is said about a promoted winner beside its code: its speedups, as its receipt has them.
 
-A receipt that is missing, damaged or of other code gives no speedup: it is then said so.
+A receipt that is missing, damaged or of other code gives no speedup: it is then said so. Of an
+unproven kernel it is said that it never ran on its GPU, and what else is known.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kopt.config.errors import ToolError
+from kopt.kernels.candidate import Candidate
 from kopt.kernels.receipt import Receipt
+from kopt.kernels.shipped_kernels import FOLDERS
+from kopt.kernels.unproven_facts import facts_of, read_facts
 from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.docs.code_tokens import arch_tag
 
-from .corpus import CorpusFile, receipt_of
+from .corpus import CorpusFile, is_unproven, receipt_of
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,13 @@ def winner_facts(winners: Iterable[CorpusFile]) -> list[WinnerFacts]:
 def _facts(files: list[CorpusFile]) -> WinnerFacts:
     first = files[0]
     folders = first.path.split("/")[:-1]
-    problem = folders[-2] if folders[-1] == "winners" else folders[-1]
+    problem = folders[-2] if folders[-1] in FOLDERS.values() else folders[-1]
     arch = _arch(first)
-    receipt, reason = _receipt(files)
-    if receipt is None:
+    receipt, reason = (None, "") if is_unproven(first.file) else _receipt(files)
+    if is_unproven(first.file):
+        title = f"unproven kernel of {problem} for {arch}"
+        about = " ".join((f"Never run on {arch}, no speedup is known.", *_known(files)))
+    elif receipt is None:
         title = f"winner of {problem} on {arch}"
         about = f"Promoted winner; its speedup is not known: {reason}."
     else:
@@ -56,6 +63,21 @@ def _facts(files: list[CorpusFile]) -> WinnerFacts:
         archs=(tag,) if tag else (),
         also_at=tuple(f"{file.path}:1" for file in files[1:]),
     )
+
+
+def _known(files: list[CorpusFile]) -> Iterator[str]:
+    """Yield what the facts beside unproven sources say, as far as they are of this very code."""
+    for file in files:
+        try:
+            facts = read_facts(facts_of(file.file))
+        except ToolError:
+            continue
+        if facts.candidate == Candidate(file.text).id:
+            yield (
+                f"{facts.kernel}: full check on sim {facts.sim.status},"
+                f" estimated {facts.own.estimated_us:.2f} us on {facts.gpu},"
+                f" the reference kernel {facts.reference.estimated_us:.2f} us."
+            )
 
 
 def _receipt(files: list[CorpusFile]) -> tuple[Receipt | None, str]:

@@ -1,5 +1,7 @@
 """Files as chunks: CUDA by function, Markdown by section and table row, winners with speedups."""
 
+import shutil
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from kopt.tools.docs.own.corpus import read_corpus
 from kopt.tools.docs.own.markdown_chunks import entries, sections
 from kopt.tools.docs.records import Chunk
 from support.docs_winners import promote
+
+PROBLEMS = Path(__file__).parents[4] / "kernels" / "problems"
 
 CODE = """\
 // A header (sm_90 on).
@@ -200,3 +204,26 @@ def test_a_receipt_of_other_code_is_not_believed(own_docs: Settings) -> None:
     path.write_text(path.read_text("utf-8") + "// edited\n", "utf-8")
     (winner,) = [c for c in make_chunks(read_corpus(own_docs)) if c.symbol == "zebra_sum"]
     assert "of other code" in winner.comment
+
+
+def test_an_unproven_kernel_says_that_it_never_ran_there(own_docs: Settings) -> None:
+    chunks = make_chunks(read_corpus(own_docs))
+    (kernel,) = [one for one in chunks if one.symbol == "nvfp4_quantize_blocks"]
+    assert kernel.source == "winners"
+    assert kernel.title == "unproven kernel of nvfp4_quantize for sm_100a: nvfp4_quantize_blocks"
+    assert "Never run on sm_100a, no speedup is known." in kernel.comment
+    assert "full check on sim passed" in kernel.comment
+    assert kernel.arch == ("sm100",)
+
+
+def test_facts_of_other_code_are_not_told_of_an_unproven_kernel(
+    own_docs: Settings, tmp_path: Path
+) -> None:
+    own = tmp_path / "mine" / "nvfp4_quantize_mine"
+    shutil.copytree(PROBLEMS / "nvfp4_quantize", own)
+    (source,) = (own / "unproven").glob("*.cu")
+    source.write_text(source.read_text("utf-8").replace("nvfp4_quantize_blocks", "zebra_blocks"))
+    corpus = read_corpus(replace(own_docs, problems=tmp_path / "mine"))
+    (kernel,) = [one for one in make_chunks(corpus) if one.symbol == "zebra_blocks"]
+    assert kernel.title.startswith("unproven kernel of nvfp4_quantize_mine for sm_100a")
+    assert "estimated" not in kernel.comment

@@ -1,0 +1,77 @@
+"""The tables of docs/blackwell.md, from the facts beside the unproven kernels."""
+
+from collections.abc import Iterator, Sequence
+
+from kopt.kernels.unproven_facts import StaticFacts, UnprovenFacts
+
+_STATIC = (
+    "| kernel | | registers | spilled bytes | occupancy | SASS | loads | stores |"
+    " conversions | shuffles, barriers | bytes loaded, stored | estimated us |"
+)
+_ON_GPU = (
+    "| kernel | check there | this kernel, us | reference kernel, us | reference / this |"
+    " empty kernel, us |"
+)
+
+
+def print_tables(all_facts: Sequence[UnprovenFacts]) -> None:
+    """Print all tables as Markdown."""
+    print("\n".join(table_lines(all_facts)))
+
+
+def table_lines(all_facts: Sequence[UnprovenFacts]) -> Iterator[str]:
+    """Yield the lines of the static table and of the runs on another GPU."""
+    yield from (_STATIC, _rule(_STATIC))
+    for facts in all_facts:
+        yield _static_row(facts.kernel, f"this, {facts.own.arch}", facts.own)
+        yield _static_row("", f"reference, {facts.reference.arch}", facts.reference)
+        yield _static_row("", f"this, {facts.elsewhere.arch}", facts.elsewhere)
+    yield ""
+    yield from (_ON_GPU, _rule(_ON_GPU))
+    yield from (_gpu_row(facts) for facts in all_facts)
+
+
+def _rule(head: str) -> str:
+    return "|" + "---|" * (head.count("|") - 1)
+
+
+def _static_row(kernel: str, what: str, one: StaticFacts) -> str:
+    mix = one.instruction_mix
+    loads, stores = (_by_width(mix, prefix) for prefix in ("ldg_", "stg_"))
+    return (
+        f"| {kernel} | {what} | {one.registers_per_thread} | {one.spill_bytes} |"
+        f" {one.occupancy.theoretical_occupancy:.0%} | {one.instructions} | {loads} | {stores} |"
+        f" {_listed(one.conversions)} | {mix.get('shfl', 0)}, {mix.get('bar', 0)} |"
+        f" {_megabytes(one.loaded_bytes)}, {_megabytes(one.stored_bytes)} |"
+        f" {one.estimated_us:.2f} |"
+    )
+
+
+def _by_width(mix: dict[str, int], prefix: str) -> str:
+    """Return `3 x 256, 1 x 32`: instructions by the bits that a thread moves with each."""
+    found = {
+        int(name.removeprefix(prefix)): n for name, n in mix.items() if name.startswith(prefix)
+    }
+    return ", ".join(f"{found[bits]} x {bits}" for bits in sorted(found, reverse=True))
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "0"
+
+
+def _megabytes(count: int | None) -> str:
+    return "unavailable" if count is None else f"{count / 1e6:.2f} MB"
+
+
+def _gpu_row(facts: UnprovenFacts) -> str:
+    run = facts.other_gpu
+    if run is None:
+        return f"| {facts.kernel} | not run | | | | |"
+    if run.ratio is None or run.interval is None:
+        return f"| {facts.kernel} | {run.status} | unavailable | | | |"
+    low, high = run.interval
+    return (
+        f"| {facts.kernel} | {run.status}, {run.executions} runs | {run.candidate_us:.2f} |"
+        f" {run.reference_us:.2f} | {run.ratio:.2f} ({low:.2f} to {high:.2f}) |"
+        f" {run.null_kernel_us:.2f} |"
+    )

@@ -116,11 +116,13 @@ def vector_model() -> VectorModel | None:
 
 
 @dataclass(frozen=True)
-class CardVectors:
-    """The vectors of all chunks of one index, ready to be compared."""
+class ChunkVectors:
+    """The vectors of some or all chunks of one index, ready to be compared."""
 
+    ids: "NDArray[np.int32]"
+    """Of the chunks, ascending."""
     matrix: "NDArray[np.float32]"
-    """(chunks, DIMENSIONS), unit rows or 0; row i is of the chunk with id i + 1."""
+    """(chunks, DIMENSIONS), unit rows or 0; row i is of the chunk with the id `ids[i]`."""
 
     def nearest(
         self, query: "NDArray[np.float32]", allowed: "array[int] | None", most: int
@@ -128,21 +130,26 @@ class CardVectors:
         """Return (id, cosine) of the `most` nearest of all or of those allowed, best first."""
         import numpy as np
 
-        ids = None if allowed is None else np.frombuffer(allowed, np.int32)
-
-        rows = self.matrix if ids is None else self.matrix[ids - 1]
+        ids, rows = self.ids, self.matrix
+        if allowed is not None:
+            kept = np.isin(ids, np.frombuffer(allowed, np.int32), assume_unique=True)
+            ids, rows = ids[kept], rows[kept]
         cosines = rows @ query
         count = min(most, len(cosines))
         if not count:
             return []
         best = np.argpartition(-cosines, count - 1)[:count]
         best = best[np.lexsort((best, -cosines[best]))]
-        numbers = best + 1 if ids is None else ids[best]
-        return [(int(n), float(c)) for n, c in zip(numbers, cosines[best], strict=True)]
+        return [(int(n), float(c)) for n, c in zip(ids[best], cosines[best], strict=True)]
 
 
-def card_vectors(rows: bytes) -> CardVectors | None:
-    """Return the vectors that an index holds as bytes; None for none, or without numpy."""
+def chunk_vectors(rows: bytes, ids: bytes | None = None) -> ChunkVectors | None:
+    """Return the vectors that an index holds as bytes; None for none, or without numpy.
+
+    Args:
+        rows: DIMENSIONS signed bytes for each chunk.
+        ids: Of these chunks, ascending, 32 bits each; None if they are 1, 2, 3 and so on.
+    """
     if not rows:
         return None
     try:
@@ -152,4 +159,5 @@ def card_vectors(rows: bytes) -> CardVectors | None:
     matrix = np.frombuffer(rows, np.int8).reshape(-1, DIMENSIONS).astype(np.float32)
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     matrix /= np.where(lengths == 0, np.float32(1), lengths)
-    return CardVectors(matrix)
+    numbers = np.arange(1, len(matrix) + 1, dtype=np.int32)
+    return ChunkVectors(numbers if ids is None else np.frombuffer(ids, np.int32), matrix)

@@ -14,7 +14,7 @@ from kopt.tools.docs.damage import damage, read_error
 from kopt.tools.docs.filters import Filters, conditions
 from kopt.tools.docs.ranking.weights import WEIGHTS
 from kopt.tools.docs.records import Chunk
-from kopt.tools.docs.vectors import DIMENSIONS, CardVectors, card_vectors
+from kopt.tools.docs.vectors import DIMENSIONS, ChunkVectors, chunk_vectors
 
 from .entries import records_in
 from .index_file import block_number, found_postings
@@ -29,6 +29,7 @@ MOST_REMEMBERED = 4096
 """Phrases, and filters, whose answers are kept before they are forgotten together."""
 MOST_UIDS = 1000
 """Looked up at once; a service may answer with any number, SQLite takes so many values."""
+_ID_BYTES = 4
 MOST_LIKE = 2000
 """Words that a misspelled one is compared with."""
 
@@ -53,8 +54,10 @@ class Remembered:
     sources: tuple[str, ...]
     postings: dict[str, Postings] = field(default_factory=dict[str, Postings])
     rows: "dict[Filters, array[int]]" = field(default_factory=lambda: {})
-    vectors: "tuple[CardVectors | None] | None" = None
-    """In a tuple once they were looked for."""
+    vectors: "tuple[ChunkVectors | None] | None" = None
+    """Of cards; in a tuple once they were looked for."""
+    synopses: "tuple[ChunkVectors | None] | None" = None
+    """Of what chunks are said to do; in a tuple once they were looked for."""
 
     @property
     def chunks(self) -> int:
@@ -114,6 +117,11 @@ class Collection:
     def by_meaning(self, query: "NDArray[np.float32]", filters: Filters) -> Scored:
         """Return the nearest by cosine of their cards; nothing without vectors."""
         vectors = self.vectors()
+        return vectors.nearest(query, self._rows(filters), WEIGHTS.depth) if vectors else []
+
+    def by_synopsis(self, query: "NDArray[np.float32]", filters: Filters) -> Scored:
+        """Return the nearest by cosine of what they are said to do, of those of which it is."""
+        vectors = self._synopses()
         return vectors.nearest(query, self._rows(filters), WEIGHTS.depth) if vectors else []
 
     def postings(self, phrase: str) -> Postings:
@@ -181,14 +189,23 @@ class Collection:
         )
         return [row[0] for row in rows]
 
-    def vectors(self) -> CardVectors | None:
+    def vectors(self) -> ChunkVectors | None:
         """Return the vectors; None if the index has none, or they cannot be loaded."""
         if self.remembered.vectors is None:
             ((rows,),) = self._select("select rows from vector")
             if len(rows) not in (0, self.remembered.chunks * DIMENSIONS):
                 raise damage(self.is_own, "the index has lost vectors")
-            self.remembered.vectors = (card_vectors(rows),)
+            self.remembered.vectors = (chunk_vectors(rows),)
         return self.remembered.vectors[0]
+
+    def _synopses(self) -> ChunkVectors | None:
+        """Return the vectors of what chunks are said to do; None as of `vectors`."""
+        if self.remembered.synopses is None:
+            ((ids, rows),) = self._select("select ids, rows from synopsis")
+            if len(rows) * _ID_BYTES != len(ids) * DIMENSIONS:
+                raise damage(self.is_own, "the index has lost vectors")
+            self.remembered.synopses = (chunk_vectors(rows, ids),)
+        return self.remembered.synopses[0]
 
     def _chunks(self, ids: Sequence[int]) -> list[Chunk]:
         """Return the chunks of `ids`; pieces of one function mostly share a block."""

@@ -32,6 +32,7 @@ from .entries import (
 from .postings import Postings, packed_postings, postings
 from .shares import Lengths, phrase_shares
 from .subjects import Subjects
+from .synopsis_vectors import SynopsisVectors
 
 # detail=full is the default and is needed: with detail=column a contentless table ranks by noise.
 _TABLES = f"""
@@ -48,12 +49,14 @@ create table tag (tag text primary key, ids blob not null, levels blob not null)
 create table symbol (name text, chunk integer, primary key (name, chunk)) without rowid;
 create table word (word text primary key, chunks integer not null) without rowid;
 create table vector (rows blob not null);
+create table synopsis (ids blob not null, rows blob not null);
 create virtual table fts using fts5(
   {", ".join(FIELDS)}, content='', tokenize="unicode61 tokenchars '_'");
 """
 MAX_WORD = 60
 BLOCK = 16
 """Records that are compressed together; one is read in .1 ms, and 32 save 3 % more."""
+_WRITERS = ("index_file", "postings", "shares", "subjects", "synopsis_vectors")
 COMMON = 64
 """A term that so many chunks have is worth keeping its postings; others are quicker looked up."""
 
@@ -98,12 +101,15 @@ def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterab
     vectors: list[bytes] = []
     records: list[str] = []
     subjects = Subjects()
+    synopses = SynopsisVectors()
     with connection:
         for number, first, sheet in _numbered(sheets):
             _insert(connection, number, first, sheet)
             words.update(set(_words(sheet.chunk)))
             subjects.add(number, sheet.chunk)
             vectors.append(sheet.entry.vector)
+            if sheet.entry.vector:
+                synopses.add(number, sheet.chunk)
             records.append(sheet.entry.record)
             if len(records) == BLOCK:
                 _insert_block(connection, number, records)
@@ -111,6 +117,7 @@ def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterab
         connection.executemany("insert into tag values (?,?,?)", subjects.rows())
         connection.executemany("insert into word values (?,?)", words.items())
         connection.execute("insert into vector values (?)", (b"".join(vectors),))
+        connection.execute("insert into synopsis values (?,?)", synopses.packed())
         connection.execute("insert into fts(fts) values ('optimize')")
         _insert_postings(connection)
         facts = {**meta, "chunks": str(len(vectors)), "whole": "yes"}
@@ -131,9 +138,7 @@ def index_version() -> str:
         sorted(WEIGHTS.kind_prior.items()),
         WEIGHTS.tag_decay,
     )
-    code = code_version(
-        *(f"indexing/{name}.py" for name in ("index_file", "postings", "shares", "subjects"))
-    )
+    code = code_version(*(f"indexing/{name}.py" for name in _WRITERS))
     return hashlib.sha256(f"{terms_version()} {code} {shares!r}".encode()).hexdigest()[:16]
 
 

@@ -1,9 +1,10 @@
 """Which chunks answer a query, best first: lists by words and by meaning, fused by rank.
 
 L1: all words; L2, at half weight: with the lexicon's expansions; L3: cosine of cards; L4:
-Pinecone's list; L5: what defines the very name that is asked for; L6: tags in common. L3, L4 and L6
-hold code of the library alone; while there is none, a list of whole names stands in. Kinds and
-sources weigh in, and a file that was picked already counts less (`weights.py`).
+Pinecone's list; L5: what defines the very name that is asked for; L6: tags in common; L7: cosine of
+what functions are said to do. L3, L4, L6 and L7 hold code of the library alone; while there is
+none, a list of whole names stands in. Kinds and sources weigh in, and a file that was picked
+already counts less (`weights.py`).
 """
 
 from collections import Counter
@@ -87,6 +88,7 @@ def ranked(
         # By meaning something is always nearest; of words that nothing has it is nothing.
         if sought.vector is not None and has_words:
             lists.append(_by_meaning(collections, sought.vector, filters))
+            lists.append(_by_synopsis(collections, sought.vector, filters))
         lists.append(in_order(WEIGHTS.remote, _remote(collections, sought.remote(), filters)))
     candidates = _candidates(collections, fused(lists), frozenset(exact), sought.libraries)
     return Ranking(len(candidates), _picked(collections, candidates, most))
@@ -120,6 +122,16 @@ def _by_meaning(
     last = len(collections) - 1
     scored = collections[last].by_meaning(vector, filters)
     return in_order(WEIGHTS.meaning, [(last, chunk_id) for chunk_id, _cosine in scored])
+
+
+def _by_synopsis(
+    collections: Sequence[Collection], vector: "NDArray[np.float32]", filters: Filters
+) -> RankedList:
+    last = len(collections) - 1
+    scored = collections[last].by_synopsis(vector, filters)
+    # Equal vectors may differ in the last bit of their cosines.
+    rounded = [((last, chunk_id), round(cosine, 6)) for chunk_id, cosine in scored]
+    return with_ties(WEIGHTS.synopsis, rounded)
 
 
 def _by_subject(

@@ -1,6 +1,7 @@
 """A run's events as lines of text: for log files, and for clients that are told of progress."""
 
 from datetime import UTC, datetime
+from math import exp
 from typing import Any
 
 from kopt.search.facts.wording import plain_beginning
@@ -66,7 +67,8 @@ def _round_line(event: Event) -> str | None:
             why = f"; the search ends: {data['detail']}" if data["stop"] else ""
             return f"kept: {beam}{why}"
         case EventKind.BRANCH_STARTED:
-            return f"  {data['branch']} ({data['slot']}): {data['family']}, {data['name']}"
+            what = f"{data['family']}, {data['name']}{_expectation(data)}"
+            return f"  {data['branch']} ({data['slot']}): {what}"
         case EventKind.CANDIDATE_ADDED if "variant_of" in data:
             return f"  #{data['candidate']} is #{data['variant_of']} without one of its techniques"
         case EventKind.CANDIDATE_ADDED:
@@ -152,6 +154,15 @@ def _begun_line(data: dict[str, Any]) -> str:
     if data["branches"]:
         parts.append(_counted(data["branches"], "branch", "branches"))
     return f"round {data['round']} ({data['kind']}): {', '.join(parts)}"
+
+
+def _expectation(data: dict[str, Any]) -> str:
+    """Return what memory says of a branch; nothing for runs that began before it was kept."""
+    state, gain = data.get("in_state"), data.get("predicted_gain")
+    if state is None:
+        return ""
+    expected = "" if gain is None else f", {exp(gain):.2f}x expected"
+    return f" (in state {state}{expected})"
 
 
 def _ended_line(data: dict[str, Any]) -> str:

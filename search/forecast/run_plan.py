@@ -81,18 +81,20 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
     briefing = make_briefing(subject, request.search)
     planned = Planned(request, briefing, load_prices(settings.home), len(start.source.encode()))
     roles = tuple(forecast_role(role, planned) for role in ROLES)
-    rounds = tuple(_rounds(planned, settings.claude is not None))
+    asks_models = settings.claude is not None
+    rounds = tuple(_rounds(planned, asks_models))
+    of_agents = rounds if asks_models else tuple(_rounds(planned, True))
     return RunPlan(
         kernel=request.kernel,
         device=request.device,
         arch=request.arch,
-        asks_models=settings.claude is not None,
+        asks_models=asks_models,
         rounds=rounds,
         roles=roles,
         expected_usd=sum(one.expected_usd for one in roles),
         most_usd=sum(one.most_usd for one in roles),
         budget=str(request.budget),
-        allows=_allows(request.budget, rounds, roles),
+        allows=_allows(request.budget, (rounds, of_agents), roles),
         assumptions=ASSUMPTIONS,
     )
 
@@ -122,17 +124,33 @@ def _round(number: int, kind: RoundKind, expected: int, most: int) -> RoundForec
     )
 
 
-def _allows(budget: Budget, rounds: Sequence[RoundForecast], roles: Sequence[RoleForecast]) -> str:
-    """Return what each limit of the budget is enough for, as far as that can be expected."""
-    searched = sum(one.kind in ("agents", "rollouts", "sweep") for one in rounds)
+def _allows(
+    budget: Budget,
+    rounds: tuple[Sequence[RoundForecast], Sequence[RoundForecast]],
+    roles: Sequence[RoleForecast],
+) -> str:
+    """Return what each limit of the budget is enough for, as far as that can be expected.
+
+    Args:
+        budget: Of the run.
+        rounds: What would be done, and what agents would do: only they spend dollars and tokens.
+        roles: What the agents cost.
+    """
+    done, of_agents = rounds
+    would = "with agents " if done is not of_agents else ""
     limits = (
-        ("dollars", budget.usd, sum(one.expected_usd for one in roles)),
-        ("tokens", budget.tokens, sum(one.expected_tokens for one in roles)),
-        ("evaluations", budget.evaluations, sum(one.expected_candidates for one in rounds)),
+        (f"{would}its dollars", budget.usd, sum(one.expected_usd for one in roles), of_agents),
+        (f"{would}its tokens", budget.tokens, sum(one.expected_tokens for one in roles), of_agents),
+        (
+            "its evaluations",
+            budget.evaluations,
+            sum(one.expected_candidates for one in done),
+            done,
+        ),
     )
     parts = [
-        _share(name, limit / expected, searched)
-        for name, limit, expected in limits
+        _share(name, limit / expected, _searched(whose))
+        for name, limit, expected, whose in limits
         if limit is not None and expected
     ]
     if budget.usd is None:
@@ -142,10 +160,14 @@ def _allows(budget: Budget, rounds: Sequence[RoundForecast], roles: Sequence[Rol
     return "; ".join(parts) or "a run without agents costs nothing"
 
 
+def _searched(rounds: Sequence[RoundForecast]) -> int:
+    return sum(one.kind in ("agents", "rollouts", "sweep") for one in rounds)
+
+
 def _share(name: str, share: float, rounds: int) -> str:
     if share >= 1.0:
-        return f"its {name} are {share:.1f} times what is expected"
+        return f"{name} are {share:.1f} times what is expected"
     return (
-        f"its {name} are {share:.0%} of what is expected, about {share * rounds:.1f} of {rounds}"
+        f"{name} are {share:.0%} of what is expected, about {share * rounds:.1f} of {rounds}"
         " rounds; the run stops there with what it has found and can be resumed with more"
     )

@@ -46,6 +46,8 @@ class Imported:
     """Origins of which newer evidence came."""
     left_out: tuple[str, ...]
     """Origins that were not taken: this base itself, and what was forgotten."""
+    tries: int
+    """Tries that count now and did not before."""
 
 
 class KnowledgeStore:
@@ -188,7 +190,8 @@ class KnowledgeStore:
                 version = rows.add_change(connection, "import")
                 rows.insert_import(connection, theirs, version)
         newer = (name for name, at in theirs.origins.items() if at > before.origins.get(name, -1))
-        return Imported(version, is_new, tuple(sorted(newer)), left_out)
+        tries = _tries(after) - _tries(before)
+        return Imported(version, is_new, tuple(sorted(newer)), left_out, tries)
 
     def export(self) -> str:
         """Return the whole base as a document that other bases can import."""
@@ -285,3 +288,13 @@ class KnowledgeStore:
             return hashlib.sha256(self.path.read_bytes()).hexdigest()
         except FileNotFoundError:
             return None
+
+
+def _tries(base: KnowledgeBase) -> int:
+    """Return how many tries the entries of a base stand on, of all origins."""
+    return sum(
+        evidence.tries
+        for entry in base.entries.values()
+        for by_origin in entry.evidence.values()
+        for evidence in by_origin.values()
+    )

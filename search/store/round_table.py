@@ -221,10 +221,11 @@ class RoundTable:
     def _branch_words(self, branch: str) -> dict[str, Any]:
         row = self._log.connection.execute(
             "SELECT round, slot, lineage, json_extract(hypothesis, '$.family'),"
-            " json_extract(hypothesis, '$.name') FROM branch WHERE id = ?",
+            " json_extract(hypothesis, '$.name'), json_extract(hypothesis, '$.state'),"
+            " json_extract(hypothesis, '$.predicted_gain') FROM branch WHERE id = ?",
             (branch,),
         ).fetchone()
-        names = ("round", "slot", "lineage", "family", "name")
+        names = ("round", "slot", "lineage", "family", "name", "in_state", "predicted_gain")
         return {"branch": branch, **dict(zip(names, row, strict=True))}
 
 

@@ -44,6 +44,7 @@ def command(session: Session, options: ImportOptions) -> int:
                 "schema": "kopt.knowledge-import/1",
                 "status": "passed",
                 "version": imported.version,
+                "tries": imported.tries,
                 "origins": list(imported.origins),
                 "left_out": list(imported.left_out),
             }
@@ -51,9 +52,14 @@ def command(session: Session, options: ImportOptions) -> int:
         return ExitCode.PASSED
     if imported.is_new:
         origins = ", ".join(imported.origins) or "no new evidence, but texts"
-        click.echo(f"imported: {origins}; the base is at version {imported.version}")
+        tries = f" with {_counted(imported.tries)}" if imported.origins else ""
+        click.echo(f"imported: {origins}{tries}; the base is at version {imported.version}")
     else:
         click.echo(f"nothing new; the base stays at version {imported.version}")
     if imported.left_out:
         click.echo(f"left out, own or forgotten: {', '.join(imported.left_out)}")
     return ExitCode.PASSED
+
+
+def _counted(tries: int) -> str:
+    return f"{tries} {'try' if tries == 1 else 'tries'}"

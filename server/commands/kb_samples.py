@@ -1,10 +1,14 @@
 """`kopt kb samples`: the replay buffer, what was tried and what came of it."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
+from kopt.config.settings import Settings
 from kopt.search.knowledge.overview import find_state
+from kopt.search.knowledge.store import KnowledgeStore
+from kopt.search.run_folders import find_folder, run_folders
 from kopt.server.console import print_document, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge
@@ -28,7 +32,7 @@ class SamplesOptions:
 
 
 @click.command("samples", epilog=EPILOG)
-@click.option("--run", metavar="RUN", help="Only of this run.")
+@click.option("--run", metavar="RUN", help="Only of this run: its id, or an unmistakable part.")
 @click.option("--state", metavar="STATE", help="Only of programs in this state.")
 @click.option(
     "--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many, at most."
@@ -39,7 +43,8 @@ def command(session: Session, options: SamplesOptions) -> int:
     with open_knowledge(session.settings) as store:
         if options.state is not None:
             find_state(store.base(), options.state)
-        samples = store.samples(options.last, options.state, options.run)
+        run = None if options.run is None else _known_run(options.run, store, session.settings)
+        samples = store.samples(options.last, options.state, run)
     if session.as_json:
         shown = [sample.model_dump(mode="json") for sample in samples]
         print_document({"schema": "kopt.samples/1", "status": "passed", "samples": shown})
@@ -48,3 +53,15 @@ def command(session: Session, options: SamplesOptions) -> int:
     else:
         click.echo("no such samples; runs with techniques or sweeps leave some: kopt run")
     return ExitCode.PASSED
+
+
+def _known_run(text: str, store: KnowledgeStore, settings: Settings) -> str:
+    """Return the id of the run that `text` names, among those with samples and those on disk.
+
+    Raises:
+        ToolError: No run or several runs match; the message shows what there is.
+    """
+    names = {sample.run for sample in store.samples()}
+    names |= {folder.name for folder in run_folders(settings)}
+    newest_first = [Path(name) for name in sorted(names, reverse=True)]
+    return find_folder(text, newest_first, ("run", "runs")).name

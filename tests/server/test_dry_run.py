@@ -25,7 +25,7 @@ def test_plan_tells_rounds_roles_cost_budget_and_how_it_was_estimated(kopt: Kopt
         "planner    claude-opus-5-5",
         "Expected: $",
         "At the very most, without a budget: $",
-        "Budget: $5; its dollars are ",
+        "Budget: $5; with agents its dollars are ",
         "Estimated with: a token is 3 bytes",
     ):
         assert said in ending.stdout

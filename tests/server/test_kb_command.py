@@ -107,6 +107,20 @@ def test_samples_show_predicted_beside_measured(kopt: Kopt, home: Path) -> None:
     assert "run-2/2" not in shown
 
 
+def test_a_run_that_nobody_knows_is_wrong_usage(kopt: Kopt, home: Path) -> None:
+    _learn(home, sample(1))
+    refused = kopt("kb", "samples", "--run", "run-misspelt")
+    assert refused.code == ExitCode.USAGE
+    assert f"no run matches 'run-misspelt'; newest first: {RUN}" in refused.stderr
+
+
+def test_an_unmistakable_part_names_a_run(kopt: Kopt, home: Path) -> None:
+    _learn(home, sample(1), sample(2, run="run-other"))
+    shown = kopt("kb", "samples", "--run", "other").stdout
+    assert "run-other/2" in shown
+    assert f"{RUN}/1" not in shown
+
+
 @pytest.mark.parametrize(
     ("status", "told"),
     [(Status.INCORRECT, "came incorrect (sm_90a)"), (Status.PASSED, "passed, not credited")],
@@ -173,8 +187,9 @@ def test_a_base_travels_from_one_home_to_another(
     monkeypatch.setenv("KOPT_HOME", str(tmp_path / "other"))
     first, again = kopt("kb", "import", mine).stdout, kopt("kb", "import", mine).stdout
     assert first.startswith("imported: k") and again.startswith("nothing new")
+    assert " with 1 try; the base is at version 1" in first
     assert "1 gained" in kopt("kb", "show", STATE).stdout
-    origin = first.split()[1].rstrip(";")
+    origin = first.split()[1]
     assert kopt("kb", "forget", origin).stdout == f"forgotten: {origin}\n"
     assert "No evidence yet" in kopt("kb", "show").stdout
 

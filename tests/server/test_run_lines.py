@@ -1,5 +1,6 @@
 """What a run says of itself line by line, in log files and to clients."""
 
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,30 @@ def test_endless_text_of_a_model_is_cut(tmp_path: Path) -> None:
             "80% of the budget is spent (usd)",
         ),
         (_event(EventKind.RUN_PAUSED, reason="Ctrl-C"), "paused: Ctrl-C"),
+        (
+            _event(
+                EventKind.BRANCH_STARTED,
+                branch="r1/b0",
+                slot="t1",
+                family="vectorization",
+                name="wider loads",
+                in_state="dram_saturated",
+                predicted_gain=log(1.25),
+            ),
+            "  r1/b0 (t1): vectorization, wider loads (in state dram_saturated, 1.25x expected)",
+        ),
+        (
+            _event(
+                EventKind.BRANCH_STARTED,
+                branch="r1/b0",
+                slot="t1",
+                family="other",
+                name="mine",
+                in_state="dram_saturated",
+                predicted_gain=None,
+            ),
+            "  r1/b0 (t1): other, mine (in state dram_saturated)",
+        ),
         (
             _event(EventKind.EVALUATION_QUEUED, candidate=4, level="tie"),
             "  #4 is measured longer: too close to another to tell apart",

@@ -92,6 +92,16 @@ def test_without_a_key_rounds_are_sweeps_and_what_agents_would_cost_is_told(
     assert plan.expected_usd > 0
 
 
+def test_without_a_key_dollars_are_held_against_the_rounds_of_agents(tmp_path: Path) -> None:
+    search = _by_trajectories(trajectories=3, at_once=1, steps=4)
+    cost = _plan(tmp_path, search=search).expected_usd
+    budget = parse_budget(f"{cost / 2:.4f}usd,20")
+    plan = _plan(tmp_path, has_key=False, search=search, budget=budget)
+    sweeps = _kinds(plan).count("sweep")
+    assert "with agents its dollars are 50% of what is expected, about 6.0 of 12" in plan.allows
+    assert f" of {sweeps} rounds" in plan.allows.partition("its evaluations")[2]
+
+
 def test_run_without_rounds_costs_nothing(tmp_path: Path) -> None:
     plan = _plan(tmp_path, search=SEARCH.with_beam(4, 0))
     assert (plan.expected_usd, plan.most_usd) == (0.0, 0.0)

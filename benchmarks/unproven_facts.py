@@ -1,12 +1,12 @@
 """Write the facts beside the unproven sm_100a kernels: what is known of them without a Blackwell.
 
-    .venv/bin/python benchmarks/unproven_facts.py [--only PART] [--on-gpu on_gpu.json] [--table]
+    .venv/bin/python benchmarks/unproven_facts.py [--only PART] [--on-gpu on_gpu.json]
+    .venv/bin/python benchmarks/unproven_facts.py --write docs/blackwell.md
 
 Compiles each source and its problem's reference kernel for sm_100a, counts accesses on the
 simulator, estimates, compiles for sm_90a, and runs the full check on the simulator. What a GPU of
 another architecture said is kept if the source is still the same; --on-gpu adds it from the file
-that `unproven_on_gpu.py` wrote. --table prints the tables of docs/blackwell.md from the facts and
-does nothing else.
+that `unproven_on_gpu.py` wrote. --write puts the tables of the facts as they are into a document.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from unproven_tables import print_tables
+from unproven_tables import insert_tables
 
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings, settings_from_environment
@@ -64,15 +64,17 @@ class Subject:
 
 
 def main() -> None:
-    """Write the facts of each kernel, or print the tables."""
+    """Write the facts of each kernel, or the tables of all."""
     parser = argparse.ArgumentParser(description="Facts of the unproven kernels.")
     parser.add_argument("--only", default="", help="part of a kernel id")
     parser.add_argument("--on-gpu", type=Path, help="what unproven_on_gpu.py --save wrote")
-    parser.add_argument("--table", action="store_true", help="print the tables, write nothing")
+    parser.add_argument("--write", type=Path, help="only put the tables into this document")
     options = parser.parse_args()
     chosen = [subject for subject in _subjects() if options.only in subject.kernel]
-    if options.table:
-        print_tables([read_facts(facts_of(subject.shipped.source)) for subject in chosen])
+    if options.write:
+        all_facts = [read_facts(facts_of(subject.shipped.source)) for subject in chosen]
+        document = options.write.read_text("utf-8")
+        options.write.write_text(insert_tables(document, all_facts), "utf-8")
         return
     settings = settings_from_environment()
     runs = _runs(options.on_gpu)

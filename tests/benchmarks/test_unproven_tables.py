@@ -1,0 +1,77 @@
+"""The tables of docs/blackwell.md: they say what the facts beside the kernels say."""
+
+from pathlib import Path
+
+import pytest
+from unproven_tables import BEGIN, END, insert_tables
+
+from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.shipped_kernels import shipped_kernels
+from kopt.kernels.status import Status, Verdict
+from kopt.kernels.unproven_facts import OtherGpuRun, UnprovenFacts, facts_of, read_facts
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "blackwell.md"
+EMPTY = f"before\n{BEGIN}\nold\n{END}\nafter"
+
+
+def _all_facts() -> list[UnprovenFacts]:
+    return [
+        read_facts(facts_of(shipped.source))
+        for problem in load_problems().values()
+        for workload in problem.workloads
+        for shipped in shipped_kernels(problem, workload)
+        if shipped.standing == "unproven"
+    ]
+
+
+def _run(facts: UnprovenFacts) -> OtherGpuRun:
+    return OtherGpuRun(
+        kernel=facts.kernel,
+        candidate=facts.candidate,
+        gpu="NVIDIA H100 80GB HBM3",
+        arch="sm_90a",
+        driver_version="580.1",
+        measured_at="2026-11-22T14:00:00+00:00",
+        status=Status.PASSED,
+        executions=9,
+        other_bodies=("load_32",),
+        candidate_us=4.0,
+        reference_us=10.0,
+        null_kernel_us=1.5,
+        ratio=2.5,
+        interval=(2.45, 2.55),
+        verdict=Verdict.FASTER,
+    )
+
+
+def test_the_document_has_the_tables_of_the_facts() -> None:
+    text = DOCUMENT.read_text("utf-8")
+    assert insert_tables(text, _all_facts()) == text
+
+
+def test_only_what_stands_between_the_lines_is_replaced() -> None:
+    text = insert_tables(EMPTY, _all_facts())
+    assert text.startswith(f"before\n{BEGIN}\n")
+    assert text.endswith(f"{END}\nafter")
+    assert "old" not in text
+    with pytest.raises(ValueError, match="put these two lines"):
+        insert_tables("nothing", _all_facts())
+
+
+def test_what_never_ran_says_so_and_what_ran_says_where() -> None:
+    facts = _all_facts()[0]
+    never = insert_tables(EMPTY, [facts.model_copy(update={"other_gpu": None})])
+    assert f"| {facts.kernel} | not run |" in never
+    ran = insert_tables(EMPTY, [facts.model_copy(update={"other_gpu": _run(facts)})])
+    assert "measured (NVIDIA H100 80GB HBM3, sm_90a, driver 580.1; 2026-11-22)" in ran
+    row = f"| {facts.kernel} | passed, 9 runs | 4.00 | 10.00 | 2.50 (2.45 to 2.55) | 1.50 |"
+    assert row in ran
+
+
+def test_a_kernel_that_failed_there_has_no_time() -> None:
+    facts = _all_facts()[0]
+    failed = _run(facts).model_copy(
+        update={"status": Status.INCORRECT, "ratio": None, "interval": None}
+    )
+    text = insert_tables(EMPTY, [facts.model_copy(update={"other_gpu": failed})])
+    assert f"| {facts.kernel} | incorrect | unavailable |" in text

@@ -41,7 +41,7 @@ def fresh_timer(device: str, settings: Settings) -> Generator[TimingDevice]:
     Raises:
         SetupError: There is no such GPU, or it is the simulator, which measures no time.
     """
-    with open_device(device, settings) as opened:
+    with open_device(device, settings, has_spare=False) as opened:
         if isinstance(opened, SimDevice):
             raise SetupError(f"a measurement needs a GPU: {device} measures no time")
         yield opened

@@ -23,6 +23,8 @@ class DeviceChoice:
     """Compiler target; None: the GPU's own, or the default on sim."""
     needs_gpu: bool = False
     """Whether sim cannot serve instead; no message offers it then."""
+    has_spare: bool = True
+    """Whether a second worker waits for the first to fail; not for one candidate alone."""
     sim_name: str = "--device sim"
     """How the caller asks for the simulator, for messages."""
 
@@ -56,7 +58,8 @@ def opened_device(
         show(f"on sim, although there is a GPU: {problem}")
     with ExitStack() as stack:
         try:
-            device = stack.enter_context(open_device(choice.name, settings, show))
+            opening = open_device(choice.name, settings, show, has_spare=choice.has_spare)
+            device = stack.enter_context(opening)
         except SetupError as error:
             if choice.needs_gpu:
                 raise

@@ -63,7 +63,8 @@ def timing_device(choice: DeviceChoice, settings: Settings, show: Show) -> Gener
     Raises:
         SetupError: There is no GPU, or the simulator was asked for, which measures no time.
     """
-    with opened_device(replace(choice, needs_gpu=True), settings, show) as opened:
+    lone = replace(choice, needs_gpu=True, has_spare=False)
+    with opened_device(lone, settings, show) as opened:
         if opened.timer is None:
             asked = "sim measures no time" if choice.name == "sim" else gpu_problem()
             raise SetupError(f"a measurement needs a GPU: {asked}")

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_device(
-    name: str, settings: Settings, on_wait: Callable[[str], None] | None = None
+    name: str,
+    settings: Settings,
+    on_wait: Callable[[str], None] | None = None,
+    *,
+    has_spare: bool = True,
 ) -> Generator["SimDevice | CudaDevice"]:
     """Give the device called `name`; leaving ends its processes.
 
@@ -27,6 +31,8 @@ def open_device(
             if one can be used, else the simulator.
         settings: Of this process.
         on_wait: Told in words while other processes hold the GPU.
+        has_spare: Whether a second worker waits for the first to fail, as where candidates come
+            one after the other; for one alone its start only takes time.
 
     Raises:
         ToolError: No device is called so.
@@ -37,7 +43,7 @@ def open_device(
         return
     from kopt.tools.gpu.open_gpu import open_gpu
 
-    device = open_gpu("cuda:0" if name == "auto" else name, settings, on_wait)
+    device = open_gpu("cuda:0" if name == "auto" else name, settings, on_wait, has_spare=has_spare)
     try:
         yield device
     finally:

@@ -182,7 +182,7 @@ def promote(bench: Bench, pair: str, scratch: Path) -> None:
     request = PromotionRequest(problem, read_candidate(file), winners=scratch / "winners")
     opening = cast(
         "partial[AbstractContextManager[TimingDevice]]",
-        partial(open_device, bench.device.name, bench.settings),
+        partial(open_device, bench.device.name, bench.settings, has_spare=False),
     )
     before = bench.states()
     began = time.perf_counter()

@@ -140,7 +140,7 @@ def command(session: Session, options: BenchOptions) -> int:
     if options.promote:
         return _promote(session, options, target)
     runs_libraries = options.baseline in ("library", "every")
-    choice = DeviceChoice(options.device, options.arch, needs_gpu=runs_libraries)
+    choice = DeviceChoice(options.device, options.arch, needs_gpu=runs_libraries, has_spare=False)
     with (
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,

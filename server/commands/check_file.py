@@ -99,7 +99,7 @@ def command(session: Session, options: CheckOptions) -> int:
     """
     target = find_target(options.file, options.kernel, session.settings)
     refuse_unknown_tune(target, options.tune)
-    choice = DeviceChoice(options.device, options.arch, needs_gpu=options.sanitize)
+    choice = DeviceChoice(options.device, options.arch, needs_gpu=options.sanitize, has_spare=False)
     with (
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,

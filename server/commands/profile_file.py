@@ -70,7 +70,7 @@ def command(session: Session, options: ProfileOptions) -> int:
     """
     target = find_target(options.file, options.kernel, session.settings)
     refuse_unknown_tune(target, options.tune)
-    choice = DeviceChoice(options.device, options.arch)
+    choice = DeviceChoice(options.device, options.arch, has_spare=False)
     with (
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,

@@ -37,7 +37,10 @@ def twin(monkeypatch: pytest.MonkeyPatch) -> Twin:
 
     def install(time_of: TimeOf = _wide_blocks_are_faster, facts: DeviceFacts = H100) -> None:
         @contextmanager
-        def open_device(name: str, settings: Settings, *_: object) -> Generator[object]:
+        def open_device(
+            name: str, settings: Settings, *_: object, has_spare: bool
+        ) -> Generator[object]:
+            del has_spare
             assert name == "cuda:0"
             yield SimTimer(settings, time_of, facts)
 
@@ -173,7 +176,8 @@ def test_a_finished_run_is_shown_again_without_its_gpu(
     words = ("--problems", folder.parent, "--json")
     first = kopt("run", "--kernel", KERNEL, "--device", "cuda:0", *words).document
 
-    def unplugged(*_: object) -> object:
+    def unplugged(*_: object, has_spare: bool) -> object:
+        del has_spare
         raise SetupError("there is no NVIDIA driver here")
 
     monkeypatch.setattr(devices, "open_device", unplugged)

@@ -53,9 +53,13 @@ def opener(device: NamedGpu, said: str | None = None) -> Callable[..., Any]:
 
     @contextmanager
     def open_device(
-        name: str, settings: Settings, on_wait: Callable[[str], None] | None = None
+        name: str,
+        settings: Settings,
+        on_wait: Callable[[str], None] | None = None,
+        *,
+        has_spare: bool,
     ) -> Generator[NamedGpu]:
-        del name, settings
+        del name, settings, has_spare
         if said is not None and on_wait is not None:
             on_wait(said)
         yield device

@@ -47,11 +47,13 @@ class ScriptedDevice:
         self.lock = TicketLock(H100.uuid, self.locks)
         self.device = self.another()
 
-    def another(self, on_wait: Callable[[str], None] | None = None) -> CudaDevice:
+    def another(
+        self, on_wait: Callable[[str], None] | None = None, *, has_spare: bool = True
+    ) -> CudaDevice:
         """Return a second device for the same GPU, as another process would have it."""
         gpu = FoundGpu(H100, load_gpus()["H100"])
         start = StartRequest(device_uuid=H100.uuid)
-        pool = WorkerPool(self._make, lambda: start)
+        pool = WorkerPool(self._make, lambda: start, has_spare=has_spare)
         return CudaDevice(gpu, pool, self.lock, on_wait or self.waits.append)
 
     def execute(self, act: str = "", timeout_s: float = 60.0) -> ExecutionOutcome:

@@ -18,9 +18,15 @@ ENGINE = "kopt.tools.gpu.worker.cuda_engine:CudaEngine"
 
 
 def open_gpu(
-    name: str, settings: Settings, on_wait: Callable[[str], None] | None = None
+    name: str,
+    settings: Settings,
+    on_wait: Callable[[str], None] | None = None,
+    *,
+    has_spare: bool = True,
 ) -> CudaDevice:
     """Return the GPU called `name`, with nothing started yet; `close` it.
+
+    `has_spare` is the pool's (`worker_pool.py`).
 
     Raises:
         ToolError: `name` is not of the form `cuda:0`.
@@ -28,10 +34,11 @@ def open_gpu(
     """
     gpu = find_gpu(name)
     require_worker_modules()
-    return CudaDevice(gpu, _pool(gpu, settings), TicketLock(gpu.facts.uuid), on_wait)
+    pool = _pool(gpu, settings, has_spare=has_spare)
+    return CudaDevice(gpu, pool, TicketLock(gpu.facts.uuid), on_wait)
 
 
-def _pool(gpu: FoundGpu, settings: Settings) -> WorkerPool:
+def _pool(gpu: FoundGpu, settings: Settings, *, has_spare: bool) -> WorkerPool:
     # FlashInfer would ask torch for it while it is imported, which creates a context.
     environment = (("FLASHINFER_CUDA_ARCH_LIST", _torch_arch(gpu.facts.compute_capability)),)
 
@@ -44,7 +51,7 @@ def _pool(gpu: FoundGpu, settings: Settings) -> WorkerPool:
         cubins = helper_cubins(gpu.facts.arch, settings)
         return StartRequest(device_uuid=gpu.facts.uuid, helper_cubins=cubins)
 
-    return WorkerPool(make, start)
+    return WorkerPool(make, start, has_spare=has_spare)
 
 
 def _torch_arch(compute_capability: tuple[int, int]) -> str:

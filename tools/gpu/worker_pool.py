@@ -1,4 +1,4 @@
-"""The worker of a (GPU, problem) and one spare; it decides when a process is replaced.
+"""The worker of a (GPU, problem) and mostly one spare; it decides when a process is replaced.
 
 The spare has done its imports and has no context, so that it takes over within the time that a
 context needs. Only one thread may use the pool at a time; the spare starts on a thread of its own.
@@ -52,8 +52,18 @@ class _Spare:
 class WorkerPool:
     """At most two processes: the worker at hand and a spare."""
 
-    def __init__(self, make: MakeWorker, start: Callable[[], StartRequest]) -> None:
-        """Start nothing yet; `start` gives what a new worker is asked first."""
+    def __init__(
+        self, make: MakeWorker, start: Callable[[], StartRequest], *, has_spare: bool = True
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            make: Makes a worker.
+            start: Gives what a new worker is asked first.
+            has_spare: Whether a spare is kept; one candidate alone hardly ever needs it, and a
+                timing would wait for its imports.
+        """
+        self._has_spare = has_spare
         self._make = make
         self._start = start
         self._folder: Path | None = None
@@ -101,7 +111,8 @@ class WorkerPool:
 
     def refill(self) -> None:
         """Start a spare in the background if there is none; call it when nothing is timed."""
-        if self._spare is None and self._worker is not None and not self._is_closed:
+        wanted = self._has_spare and not self._is_closed
+        if wanted and self._spare is None and self._worker is not None:
             self._spare = _Spare(self._make(self._folder, self._library))
 
     def settle(self, timeout_s: float) -> None:

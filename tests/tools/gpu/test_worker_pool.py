@@ -119,3 +119,14 @@ def test_timing_begins_once_the_spare_has_started(
     scripted.execute()
     with scripted.device.open_timing(scripted.timing(side())):
         assert started == scripted.workers
+
+
+def test_a_pool_without_a_spare_replaces_a_worker_all_the_same(scripted: ScriptedDevice) -> None:
+    scripted.device = scripted.another(has_spare=False)
+    for _ in range(2):
+        scripted.execute()
+        assert scripted.run_library().status is Status.PASSED
+    assert len(scripted.workers) == 1
+    scripted.workers[0].end()
+    assert scripted.execute().status is Status.PASSED
+    assert len(scripted.workers) == 2

@@ -1,8 +1,9 @@
 """compute-sanitizer over one candidate: four tools, each in a run of its own over fresh buffers.
 
-It finds what values do not show: accesses outside a tensor that hit nothing, reads of memory that
-nobody wrote, races on shared memory, barriers that some threads miss. It takes seconds a tool, so
-that it runs on request and before a promotion, not in every check. docs/profile.md says what each
+The runs go on beside one another: most of each is the start of a process, and none is timed. They
+find what values do not show: accesses outside a tensor that hit nothing, reads of memory that
+nobody wrote, races on shared memory, barriers that some threads miss. That takes seconds, so that
+it is done on request and before a promotion, not in every check. docs/profile.md says what each
 tool sees and what it does not.
 """
 
@@ -25,6 +26,7 @@ from kopt.kernels.status import Status
 from kopt.tools.bench.request import TimingDevice
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.launchable import Launchable, Subject, make_launchable
+from kopt.tools.thread_pool import thread_pool
 
 from .nvidia_tools import HOW_TO_GET_SANITIZER, NvidiaTool, find_sanitizer
 from .one_shot import Examination, Examined, OneShot, examine, report_folder
@@ -33,7 +35,7 @@ from .sanitizer_log import read_log
 from .ticket_lock import TicketLock
 
 LIMIT_S = 120.0
-"""Wall time of one tool; instrumented code is 10 to 100 times slower."""
+"""Wall time a tool, which they share out; instrumented code is 10 to 100 times slower."""
 PRINTED = 200
 """Records that a tool prints; it counts the rest."""
 PADDING_BYTES = 4096
@@ -53,7 +55,7 @@ class SanitizeRequest:
     tools: tuple[SanitizerTool, ...] = SANITIZER_TOOLS
     limit_s: float = LIMIT_S
     progress: Callable[[str], None] | None = None
-    """Called with a short line before each tool."""
+    """Called with a short line before the tools."""
 
 
 def sanitize(request: SanitizeRequest, device: TimingDevice, settings: Settings) -> SanitizerResult:
@@ -120,22 +122,26 @@ def _runs(
     cubin = launchable.lined_cubin(settings) or launchable.cubin
     shot = OneShot(launchable, cubin, device.facts.uuid)
     folder = report_folder(launchable, settings)
-    runs: list[SanitizerRun] = []
-    for tool in request.tools:
-        if request.progress is not None:
-            request.progress(f"compute-sanitizer: {tool}")
+    limit_s = request.limit_s * len(request.tools)
+
+    def examined_by(tool: SanitizerTool) -> SanitizerRun:
         examination = Examination(
             tool=program,
             arguments=partial(sanitizer_arguments, tool, program),
             outputs=(_LOG,),
             keep_in=folder,
             prefix=f"{tool}-",
-            wall_s=request.limit_s,
+            wall_s=limit_s,
         )
-        with TicketLock(device.facts.uuid).hold():
-            examined = examine(shot, examination, settings)
-        runs.append(_judge(tool, examined, request.limit_s))
-    return tuple(runs)
+        return _judge(tool, examine(shot, examination, settings), limit_s)
+
+    if request.progress is not None:
+        request.progress(f"compute-sanitizer: {', '.join(request.tools)}")
+    with (
+        TicketLock(device.facts.uuid).hold(),
+        thread_pool(len(request.tools), "sanitizer") as pool,
+    ):
+        return tuple(pool.map(examined_by, request.tools))
 
 
 def sanitizer_arguments(tool: SanitizerTool, program: NvidiaTool, scratch: Path) -> list[str]:

@@ -10,15 +10,17 @@ struct alignas(32) uint8x32_t {
   uint4 low, high;
 };
 
-// Read-only data that is not needed again: past L1, first to be evicted from it.
+// Data that is not needed again: past L1. Not `.nc`: ptxas may move such a load above
+// griddepcontrol.wait, where the launch before has not yet written what it loads.
 __device__ __forceinline__ uint4 load_streaming_16(const void* global) {
 #if defined(KOPT_SIM)
   return *static_cast<const uint4*>(global);
 #else
   uint4 v;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(global));
+               : "l"(global)
+               : "memory");
   return v;
 #endif
 }

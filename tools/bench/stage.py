@@ -143,6 +143,7 @@ def _timed_case(
         seed=seed,
         device=device,
         settings=settings,
+        progress=request.progress,
     )
 
 

@@ -5,6 +5,7 @@ anew: no source can know which it meets. A side is verified on them, under both 
 anything is timed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,6 +41,13 @@ class TimedCase:
     """Decides order, layout and poison."""
     device: TimingDevice
     settings: Settings
+    progress: Callable[[str], None] | None = None
+    """Called with a short line before what may take long."""
+
+    def tell(self, line: str) -> None:
+        """Say what comes next."""
+        if self.progress is not None:
+            self.progress(line)
 
     @property
     def kernel(self) -> str:

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kopt.kernels.wide_work import run_wide
+
 from .number_formats import E2M1, decode_bits, show, storage_bits
 from .reference import Reference
 
 Indices = npt.NDArray[np.int64]
+_PART_ELEMENTS = 1 << 20  # compared by one thread at once
 
 
 @dataclass(frozen=True)
@@ -33,17 +36,31 @@ class Output:
 
         Elements that must not be written are left out: they are the `untouched` gate's.
         """
-        different = self.bits != self.reference.bits
-        if self.reference.written is not None:
-            different &= self.reference.written
         if self.reference.offsets is not None:
+            different = self.bits != self.reference.bits
+            if self.reference.written is not None:
+                different &= self.reference.written
             return np.flatnonzero(different[self.reference.offsets])
-        stored = np.flatnonzero(different)
+        stored = self._stored_differing()
         if self.reference.number_format != E2M1:
             return stored
         both = (2 * stored[:, None] + np.arange(2)).reshape(-1)
         codes_differ: npt.NDArray[np.bool_] = self.bits_at(both) != self.expected_bits_at(both)
         return both[codes_differ]
+
+    def _stored_differing(self) -> Indices:
+        """Return the places in storage of elements that must be written and differ."""
+        bits, right, written = self.bits, self.reference.bits, self.reference.written
+
+        def find(part: slice) -> Indices:
+            different = bits[part] != right[part]
+            if written is not None:
+                different &= written[part]
+            return np.flatnonzero(different) + part.start
+
+        starts = range(0, max(bits.size, 1), _PART_ELEMENTS)
+        parts = [slice(start, start + _PART_ELEMENTS) for start in starts]
+        return np.concatenate(run_wide(find, parts))
 
     def storage_index(self, indices: Indices) -> Indices:
         """Return where logical elements lie in the flat storage; codes share their byte."""

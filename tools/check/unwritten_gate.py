@@ -41,10 +41,9 @@ def unwritten_gate(
         reference: Says which elements must be written.
         runs: The tensor as each run left it, with that run's poison; the same inputs in all.
     """
-    held = np.logical_and.reduce([holds_poison(array, poison) for array, poison in runs])
+    stored = _held_in_all(runs)
     if reference.written is not None:
-        held &= reference.written
-    stored = np.flatnonzero(held)
+        stored = stored[reference.written[stored]]
     if not stored.size:
         return None
     return Finding(
@@ -56,6 +55,15 @@ def unwritten_gate(
         note="these elements keep the fill pattern of the buffer in two runs with different"
         " patterns: no thread writes them",
     )
+
+
+def _held_in_all(runs: tuple[tuple[npt.NDArray[Any], int], ...]) -> npt.NDArray[np.int64]:
+    """Return the stored elements that hold the poison of every run; few do of the first already."""
+    (array, poison), *others = runs
+    stored: npt.NDArray[np.int64] = np.flatnonzero(holds_poison(array, poison))
+    for array, poison in others:
+        stored = stored[holds_poison(storage_bits(array)[stored], poison)]
+    return stored
 
 
 def _logical(reference: Reference, stored: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -8,7 +8,11 @@ import re
 
 _IF_SIM = "#if defined(KOPT_SIM)"
 _IF_NOT_SIM = "#if !defined(KOPT_SIM)"
-_CPU_COMMENT = re.compile(r"^(?://\n)?// CPU bod(?:y|ies):(?:.*\n)(?:// .*\n)*", re.MULTILINE)
+_CPU_COMMENT = re.compile(
+    r"^(?P<before>//.*\S) CPU bod(?:y|ies):.*\n(?:// .*\n)*"  # behind another sentence
+    r"|^(?://\n)?// CPU bod(?:y|ies):.*\n(?:// .*\n)*",
+    re.MULTILINE,
+)
 
 
 def without_simulator(text: str) -> str:
@@ -30,7 +34,8 @@ def without_simulator(text: str) -> str:
                 open_branches.pop()
         elif all(branch.is_kept for branch in open_branches):
             kept.append(line)
-    return _CPU_COMMENT.sub("", re.sub(r"\n{3,}", "\n\n", "\n".join(kept) + "\n"))
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(kept) + "\n")
+    return _CPU_COMMENT.sub(lambda m: f"{m['before']}\n" if m["before"] else "", text)
 
 
 class _Branch:

@@ -71,13 +71,18 @@ def _choices(signature: Signature, routes: list[Route]) -> Iterator[str]:
         entries = f"launch_{route.tag}"
         if signature.has_scratch:
             entries += f", scratch_bytes_{route.tag}"
-        conditions = [f"{axis} == {value}" for axis, value in route.fixed.items()]
-        conditions += _tune_conditions(signature, route)
+        conditions = _conditions(signature, route)
         if not conditions:
             yield f"return {{{entries}}};"
             return
         yield f"if ({' && '.join(conditions)}) return {{{entries}}};"
     yield "return {};"
+
+
+def _conditions(signature: Signature, route: Route) -> list[str]:
+    """Return what a shape of the route's variant must satisfy to take this build."""
+    fixed = [f"{axis} == {value}" for axis, value in route.fixed.items()]
+    return [*fixed, *_tune_conditions(signature, route)]
 
 
 def _tune_conditions(signature: Signature, route: Route) -> Iterator[str]:
@@ -107,7 +112,8 @@ def _unsupported(signature: Signature, routes: tuple[Route, ...]) -> str:
         refuse(f"!({cpp_predicate(subject.header.where)})", f"needs {subject.header.where}")
     if rows in signature.axes:
         lines.append(f"  if ({rows} == 0) return nullptr;\n")
-    refuse("route(params).launch == nullptr", f"built for {_built_for(signature, routes)} only")
+    if any(_conditions(signature, route) for route in routes):
+        refuse("route(params).launch == nullptr", f"built for {_built_for(signature, routes)} only")
     for tensor in subject.problem.tensors:
         bytes_ = signature.alignment_bytes(tensor)
         refuse(
@@ -123,17 +129,18 @@ def _unsupported(signature: Signature, routes: tuple[Route, ...]) -> str:
 
 
 def _built_for(signature: Signature, routes: tuple[Route, ...]) -> str:
-    """Return the shapes of all builds in words."""
+    """Return the shapes of all builds in words, in the order in which they are tried."""
+    header = signature.subject.header
+    limits = [text for text in header.tune_where if signature.axes_for([text])]
     shapes: list[str] = []
     for route in routes:
-        words = [f"{axis} = {value}" for axis, value in route.fixed.items()]
-        when = signature.subject.header.variants[route.variant].when
-        if len(signature.subject.header.variants) > 1:
-            words.append(when if when.strip() != "true" else "no earlier variant")
-        words += [
-            text for text in signature.subject.header.tune_where if signature.axes_for([text])
-        ]
-        shapes.append(" with ".join(words) if words else "every shape")
+        words = [f"{axis} = {value}" for axis, value in route.fixed.items()] + limits
+        when = header.variants[route.variant].when.strip()
+        if when != "true":
+            words.insert(0, when)
+        elif route.variant > 0:
+            words.insert(0, "otherwise")
+        shapes.append(" with ".join(words))
     return "; ".join(dict.fromkeys(shapes))
 
 

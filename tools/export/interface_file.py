@@ -63,8 +63,9 @@ cudaError_t launch(const Params& params, cudaStream_t stream);
 
 """
 _SCRATCH = """\
-// Returns the size of the buffer that `params.scratch` must point to, aligned to 256 bytes. What it
-// holds before a call does not matter; calls that may overlap need one each.
+// Returns the size of the buffer that `params.scratch` must point to, aligned to 256 bytes, for a
+// shape that is not refused. What the buffer holds does not matter; calls that may overlap need one
+// each.
 std::size_t scratch_bytes(const Params& params);
 
 """

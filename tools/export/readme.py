@@ -86,9 +86,9 @@ def _measured(receipt: Receipt) -> str:
         " the interval runs from the least to the greatest of them.\n\n"
         "| workload | baseline | baseline us | kernel us | speedup | interval |\n"
         f"|---|---|---|---|---|---|\n{rows}\n"
-        "`kopt verify RECEIPT` measures it again. The figures are of the binaries that kopt built"
-        " and launched itself in a CUDA graph; what this folder builds has the same device code and"
-        " launch attributes, and its host code adds its own time to a call that no graph holds.\n"
+        "`kopt verify RECEIPT` measures it again. The figures are of kopt's own build, run in a"
+        " CUDA graph. The same compiler makes the same machine code of this folder; the host code"
+        " here adds its own time to a call that no graph holds.\n"
     )
 
 

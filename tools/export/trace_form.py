@@ -13,7 +13,7 @@ import numpy as np
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.kernels.oracle import REGIMES, load_oracle
+from kopt.kernels.oracle import REGIMES, Arrays, load_oracle
 from kopt.kernels.problem import TensorSpec, Workload
 
 from .expression_code import cpp_expression
@@ -28,6 +28,8 @@ from .tvm_ffi_form import DTYPES, binding_words
 AUTHOR = "kopt"
 _SEED = 1
 _ENTRY = "binding.cu"
+_TELLING_REGIMES = (REGIMES[0], REGIMES[-1])
+"""Ordinary inputs, and those that exercise everything: masks, too."""
 
 
 def trace_files(signature: Signature, sources: Mapping[str, str]) -> dict[str, str | bytes]:
@@ -72,25 +74,24 @@ def _written(signature: Signature) -> list[TensorSpec]:
     return [tensor for tensor in signature.subject.problem.tensors if tensor.role != "in"]
 
 
-def _inputs(
-    subject: Subject, workload: Workload
-) -> Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
+def _inputs(subject: Subject, workload: Workload, regime: str) -> Arrays:
     rng = np.random.default_rng([_SEED, 0])
-    return load_oracle(subject.problem).make_inputs(workload, rng, REGIMES[0])
+    return load_oracle(subject.problem).make_inputs(workload, rng, regime)
 
 
 def _refuse_unwritten(subject: Subject) -> None:
     """Refuse outputs with elements that must stay as they are: no reference could return them."""
     workload = subject.workloads[0]
     scalars = {scalar.name: scalar.value for scalar in subject.problem.scalars}
-    inputs = _inputs(subject, workload)
-    for name, expected in load_oracle(subject.problem).expected(inputs, scalars).items():
-        if not expected.written.all():
-            raise ToolError(
-                f"{subject.problem.kernel_id(workload)} leaves elements of {name} as they were,"
-                " which a FlashInfer-Trace Definition cannot say: export it as cuda, torch or"
-                " tvm-ffi"
-            )
+    for regime in _TELLING_REGIMES:
+        inputs = _inputs(subject, workload, regime)
+        for name, expected in load_oracle(subject.problem).expected(inputs, scalars).items():
+            if not expected.written.all():
+                raise ToolError(
+                    f"{subject.problem.kernel_id(workload)} may leave elements of {name} as they"
+                    " were, which a FlashInfer-Trace Definition cannot say: export it as cuda,"
+                    " torch or tvm-ffi"
+                )
 
 
 def _solution(
@@ -162,7 +163,7 @@ def _workload_line(
     identity = str(uuid.uuid5(uuid.NAMESPACE_URL, f"kopt:{kernel}"))
     kept = {
         name: array
-        for name, array in _inputs(subject, workload).items()
+        for name, array in _inputs(subject, workload, REGIMES[0]).items()
         if _is_structure(subject, subject.problem.tensor(name))
     }
     place = f"{subject.problem.op_type}/{definition.name}/{definition.name}_{identity}"

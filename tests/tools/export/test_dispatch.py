@@ -1,0 +1,115 @@
+"""The choice between builds, compiled for the host and called with stubs in the builds' place."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.kernels.problem import Problem
+from kopt.tools.cuda.include_tree import cuda_include_folders
+from kopt.tools.export.device_code import device_code
+from kopt.tools.export.folder_files import source_files
+from kopt.tools.export.routes import plan_routes
+from kopt.tools.export.signature import Signature
+from support.exports import tiny_subject, write_files
+from support.tiny_problem import BODY, tiny_problem
+
+HEADER = """\
+/* kopt: 1
+family: other
+where: "H % 16 == 0 and B < 1000"
+specialize: [H]
+tune: {BLOCK: [128, 256]}
+tune_where: ["BLOCK <= 4 * H"]
+scratch: {sums: {dtype: float32, shape: "B, 3"}}
+variants:
+  - when: B <= 8
+    set: {BLOCK: 256}
+    launch: [{kernel: scale_rows, grid: B, block: BLOCK, args: [x, out, H, scale]}]
+  - when: "true"
+    launch: [{kernel: scale_rows, grid: B, block: BLOCK, args: [x, out, H, scale]}]
+*/
+"""
+MAIN = """\
+#include <cstdio>
+#include <cstdlib>
+#include "scale_rows.h"
+#include "routes.h"
+namespace scale_rows {
+const char* launched = "nothing";
+cudaError_t launched_as(const char* build) { launched = build; return cudaSuccess; }
+cudaError_t launch_variant1_h64(const Params&, cudaStream_t) { return launched_as("1"); }
+cudaError_t launch_variant2_h256(const Params&, cudaStream_t) { return launched_as("2"); }
+std::size_t scratch_bytes_variant1_h64(const Params&) { return 1; }
+std::size_t scratch_bytes_variant2_h256(const Params& params) { return params.B; }
+}
+int main(int, char** argv) {
+  using namespace scale_rows;
+  Params params;
+  params.B = std::atoll(argv[1]);
+  params.H = std::atoll(argv[2]);
+  char* place = reinterpret_cast<char*>(4096);
+  params.x = place + std::atoll(argv[3]);
+  params.weight = params.out = params.scratch = place;
+  const char* reason = unsupported(params);
+  const int error = launch(params, nullptr);
+  std::printf("%s|%d|%s|%zu", reason ? reason : "", error, launched, scratch_bytes(params));
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
+    return tiny_problem(tmp_path_factory.mktemp("problem"))
+
+
+@pytest.fixture(scope="module")
+def program(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a program that asks for one shape: B H OFFSET-OF-X."""
+    folder = tmp_path_factory.mktemp("dispatch")
+    subject = tiny_subject(problem, HEADER + BODY)
+    code = device_code(subject.candidate.source)
+    routes = plan_routes(subject)
+    assert [route.tag for route in routes] == ["variant1_h64", "variant2_h256"]
+    assert [route.defines["BLOCK"] for route in routes] == [256, 128]
+    files = source_files(Signature(subject, code.alignment_bytes), routes, code)
+    write_files({**files, "main.cpp": MAIN}, folder)
+    includes = [f"-I{path}" for path in cuda_include_folders()]
+    sources = [str(folder / "main.cpp"), "-x", "c++", str(folder / "scale_rows.cu")]
+    words = [Settings(home=folder).gxx, "-std=c++17", "-Wall", "-Werror", *includes, *sources]
+    subprocess.run([*words, "-o", str(folder / "program")], check=True)
+    return folder / "program"
+
+
+@pytest.mark.parametrize(
+    ("shape", "answer"),
+    [
+        ("8 64 0", "|0|1|1"),
+        ("32 256 0", "|0|2|32"),
+        ("3 64 16", "|0|1|1"),
+        ("0 64 0", "|0|nothing|0"),
+        ("-1 64 0", "B must be 0 to 2147483647|1|nothing|1"),
+        ("8 72 0", "needs H % 16 == 0 and B < 1000|1|nothing|0"),
+        ("1000 64 0", "needs H % 16 == 0 and B < 1000|1|nothing|0"),
+        ("8 64 8", "x must be a pointer aligned to 16 bytes|1|nothing|1"),
+    ],
+)
+def test_a_shape_takes_its_build_or_a_reason(program: Path, shape: str, answer: str) -> None:
+    done = subprocess.run(
+        [str(program), *shape.split()], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == answer
+
+
+@pytest.mark.parametrize("shape", ["32 64 0", "8 256 0", "8 128 0"])
+def test_a_shape_without_a_build_is_told_those_that_have_one(program: Path, shape: str) -> None:
+    done = subprocess.run(
+        [str(program), *shape.split()], check=True, capture_output=True, text=True
+    )
+    reason, error, launched, _ = done.stdout.split("|")
+    assert reason == (
+        "built for B <= 8 with H = 64 with BLOCK <= 4 * H;"
+        " otherwise with H = 256 with BLOCK <= 4 * H only"
+    )
+    assert (error, launched) == ("1", "nothing")

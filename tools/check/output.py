@@ -13,7 +13,7 @@ from .number_formats import E2M1, decode_bits, show, storage_bits
 from .reference import Reference
 
 Indices = npt.NDArray[np.int64]
-_PART_ELEMENTS = 1 << 20  # compared by one thread at once
+PART_ELEMENTS = 1 << 20  # compared by one thread at once
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Output:
                 different &= written[part]
             return np.flatnonzero(different) + part.start
 
-        starts = range(0, max(bits.size, 1), _PART_ELEMENTS)
-        parts = [slice(start, start + _PART_ELEMENTS) for start in starts]
+        starts = range(0, max(bits.size, 1), PART_ELEMENTS)
+        parts = [slice(start, start + PART_ELEMENTS) for start in starts]
         return np.concatenate(run_wide(find, parts))
 
     def storage_index(self, indices: Indices) -> Indices:

@@ -19,7 +19,7 @@ from kopt.kernels.wide_work import run_wide
 
 from .number_formats import E2M1, bf16_ulp, storage_bits
 
-_CHUNK_ELEMENTS = 1 << 20  # bounds the temporaries of the row sums to some 10 MB
+CHUNK_ELEMENTS = 1 << 20  # bounds the temporaries of the row sums to some 10 MB
 _FLOAT32_RANGE = (2.0**-100, 2.0**100)
 
 
@@ -163,7 +163,7 @@ def _narrowed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.floating[Any]]:
 
 
 def _parts(elements: int) -> list[slice]:
-    step = _CHUNK_ELEMENTS
+    step = CHUNK_ELEMENTS
     return [slice(start, min(start + step, elements)) for start in range(0, elements, step)]
 
 
@@ -175,7 +175,7 @@ def _with_noise(reference: Reference) -> Reference:
     rounded = reference.bits[logical].reshape(rows, columns)
     exact = reference.exact.reshape(rows, columns)
     written = None if reference.written is None else reference.written[logical]
-    step = max(1, _CHUNK_ELEMENTS // max(columns, 1))
+    step = max(1, CHUNK_ELEMENTS // max(columns, 1))
 
     def add_up(part: slice) -> None:
         truth = exact[part].astype(np.float64)

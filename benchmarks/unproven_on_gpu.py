@@ -1,6 +1,7 @@
 """Check the unproven sm_100a kernels on a GPU of another architecture and time them there.
 
-    .venv/bin/python benchmarks/unproven_on_gpu.py --device cuda:0 --save on_gpu.json [--tune]
+    .venv/bin/python benchmarks/unproven_on_gpu.py --device cuda:0 --save on_gpu.json
+        [--only PART ...] [--tune]
 
 Each source gets the full check; each kernel id is then timed against the problem's reference
 kernel, which is the only baseline here: no library has a path that works for these operators below
@@ -53,6 +54,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--save", type=Path, help="a JSON file for unproven_facts.py --on-gpu")
     parser.add_argument("--tune", action="store_true", help="other tune values too")
+    parser.add_argument("--only", nargs="*", default=[""], help="parts of kernel ids")
     options = parser.parse_args()
     settings = settings_from_environment()
     runs: list[OtherGpuRun] = []
@@ -62,6 +64,8 @@ def main() -> None:
         print(f"{device.facts.name}, {device.facts.arch}, driver {device.facts.driver_version}")
         checks: dict[str, CheckResult] = {}
         for subject in subjects():
+            if not any(part in subject.kernel for part in options.only):
+                continue
             checked = checks.get(subject.candidate.id) or _check(subject, device, settings)
             checks[subject.candidate.id] = checked
             runs.append(_run(subject, checked, device, settings))

@@ -1,20 +1,20 @@
 /* kopt: 1
 family: [fp4_intrinsics, vectorization, ilp_unroll, packed_simd, layout]
 note: "a scale block a thread and row: one 32-byte load, one 8-byte store; ROWS rows in flight; four lanes turn their scales into words"
-where: K % 1024 == 0
+where: K % 256 == 0
 specialize: [K]
-tune: {ROWS: [4, 1], BLOCK: [64, 128, 224, 448]}
-tune_where: [K // 16 % BLOCK == 0]
+tune: {ROWS: [4, 1], BLOCK: [128, 256, 64, 512]}
 launch:
   - kernel: nvfp4_quantize_blocks
-    grid: K // 16 // BLOCK, ceil_div(M, 128) * (128 // ROWS)
+    grid: ceil_div(M, 128) * (128 // ROWS) * (K // 16) // BLOCK
     block: BLOCK
     pdl: true
     args: [input, global_scale, out, block_scale, M]
 */
-// Mapping: thread t of block (x, y) owns scale block BLOCK x + t (16 columns) in ROWS rows, 32 apart,
-// of the 128 of a tile: with ROWS 4 just those whose scales lie side by side in 128x4 tiles. No
-// shared memory, no barrier.
+// Mapping: every thread owns one scale block (16 columns) in ROWS rows, 32 apart, of 128: with ROWS
+// 4 just those whose scales lie side by side in 128x4 tiles. Threads go through the scale blocks of
+// a row first, then through such groups of rows; where a row ends within a thread block does not
+// matter. No shared memory, no barrier.
 
 #include <cuda_bf16.h>
 #include <kopt/float2_math.cuh>
@@ -72,13 +72,22 @@ __device__ unsigned scale_offset(unsigned row, unsigned block) {
   return kopt::sf_128x4_offset(row, block, kScales);
 }
 
+// What a thread owns: `block` of the rows `first_row` + i kGroups.
+struct Place {
+  unsigned first_row, block;
+};
+
+__device__ Place my_place() {
+  const unsigned thread = blockIdx.x * BLOCK + threadIdx.x, group = thread / kScales;
+  return {group / kGroups * 128 + group % kGroups, thread % kScales};
+}
+
 // Stores the scales of ROWS rows as words of four neighbouring blocks: with ROWS 4 each lane the
 // word of one row, else the first of four lanes that of the only row.
-__device__ void store_scales(unsigned char* block_scale, unsigned first_row, unsigned scales,
+__device__ void store_scales(unsigned char* block_scale, const Place& place, unsigned scales,
                              unsigned rows) {
   const unsigned lane = threadIdx.x % 4;
-  const unsigned first_block = blockIdx.x * BLOCK + threadIdx.x - lane;
-  const unsigned row = first_row + (ROWS == 4 ? kGroups * lane : 0);
+  const unsigned row = place.first_row + (ROWS == 4 ? kGroups * lane : 0);
   if constexpr (ROWS == 4) {
     scales = transpose_bytes(scales);
   } else {
@@ -88,7 +97,7 @@ __device__ void store_scales(unsigned char* block_scale, unsigned first_row, uns
     if (lane != 0) return;
   }
   if (row < rows) {
-    *reinterpret_cast<unsigned*>(block_scale + scale_offset(row, first_block)) = scales;
+    *reinterpret_cast<unsigned*>(block_scale + scale_offset(row, place.block - lane)) = scales;
   }
 }
 
@@ -96,16 +105,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     nvfp4_quantize_blocks(const __nv_bfloat16* input, const float* global_scale,
                           unsigned char* out, __nv_fp8_storage_t* block_scale, int M) {
   kopt::griddepcontrol_launch_dependents();
-  const unsigned first_row = blockIdx.y / kGroups * 128 + blockIdx.y % kGroups;
-  const unsigned block = blockIdx.x * BLOCK + threadIdx.x;
+  const Place place = my_place();
   const float global = *global_scale;
   kopt::griddepcontrol_wait();  // all but global_scale may be the last kernel's work
 
   unsigned pairs[ROWS][8] = {};
 #pragma unroll
   for (int i = 0; i < ROWS; ++i) {
-    const unsigned row = first_row + i * kGroups;
-    const size_t at = static_cast<size_t>(row) * kScales + block;
+    const unsigned row = place.first_row + i * kGroups;
+    const size_t at = static_cast<size_t>(row) * kScales + place.block;
     if (row < M) {
       const kopt::uint8x32_t v = kopt::load_32(input + at * kopt::kNvfp4BlockSize);
       *reinterpret_cast<kopt::uint8x32_t*>(pairs[i]) = v;
@@ -114,12 +122,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   unsigned scales = 0;
 #pragma unroll
   for (int i = 0; i < ROWS; ++i) {
-    const unsigned row = first_row + i * kGroups;
-    const size_t at = static_cast<size_t>(row) * kScales + block;
+    const unsigned row = place.first_row + i * kGroups;
+    const size_t at = static_cast<size_t>(row) * kScales + place.block;
     const unsigned char scale = kopt::block_scale(largest(pairs[i]), global);
     const uint2 codes = codes_of(pairs[i], kopt::code_multiplier(scale, global));
     if (row < M) reinterpret_cast<uint2*>(out)[at] = codes;
     scales |= static_cast<unsigned>(scale) << 8 * i;
   }
-  store_scales(block_scale, first_row, scales, M);
+  store_scales(block_scale, place, scales, M);
 }

@@ -1,20 +1,21 @@
 /* kopt: 1
 family: [fp4_intrinsics, vectorization, ilp_unroll, packed_simd, algebra, layout]
 note: "a scale block a thread and row: two 32-byte loads, one 8-byte store; one reciprocal for two gates; four lanes turn their scales into words"
-where: K % 1024 == 0
+where: K % 256 == 0
 specialize: [K]
-tune: {ROWS: [4, 1], BLOCK: [64, 224, 448, 128], MASK_FIRST: [1, 0], WITH_PAIRED_RECIPROCAL: [1, 0]}
-tune_where: [K // 16 % BLOCK == 0]
+tune: {ROWS: [4, 1], BLOCK: [128, 256, 64, 512], MASK_FIRST: [1, 0], WITH_PAIRED_RECIPROCAL: [1, 0]}
 launch:
   - kernel: silu_mul_fp4quant_blocks
-    grid: K // 16 // BLOCK, ceil_div(M, 128) * (128 // ROWS), B
+    grid: ceil_div(M, 128) * (128 // ROWS) * (K // 16) // BLOCK, B
     block: BLOCK
     pdl: true
     args: [out, block_scale, input, global_scale, mask, M]
 */
-// Mapping: thread t of block (x, y, b) owns scale block BLOCK x + t (16 columns) of expert b in ROWS
-// rows, 32 apart, of the 128 of a tile: with ROWS 4 just those whose scales lie side by side in
-// 128x4 tiles. Blocks whose rows are all beyond the mask end at once. No shared memory, no barrier.
+// Mapping: thread blocks (x, b) serve expert b; every thread owns one scale block (16 columns) in
+// ROWS rows, 32 apart, of 128: with ROWS 4 just those whose scales lie side by side in 128x4 tiles.
+// Threads go through the scale blocks of a row first, then through such groups of rows; where a row
+// ends within a thread block does not matter. Warps whose rows are all beyond the mask end at once.
+// No shared memory, no barrier.
 
 #include <cuda_bf16.h>
 #include <kopt/float2_math.cuh>
@@ -59,7 +60,8 @@ __device__ float2 silu(unsigned pair) {
 }
 
 // Returns the scale of silu(gate) * up, and the codes.
-__device__ unsigned char quantize(const Vector& gate, const Vector& up, float global, uint2& codes) {
+__device__ unsigned char quantize(const Vector& gate, const Vector& up, float global,
+                                  uint2& codes) {
   float2 y[8];
   float amax = 0.0f;
 #pragma unroll
@@ -100,13 +102,22 @@ __device__ unsigned scale_offset(unsigned expert, unsigned row, unsigned block, 
   return expert * tiles * 512 + kopt::sf_128x4_offset(row, block, kScales);
 }
 
+// What a thread owns: `block` of the rows `first_row` + i kGroups of `expert`.
+struct Place {
+  unsigned expert, first_row, block;
+};
+
+__device__ Place my_place() {
+  const unsigned thread = blockIdx.x * BLOCK + threadIdx.x, group = thread / kScales;
+  return {blockIdx.y, group / kGroups * 128 + group % kGroups, thread % kScales};
+}
+
 // Stores the scales of ROWS rows as words of four neighbouring blocks: with ROWS 4 each lane the
 // word of one row, else the first of four lanes that of the only row. `valid` rows count.
-__device__ void store_scales(unsigned char* block_scale, unsigned first_row, unsigned scales,
+__device__ void store_scales(unsigned char* block_scale, const Place& place, unsigned scales,
                              unsigned valid, unsigned M) {
   const unsigned lane = threadIdx.x % 4;
-  const unsigned first_block = blockIdx.x * BLOCK + threadIdx.x - lane;
-  const unsigned row = first_row + (ROWS == 4 ? kGroups * lane : 0);
+  const unsigned row = place.first_row + (ROWS == 4 ? kGroups * lane : 0);
   if constexpr (ROWS == 4) {
     scales = transpose_bytes(scales);
   } else {
@@ -116,7 +127,7 @@ __device__ void store_scales(unsigned char* block_scale, unsigned first_row, uns
     if (lane != 0) return;
   }
   if (row < valid) {
-    unsigned char* to = block_scale + scale_offset(blockIdx.z, row, first_block, M);
+    unsigned char* to = block_scale + scale_offset(place.expert, row, place.block - lane, M);
     *reinterpret_cast<unsigned*>(to) = scales;
   }
 }
@@ -126,20 +137,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                              const __nv_bfloat16* input, const float* global_scale,
                              const int* mask, int M) {
   kopt::griddepcontrol_launch_dependents();
-  const unsigned expert = blockIdx.z;
-  const unsigned first_row = blockIdx.y / kGroups * 128 + blockIdx.y % kGroups;
-  const unsigned block = blockIdx.x * BLOCK + threadIdx.x;
-  const float global = global_scale[expert];
+  const Place place = my_place();
+  const float global = global_scale[place.expert];
   kopt::griddepcontrol_wait();  // all but global_scale may be the last kernel's work
-  const unsigned valid = min(mask[expert], M), loaded = MASK_FIRST ? valid : M;
-  if (first_row >= loaded) return;
+  const unsigned valid = min(mask[place.expert], M), loaded = MASK_FIRST ? valid : M;
+  if (__all_sync(kAllLanes, place.first_row >= loaded)) return;
 
   Vector gate[ROWS] = {}, up[ROWS] = {};
 #pragma unroll
   for (int i = 0; i < ROWS; ++i) {
-    const unsigned row = first_row + i * kGroups;
-    const size_t at = (static_cast<size_t>(expert) * M + row) * 2 * KOPT_K +
-                      block * kopt::kNvfp4BlockSize;
+    const unsigned row = place.first_row + i * kGroups;
+    const size_t at = (static_cast<size_t>(place.expert) * M + row) * 2 * KOPT_K +
+                      place.block * kopt::kNvfp4BlockSize;
     if (row < loaded) {
       gate[i] = load_vector(input + at);
       up[i] = load_vector(input + at + KOPT_K);
@@ -148,11 +157,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   unsigned scales = 0;
 #pragma unroll
   for (int i = 0; i < ROWS; ++i) {
-    const unsigned row = first_row + i * kGroups;
+    const unsigned row = place.first_row + i * kGroups;
     uint2 codes;
     scales |= static_cast<unsigned>(quantize(gate[i], up[i], global, codes)) << 8 * i;
-    const size_t at = (static_cast<size_t>(expert) * M + row) * kScales + block;
+    const size_t at = (static_cast<size_t>(place.expert) * M + row) * kScales + place.block;
     if (row < valid) reinterpret_cast<uint2*>(out)[at] = codes;
   }
-  store_scales(block_scale, first_row, scales, valid, M);
+  store_scales(block_scale, place, scales, valid, M);
 }

@@ -169,6 +169,7 @@ def _sought(query: str, words: SoughtWords, there: _Open, remote: RemoteHits) ->
         text=query,
         terms=words.terms,
         names=words.names,
+        prose=words.prose,
         phrases=list(words.phrases),
         libraries=words.libraries,
         tags=subjects_of(query) if there.library else (),

@@ -35,6 +35,8 @@ class Sought:
     """Index terms of all words."""
     names: Sequence[str] = ()
     """Terms that stand for whole names."""
+    prose: float = 1.0
+    """Share of its words that are no names of code."""
     phrases: Sequence[str] = ()
     """What the words stand for besides."""
     libraries: frozenset[str] = frozenset()
@@ -88,7 +90,8 @@ def ranked(
         # By meaning something is always nearest; of words that nothing has it is nothing.
         if sought.vector is not None and has_words:
             lists.append(_by_meaning(collections, sought.vector, filters))
-            lists.append(_by_synopsis(collections, sought.vector, filters))
+            weight = WEIGHTS.synopsis * sought.prose
+            lists.append(_by_synopsis(collections, sought.vector, filters, weight))
         lists.append(in_order(WEIGHTS.remote, _remote(collections, sought.remote(), filters)))
     candidates = _candidates(collections, fused(lists), frozenset(exact), sought.libraries)
     return Ranking(len(candidates), _picked(collections, candidates, most))
@@ -125,13 +128,16 @@ def _by_meaning(
 
 
 def _by_synopsis(
-    collections: Sequence[Collection], vector: "NDArray[np.float32]", filters: Filters
+    collections: Sequence[Collection],
+    vector: "NDArray[np.float32]",
+    filters: Filters,
+    weight: float,
 ) -> RankedList:
     last = len(collections) - 1
     scored = collections[last].by_synopsis(vector, filters)
     # Equal vectors may differ in the last bit of their cosines.
     rounded = [((last, chunk_id), round(cosine, 6)) for chunk_id, cosine in scored]
-    return with_ties(WEIGHTS.synopsis, rounded)
+    return with_ties(weight, rounded)
 
 
 def _by_subject(

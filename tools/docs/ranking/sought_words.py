@@ -38,6 +38,8 @@ class SoughtWords:
     """Index terms of all words; what an absent name stands for takes its place."""
     names: Sequence[str]
     """Terms that stand for whole names; none if the query has only words."""
+    prose: float
+    """Share of its words that are no names of code."""
     phrases: dict[str, str]
     """What the words stand for besides: index phrase to the text in the lexicon."""
     known: dict[str, frozenset[str]]
@@ -59,6 +61,7 @@ def sought_words(query: str, collections: Sequence[Collection]) -> SoughtWords:
     return SoughtWords(
         terms=[*query_terms(query)[:MOST_TERMS], *stand_ins],
         names=[*exact, *stand_ins] if exact else [],
+        prose=1 - len(exact) / max(1, len(names)),
         phrases=phrases,
         known={name: frozenset(query_terms(name)) for name in names} | shown,
         libraries=frozenset(

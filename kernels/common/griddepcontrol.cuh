@@ -1,7 +1,7 @@
 // Programmatic dependent launch: a kernel launched with `pdl: true` may start before the kernel
 // before it has ended, and must wait before it touches anything that kernel reads or writes.
 //
-// CPU body: nothing, the simulator runs launches one after another.
+// CPU body: the simulator runs launches one after another, and refuses what comes before the wait.
 #pragma once
 
 namespace kopt {
@@ -10,6 +10,7 @@ namespace kopt {
 __device__ __forceinline__ void griddepcontrol_wait() {
 #if defined(KOPT_SIM)
   kopt_sim_cpu_body("griddepcontrol_wait");
+  kopt_sim_wait_for_producer();
 #else
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif

@@ -40,6 +40,8 @@ class SimCase:
     outputs: Mapping[str, Array] = field(default_factory=dict[str, Array])
     """Arrays that give shape and dtype; their values are used only for names in `inout`."""
     inout: frozenset[str] = frozenset()
+    static: frozenset[str] = frozenset()
+    """Inputs that no earlier kernel writes."""
     scratch: tuple[Scratch, ...] = ()
     tensor_maps: tuple[TensorMap, ...] = ()
     scalars: tuple[Argument, ...] = ()
@@ -48,6 +50,7 @@ class SimCase:
     cluster: Dim3 = (1, 1, 1)
     smem: int = 0
     cooperative: bool = False
+    pdl: bool = False
     launches: tuple[Launch, ...] = ()
     defines: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -58,6 +61,9 @@ class SimCase:
         tensors += [
             _tensor(name, array, "inout" if name in self.inout else "out")
             for name, array in self.outputs.items()
+        ]
+        tensors = [
+            tensor.model_copy(update={"static": tensor.name in self.static}) for tensor in tensors
         ]
         arrays = {**self.inputs, **self.outputs}
         axes = {
@@ -97,6 +103,7 @@ class SimCase:
             cluster=self.cluster,
             dynamic_smem_bytes=self.smem,
             cooperative=self.cooperative,
+            pdl=self.pdl,
             arguments=(*arguments, *self.scalars),
         )
 

@@ -64,7 +64,7 @@ def write_job(
         path = folder / f"tensor_map.{tensor_map.name}"
         mapped = tensor_map.tensor
         path.write_bytes(encode_tensor_map(tensor_map, numbers[mapped], dtypes[mapped]))
-        lines.append(f"buffer {tensor_map.name} in 128 0 1 {path}")
+        lines.append(f"buffer {tensor_map.name} in 128 0 1 1 {path}")
     for launch in plan.launches:
         arguments = [_argument(argument, numbers) for argument in launch.arguments]
         lines.append(_launch_line(launch, program.entries[launch.kernel], arguments))
@@ -86,7 +86,8 @@ def _tensor_lines(request: ExecutionRequest, folder: Path) -> list[str]:
         shift = dtype_size_bytes(tensor.dtype).bit_length() - 1
         initialized = int(tensor.role != "out")
         lines.append(
-            f"buffer {tensor.name} {tensor.role} {size} {min(shift, 2)} {initialized} {path}"
+            f"buffer {tensor.name} {tensor.role} {size} {min(shift, 2)} {initialized}"
+            f" {int(tensor.static)} {path}"
         )
     return lines
 
@@ -100,7 +101,7 @@ def _scratch_lines(request: ExecutionRequest, folder: Path) -> list[str]:
         zeroed = scratch.init == "zero"
         np.full(size, 0 if zeroed else request.poison, dtype=np.uint8).tofile(path)
         shift = min(item_bytes.bit_length() - 1, 2)
-        lines.append(f"buffer {scratch.name} scratch {size} {shift} {int(zeroed)} {path}")
+        lines.append(f"buffer {scratch.name} scratch {size} {shift} {int(zeroed)} 0 {path}")
     return lines
 
 
@@ -120,5 +121,5 @@ def _argument(argument: Argument, numbers: dict[str, int]) -> str:
 def _launch_line(launch: Launch, entry: int, arguments: list[str]) -> str:
     extents = (*launch.grid, *launch.block, *launch.cluster)
     fields = [launch.kernel, entry, *extents, launch.dynamic_smem_bytes]
-    fields += [int(launch.cooperative), len(arguments), *arguments]
+    fields += [int(launch.cooperative), int(launch.pdl), len(arguments), *arguments]
     return "launch " + " ".join(map(str, fields))

@@ -17,6 +17,15 @@ FaultRecord describe_access(Fault kind, const Access& access) {
   return record;
 }
 
+void require_after_producer(const Access& access, const Buffer& buffer) {
+  if (g.fiber->after_producer || buffer.is_static) return;
+  FaultRecord record = describe_access(Fault::data_race, access);
+  std::snprintf(record.note, sizeof record.note,
+                "the launch before may still be %s it: griddepcontrol_wait() must come first",
+                access.is_store ? "reading" : "writing");
+  stop_with(record);
+}
+
 void stop_out_of_bounds(const Access& access, const char* note) {
   FaultRecord record = describe_access(Fault::out_of_bounds, access);
   std::snprintf(record.note, sizeof record.note, "%s", note);
@@ -52,10 +61,10 @@ void note_uninitialized(const Access& access) {
     g.pending_uninitialized = describe_access(Fault::uninitialized_read, access);
 }
 
-// For accesses that no hook of a fitting width precedes.
-void check_alignment(const volatile void* p, unsigned bytes, bool is_store, std::uintptr_t pc) {
+namespace {
+
+Access name_access(const volatile void* p, unsigned bytes, bool is_store, std::uintptr_t pc) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
-  if ((address & (bytes - 1)) == 0) return;
   Access access{address, pc, nullptr, 0, 0, bytes, is_store};
   const std::uintptr_t slot = (address - kArena) >> kSlotBits;
   if (address >= kArena && slot < g.buffer_count) {
@@ -69,7 +78,23 @@ void check_alignment(const volatile void* p, unsigned bytes, bool is_store, std:
     access.variable_bytes = variable.bytes;
     access.offset = address - variable.address;
   }
-  stop_with(describe_access(Fault::misaligned, access));
+  return access;
+}
+
+}  // namespace
+
+// For accesses that no hook of a fitting width precedes.
+void check_alignment(const volatile void* p, unsigned bytes, bool is_store, std::uintptr_t pc) {
+  const auto address = reinterpret_cast<std::uintptr_t>(p);
+  if ((address & (bytes - 1)) == 0) return;
+  stop_with(describe_access(Fault::misaligned, name_access(p, bytes, is_store, pc)));
+}
+
+// A copy reads and writes from its start on, whenever it lands.
+void check_start(const volatile void* p, unsigned bytes, bool is_store, std::uintptr_t pc) {
+  const std::uintptr_t slot = (reinterpret_cast<std::uintptr_t>(p) - kArena) >> kSlotBits;
+  if (slot < g.buffer_count)
+    require_after_producer(name_access(p, bytes, is_store, pc), g.buffers[slot]);
 }
 
 }  // namespace kopt_sim

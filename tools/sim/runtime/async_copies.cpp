@@ -14,6 +14,8 @@ AsyncCopy make_copy(void* to, const void* from, unsigned bytes, unsigned source_
   const unsigned alignment = std::min(bytes & -bytes, 16u);
   check_alignment(to, alignment, true, pc);
   if (source_bytes != 0) check_alignment(from, alignment, false, pc);
+  check_start(to, bytes, true, pc);
+  check_start(from, source_bytes, false, pc);
   return {to, from, bytes, source_bytes, pc};
 }
 
@@ -57,6 +59,13 @@ void land_loads(std::uintptr_t address) {
     barrier.bytes -= load.copy.bytes;
     complete_if_due(address, barrier);
   }
+}
+
+// Who meets others at an mbarrier comes after the producer if any of the block does: which of them
+// arrived there is not followed.
+void meet_block() {
+  for (std::uint32_t i = 0; i < g.threads_per_block && !g.fiber->after_producer; ++i)
+    g.fiber->after_producer = g.block->fibers[i].after_producer;
 }
 
 // Threads that already sleep at the barrier cannot land its loads themselves.
@@ -110,12 +119,14 @@ void kopt_sim_mbarrier_arrive(void* barrier, unsigned expected_bytes) {
 void kopt_sim_mbarrier_wait(void* barrier, unsigned parity, int line) {
   settle_pending_write();
   const auto address = reinterpret_cast<std::uintptr_t>(barrier);
+  meet_block();
   land_loads(address);
   while (find_mbarrier(address, CALLER).parity == (parity & 1u)) {
     g.fiber->wait = Wait::mbarrier;
     g.fiber->mbarrier = address;
     g.fiber->line = line;
     return_to_scheduler();
+    meet_block();
     land_loads(address);
   }
 }

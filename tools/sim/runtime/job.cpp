@@ -44,8 +44,8 @@ void add_buffer(std::istringstream& line) {
   std::string name, role, path;
   std::uint64_t bytes = 0;
   unsigned shift = 0;
-  bool initialized = false;
-  line >> name >> role >> bytes >> shift >> initialized >> path;
+  bool initialized = false, is_static = false;
+  line >> name >> role >> bytes >> shift >> initialized >> is_static >> path;
   if (!line || g.buffer_count == kMaxBuffers) fail("bad buffer line");
   Buffer& buffer = g.buffers[g.buffer_count];
   std::snprintf(buffer.name, sizeof buffer.name, "%s", name.c_str());
@@ -53,6 +53,7 @@ void add_buffer(std::istringstream& line) {
   buffer.granule_shift = shift;
   buffer.role = role_named(role);
   buffer.initialized = initialized;
+  buffer.is_static = is_static;
   const bool read_only = buffer.role == Role::in;
   const int file = open(path.c_str(), read_only ? O_RDONLY : O_RDWR);
   if (file < 0) fail("cannot open " + path);
@@ -89,7 +90,7 @@ void add_launch(std::istringstream& line) {
   line >> launch.kernel >> entry >> launch.grid.x >> launch.grid.y >> launch.grid.z >>
       launch.block.x >> launch.block.y >> launch.block.z >> launch.cluster.x >>
       launch.cluster.y >> launch.cluster.z >> launch.dynamic_smem_bytes >> launch.cooperative >>
-      count;
+      launch.dependent >> count;
   launch.entry = reinterpret_cast<void (*)(void**)>(entry);
   for (std::size_t i = 0; i < count; ++i) {
     std::string kind;

@@ -26,6 +26,7 @@ void check_global(Access access, bool aligned) {
     stop_out_of_bounds(access, "");
   if (aligned && (access.address & (access.bytes - 1)) != 0)
     stop_with(describe_access(Fault::misaligned, access));
+  require_after_producer(access, buffer);
   BufferCounters& counters = g.report->buffers[slot];
   if (access.is_store) {
     if (buffer.role == Role::in) stop_with(describe_access(Fault::input_mutated, access));

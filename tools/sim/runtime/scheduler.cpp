@@ -55,6 +55,7 @@ void enter_block(Block& block, std::uint64_t index, unsigned position) {
     fiber = Fiber{};
     fiber.linear = i;
     fiber.thread = unflatten(i, g.launch->block);
+    fiber.after_producer = !g.launch->dependent;
     block.warps[i / 32].alive |= 1u << (i % 32);
     prepare_fiber(fiber, position * threads + i);
   }
@@ -135,13 +136,17 @@ void pass_barrier(Block& block) {
     warp.synced = false;
   }
   std::uint32_t phase = 0;
-  for (std::uint32_t i = 0; i < g.threads_per_block; ++i)
+  bool after_producer = false;
+  for (std::uint32_t i = 0; i < g.threads_per_block; ++i) {
     phase = std::max(phase, block.fibers[i].phase);
+    after_producer |= block.fibers[i].after_producer;
+  }
   int line = 0;
   for (std::uint32_t i = 0; i < g.threads_per_block; ++i) {
     Fiber& fiber = block.fibers[i];
     if (fiber.wait != Wait::barrier) continue;
     fiber.phase = phase;
+    fiber.after_producer = after_producer;
     if (line == 0) line = fiber.line;
     if (fiber.line != line) {
       g.fiber = &fiber;
@@ -209,6 +214,7 @@ static void run_resident(std::uint64_t first, std::uint64_t count) {
   resident.resize(count);
   g.resident_first = g.stamp_block_base + first;
   g.phase = 0;
+  g.phase_after_producer = false;
   map_shared_windows(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     enter_block(resident[i], first + i, static_cast<unsigned>(i));

@@ -67,6 +67,8 @@ struct Access {
 };
 
 FaultRecord describe_access(Fault kind, const Access& access);
+// In a dependent launch only what is static may be touched before the wait for the launch before.
+void require_after_producer(const Access& access, const Buffer& buffer);
 [[noreturn]] void stop_out_of_bounds(const Access& access, const char* note);
 void report_race(const Access& access, Stamp other, bool other_stored);
 void note_uninitialized(const Access& access);

@@ -41,6 +41,7 @@ struct Buffer {
   unsigned granule_shift;  // log2 of the bytes that one cell stands for
   Role role;
   bool initialized;  // holds values from the start: inputs, zeroed scratch
+  bool is_static;    // no earlier kernel writes it
   Cell* cells;       // null for `in`
 };
 
@@ -144,6 +145,7 @@ struct Fiber {
   bool arrived;             // at the cluster barrier, and has not waited for it since
   std::uint32_t arrival_phase;
   std::uint32_t phase;  // it comes after what other blocks did in earlier phases
+  bool after_producer;  // it, or a thread that it has met, waited for the launch before
   int line;
   std::uint32_t lane_epoch;
   Index3 thread;
@@ -199,6 +201,7 @@ struct LaunchJob {
   Index3 grid, block, cluster;
   std::uint64_t dynamic_smem_bytes;
   bool cooperative;
+  bool dependent;  // may start before the launch before it has ended
   std::vector<std::uint64_t> values;  // one 8-byte slot per argument
   std::vector<bool> is_reference;     // the slot holds the address of the value: a tensor map
   void (*entry)(void**);
@@ -228,6 +231,7 @@ struct State {
   // Accesses of resident blocks in earlier epochs come before those of threads that know of this
   // phase [0], of the one before only [1], and of the one before that [2].
   std::uint32_t synced_epochs[3];
+  bool phase_after_producer;  // some thread that met the others there had waited for the launch before
   std::vector<Block> resident;
   std::uint64_t resident_first;  // stamp block number
   std::uint8_t poison;
@@ -311,6 +315,7 @@ void order_by_atomic(std::uintptr_t address, bool publishes);
 std::uint32_t draw_turn();
 void check_atomic(std::uintptr_t address, unsigned bytes, bool reads, std::uintptr_t pc);
 void check_alignment(const volatile void* p, unsigned bytes, bool is_store, std::uintptr_t pc);
+void check_start(const volatile void* p, unsigned bytes, bool is_store, std::uintptr_t pc);
 void copy_checked(const AsyncCopy& copy);
 
 }  // namespace kopt_sim

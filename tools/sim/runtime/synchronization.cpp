@@ -49,12 +49,14 @@ void restart_lane_epochs(Warp& warp, Fiber* lanes) {
 void join_lanes(Warp& warp, Fiber* lanes, std::uint32_t lanes_mask) {
   std::uint16_t joined[32] = {};
   std::uint32_t phase = 0;
+  bool after_producer = false;
   for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1)
     if (lanes[__builtin_ctz(rest)].lane_epoch == kMaxLaneEpoch) restart_lane_epochs(warp, lanes);
   for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1) {
     const unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
     ++lanes[lane].lane_epoch;
     phase = std::max(phase, lanes[lane].phase);
+    after_producer |= lanes[lane].after_producer;
     warp.seen[lane][lane] = static_cast<std::uint16_t>(lanes[lane].lane_epoch);
     for (unsigned other = 0; other < 32; ++other)
       if (warp.seen[lane][other] > joined[other]) joined[other] = warp.seen[lane][other];
@@ -62,6 +64,7 @@ void join_lanes(Warp& warp, Fiber* lanes, std::uint32_t lanes_mask) {
   for (std::uint32_t rest = lanes_mask; rest != 0; rest &= rest - 1) {
     std::memcpy(warp.seen[__builtin_ctz(rest)], joined, sizeof joined);
     lanes[__builtin_ctz(rest)].phase = phase;
+    lanes[__builtin_ctz(rest)].after_producer = after_producer;
   }
   warp.synced = true;
 }
@@ -192,6 +195,8 @@ void kopt_sim_fence(int scope) {
   const std::uint8_t fence = scope == 0 ? 1 : 2;
   if (fence > g.fiber->fence) g.fiber->fence = fence;
 }
+
+void kopt_sim_wait_for_producer() { g.fiber->after_producer = true; }
 
 void kopt_sim_yield() {
   settle_pending_write();

@@ -47,7 +47,11 @@ void pass_cluster_barrier() {
   g.synced_epochs[0] = next_epoch();
   ++g.phase;
   release(Wait::cluster);
-  for (Block& block : g.resident) block.at_cluster = block.arrived = 0;
+  for (Block& block : g.resident) {
+    block.at_cluster = block.arrived = 0;
+    for (std::uint32_t i = 0; i < g.threads_per_block; ++i)
+      g.phase_after_producer |= block.fibers[i].after_producer;
+  }
 }
 
 [[noreturn]] void stop_diverged(int line, const char* note) {
@@ -117,6 +121,7 @@ void kopt_sim_cluster_wait(int line) {
   }
   self.arrived = false;
   self.phase = g.phase;
+  self.after_producer |= g.phase_after_producer;
   g.block->met_others = true;
   refresh_stamp();
 }

@@ -29,7 +29,10 @@ inline T* __builtin_kopt_assume_aligned(T* p, std::size_t) { return p; }
 
 // CUDA 12 runtime calls that are device code: programmatic dependent launch. Kernels run one after
 // another here, so the wait has nothing to wait for.
-inline void cudaGridDependencySynchronize() { kopt_sim_cpu_body("cudaGridDependencySynchronize"); }
+inline void cudaGridDependencySynchronize() {
+  kopt_sim_cpu_body("cudaGridDependencySynchronize");
+  kopt_sim_wait_for_producer();
+}
 inline void cudaTriggerProgrammaticLaunchCompletion() {
   kopt_sim_cpu_body("cudaTriggerProgrammaticLaunchCompletion");
 }

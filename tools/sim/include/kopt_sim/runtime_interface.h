@@ -55,6 +55,8 @@ void kopt_sim_bulk_load(void* shared, const void* global, unsigned bytes, unsign
 unsigned kopt_sim_cluster_rank(void);
 unsigned kopt_sim_cluster_size(void);
 
+// Waits for the launch before, in a launch with programmatic dependent launch.
+void kopt_sim_wait_for_producer(void);
 // Spins politely: lets other threads of the block run.
 void kopt_sim_yield(void);
 [[noreturn]] void kopt_sim_trap(int line);

@@ -10,11 +10,14 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.receipt import Receipt
+from kopt.kernels.shipped_kernels import shipped_kernels
+from kopt.kernels.unproven_facts import facts_of, read_facts
 from kopt.search.proposer import Member
 from kopt.search.run_report import view_run
 from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.bench.reproduction import problem_of
 from kopt.tools.export.subject import Subject
+from kopt.tools.export.unproven_words import unproven_words
 
 from .target import Target, find_target, refuse_unknown_tune
 
@@ -78,11 +81,10 @@ def _of_source(path: Path, choice: Choice, settings: Settings) -> Subject:
     arch = choice.arch or (named[1] if named else None)
     if arch is None:
         raise ToolError(f"{path} does not say for which GPU it is: name --arch, e.g. --arch sm_90a")
-    return _subject(target, choice, arch, f"the file {path.name}")
-
-
-def _subject(target: Target, choice: Choice, arch: str, origin: str) -> Subject:
-    return Subject(target.problem, target.candidate, choice.tune or {}, arch, origin)
+    facts = _facts_beside(path, target.candidate, arch) if not choice.tune else ""
+    tune = choice.tune or {}
+    origin = f"the file {path.name}"
+    return Subject(target.problem, target.candidate, tune, arch, origin, facts=facts)
 
 
 def _receipt_path(source: Path) -> Path:
@@ -98,13 +100,22 @@ def _receipt_beside(source: Path, candidate: Candidate) -> Receipt | None:
     return receipt if receipt.candidate == candidate.id else None
 
 
+def _facts_beside(source: Path, candidate: Candidate, arch: str) -> str:
+    """Return what is known of an unproven kernel, if it lies beside its source."""
+    path = facts_of(source)
+    if not path.is_file():
+        return ""
+    facts = read_facts(path)
+    return unproven_words(facts) if (facts.candidate, facts.arch) == (candidate.id, arch) else ""
+
+
 def _of_run(run: str, seq: int, choice: Choice, settings: Settings) -> Subject:
     with view_run(run, settings) as (reader, folder):
         state = reader.state()
         members = {member.seq: member for member in reader.members()}
     if seq not in members:
         raise ToolError(
-            f"{folder.name} has no candidate {seq}; it has {len(members)}, see"
+            f"{folder.name} has no candidate {seq}; its {len(members)} are numbered from 0, see"
             f" 'kopt runs show {folder.name}'"
         )
     member = members[seq]
@@ -161,8 +172,8 @@ def _no_winner(
     problem, workload = of
     wanted = f" for {arch}" if arch else ""
     there = f"; there is one for {', '.join(others)}" if others else ""
-    unproven = _winners_in(problem.folder / "unproven", workload)
-    hint = f", and {unproven[0]} was never run on its GPU" if unproven else ""
+    unproven = [k for k in shipped_kernels(problem, workload) if k.standing == "unproven"]
+    hint = f", and {unproven[0].source} was never run on its GPU" if unproven else ""
     return (
         f"{kernel} has no promoted winner{wanted}{there}{hint}. Name a file to export it all the"
         " same, or promote one: kopt bench FILE --promote"

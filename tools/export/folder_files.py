@@ -11,6 +11,7 @@ from .interface_file import interface_file
 from .oracle_files import oracle_files
 from .prose import comment, provenance_line
 from .readme import readme
+from .reserved_names import refuse_reserved_names
 from .route_file import route_file
 from .routes import Route, plan_routes
 from .signature import Signature
@@ -30,6 +31,7 @@ def folder_files(subject: Subject, form: Form) -> Files:
     Raises:
         ToolError: The kernel or its problem is not what this form can hold.
     """
+    refuse_reserved_names(subject)
     code = device_code(subject.candidate.source)
     signature = Signature(subject, code.alignment_bytes)
     routes = plan_routes(subject)

@@ -5,15 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem
+from kopt.kernels.problem_loader import load_problem
 from kopt.tools.cuda.include_tree import cuda_include_folders
 from kopt.tools.export.device_code import device_code
-from kopt.tools.export.folder_files import source_files
+from kopt.tools.export.folder_files import folder_files, source_files
 from kopt.tools.export.routes import plan_routes
 from kopt.tools.export.signature import Signature
 from support.exports import tiny_subject, write_files
-from support.tiny_problem import BODY, tiny_problem
+from support.tiny_problem import BODY, tiny_problem, write_tiny_problem
 
 HEADER = """\
 /* kopt: 1
@@ -113,3 +115,15 @@ def test_a_shape_without_a_build_is_told_those_that_have_one(program: Path, shap
         " otherwise with H = 256 with BLOCK <= 4 * H only"
     )
     assert (error, launched) == ("1", "nothing")
+
+
+def test_a_name_that_generated_code_needs_is_refused(tmp_path: Path) -> None:
+    folder = write_tiny_problem(tmp_path)
+    for name in ("problem.yaml", "oracle.py", "reference.cu"):
+        text = (folder / name).read_text()
+        (folder / name).write_text(
+            text.replace("weight:", "stream:").replace('"weight"', '"stream"')
+        )
+    subject = tiny_subject(load_problem(folder), (folder / "reference.cu").read_text())
+    with pytest.raises(ToolError, match="'stream' of scale_rows is a word of the generated code"):
+        folder_files(subject, "cuda")

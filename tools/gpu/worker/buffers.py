@@ -118,8 +118,10 @@ class CallBuffers:
 
     def _paint(self, random: np.random.Generator) -> None:
         image = self._image
-        fill_wide(image, self._data.poison)
         paint_guards(image, self._layout, random)
+        for slot in self._layout.slots:
+            if slot.name.removeprefix(LATE_PREFIX) not in self._data.inputs:
+                fill_wide(image[slot.offset : slot.end], self._data.poison)
         for name, array in self._data.inputs.items():
             slot = self._layout.by_name[name]
             if array.nbytes != slot.size_bytes:

@@ -167,7 +167,9 @@ def test_too_little_memory_is_a_fault_that_the_worker_survives(rig: Rig) -> None
 def test_nothing_of_an_earlier_execution_is_left_in_the_memory(rig: Rig) -> None:
     size_bytes = 1 << 20
     memory = memory_at(rig.worker.arena.reserve(size_bytes), "u1", size_bytes)
-    memory[:] = 0x77
+    memory[:] = 0x77  # as new page-locked memory of the stand-in is
+    scratch = (Scratch(name="partial", dtype="float32", shape=(2000,), init="poison"),)
+    rig.plan = rig.plan.model_copy(update={"scratch": scratch})
     found: list[bytes] = []
     rig.cuda.kernels["k"] = lambda _: found.append(memory.tobytes())
     rig.execute()

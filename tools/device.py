@@ -44,6 +44,9 @@ class ExecutionRequest:
     schedule_seed: int = 0
     """Order in which the simulator runs blocks, warps and threads; 0 is the natural order."""
     timeout_s: float = 30.0
+    late_inputs: bool = True
+    """A GPU writes the inputs of a dependent launch while it may already run, so that a missing
+    wait shows; False: they are there from the start."""
 
 
 @dataclass(frozen=True)

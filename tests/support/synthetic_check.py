@@ -11,6 +11,7 @@ from textwrap import dedent
 
 import numpy as np
 
+from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.dtypes import numpy_dtype
 from kopt.kernels.oracle import load_oracle
@@ -169,7 +170,7 @@ class NumpyDevice:
     status: Status = Status.PASSED
     requests: list[ExecutionRequest] = field(default_factory=list[ExecutionRequest])
     name: str = "numpy"
-    gpu: None = None
+    gpu: GpuSpec | None = None
 
     def prepare(self, program: Program) -> ExecutionOutcome | None:
         """Have nothing to build."""

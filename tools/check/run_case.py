@@ -20,6 +20,7 @@ from kopt.tools.device import Device, ExecutionOutcome, ExecutionRequest, Progra
 from .accuracy import measure_accuracy
 from .case_data import CaseData
 from .cases import Case, Run
+from .early_reads import explain_early_read
 from .judge import judge
 from .mismatch import make_diagnostic, make_mismatch
 from .output import Finding, Output, initial_bits
@@ -77,7 +78,8 @@ def execute_run(shared: SharedCase, run: Run, device: Device) -> RunReport:
 
 def _judged_run(shared: SharedCase, run: Run, device: Device) -> RunReport:
     data = shared.data()
-    outcome = device.execute(_request(shared, run, data))
+    request = _request(shared, run, data)
+    outcome = device.execute(request)
     if outcome.status is not Status.PASSED:
         where = Diagnostic(
             severity="note",
@@ -88,6 +90,10 @@ def _judged_run(shared: SharedCase, run: Run, device: Device) -> RunReport:
     if judgement.refused is None:
         return RunReport(Status.PASSED, outcome, accuracy=measure_accuracy(judgement.outputs))
     output, finding = judgement.refused
+    early = explain_early_read(request, data, device)
+    if early is not None:
+        refusal = _refusal(shared, run, outcome, (output, finding))
+        return replace(refusal, executions=2, diagnostics=(early, *refusal.diagnostics))
     if not _may_be_unwritten(data, output, finding, run):
         return _refusal(shared, run, outcome, (output, finding))
     again = Run(other_poison(run.poison), run.schedule_seed)

@@ -4,8 +4,6 @@
 clock: what a check finds depends on the source and the level alone.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
 from time import perf_counter
 
 from kopt.config.errors import ToolError
@@ -15,7 +13,6 @@ from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Workload
-from kopt.kernels.record import Diagnostic
 from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
@@ -59,8 +56,6 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
         final = final_plans(plans, compiled, gpu, simulated=device.gpu is None)
         batch = _batch(request, (plans.workloads, final), compiled, settings)
         result = run_cases(batch, device, settings)
-        if result.status is Status.INCORRECT and device.gpu is not None:
-            result = replace(result, diagnostics=(*result.diagnostics, *_late_inputs(final)))
     return CheckResult(
         status=result.status,
         kernel=request.problem.kernel_id(request.workload),
@@ -124,20 +119,4 @@ def _batch(
         cases=plan_cases(request.problem, workloads, request.level, seeds),
         named_workload=request.workload.name,
         progress=request.progress,
-    )
-
-
-def _late_inputs(plans: Mapping[str, LaunchPlan]) -> tuple[Diagnostic, ...]:
-    """Return what else may be wrong where a GPU brings the inputs late: a dependent launch."""
-    if not any(plan.launches and plan.launches[0].pdl for plan in plans.values()):
-        return ()
-    return (
-        Diagnostic(
-            severity="note",
-            message="the first launch has `pdl`: the check writes its inputs late, while it may "
-            "run already, so that what it reads before griddepcontrol_wait() is other data",
-            hint="look for loads before the wait, in the machine code too (above ACQBULK): a "
-            "read-only load (__ldg, ld.global.nc, const __restrict__) may be moved there by the "
-            "compiler",
-        ),
     )

@@ -53,6 +53,7 @@ class _Execution:
     inputs: Arrays
     poison: int
     timeout_s: float
+    late_inputs: bool = True
 
 
 class CudaDevice:
@@ -129,6 +130,7 @@ class CudaDevice:
                 inputs=request.inputs,
                 poison=request.poison,
                 timeout_s=request.timeout_s,
+                late_inputs=request.late_inputs,
             )
         )
 
@@ -218,7 +220,9 @@ class CudaDevice:
             inputs=self._inputs.file_in(worker.folder, execution.inputs),
             poison=execution.poison,
             # A missing wait shows only where the kernel before it is still writing.
-            late_producer=candidate is not None and candidate.plan.launches[0].pdl,
+            late_producer=execution.late_inputs
+            and candidate is not None
+            and candidate.plan.launches[0].pdl,
         )
         return worker, ask_for(ExecuteAnswer, worker, request, execution.timeout_s)
 

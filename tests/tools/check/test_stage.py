@@ -16,7 +16,6 @@ from kopt.tools.check import stage
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.compile_stage import CompileRequest
 from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
-from support.scripted_timer import Script, ScriptedTimer
 from support.synthetic_check import NumpyDevice, synthetic_problem
 
 SOURCE = """/* kopt: 1
@@ -169,26 +168,6 @@ def test_a_wrong_candidate_is_refused_with_a_place(
     pattern = result.mismatch.pattern
     assert pattern == "tail only, the last 4 elements (from 60) of every row"
     assert result.diagnostics[0].hint == "the wrong elements are all 0"
-
-
-@pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize(("pdl", "on_gpu"), [(True, True), (True, False), (False, True)])
-def test_a_wrong_dependent_launch_is_told_of_the_late_inputs_of_a_gpu(
-    request_: CheckRequest, settings: Settings, pdl: bool, on_gpu: bool
-) -> None:
-    source = SOURCE.replace("WHERE", "true")
-    if pdl:
-        source = source.replace("block: LANES,", "block: LANES, pdl: true,")
-    wrong = ScriptedTimer(Script(spoil=_halve)) if on_gpu else NumpyDevice(_halve)
-    result = check_candidate(replace(request_, candidate=Candidate(source)), wrong, settings)
-    assert result.status is Status.INCORRECT
-    told = [one.message for one in result.diagnostics if "writes its inputs late" in one.message]
-    assert len(told) == (pdl and on_gpu)
-
-
-def _halve(request: ExecutionRequest, outputs: Arrays) -> None:
-    del request
-    outputs["y_bf16"] /= 2
 
 
 @pytest.mark.usefixtures("compiler")

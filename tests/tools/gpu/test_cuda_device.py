@@ -114,6 +114,8 @@ def test_inputs_are_written_late_exactly_for_dependent_launches(scripted: Script
         for changed in [replace(request, program=replace(request.program, plan=plan(pdl)))]
     ]
     assert late == [False, True]
+    early = replace(request, program=replace(request.program, plan=plan(True)), late_inputs=False)
+    assert not scripted.device.execute(early).outputs["out"].all()
 
 
 def test_candidate_without_a_cubin_is_a_mistake_of_the_caller(scripted: ScriptedDevice) -> None:

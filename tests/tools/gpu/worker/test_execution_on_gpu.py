@@ -148,6 +148,7 @@ def test_a_dependent_kernel_that_waits_first_passes(gpu: Gpu) -> None:
 def test_a_dependent_kernel_that_reads_before_it_waits_is_incorrect(gpu: Gpu) -> None:
     result = gpu.check(_source(EARLY_BODY, PDL))
     assert result.status is Status.INCORRECT, describe(result)
+    assert "right only where the launch before has ended" in describe(result)
 
 
 def test_the_early_reader_passes_where_it_is_not_launched_early(gpu: Gpu) -> None:

@@ -110,7 +110,7 @@ def test_an_output_that_is_not_written_holds_the_poison(rig: Rig) -> None:
 def test_a_byte_behind_an_output_is_damage(rig: Rig) -> None:
     def overrun(arguments: KernelArguments) -> None:
         double(arguments)
-        arguments.array(2, "u1", 4 * COUNT + 1)[-1] ^= 1  # guards are random: any value may be there
+        arguments.array(2, "u1", 4 * COUNT + 1)[-1] ^= 1  # guards are random
 
     rig.cuda.kernels["k"] = overrun
     (damage,) = rig.execute().damage

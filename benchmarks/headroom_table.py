@@ -69,7 +69,7 @@ def _means(rows: Sequence[HeadroomRow]) -> Iterator[str]:
         headroom = geometric_mean([row.headroom for row in some])
         over_copy = geometric_mean([row.over_copy for row in some])
         yield (
-            f"- {name}, {len(some)} kernels: geometric mean of the headroom {headroom:.2f}x,"
+            f"- {name} ({len(some)}): geometric mean of the headroom {headroom:.2f}x,"
             f" over the copy {over_copy:.2f}x"
         )
 

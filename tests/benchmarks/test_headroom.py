@@ -5,7 +5,7 @@ from pathlib import Path
 
 import headroom_copies
 import pytest
-from bench_headroom import Kernel, Survey, load, write
+from bench_headroom import Kernel, Survey, kernels_of, load, write
 from headroom_copies import ROW_BYTES, SHAPES, copied_bytes
 from headroom_records import Headroom
 from headroom_table import headroom_markdown
@@ -77,8 +77,8 @@ def test_headroom_is_the_fastest_fair_path_over_the_higher_floor(
     assert row.copy_time.total_bytes == copied_bytes(row.total_bytes)
     assert row.over_copy == pytest.approx(4.4 / row.copy_time.latency.median_us)
     text = headroom_markdown(found.found)
-    assert "up to 128 rows, 1 kernels: geometric mean of the headroom 4.00x" in text
-    assert "above 128 rows, 1 kernels" in text
+    assert "up to 128 rows (1): geometric mean of the headroom 4.00x" in text
+    assert "above 128 rows (1)" in text
     assert "it allocates memory inside the call" in text
 
 
@@ -153,3 +153,9 @@ def test_copies_are_of_whole_rows_and_every_shape_is_tried(
     assert len(timer.sessions[0].sides) == 2 * len(SHAPES)
     assert copied_bytes(ROW_BYTES) == ROW_BYTES
     assert copied_bytes(ROW_BYTES + 1) == 2 * ROW_BYTES
+
+
+def test_kernels_are_those_with_a_library_for_the_device() -> None:
+    assert len(kernels_of([], (9, 0))) == 18
+    assert {kernel.problem.name for kernel in kernels_of(["rope"], (9, 0))} == {"rope_quantize_fp8"}
+    assert kernels_of([], (7, 0)) == []

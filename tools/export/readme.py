@@ -132,7 +132,7 @@ def _notes(signature: Signature, form: Form) -> str:
         )
     if subject.header.fast_math:
         notes.append(
-            "kopt compiled and checked it with --use_fast_math. "
+            "kopt compiles it with --use_fast_math. "
             + (
                 "FlashInfer-Trace carries no compiler flags, so that its builds are without it:"
                 " other instructions, perhaps another time."
@@ -145,7 +145,9 @@ def _notes(signature: Signature, form: Form) -> str:
         notes.append(f"Constants of the kernel: {', '.join(fixed)}.")
     if form != "flashinfer-trace" and signature.scalars:
         defaults = ", ".join(f"{s.name} = {s.value!r}" for s in signature.scalars)
-        notes.append(f"Checked with {defaults} alone; other values are arguments all the same.")
+        notes.append(
+            f"kopt's workloads have {defaults} alone; other values are taken all the same."
+        )
     padded = [t.name for t in signature.outputs if t.layout != "row_major"]
     if padded:
         notes.append(f"{_listed(padded)} has padding that is never written.")

@@ -39,11 +39,11 @@ def route_file(signature: Signature, route: Route, code: DeviceCode) -> str:
 
 def _opening(signature: Signature, route: Route) -> str:
     fixed = " and ".join(f"{axis} == {value}" for axis, value in route.fixed.items())
-    parts = [f"{signature.subject.name}" + (f" for {fixed}" if fixed else "")]
+    parts = [f"{signature.subject.name}" + (f" with {fixed}" if fixed else "")]
     when = variant_of(signature.subject, route).when
     if len(signature.subject.header.variants) > 1:
         parts.append(f"variant {route.variant + 1} (when: {when})")
-    parts.append(f"checked at {', '.join(route.workloads)}")
+    parts.append(f"for {', '.join(route.workloads)}")
     return "; ".join(parts) + "."
 
 

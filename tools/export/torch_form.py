@@ -24,6 +24,7 @@ _TORCH_TYPES = {
 _DTYPES = {dtype: f"at::{name}" for dtype, name in _TORCH_TYPES.items()}
 _SCHEMA_TYPES = {"float32": "float", "int32": "int", "int64": "int"}
 _CPP_TYPES = {"float32": "double", "int32": "std::int64_t", "int64": "std::int64_t"}
+_SCHEMA_WIDTH = 90
 _CASTS = {"float32": "float", "int32": "std::int32_t", "int64": "std::int64_t"}
 
 
@@ -64,7 +65,7 @@ def _binding_words(signature: Signature) -> dict[str, str]:
     parameters = [f"const at::Tensor& {t.name}" for t in tensors]
     parameters += [f"{_CPP_TYPES[s.dtype]} {s.name}" for s in scalars]
     return {
-        "SCHEMA": ", ".join(schema),
+        "SCHEMA": _schema_lines(signature.subject.name, schema),
         "PARAMETERS": ",\n         ".join(parameters),
         "FIRST": signature.inputs[0].name,
         "AXES": read_axes(signature),
@@ -74,6 +75,17 @@ def _binding_words(signature: Signature) -> dict[str, str]:
         ),
         "SCRATCH": _SCRATCH if signature.has_scratch else "",
     }
+
+
+def _schema_lines(name: str, parameters: list[str]) -> str:
+    """Return the operator's schema as C++ string literals, a few parameters each."""
+    lines = [f"{name}("]
+    for number, parameter in enumerate(parameters):
+        word = parameter + (", " if number < len(parameters) - 1 else ") -> ()")
+        if len(lines[-1]) + len(word) > _SCHEMA_WIDTH:
+            lines.append("")
+        lines[-1] += word
+    return "\n".join(f'      "{line}"' for line in lines)
 
 
 _SCRATCH = """  const at::Tensor scratch = at::empty(

@@ -128,15 +128,26 @@ def show(one: Answered) -> None:
 
 
 def print_differences(run: Sequence[Answered], earlier: dict[str, dict[str, float]]) -> None:
-    """Print the mean differences to an earlier run with their intervals."""
-    pairs = [
-        (one.scores, Scores(**earlier[one.judged.id])) for one in run if one.judged.id in earlier
-    ]
-    print(f"against the earlier run, {len(pairs)} questions, 95 % intervals of paired differences:")
-    for column, field in zip(COLUMNS, fields(Scores), strict=True):
-        differences = [getattr(now, field.name) - getattr(then, field.name) for now, then in pairs]
-        low, high = bootstrap_interval(differences)
-        print(f"   {column:<8} {statistics.fmean(differences):+.3f} [{low:+.3f}, {high:+.3f}]")
+    """Print the mean differences to an earlier run with their intervals: all, each set."""
+    both = [one for one in run if one.judged.id in earlier]
+    print("against the earlier run, with 95 % intervals of the paired differences:\n")
+    print_heading()
+    for kind in ("all", *FILES):
+        pairs = [
+            (one.scores, Scores(**earlier[one.judged.id]))
+            for one in both
+            if kind in ("all", one.judged.file)
+        ]
+        if pairs:
+            cells = " | ".join(difference(pairs, field.name) for field in fields(Scores))
+            print(f"| {kind} | {len(pairs)} | {cells} |")
+
+
+def difference(pairs: Sequence[tuple[Scores, Scores]], name: str) -> str:
+    """Return the mean difference of one figure with its interval."""
+    differences = [getattr(now, name) - getattr(then, name) for now, then in pairs]
+    low, high = bootstrap_interval(differences)
+    return f"{statistics.fmean(differences):+.3f} ({low:+.3f} to {high:+.3f})"
 
 
 def print_cost(run: Sequence[Answered], first_s: float, settings: Settings) -> None:

@@ -101,17 +101,6 @@ def test_one_workload_that_is_not_faster_stops_the_promotion_by_name(
     assert not settings.winners.exists()
 
 
-def test_processes_that_do_not_agree_stop_the_promotion(
-    request_: PromotionRequest, settings: Settings
-) -> None:
-    opener = Opener(candidate_us=lambda process, workload: 4.0 if process == 1 else 4.2)
-    result = promote_candidate(request_, opener, settings)
-    assert (result.outcome, len(result.attempts)) == ("not_promoted", 12)
-    assert [reason.split(":")[0] for reason in result.reasons] == ["b8xh64", "b16xh64"]
-    assert "do not agree" in result.reasons[0]
-    assert not settings.winners.exists()
-
-
 def test_a_finding_of_the_sanitizer_stops_before_anything_is_timed(
     request_: PromotionRequest, settings: Settings, sanitizer: ScriptedSanitizer
 ) -> None:

@@ -14,9 +14,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from unproven_subjects import Subject, subjects
 from unproven_tables import insert_tables
 
 from kopt.config.gpu_specs import gpu_for_arch
@@ -25,9 +25,6 @@ from kopt.kernels.byte_model import memory_floor_us, workload_bytes
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import Build
-from kopt.kernels.problem import Problem, Workload
-from kopt.kernels.problem_loader import load_problems
-from kopt.kernels.shipped_kernels import ShippedKernel, shipped_kernels
 from kopt.kernels.status import Status
 from kopt.kernels.unproven_facts import (
     OtherGpuRun,
@@ -49,20 +46,6 @@ ELSEWHERE = "sm_90a"
 _MADE = re.compile(r'"F2FP(?:\.SATFINITE)?\.(\w+)\.')
 
 
-@dataclass(frozen=True)
-class Subject:
-    """One unproven kernel at its workload."""
-
-    problem: Problem
-    workload: Workload
-    shipped: ShippedKernel
-
-    @property
-    def kernel(self) -> str:
-        """Its kernel id."""
-        return self.problem.kernel_id(self.workload)
-
-
 def main() -> None:
     """Write the facts of each kernel, or the tables of all."""
     parser = argparse.ArgumentParser(description="Facts of the unproven kernels.")
@@ -70,9 +53,9 @@ def main() -> None:
     parser.add_argument("--on-gpu", type=Path, help="what unproven_on_gpu.py --save wrote")
     parser.add_argument("--write", type=Path, help="only put the tables into this document")
     options = parser.parse_args()
-    chosen = [subject for subject in _subjects() if options.only in subject.kernel]
+    chosen = [subject for subject in subjects() if options.only in subject.kernel]
     if options.write:
-        all_facts = [read_facts(facts_of(subject.shipped.source)) for subject in chosen]
+        all_facts = [read_facts(facts_of(subject.source)) for subject in chosen]
         document = options.write.read_text("utf-8")
         options.write.write_text(insert_tables(document, all_facts), "utf-8")
         return
@@ -81,23 +64,13 @@ def main() -> None:
     checks: dict[str, SimCheck] = {}
     for subject in chosen:
         print(subject.kernel, flush=True)
-        candidate = read_candidate(subject.shipped.source)
+        candidate = subject.candidate()
         if candidate.id not in checks:
             checks[candidate.id] = _sim_check(subject, candidate, settings)
         facts = _facts(subject, candidate, checks[candidate.id], settings)
-        path = facts_of(subject.shipped.source)
+        path = facts_of(subject.source)
         run = _kept(path, runs, facts)
         path.write_text(facts_text(facts.model_copy(update={"other_gpu": run})), "utf-8")
-
-
-def _subjects() -> list[Subject]:
-    return [
-        Subject(problem, workload, shipped)
-        for problem in load_problems().values()
-        for workload in problem.workloads
-        for shipped in shipped_kernels(problem, workload)
-        if shipped.standing == "unproven"
-    ]
 
 
 def _runs(path: Path | None) -> list[OtherGpuRun]:
@@ -117,7 +90,7 @@ def _kept(path: Path, runs: Sequence[OtherGpuRun], facts: UnprovenFacts) -> Othe
 def _facts(
     subject: Subject, candidate: Candidate, sim: SimCheck, settings: Settings
 ) -> UnprovenFacts:
-    arch = subject.shipped.arch
+    arch = subject.arch
     reference = read_candidate(subject.problem.folder / "reference.cu")
     build = _build(subject, candidate, arch, settings)
     model = workload_bytes(subject.problem, subject.workload)
@@ -194,7 +167,7 @@ def _sim_check(subject: Subject, candidate: Candidate, settings: Settings) -> Si
         workload=subject.workload,
         candidate=candidate,
         level="full",
-        arch=subject.shipped.arch,
+        arch=subject.arch,
     )
     result: CheckResult = check_candidate(request, SimDevice(settings), settings)
     return SimCheck(

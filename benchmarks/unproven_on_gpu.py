@@ -12,19 +12,16 @@ compute capability 10. Nothing of it is a statement about Blackwell: the binary 
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from unproven_subjects import Subject, subjects
+
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.bench_result import BenchResult
-from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.header_parser import parse_header
-from kopt.kernels.problem import Problem, Workload
-from kopt.kernels.problem_loader import load_problems
-from kopt.kernels.shipped_kernels import shipped_kernels
 from kopt.kernels.status import Status
 from kopt.kernels.unproven_facts import OtherGpuRun, sm_100_bodies
 from kopt.tools.bench.request import BenchRequest, TimingDevice
@@ -32,20 +29,6 @@ from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.open_device import open_device
 from kopt.tools.sim.device import SimDevice
-
-
-@dataclass(frozen=True)
-class Subject:
-    """One unproven kernel."""
-
-    problem: Problem
-    workload: Workload
-    candidate: Candidate
-
-    @property
-    def kernel(self) -> str:
-        """Its kernel id."""
-        return self.problem.kernel_id(self.workload)
 
 
 def main() -> None:
@@ -66,8 +49,8 @@ def main() -> None:
         for subject in subjects():
             if not any(part in subject.kernel for part in options.only):
                 continue
-            checked = checks.get(subject.candidate.id) or _check(subject, device, settings)
-            checks[subject.candidate.id] = checked
+            checked = checks.get(subject.candidate().id) or _check(subject, device, settings)
+            checks[subject.candidate().id] = checked
             runs.append(_run(subject, checked, device, settings))
             if options.save:
                 document = [run.model_dump(mode="json") for run in runs]
@@ -76,20 +59,11 @@ def main() -> None:
                 _tune(subject, device, settings)
 
 
-def subjects() -> Iterator[Subject]:
-    """Yield every unproven kernel."""
-    for problem in load_problems().values():
-        for workload in problem.workloads:
-            for shipped in shipped_kernels(problem, workload):
-                if shipped.standing == "unproven":
-                    yield Subject(problem, workload, read_candidate(shipped.source))
-
-
 def _check(subject: Subject, device: TimingDevice, settings: Settings) -> CheckResult:
     request = CheckRequest(
         problem=subject.problem,
         workload=subject.workload,
-        candidate=subject.candidate,
+        candidate=subject.candidate(),
         level="full",
         arch=device.facts.arch,
     )
@@ -101,14 +75,14 @@ def _run(
 ) -> OtherGpuRun:
     found = OtherGpuRun(
         kernel=subject.kernel,
-        candidate=subject.candidate.id,
+        candidate=subject.candidate().id,
         gpu=device.facts.name,
         arch=device.facts.arch,
         driver_version=device.facts.driver_version,
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         status=checked.status,
         executions=sum(workload.executions for workload in checked.workloads),
-        other_bodies=sm_100_bodies(subject.candidate.source),
+        other_bodies=sm_100_bodies(subject.candidate().source),
     )
     if checked.status is not Status.PASSED:
         print(f"{subject.kernel:46} {checked.status}: {checked.mismatch or checked.diagnostics}")
@@ -140,7 +114,7 @@ def _bench(
     request = BenchRequest(
         problem=subject.problem,
         workload=subject.workload,
-        candidate=subject.candidate,
+        candidate=subject.candidate(),
         tune=tune,
         baselines="reference",
     )
@@ -148,7 +122,7 @@ def _bench(
 
 
 def _tune(subject: Subject, device: TimingDevice, settings: Settings) -> None:
-    header = parse_header(subject.candidate, subject.problem).header
+    header = parse_header(subject.candidate(), subject.problem).header
     for name, values in header.tune.items() if header else ():
         for value in values[1:]:
             result = _bench(subject, device, settings, {name: value})

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
+from unproven_subjects import subjects
 from unproven_tables import BEGIN, END, insert_tables
 
-from kopt.kernels.problem_loader import load_problems
-from kopt.kernels.shipped_kernels import shipped_kernels
 from kopt.kernels.status import Status, Verdict
 from kopt.kernels.unproven_facts import OtherGpuRun, UnprovenFacts, facts_of, read_facts
 
@@ -15,13 +14,7 @@ EMPTY = f"before\n{BEGIN}\nold\n{END}\nafter"
 
 
 def _all_facts() -> list[UnprovenFacts]:
-    return [
-        read_facts(facts_of(shipped.source))
-        for problem in load_problems().values()
-        for workload in problem.workloads
-        for shipped in shipped_kernels(problem, workload)
-        if shipped.standing == "unproven"
-    ]
+    return [read_facts(facts_of(subject.source)) for subject in subjects()]
 
 
 def _run(facts: UnprovenFacts) -> OtherGpuRun:

@@ -4,12 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from unproven_subjects import subjects
 
 from kopt.config.errors import ToolError
 from kopt.kernels.candidate import read_candidate
-from kopt.kernels.problem import Problem, Workload
-from kopt.kernels.problem_loader import load_problems
-from kopt.kernels.shipped_kernels import shipped_kernels
 from kopt.kernels.unproven_facts import (
     SM_100_BODIES,
     UnprovenFacts,
@@ -28,21 +26,11 @@ MISSION = (
 )
 
 
-def _unproven() -> dict[str, tuple[Problem, Workload, Path]]:
-    return {
-        problem.kernel_id(workload): (problem, workload, shipped.source)
-        for problem in load_problems().values()
-        for workload in problem.workloads
-        for shipped in shipped_kernels(problem, workload)
-        if shipped.standing == "unproven"
-    }
-
-
-UNPROVEN = _unproven()
+UNPROVEN = {subject.kernel: subject for subject in subjects()}
 
 
 def _facts(kernel: str) -> UnprovenFacts:
-    return read_facts(facts_of(UNPROVEN[kernel][2]))
+    return read_facts(facts_of(UNPROVEN[kernel].source))
 
 
 def test_every_mission_kernel_has_one() -> None:
@@ -51,13 +39,12 @@ def test_every_mission_kernel_has_one() -> None:
 
 @pytest.mark.parametrize("kernel", UNPROVEN)
 def test_facts_are_of_the_sources_as_they_are(kernel: str) -> None:
-    problem, workload, source = UNPROVEN[kernel]
-    facts = _facts(kernel)
-    reference = read_candidate(problem.folder / "reference.cu")
-    assert facts.candidate == facts.own.candidate == read_candidate(source).id
+    subject, facts = UNPROVEN[kernel], _facts(kernel)
+    reference = read_candidate(subject.problem.folder / "reference.cu")
+    assert facts.candidate == facts.own.candidate == subject.candidate().id
     assert facts.reference.candidate == reference.id
     assert facts.kernel == kernel
-    assert workload.name in facts.sim.workloads
+    assert subject.workload.name in facts.sim.workloads
     assert facts.other_gpu is None or facts.other_gpu.candidate == facts.candidate
 
 
@@ -76,10 +63,11 @@ def test_facts_are_what_the_design_promises(kernel: str) -> None:
 
 
 def test_workloads_of_a_problem_share_one_source() -> None:
-    for problem in {entry[0].name: entry[0] for entry in UNPROVEN.values()}.values():
-        sources = [entry[2] for entry in UNPROVEN.values() if entry[0].name == problem.name]
-        assert len(sources) == len(problem.workloads)
-        assert len({path.read_bytes() for path in sources}) == 1
+    for problem in {
+        subject.problem.name: subject.problem for subject in UNPROVEN.values()
+    }.values():
+        sources = [UNPROVEN[kernel].candidate().id for kernel in problem.kernel_ids]
+        assert len(set(sources)) == 1
 
 
 def test_wrappers_with_a_body_of_their_own_are_all_named() -> None:

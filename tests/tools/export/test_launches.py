@@ -32,7 +32,8 @@ launch:
   - {kernel: scale_rows, grid: "SM_COUNT * blocks_per_sm", block: BLOCK, cooperative: true,
      smem: "B * 16", args: [x, out, H, scale]}
   - {kernel: sum_rows, grid: "align_up(H, 40) // 8, 2", block: "32, 2, 4", pdl: true,
-     cluster: "2, 2", carveout: max_l1, args: [sums, rest, weight, {int32: "B - H"}, {int64: "HB * 2"}]}
+     cluster: "2, 2", carveout: max_l1,
+     args: [sums, rest, weight, {int32: "B - H"}, {int64: "HB * 2"}]}
 */
 #include <cuda_bf16.h>
 extern "C" __global__ void scale_rows(const float* x, float* out, int H, float scale) {

@@ -38,6 +38,7 @@ SAMPLES = (
     "good_variants_by_shape",
     "good_persistent_blocks",
     "good_bulk_copies",
+    "good_cluster_row_sums",
 )
 BINDINGS: tuple[Form, ...] = ("torch", "tvm-ffi", "flashinfer-trace")
 # A table and positions; an inout tensor; two outputs of other dtypes; scratch behind a binding.

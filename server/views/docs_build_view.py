@@ -1,6 +1,6 @@
 """What a build of the library index gave: a line a source, and what to do next."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -10,6 +10,9 @@ from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.library_index.build_records import BuildResult
 
 from .docs_words import MB, counted
+
+NAMED_SYNOPSES = 3
+"""Of those without code, how many are named; --json has all."""
 
 
 def build_view(result: BuildResult) -> RenderableType:
@@ -28,9 +31,18 @@ def _parts(result: BuildResult) -> Iterator[RenderableType]:
         f" {seconds:,.0f} s"
     )
     yield Text(result.index, style="dim")
+    if result.synopses_without_code:
+        yield Text(_lost(result.synopses_without_code), style="yellow")
     if result.degraded:
         yield Text(shown(result.degraded), style="yellow")
     yield Text('Search it: kopt docs search "fused add rmsnorm"', style="dim")
+
+
+def _lost(names: Sequence[str]) -> str:
+    some = ", ".join(names[:NAMED_SYNOPSES])
+    more = ", ..." if len(names) > NAMED_SYNOPSES else ""
+    count = f"{len(names):,} {'synopsis is' if len(names) == 1 else 'synopses are'}"
+    return f"{count} about code that these versions do not have: {some}{more}"
 
 
 def _table(result: BuildResult) -> Table:

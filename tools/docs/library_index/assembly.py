@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from kopt.tools.docs.chunking.duplicates import merged
+from kopt.tools.docs.chunking.synopses import synopses_without_code
 from kopt.tools.docs.indexing.entries import record_of
 from kopt.tools.docs.indexing.index_file import Sheet, index_version, write_index
 from kopt.tools.docs.records import Chunk
@@ -66,6 +67,7 @@ def assemble(parts: Parts, path: Path, on_progress: OnProgress) -> None:
         "version": index_version(),
         "model": model_name(),
         "sources": json.dumps([one.model_dump(mode="json") for one in facts]),
+        "synopses_without_code": json.dumps(synopses_without_code(chunks)),
     }
     write_index(path, meta, sheets())
     on_progress(BuildProgress("write", None, len(kept), len(kept)))

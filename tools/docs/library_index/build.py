@@ -31,7 +31,7 @@ from .build_records import (
     OnProgress,
     SkippedLibrary,
 )
-from .kept_index import built_sources, read_meta
+from .kept_index import built_sources, lost_synopses, read_meta
 from .parts import Parts, SourceParts
 from .place import library_folder, library_index_path, parts_path
 from .workers import Workers, part_key
@@ -177,5 +177,6 @@ def _result(work: _Work, is_new: bool) -> BuildResult:
         files=sum(one.files for one in sources),
         reused_files=work.reused,
         seconds=work.seconds,
+        synopses_without_code=lost_synopses(path),
         degraded=WHAT_THE_EXTRA_ADDS if model_name() == NO_MODEL else None,
     )

@@ -73,5 +73,7 @@ class BuildResult(Record):
     """Files whose chunks were there from an earlier build."""
     seconds: dict[str, float]
     """By step, in the order in which they ran; steps of several sources are added up."""
+    synopses_without_code: tuple[str, ...] = ()
+    """Names that kopt has a synopsis of and that these versions of the libraries do not have."""
     degraded: str | None = None
     """What the index lacks and why; None for nothing."""

@@ -12,6 +12,7 @@ from kopt.tools.docs.indexing.index_file import meta_of, open_index
 from .build_records import BuiltSource
 
 _SOURCES = TypeAdapter(tuple[BuiltSource, ...])
+_NAMES = TypeAdapter(tuple[str, ...])
 
 
 def read_meta(path: Path) -> dict[str, str]:
@@ -30,6 +31,14 @@ def sources_in(meta: Mapping[str, str]) -> tuple[BuiltSource, ...]:
         ValueError: It is damaged.
     """
     return _SOURCES.validate_json(meta.get("sources", "[]"))
+
+
+def lost_synopses(path: Path) -> tuple[str, ...]:
+    """Return the names that have a synopsis and no code in the index at `path`."""
+    try:
+        return _NAMES.validate_json(read_meta(path).get("synopses_without_code", "[]"))
+    except ValueError:
+        return ()
 
 
 def built_sources(path: Path) -> tuple[BuiltSource, ...]:

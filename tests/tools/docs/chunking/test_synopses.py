@@ -7,7 +7,13 @@ import yaml
 
 from kopt.tools.docs.chunking.cards import card_of
 from kopt.tools.docs.chunking.glossary import gloss_of
-from kopt.tools.docs.chunking.synopses import SYNOPSES, synopses_of
+from kopt.tools.docs.chunking.synopses import (
+    SYNOPSES,
+    WRITTEN_OVER,
+    synopses_of,
+    synopses_without_code,
+)
+from kopt.tools.docs.library.pins import pins
 from kopt.tools.docs.records import Chunk
 
 MOST_WORDS = 60
@@ -67,3 +73,23 @@ def test_a_synopsis_is_one_line_of_some_words_and_no_name_has_two(path: str) -> 
     written = yaml.safe_load(text)
     assert len(written) == len(entries)
     assert all(2 <= len(said.split()) <= MOST_WORDS for said in written.values())
+
+
+def test_synopses_were_written_over_the_pinned_versions() -> None:
+    """Who moves a pin builds, mends what the build names, reads what changed, and says so here."""
+    pinned = pins().packages
+    assert {source: pinned[source].version for source in WRITTEN_OVER} == WRITTEN_OVER
+
+
+def test_what_no_library_has_any_more_is_named() -> None:
+    kernel = _named("MergeStateKernel")
+    libraries = [kernel.model_copy(update={"source": source}) for source in WRITTEN_OVER]
+    lost = synopses_without_code(libraries)
+    assert "MergeStateKernel" not in lost
+    assert "SSDKernel.kernel" in lost
+    of_a_user = _named("SSDKernel.kernel")
+    assert synopses_without_code([*libraries, of_a_user]) == lost
+
+
+def test_nothing_is_missed_while_a_library_is_not_built() -> None:
+    assert synopses_without_code([_named("MergeStateKernel")]) == []

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.tools.docs.build_lock import build_lock
+from kopt.tools.docs.chunking.synopses import WRITTEN_OVER
 from kopt.tools.docs.library_index.build_records import BuildProgress, BuildResult
 from kopt.tools.docs.library_index.parts import COMMIT_EVERY
 from kopt.tools.docs.library_index.place import library_folder, library_index_path
@@ -75,6 +77,18 @@ def test_what_did_not_change_is_not_read_again(own_docs: Settings) -> None:
     assert "alphaa_kernel" not in _symbols(own_docs, "alphaa_kernel")
 
     assert library.build(own_docs, fresh=True).reused_files == 0
+
+
+def test_synopses_that_lost_their_code_are_named_in_every_build(own_docs: Settings) -> None:
+    library = fake_harvest(alpha=0, beta=0)
+    library.files = {
+        replace(ALPHA, key=source): {"a.cu": kernel("activation")} for source in WRITTEN_OVER
+    }
+    built = library.build(own_docs)
+    assert "MergeStateKernel" in built.synopses_without_code
+    assert "activation_kernel" not in built.synopses_without_code
+    again = library.build(own_docs)
+    assert (again.is_new, again.synopses_without_code) == (False, built.synopses_without_code)
 
 
 def test_a_source_that_cannot_be_had_stays_as_it_was(own_docs: Settings) -> None:

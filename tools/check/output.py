@@ -56,11 +56,13 @@ class Output:
             different = bits[part] != right[part]
             if written is not None:
                 different &= written[part]
-            return np.flatnonzero(different) + part.start
+            places: Indices = np.flatnonzero(different) + part.start
+            return places
 
         starts = range(0, max(bits.size, 1), PART_ELEMENTS)
         parts = [slice(start, start + PART_ELEMENTS) for start in starts]
-        return np.concatenate(run_wide(find, parts))
+        found: Indices = np.concatenate(run_wide(find, parts))
+        return found
 
     def storage_index(self, indices: Indices) -> Indices:
         """Return where logical elements lie in the flat storage; codes share their byte."""

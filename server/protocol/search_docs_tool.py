@@ -120,7 +120,7 @@ def _following(result: "SearchResult", read_only: bool) -> str:
     if result.hits:
         return "use what fits in a candidate, then call compile"
     if result.advice is not None:
-        return f"search again without filters: {result.advice}"
+        return f"search again: {result.advice}"
     return "search again with other words: identifiers, or the name of a technique"
 
 

@@ -25,14 +25,27 @@ from kopt.tools.docs.own.index import Index, with_index
 from kopt.tools.docs.query_text import checked_query, plain_text
 from kopt.tools.docs.ranking.ranked import Ranked, Ranking, Sought, ranked
 from kopt.tools.docs.ranking.remote_hits import RemoteHits
-from kopt.tools.docs.ranking.sought_words import NEAREST, SoughtWords, sought_words, unknown_words
-from kopt.tools.docs.records import Chunk, DocumentText, SearchRequest, SearchResult
+from kopt.tools.docs.ranking.sought_words import (
+    NEAREST,
+    SoughtWords,
+    nearest_words,
+    sought_words,
+    unknown_words,
+)
+from kopt.tools.docs.records import (
+    Chunk,
+    DocumentText,
+    SearchRequest,
+    SearchResult,
+    UnknownWord,
+)
 from kopt.tools.docs.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name, vector_model
 
 OFFER = (
     "kopt docs build adds the production kernels of FlashInfer, vLLM, SGLang, CUTLASS and PyTorch:"
     " a download of 74 MB, then about 90 s on two cores"
 )
+OTHER_WORDS = "other words may find it: names as code spells them, or the name of a technique"
 Answer = TypeVar("Answer")
 
 
@@ -55,6 +68,10 @@ class _Open:
     def both(self) -> list[Collection]:
         """Return kopt's own documents, and the library if there is one."""
         return [self.own.collection, *([self.library] if self.library else [])]
+
+    def defines(self, symbol: str) -> bool:
+        """Say whether anything defines `symbol`, as `entries.symbol_name` writes it."""
+        return any(one.by_name(symbol, Filters()) for one in self.both)
 
     def collections(self, filters: Filters) -> list[Collection]:
         """Return what `filters` leave something of; kopt's own documents if nothing."""
@@ -80,11 +97,10 @@ def search_documents(request: SearchRequest, settings: Settings) -> SearchResult
     """
     started = time.perf_counter()
     request = without_hidden(request, settings)
-    query = checked_query(request)
 
     def answer(there: _Open) -> SearchResult:
-        asked = _Asked(request, query, filters_of(request, there.built))
-        return _answer(asked, there, settings)
+        filters = filters_of(request, there.built)  # before the query: they are those of a batch
+        return _answer(_Asked(request, checked_query(request), filters), there, settings)
 
     result = _with_all(settings, answer)
     elapsed_ms = round((time.perf_counter() - started) * 1e3, 2)
@@ -143,6 +159,8 @@ def _answer(asked: _Asked, there: _Open, settings: Settings) -> SearchResult:
     words = sought_words(asked.query, collections)
     sought = _sought(asked.query, words, there, remote)
     page = _page(ranked(collections, sought, asked.filters, _most(asked.request)), asked, words)
+    # A word to suggest may be one of what is left out.
+    unknown = unknown_words(words, [] if asked.filters.without else collections)
     return SearchResult(
         query=asked.query,
         backend="embedded+pinecone" if remote.has_answered else "embedded",
@@ -154,10 +172,9 @@ def _answer(asked: _Asked, there: _Open, settings: Settings) -> SearchResult:
         left_out=page.quoted.left_out,
         page=asked.request.page,
         next_page=page.following,
-        # A word to suggest may be one of what is left out.
-        unknown_words=unknown_words(words, [] if asked.filters.without else collections),
+        unknown_words=unknown,
         offer=OFFER if _offers_library(asked, there) else None,
-        advice=_advice(asked, there, sought, page),
+        advice=_advice(asked, there, sought, page, unknown),
         tokens=page.quoted.tokens,
         max_tokens=asked.request.max_tokens,
     )
@@ -227,16 +244,34 @@ def _offers_library(asked: _Asked, there: _Open) -> bool:
     return there.library is None and there.said is None and asked.filters.sources is None
 
 
-def _advice(asked: _Asked, there: _Open, sought: Sought, page: _Page) -> str | None:
+def _advice(
+    asked: _Asked, there: _Open, sought: Sought, page: _Page, unknown: Sequence[UnknownWord]
+) -> str | None:
     if page.quoted.hits or page.quoted.further:
         return None
     if page.matches:
         return f"page {asked.request.page} is beyond the last; ask for page 1"
+    said = [_near_symbols(asked.filters, there)]
     unfiltered = Filters(without=asked.filters.without)
-    if asked.filters == unfiltered:
+    if asked.filters != unfiltered:
+        others = ranked(there.collections(unfiltered), sought, unfiltered, 0).matches
+        said += [f"without the filters {others} documents match"] if others else []
+    if not any(said) and not any(one.nearest for one in unknown):
+        said = [OTHER_WORDS]
+    return "; ".join(filter(None, said)) or None
+
+
+def _near_symbols(filters: Filters, there: _Open) -> str | None:
+    """Say that nothing defines the symbol that is asked for, with near ones; None if it is there.
+
+    Nothing is said where sources are left out: what is near may be theirs.
+    """
+    symbol = filters.symbol
+    if symbol is None or filters.without or there.defines(symbol):
         return None
-    others = ranked(there.collections(unfiltered), sought, unfiltered, 0).matches
-    return f"without the filters {others} documents match" if others else None
+    near = [word for word in nearest_words(symbol, there.both) if there.defines(word)]
+    named = f"; near: {', '.join(near)}" if near else ""
+    return f"nothing defines {symbol[:60]!r}{named}"
 
 
 def _versions(there: _Open, filters: Filters) -> dict[str, str | None]:

@@ -59,7 +59,7 @@ def test_refused_query_keeps_its_place_and_the_others(kopt: Kopt, queries: Path)
 def test_filter_that_no_query_can_do_with_is_a_mistake_of_the_call(
     kopt: Kopt, queries: Path
 ) -> None:
-    queries.write_text("warp\ngrid\n")
+    queries.write_text("warp\n...\ngrid\n")
     ending = kopt("docs", "search", "--batch", queries, "--source", "nowhere")
     assert (ending.code, ending.stdout) == (ExitCode.USAGE, "")
     assert ending.stderr.startswith("kopt: source 'nowhere' is unknown")

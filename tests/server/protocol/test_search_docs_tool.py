@@ -71,7 +71,7 @@ async def test_search_that_only_the_filters_emptied_is_told_to_drop_them(
     facts = facts_of(await searched(shared_home, **asked))
     assert not facts.get("hits")
     assert facts["advice"].startswith("without the filters ")
-    assert facts["next"] == f"search again without filters: {facts['advice']}"
+    assert facts["next"] == f"search again: {facts['advice']}"
 
 
 async def test_unknown_source_is_answered_with_those_that_there_are(shared_home: Path) -> None:

@@ -6,7 +6,7 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.tools.docs.query_text import MOST_CHARACTERS
 from kopt.tools.docs.records import SearchRequest, SearchResult
-from kopt.tools.docs.search import read_document, search_documents
+from kopt.tools.docs.search import OTHER_WORDS, read_document, search_documents
 from support.docs_winners import promote
 
 
@@ -179,6 +179,23 @@ def test_a_filter_that_hides_all_hits_is_named(shared_docs: Settings) -> None:
     assert not result.hits
     assert result.advice is not None
     assert "without the filters" in result.advice
+
+
+def test_nothing_and_no_near_word_is_told_what_words_find(shared_docs: Settings) -> None:
+    result = _search(shared_docs, "xylophonezz")
+    assert (result.hits, result.unknown_words[0].nearest, result.advice) == ((), (), OTHER_WORDS)
+    assert _search(shared_docs, "mbarier").advice is None
+
+
+def test_symbol_that_nothing_defines_is_told_its_neighbours(shared_docs: Settings) -> None:
+    result = _search(shared_docs, "wait", symbol="cp_async_wait_grup")
+    assert not result.hits
+    assert result.advice is not None
+    assert "'cp_async_wait_grup'; near: cp_async_wait_group" in result.advice
+    assert "without the filters" in result.advice
+    defined = _search(shared_docs, "wait", symbol="cp_async_wait_group", source="gpus")
+    assert defined.advice is not None
+    assert "nothing defines" not in defined.advice
 
 
 @pytest.mark.parametrize(

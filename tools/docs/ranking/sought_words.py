@@ -76,7 +76,7 @@ def unknown_words(
 ) -> tuple[UnknownWord, ...]:
     """Return the first names that no document has, with the nearest words that there are."""
     return tuple(
-        UnknownWord(word=name[:_LONGEST_WORD], nearest=_nearest(name, collections))
+        UnknownWord(word=name[:_LONGEST_WORD], nearest=nearest_words(name, collections))
         for name in sought.unknown[:_MOST_UNKNOWN]
     )
 
@@ -88,7 +88,8 @@ def _is_known(name: str, collections: Sequence[Collection]) -> bool:
     return any(one.has(terms) for one in collections)
 
 
-def _nearest(name: str, collections: Sequence[Collection]) -> tuple[str, ...]:
+def nearest_words(name: str, collections: Sequence[Collection]) -> tuple[str, ...]:
+    """Return the words of documents that are spelled most like `name`, in lower case."""
     word = name.lower()[:_LONGEST_WORD]
     words = dict.fromkeys(like for one in collections for like in one.words_like(word))
     return tuple(get_close_matches(word, words, n=NEAREST))

@@ -21,7 +21,7 @@ MOST_WORDS = 60
 
 def _named(symbol: str | None, path: str = "csrc/a.cu", language: str | None = "cuda") -> Chunk:
     return Chunk(
-        source="acme",
+        source="vllm",
         path=path,
         title="a",
         symbol=symbol,
@@ -66,11 +66,22 @@ def test_prose_and_code_without_a_name_have_none(chunk: Chunk) -> None:
     assert synopses_of(chunk) == []
 
 
-@pytest.mark.parametrize("path", SYNOPSES)
-def test_a_synopsis_is_one_line_of_some_words_and_no_name_has_two(path: str) -> None:
-    text = files("kopt.tools.docs.chunking").joinpath(path).read_text("utf-8")
-    entries = [line for line in text.splitlines() if line and not line.startswith("#")]
-    written = yaml.safe_load(text)
+@pytest.mark.parametrize("source", ["mine", "lmdeploy", "problems"])
+def test_code_that_nobody_described_has_none_though_it_has_the_name(source: str) -> None:
+    kernel = _named("MergeStateKernel")
+    of_others = kernel.model_copy(update={"source": source})
+    assert synopses_of(kernel)
+    assert synopses_of(of_others) == []
+    assert "disjoint" not in gloss_of(of_others)
+
+
+def test_a_synopsis_is_one_line_of_some_words_and_no_name_has_two() -> None:
+    folder = files("kopt.tools.docs.chunking")
+    lines = [
+        line for path in SYNOPSES for line in folder.joinpath(path).read_text("utf-8").splitlines()
+    ]
+    entries = [line for line in lines if line and not line.startswith("#")]
+    written = yaml.safe_load("\n".join(lines))
     assert len(written) == len(entries)
     assert all(2 <= len(said.split()) <= MOST_WORDS for said in written.values())
 
@@ -87,7 +98,7 @@ def test_what_no_library_has_any_more_is_named() -> None:
     lost = synopses_without_code(libraries)
     assert "MergeStateKernel" not in lost
     assert "SSDKernel.kernel" in lost
-    of_a_user = _named("SSDKernel.kernel")
+    of_a_user = _named("SSDKernel.kernel").model_copy(update={"source": "mine"})
     assert synopses_without_code([*libraries, of_a_user]) == lost
 
 

@@ -20,6 +20,7 @@ from kopt.kernels.unproven_facts import facts_of
 
 _MADE_BY = ("", "own", "chunking", "indexing", "ranking")
 """Folders whose code and constants make the index of the corpus."""
+_MAKERS = {".py", ".yaml"}
 MAX_FILE_BYTES = 400_000
 KOPT_LICENSE = "Apache-2.0"
 RECEIPT_SUFFIX = ".receipt.json"
@@ -84,11 +85,25 @@ def read_corpus(settings: Settings) -> Corpus:
         digest.update(f"{file.source}\0{file.path}\0{len(file.data)}\0".encode(errors="replace"))
         digest.update(file.data)
         digest.update(_receipt_state(file))
-    here = _folder("kopt.tools.docs")
-    modules = [path for folder in _MADE_BY for path in here.joinpath(folder).glob("*.py")]
-    for module in sorted(modules):
-        digest.update(module.read_bytes())
+    digest.update(_makers_digest())
     return Corpus(tuple(found), digest.hexdigest()[:32], tuple(unread))
+
+
+def index_makers() -> list[Path]:
+    """Return the modules and the data, such as the glossary, that make an index of the corpus."""
+    here = _folder("kopt.tools.docs")
+    folders = [here / folder for folder in _MADE_BY]
+    return sorted(path for one in folders for path in one.glob("*.*") if path.suffix in _MAKERS)
+
+
+@cache
+def _makers_digest() -> bytes:
+    """Return a hash of `index_makers` as this process began with them, whatever is installed since.
+
+    Else what it writes with its own code would pass for an index of the new one.
+    """
+    contents = (path.read_bytes() for path in index_makers())
+    return hashlib.sha256(b"\0".join(contents)).digest()
 
 
 def corpus_state(settings: Settings) -> tuple["FileState", ...]:

@@ -1,0 +1,24 @@
+"""The key that names an index of kopt's own documents: which code and data it stands for."""
+
+from pathlib import Path
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.tools.docs.own import corpus
+from kopt.tools.docs.own.corpus import index_makers, read_corpus
+
+
+def test_data_that_make_an_index_are_in_its_key_as_code_is() -> None:
+    names = {path.name for path in index_makers()}
+    assert {"weights.py", "glossary.yaml", "tags.yaml", "lexicon.yaml", "asks.yaml"} <= names
+
+
+def test_process_that_outlives_an_upgrade_keeps_the_key_of_the_code_it_runs(
+    own_docs: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = read_corpus(own_docs).key
+    upgraded = tmp_path / "weights.py"
+    upgraded.write_text("upgraded = True\n")
+    monkeypatch.setattr(corpus, "index_makers", lambda: [upgraded])
+    assert read_corpus(own_docs).key == before

@@ -57,7 +57,7 @@ def _parts(result: SearchResult) -> Iterator[RenderableType]:
 def _hit(number: int, hit: Hit) -> Iterator[RenderableType]:
     yield Text(f"{number}. {hit.title}", style="bold")
     yield Text(f"   {place_words(hit)}", style="dim")
-    matched = f"  has {', '.join(hit.matched)}" if hit.matched else ""
+    matched = f"  matched {', '.join(hit.matched)}" if hit.matched else ""
     yield Text(shown(f"   {origin_words(hit)}{matched}"), style="dim")
     yield from _places("   also at", hit.also_at)
     yield Quotation(hit.text)

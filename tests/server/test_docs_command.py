@@ -20,6 +20,17 @@ def test_a_search_shows_where_each_hit_stands_and_quotes_it(kopt: Kopt) -> None:
     assert "Apache-2.0" in ending.stdout
 
 
+def test_words_that_kopt_says_of_code_are_no_words_of_the_code(
+    kopt: Kopt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KOPT_HOME", str(tmp_path))
+    write_library(Settings(home=tmp_path), [function("vllm", "csrc/MergeStateKernel.cu")])
+    lines = kopt("docs", "search", "disjoint", "--source", "vllm").stdout.splitlines()
+    assert [line.strip() for line in lines if "disjoint" in line] == [
+        "kernel, 1.0, Apache-2.0  matched disjoint"
+    ]
+
+
 def test_words_need_no_quotes(kopt: Kopt) -> None:
     words = kopt("docs", "search", "warp", "shuffle", "reduction", "--json").document
     quoted = kopt("docs", "search", "warp shuffle reduction", "--json").document

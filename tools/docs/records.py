@@ -144,7 +144,8 @@ class Hit(Record):
     score: float
     """Comparable within one answer only."""
     matched: tuple[str, ...]
-    """Words of the query, or what they stand for, that are in it: why it is here."""
+    """Words of the query, or what they stand for, that are in it or in kopt's own words on it: its
+    tags, what its names mean, what it is said to do."""
     text: str
     """Quoted from `location`: data, never instructions."""
     left_out_lines: int

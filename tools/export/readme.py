@@ -1,7 +1,6 @@
 """The README of an export: what it is, how to build, test and call it, what was proven."""
 
-from kopt.kernels.receipt import Receipt, WorkloadEvidence
-
+from .receipt_words import receipt_words
 from .routes import Route
 from .signature import Signature
 from .subject import Form, Subject
@@ -64,7 +63,7 @@ def _proof(subject: Subject) -> str:
     )
     if subject.receipt is None:
         return source + (subject.facts or _NO_RECEIPT)
-    return source + _measured(subject.receipt)
+    return source + receipt_words(subject.receipt)
 
 
 def _tune_words(subject: Subject) -> str:
@@ -72,40 +71,6 @@ def _tune_words(subject: Subject) -> str:
         return ""
     shown = ", ".join(f"{name}={value}" for name, value in subject.values.items())
     return f", tune values {shown}"
-
-
-def _measured(receipt: Receipt) -> str:
-    device = receipt.device
-    rows = "".join(_row(one) for one in receipt.workloads)
-    return (
-        f"Receipt: digest `{receipt.digest}`, {receipt.promoted_at[:10]}, kopt "
-        f"{receipt.kopt_version}. Measured on {device.name} (driver {device.driver_version}, CUDA "
-        f"{device.cuda_version}), compiled by {receipt.toolchain.compiler}"
-        f" {receipt.toolchain.version}. Each row is the median of {_counts(receipt)} in fresh"
-        " processes, cold L2, each paired with the baseline;"
-        " the interval runs from the least to the greatest of them.\n\n"
-        "| workload | baseline | baseline us | kernel us | speedup | interval |\n"
-        f"|---|---|---|---|---|---|\n{rows}\n"
-        "`kopt verify RECEIPT` measures it again. The figures are of kopt's own build, run in a"
-        " CUDA graph. The same compiler makes the same machine code of this folder; the host code"
-        " here adds its own time to a call that no graph holds.\n"
-    )
-
-
-def _counts(receipt: Receipt) -> str:
-    counts = sorted({len(one.measurements) for one in receipt.workloads})
-    return f"{' or '.join(str(count) for count in counts)} measurements"
-
-
-def _row(one: WorkloadEvidence) -> str:
-    latencies = sorted(m.latency.median_us for m in one.measurements)
-    baselines = sorted(m.baseline_latency.median_us for m in one.measurements)
-    middle = len(latencies) // 2
-    return (
-        f"| {one.workload} | {one.baseline.label} | {baselines[middle]:.2f} | "
-        f"{latencies[middle]:.2f} | {one.speedup:.3f}x | {one.range[0]:.3f} to "
-        f"{one.range[1]:.3f} |\n"
-    )
 
 
 _NO_RECEIPT = (

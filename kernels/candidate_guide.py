@@ -24,7 +24,7 @@ The file begins with `/* kopt: 1`; the header ends at `*/`. Keys:
 |---|---|
 | family | the strategy, or a list with the main one first; the search keeps families apart |
 | where | the workloads it claims, a condition over axes; default `"true"`: all of the problem |
-| tune | `NAME: [values]`, each a macro; a name has 3 to 32 characters; the first value is the default |
+| tune | `NAME: [values]`, each a macro; names have 3 to 32 characters; first value: default |
 | tune_where | conditions that a choice of tune values must satisfy |
 | specialize | axes as compile-time constants: the macro `KOPT_C` for axis C |
 | flags | `fast_math: false`, `max_registers: 16` to `255` |
@@ -38,8 +38,8 @@ The file begins with `/* kopt: 1`; the header ends at `*/`. Keys:
 - `kernel` names an `extern "C" __global__ void` function; args stand in the order of its
   parameters: tensors, scratch, axes, scalars, `{int32: "C // 8"}`. Types are compared.
 - Tensors of role `in` are const. Every element of every output must be written.
-- Includes: `<kopt/nvfp4_utils.cuh>` (e2m1, e4m3, block scales), `<kopt/float2_math.cuh>` (two floats
-  an instruction on sm_100), `<kopt/global_access.cuh>` (16 and 32 byte accesses, cache hints),
+- Includes: `<kopt/nvfp4_utils.cuh>` (e2m1, e4m3, block scales), `<kopt/float2_math.cuh>` (two
+  floats an instruction on sm_100), `<kopt/global_access.cuh>` (16 and 32 byte accesses, hints),
   `<kopt/cp_async.cuh>`, `<kopt/mbarrier.cuh>`, `<kopt/bulk_copy.cuh>` (bulk copies, TMA),
   `<kopt/griddepcontrol.cuh>` (pdl), CUDA's own headers, standard headers. No file of your own.
 - Refused: tests of __CUDA_ARCH__ or of the simulator, printf, device-side allocation and launches,

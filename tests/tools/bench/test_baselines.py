@@ -58,14 +58,6 @@ def test_the_fastest_library_path_is_the_main_baseline(tmp_path: Path, settings:
     assert result.verdict is Verdict.INCONCLUSIVE
 
 
-def test_each_path_is_named_before_it_is_checked(tmp_path: Path, settings: Settings) -> None:
-    lines: list[str] = []
-    request = replace(_request(tmp_path, ROW_MAJOR), progress=lines.append)
-    bench_candidate(request, _timer(lib=LibraryScript(), lib_pdl=LibraryScript()), settings)
-    checking = [line.split(";")[0] for line in lines if "the baseline " in line]
-    assert checking == ["checking the baseline lib", "checking the baseline lib with PDL"]
-
-
 def test_a_library_that_writes_nothing_is_rejected_by_the_check(
     tmp_path: Path, settings: Settings
 ) -> None:

@@ -33,10 +33,10 @@ class Sought:
     """As it was asked, to find the definition of a symbol."""
     terms: Sequence[str]
     """Index terms of all words."""
+    prose: float
+    """Share of its words that are no names of code."""
     names: Sequence[str] = ()
     """Terms that stand for whole names."""
-    prose: float = 1.0
-    """Share of its words that are no names of code."""
     phrases: Sequence[str] = ()
     """What the words stand for besides."""
     libraries: frozenset[str] = frozenset()

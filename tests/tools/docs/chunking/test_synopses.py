@@ -57,6 +57,14 @@ def test_a_name_that_many_files_have_is_told_apart_by_its_file() -> None:
     assert synopses_of(_named("gemm_device")) == []
 
 
+def test_what_is_said_of_the_file_holds_though_the_name_is_described_too() -> None:
+    name = "CollectiveEpilogue::store"
+    (of_the_file,) = synopses_of(_named(name, "collective/sm90_epilogue_tma_warpspecialized.hpp"))
+    (of_the_name,) = synopses_of(_named(name, "attention/hopper/epilogue.cuh"))
+    assert "fusion tree" in of_the_file
+    assert "attention output" in of_the_name
+
+
 def test_each_of_several_functions_is_told() -> None:
     assert len(synopses_of(_named("im2col_kernel, helper, col2im_kernel"))) == 2
 

@@ -1,15 +1,19 @@
 """`kopt docs`: search, show and sources from the command line."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.kernels.record import Record
 from kopt.kernels.status import Status
 from kopt.server.exits import ExitCode
-from kopt.tools.docs.records import SearchResult
+from kopt.tools.docs.records import FurtherHit, Hit, SearchResult
 from support.command_line import Kopt
 from support.written_index import function, write_library
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_search_shows_where_each_hit_stands_and_quotes_it(kopt: Kopt) -> None:
@@ -60,6 +64,16 @@ def test_no_control_of_a_document_reaches_a_terminal(
         assert "MIT" in ending.stdout
         assert "\x9b" not in ending.stdout
         assert "\u202e" not in ending.stdout
+
+
+@pytest.mark.parametrize(
+    ("of", "record"), [("the answer", SearchResult), ("a hit", Hit), ("a further hit", FurtherHit)]
+)
+def test_the_page_names_all_fields_of_the_json(of: str, record: type[Record]) -> None:
+    page = (ROOT / "docs" / "search.md").read_text("utf-8")
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| {of} |")]
+    fields = [field.alias or name for name, field in record.model_fields.items()]
+    assert [name for name in re.findall(r"`([^`]+)`", row) if ":" not in name] == fields
 
 
 def test_json_has_the_keys_that_programs_rely_on(kopt: Kopt) -> None:

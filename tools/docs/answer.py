@@ -115,13 +115,18 @@ def _hit(chunk: Chunk, score: float, room: int, wanted: Wanted) -> Hit:
         tags=tuple(one_line(tag) for tag in chunk.tags),
         arch=chunk.arch,
         dtype=chunk.dtype,
-        also_at=tuple(one_line(place) for place in chunk.also_at),
+        also_at=tuple(one_line(_with_source(place, chunk)) for place in chunk.also_at),
         score=score,
         matched=tuple(matched),
         text=part.text,
         left_out_lines=part.left_out_lines,
         tokens=estimated_tokens(part.text) + _heading_tokens(chunk),
     )
+
+
+def _with_source(place: str, chunk: Chunk) -> str:
+    """Return `source:path:line`; a chunk has `path:line` of copies in its own source."""
+    return place if place.count(":") > 1 else f"{chunk.source}:{place}"
 
 
 def _heading_tokens(chunk: Chunk) -> int:

@@ -141,6 +141,7 @@ class Hit(Record):
     arch: tuple[str, ...]
     dtype: tuple[str, ...]
     also_at: tuple[str, ...]
+    """Where the same text stands too, each `source:path:line`."""
     score: float
     """Comparable within one answer only."""
     matched: tuple[str, ...]

@@ -62,9 +62,10 @@ def test_places_in_hidden_sources_are_not_named(own_docs: Settings) -> None:
     blind = replace(own_docs, without_sources=("mine",))
     walrus = SearchRequest(query="walrus", source="vllm")
     leaving_out = walrus.model_copy(update={"without": ("mine",)})
-    assert search_documents(walrus, own_docs).hits[0].also_at == twice.also_at
-    assert search_documents(walrus, blind).hits[0].also_at == ("csrc/copy.cu:3",)
-    assert search_documents(leaving_out, own_docs).hits[0].also_at == ("csrc/copy.cu:3",)
+    both = ("vllm:csrc/copy.cu:3", "mine:secret.cu:7")
+    assert search_documents(walrus, own_docs).hits[0].also_at == both
+    assert search_documents(walrus, blind).hits[0].also_at == both[:1]
+    assert search_documents(leaving_out, own_docs).hits[0].also_at == both[:1]
     assert read_document(twice.uid, own_docs).document.also_at == twice.also_at
     assert read_document(twice.uid, blind).document.also_at == ("csrc/copy.cu:3",)
 

@@ -127,8 +127,12 @@ def conditions(filters: Filters, sources: Sequence[str]) -> tuple[str, list[str]
         values.append(filters.kind)
     if filters.arch:
         barred = barring_archs(filters.arch)
-        is_free = "".join(" and not instr(chunk.arch, ?)" for _arch in barred)
-        terms.append(f"(instr(chunk.arch, ?) or (true{is_free}))")
+        is_barred = " or ".join("instr(piece.arch, ?)" for _arch in barred) or "false"
+        of_pieces = "in (select piece.first from chunk as piece where"  # shown as one function
+        terms.append(
+            f"(chunk.first {of_pieces} instr(piece.arch, ?))"
+            f" or chunk.first not {of_pieces} {is_barred}))"
+        )
         values += [f" {arch} " for arch in (filters.arch, *barred)]
     if filters.dtype:
         terms.append("instr(chunk.dtype, ?)")

@@ -153,6 +153,21 @@ def test_a_page_beyond_the_last_says_so(merged: Settings) -> None:
     assert "beyond the last" in result.advice
 
 
+def test_piece_of_a_function_is_bound_to_the_architectures_of_the_others(
+    own_docs: Settings,
+) -> None:
+    begin = function("vllm", "csrc/mixed.cu", body="walrus").model_copy(update={"end_line": 90})
+    end = begin.model_copy(update={"start_line": 83, "end_line": 120, "arch": ("sm90",)})
+    write_library(own_docs, [begin, end, function("vllm", "csrc/plain.cu", body="walrus")])
+
+    def found(arch: str) -> set[str | None]:
+        hits = _search(own_docs, "walrus", source="vllm", arch=arch).hits
+        return {hit.symbol for hit in hits}
+
+    assert found("sm_90a") == {"mixed", "plain"}
+    assert found("sm_80") == {"plain"}
+
+
 def test_words_of_either_collection_are_known(merged: Settings) -> None:
     result = _search(merged, "walrus griddepcontrol narwal")
     assert [word.word for word in result.unknown_words] == ["narwal"]

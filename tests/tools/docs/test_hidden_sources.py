@@ -28,6 +28,16 @@ def test_hidden_winner_is_not_found(own_docs: Settings, blind: Settings) -> None
     assert "winners" not in {hit.source for hit in result.hits} | result.sources.keys()
 
 
+@pytest.mark.parametrize("page", ["results.md", "field-notes.md", "blackwell.md"])
+def test_pages_on_how_winners_became_fast_are_hidden_with_them(
+    own_docs: Settings, blind: Settings, page: str
+) -> None:
+    asked = SearchRequest(query=f"docs/{page} made faster", k=20)
+    path = f"docs/{page}"
+    assert path in {hit.path for hit in search_documents(asked, own_docs).hits}
+    assert path not in {hit.path for hit in search_documents(asked, blind).hits}
+
+
 def test_advice_does_not_count_what_is_hidden(blind: Settings) -> None:
     gpus = ZEBRA.model_copy(update={"query": "zebra", "source": "gpus"})
     result = search_documents(gpus, blind)

@@ -38,8 +38,9 @@ DTYPES = {
 def make_chunks(corpus: Corpus) -> list[Chunk]:
     """Return the chunks of all files, duplicates merged, in the order of the corpus."""
     chunks: list[Chunk] = []
+    winners = [file for file in corpus.files if _is_winner(file)]
     for file in corpus.files:
-        if file.source == "winners":
+        if _is_winner(file):
             continue
         if file.source == "intrinsics":
             chunks += _card_chunks(file)
@@ -49,9 +50,13 @@ def make_chunks(corpus: Corpus) -> list[Chunk]:
             chunks.append(_gpu_chunk(file) if file.source == "gpus" else _problem_chunk(file))
         else:
             chunks += _code_chunks(file)
-    for facts in winner_facts([file for file in corpus.files if file.source == "winners"]):
+    for facts in winner_facts(winners):
         chunks += _code_chunks(facts.file, facts)
     return _merged(_described(chunk) for chunk in chunks)
+
+
+def _is_winner(file: CorpusFile) -> bool:
+    return file.source == "winners" and not file.path.endswith(".md")
 
 
 def _code_chunks(file: CorpusFile, facts: WinnerFacts | None = None) -> Iterator[Chunk]:

@@ -37,6 +37,8 @@ SOURCES = {
 """Key to what it holds, in the order in which `kopt docs sources` lists them."""
 NO_MANUAL = frozenset({"session.md", "search.md", "retrieval.md"})
 """Documents that are not searched: they quote this very search and its queries."""
+WINNERS_PAGES = frozenset({"results.md", "field-notes.md", "blackwell.md"})
+"""Documents that tell how shipped kernels became fast: of the source `winners`, hidden with it."""
 QUALITY = {"problems": 0.9}
 """Weight of a source, default 1: reference kernels are where a search starts, not where to go."""
 
@@ -144,8 +146,10 @@ def _places(settings: Settings) -> Iterator[_Place]:
     for folder in _folders(settings.winners):
         shown = f"KOPT_HOME/winners/{folder.name}"
         yield from _listed("winners", shown, folder.glob("*.cu"), is_ours=False)
-    manual = (path for path in docs.glob("*.md") if path.name not in NO_MANUAL)
-    yield from _listed("docs", "docs", manual)
+    pages = [path for path in docs.glob("*.md") if path.name not in NO_MANUAL]
+    told = [path for path in pages if path.name in WINNERS_PAGES]
+    yield from _listed("winners", "docs", told)
+    yield from _listed("docs", "docs", (path for path in pages if path not in told))
     cards = _folder("kopt.tools.docs") / "intrinsics"
     yield from _listed("intrinsics", "tools/docs/intrinsics", cards.glob("*.yaml"))
     notes = _folder("kopt.tools.docs") / "notes"
@@ -196,7 +200,7 @@ def receipt_of(winner: Path) -> Path:
 
 def _receipt_state(file: CorpusFile) -> bytes:
     """Return what tells a new receipt from an old one without reading its thousands of samples."""
-    if file.source != "winners":
+    if file.source != "winners" or file.path.endswith(".md"):
         return b""
     evidence = facts_of(file.file) if is_unproven(file.file) else receipt_of(file.file)
     try:

@@ -56,10 +56,10 @@ def test_every_reference_kernel_is_timed_against_every_baseline(kopt: Kopt, scri
     ending = kopt("bench", "--all", "--json")
     ids = [kernel for problem in load_problems().values() for kernel in problem.kernel_ids]
     timed = [f"{request.problem.name}_{request.workload.name}" for request in requests]
-    assert timed == ids
+    assert list(dict.fromkeys(timed)) == ids  # a shipped winner is timed right after its reference
     assert {request.baselines for request in requests} == {"every"}
     table = BenchAllResult.model_validate_json(ending.stdout)
-    assert [row.kernel for row in table.rows] == ids
+    assert [row.kernel for row in table.rows if row.source == "reference"] == ids
 
 
 def test_a_reference_kernel_slower_than_the_library_is_no_failure(

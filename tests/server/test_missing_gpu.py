@@ -23,7 +23,8 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """No name opens a GPU."""
 
     @contextmanager
-    def open_device(*_: object) -> Generator[object]:
+    def open_device(*_: object, has_spare: bool) -> Generator[object]:
+        del has_spare
         raise SetupError(MISSING)
         yield
 

@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "stamp.h"
+
 namespace kopt_sim {
 
 // Buffers lie 64 GiB apart in one reserved range, so that an address names its buffer and an
@@ -21,16 +23,6 @@ constexpr unsigned kMaxArguments = 64;
 constexpr unsigned kMaxCpuBodies = 32;
 constexpr std::size_t kStackBytes = 128 << 10;
 constexpr unsigned kMaxResidentThreads = 1 << 16;
-
-// Who accessed an element last. Bits: 63 valid, 62 atomic, 42-61 block, 24-41 block epoch (barriers
-// passed), 23 made between arriving at a cluster barrier and its completion, 12-22 lane epoch (warp
-// syncs since), 10-11 how many readers the stamp stands for, 0-9 thread of the block.
-using Stamp = std::uint64_t;
-
-struct Cell {
-  Stamp write;
-  Stamp read;
-};
 
 enum class Role : std::uint8_t { in, out, inout, scratch };
 
@@ -249,19 +241,6 @@ struct State {
 };
 
 extern State g;
-
-constexpr Stamp kValid = Stamp{1} << 63;
-constexpr Stamp kAtomic = Stamp{1} << 62;
-constexpr Stamp kManyShift = 10;
-inline std::uint32_t stamp_block(Stamp s) { return static_cast<std::uint32_t>(s >> 42) & 0xfffffu; }
-inline std::uint32_t stamp_epoch(Stamp s) { return static_cast<std::uint32_t>(s >> 24) & 0x3ffffu; }
-constexpr Stamp kArrived = Stamp{1} << 23;
-constexpr std::uint32_t kMaxLaneEpoch = 0x7ff;
-inline std::uint32_t stamp_lane_epoch(Stamp s) {
-  return static_cast<std::uint32_t>(s >> 12) & kMaxLaneEpoch;
-}
-inline std::uint32_t stamp_many(Stamp s) { return static_cast<std::uint32_t>(s >> 10) & 3u; }
-inline std::uint32_t stamp_thread(Stamp s) { return static_cast<std::uint32_t>(s) & 0x3ffu; }
 
 inline Warp& warp_of(const Fiber& fiber) { return g.block->warps[fiber.linear / 32]; }
 

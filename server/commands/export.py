@@ -12,6 +12,7 @@ from kopt.server.export_source import Choice, find_subject
 from kopt.server.options import kernel_option, optional_arch, tune_option
 from kopt.server.session import Session, command_body
 from kopt.server.views.export_view import export_view
+from kopt.tools.export.host_screen import refuse_host_code
 from kopt.tools.export.stage import export
 from kopt.tools.export.subject import FORMS, Form
 
@@ -74,6 +75,7 @@ def command(session: Session, options: ExportOptions) -> int:
     subject = find_subject(options.winner, choice, session.settings)
     form = cast(Form, options.form)  # click has refused every other
     folder = options.folder or Path(f"{subject.name}-{form}")
+    refuse_host_code(subject, session.settings)
     result = export(subject, form, folder)
     if session.as_json:
         print_record(result)

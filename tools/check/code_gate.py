@@ -56,8 +56,10 @@ def suspects(output: Output, scale: Output) -> Indices:
     members = start[:, None] + np.arange(scaled_by.block)
     inside = members < np.minimum(codes, (changed // blocks + 1) * columns)[:, None]
     affected = members[inside]
-    affected = affected[output.is_written(affected)]
-    return np.union1d(affected, output.differing)
+    suspected = np.zeros(codes, dtype=np.bool_)  # a set of millions: flags, not sorting
+    suspected[affected[output.is_written(affected)]] = True
+    suspected[output.differing] = True
+    return np.flatnonzero(suspected)
 
 
 def scale_index(output: Output, scale: Output, indices: Indices) -> Indices:

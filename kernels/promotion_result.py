@@ -40,6 +40,34 @@ class WinnerFile(Record):
     """Why the existing winner stays."""
 
 
+class HeldWorkload(Record):
+    """A workload at which everything measured was `faster`, in a promotion that was refused."""
+
+    workload: str
+    baseline: str
+    """Label of the main baseline."""
+    speedup: float
+    """Median of the measurements, which are too few for a receipt or lack the other workloads."""
+    measurements: int
+
+
+class NarrowerDomain(Record):
+    """What the header could claim instead. Nothing of it is promoted: it is to be measured anew."""
+
+    workloads: tuple[HeldWorkload, ...]
+    where: str
+    """Holds for these workloads and for no other of the domain."""
+
+    @property
+    def words(self) -> str:
+        """What has held, and what to write."""
+        held = ", ".join(f"{one.workload} {one.speedup:.3f}x" for one in self.workloads)
+        return (
+            f"faster in every measurement so far: {held}. To promote these alone, write"
+            f" `where: {self.where}` in the header and promote again: all is measured anew"
+        )
+
+
 class PromotionResult(Record):
     """The result of promoting one candidate over all workloads of its domain."""
 
@@ -50,6 +78,8 @@ class PromotionResult(Record):
     """kept_existing: everything agreed, but a better winner is there at every workload."""
     reasons: tuple[str, ...] = ()
     """Why it was not promoted, each in one sentence."""
+    narrower: NarrowerDomain | None = None
+    """Where some workloads have held and others have not; None where the candidate is at fault."""
     kernel: str
     """Kernel id of the first workload of the domain."""
     domain: tuple[str, ...]
@@ -66,3 +96,9 @@ class PromotionResult(Record):
     geometric_mean_speedup: float | None = None
     files: tuple[WinnerFile, ...] = ()
     elapsed_s: float
+
+    @property
+    def why(self) -> str:
+        """The reasons, and what could be claimed instead, in one line; empty without reasons."""
+        ways = () if self.narrower is None else (self.narrower.words,)
+        return "; ".join((*self.reasons, *ways))

@@ -81,7 +81,7 @@ def _is_promoted(drive: RunDrive, member: Member) -> bool:
         return True
     document = result.model_dump_json(by_alias=True).encode()
     store.add_document(member.seq, PROMOTION, document)
-    _tell(drive, member, result.outcome, "; ".join(result.reasons))
+    _tell(drive, member, result.outcome, result.why)
     return result.outcome != "not_promoted"
 
 

@@ -44,6 +44,9 @@ def _parts(name: str, result: PromotionResult) -> Iterator[RenderableType]:
     if result.attempts:
         yield _attempts(result)
         yield Text(SPEEDUPS, style="dim")
+    if result.narrower is not None:
+        words = result.narrower.words
+        yield Text(f"{words[0].upper()}{words[1:]}.", "yellow")
     if len(result.workloads) > 1:
         yield from (Text(f"{entry.workload}: {_speedup(entry)}") for entry in result.workloads)
     yield from (

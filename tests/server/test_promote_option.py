@@ -1,5 +1,6 @@
 """`kopt bench --promote` from the command line."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,12 @@ import pytest
 
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
-from kopt.kernels.promotion_result import PromotionResult, WinnerFile
+from kopt.kernels.promotion_result import (
+    HeldWorkload,
+    NarrowerDomain,
+    PromotionResult,
+    WinnerFile,
+)
 from kopt.kernels.status import Status
 from kopt.server import promoting
 from kopt.server.exits import ExitCode
@@ -52,6 +58,24 @@ def test_what_is_not_promoted_ends_with_one_and_says_why(
     ending = kopt("bench", REFERENCE, "--promote")
     assert (ending.code, ending.stdout.splitlines()[0]) == (ExitCode.FELL_SHORT, "Not promoted")
     assert "- b8xh64: slower" in ending.stdout
+
+
+def test_workloads_that_held_stand_with_the_line_that_claims_them_alone(
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = HeldWorkload(workload="b8xh64", baseline="lib", speedup=1.49, measurements=1)
+    narrower = NarrowerDomain(workloads=(held,), where="B <= 8")
+    fields = {"reasons": ("b16xh64: slower",), "workloads": (), "files": (), "narrower": narrower}
+    monkeypatch.setattr(
+        promoting, "promote_candidate", _giving(_promotion("not_promoted", **fields))
+    )
+    lines = kopt("bench", REFERENCE, "--promote").stdout.splitlines()
+    said = " ".join(lines).replace("  ", " ")
+    assert "Faster in every measurement so far: b8xh64 1.490x." in said
+    assert "`where: B <= 8`" in said
+    document = json.loads(kopt("bench", REFERENCE, "--promote", "--json").stdout)
+    assert document["narrower"]["where"] == "B <= 8"
+    assert document["files"] == []
 
 
 def test_a_candidate_that_loses_to_the_winner_that_is_there_is_not_called_faster(

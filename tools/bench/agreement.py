@@ -5,7 +5,7 @@ baseline and `slower` than no other that is like for like, and no two intervals 
 than is little beside the gain.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from statistics import median
@@ -83,6 +83,22 @@ def refusal(attempt: Attempt) -> str | None:
             f"{_ratio(slower)} ({attempt.place})"
         )
     return None
+
+
+def refusals(grouped: Mapping[str, Sequence[Attempt]]) -> dict[str, tuple[str, ...]]:
+    """Return why each workload stops a promotion, by name; those that do not are left out.
+
+    Whether measurements agree is asked only where none is refused: until then there are too few.
+    """
+    alone = {
+        name: tuple(reason for attempt in made if (reason := refusal(attempt)) is not None)
+        for name, made in grouped.items()
+    }
+    found = {name: reasons for name, reasons in alone.items() if reasons}
+    if found:
+        return found
+    together = {name: disagreement(made) for name, made in grouped.items()}
+    return {name: (why,) for name, why in together.items() if why is not None}
 
 
 def disagreement(attempts: Sequence[Attempt]) -> str | None:

@@ -28,7 +28,8 @@ from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.gpu.sanitizer import SanitizeRequest, sanitize
 
-from .agreement import Attempt, combine, disagreement, refusal
+from .agreement import Attempt, combine, refusals
+from .narrower_domain import narrower_domain
 from .receipt_contents import ReceiptContents, make_receipt
 from .repeated_timing import CheckedCandidate, OpenDevice, by_workload, time_repeatedly
 from .request import TimingDevice
@@ -188,19 +189,21 @@ def _judged(
     request: PromotionRequest, result: PromotionResult, attempts: tuple[Attempt, ...]
 ) -> PromotionResult:
     """Return `result` with the measurements, and with their evidence if they agree."""
-    reasons = [reason for attempt in attempts if (reason := refusal(attempt)) is not None]
     grouped = by_workload(attempts)
-    if not reasons:
-        reasons = [why for made in grouped.values() if (why := disagreement(made)) is not None]
+    refused = refusals(grouped)
     statuses = (attempt.result.status for attempt in attempts)
     failed = (status for status in statuses if status is not Status.PASSED)
     evidence: tuple[WorkloadEvidence, ...] = ()
-    if not reasons:
+    if not refused:
         evidence = tuple(combine(request.problem, made) for made in grouped.values())
+    header = parse_header(request.candidate, request.problem).header
     return result.model_copy(
         update={
             "status": next(failed, Status.PASSED),
-            "reasons": tuple(reasons),
+            "reasons": tuple(reason for reasons in refused.values() for reason in reasons),
+            "narrower": None
+            if header is None
+            else narrower_domain(header, request.problem, grouped, refused),
             "attempts": tuple(attempt.record() for attempt in attempts),
             "workloads": evidence,
         }

@@ -26,6 +26,21 @@ class KernelParameter(Record):
     size_bytes: int
 
 
+class DependencyOrder(Record):
+    """Where the global loads of a kernel stand to its wait and its trigger, by machine code order.
+
+    What bulk copies and calls do is not told by it: such a kernel has none.
+    """
+
+    loads: int
+    """Global loads in the code."""
+    loads_before_wait: int | None
+    """Of these, before the first griddepcontrol.wait; None if it never waits."""
+    loads_after_trigger: int | None
+    """Of these, after the first griddepcontrol.launch_dependents; None if it never triggers, so
+    that the next launch starts when this one has ended."""
+
+
 class KernelResources(Record):
     """Static facts of one kernel in a cubin."""
 
@@ -54,6 +69,8 @@ class KernelResources(Record):
     loads_in_flight: int | None = None
     """Global loads that a thread has under way before it waits for one; None where the scheduling
     bits of the architecture are not known."""
+    dependency_order: DependencyOrder | None = None
+    """None where the instructions or their order do not tell."""
 
 
 class Occupancy(Record):

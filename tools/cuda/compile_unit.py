@@ -28,7 +28,7 @@ from .ptxas_report import PtxasKernel, parse_ptxas_report
 from .sass import SassFunction, disassemble
 from .sass_reader import read_instructions
 
-_FACTS_VERSION = "7"
+_FACTS_VERSION = "8"
 """Raised whenever the unit of an unchanged cubin would be recorded differently."""
 _COMPILER_KILLED = re.compile(r"died due to signal|Killed signal|virtual memory exhausted")
 _LOCK_MARGIN_S = 30.0
@@ -177,4 +177,5 @@ def _resources(
         parameter_base_bytes=kernel.parameter_base_bytes,
         instructions=function.instructions if function else None,
         instruction_mix=dict(function.mix) if function else {},
+        dependency_order=function.dependency_order if function else None,
     )

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from kopt.config.settings import Settings
+from kopt.kernels.compile_result import DependencyOrder
 
 from .constant_slots import constant_slots
+from .dependency_order import dependency_order
 from .l2_requests import Request, cache_requests
 from .nvdisasm import run_nvdisasm
 from .toolchain import FoundToolchain
@@ -61,6 +63,7 @@ class SassFunction:
     """What the screen asks about and found here."""
     waits_for_producer: bool
     """Whether a programmatic dependent launch is waited for (griddepcontrol.wait)."""
+    dependency_order: DependencyOrder | None
 
 
 def disassemble(
@@ -134,6 +137,7 @@ def _function(name: str, instructions: list[tuple[str, str]], major: int) -> Sas
         mix=dict(sorted(Counter(found for found in classes if found).items())),
         screened=frozenset(screened),
         waits_for_producer=any(opcode.startswith("ACQBULK") for opcode, _ in instructions),
+        dependency_order=dependency_order([opcode for opcode, _ in instructions]),
     )
 
 

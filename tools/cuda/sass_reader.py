@@ -23,6 +23,7 @@ from collections.abc import Mapping
 
 from .constant_slots import ConstantSlots, constant_slots
 from .cubin import CubinFacts
+from .dependency_order import dependency_order
 from .sass import SassFunction, instruction_class
 
 _KNOWN_ARCHS = re.compile(r"sm_(90|100)[af]?")
@@ -105,6 +106,7 @@ def read_instructions(facts: CubinFacts, arch: str) -> tuple[SassFunction, ...] 
                 mix=dict(sorted(Counter(found for found in classes if found).items())),
                 screened=frozenset(),
                 waits_for_producer="ACQBULK" in operations,
+                dependency_order=dependency_order(operations),
             )
         )
     return tuple(functions)

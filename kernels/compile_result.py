@@ -66,6 +66,9 @@ class KernelResources(Record):
     """Counts by class: ldg_128, ldg_64, ldg_32, ldg_16, ldg_8, stg_..., lds, sts, ldl, stl, f2fp,
     mufu, bar, shfl, mma, atom, and ld, st (generic), ldgsts, tma. Empty where `instructions` is
     None."""
+    conversions: dict[str, int] = Field(default_factory=dict[str, int])
+    """`f2fp` of the mix by what they make from fp32: e2m1, e4m3, e5m2, bf16, f16 ..., or from
+    another format: f16_from_e4m3."""
     loads_in_flight: int | None = None
     """Global loads that a thread has under way before it waits for one; None where the scheduling
     bits of the architecture are not known."""

@@ -14,6 +14,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.compile_result import DependencyOrder
 
 from .constant_slots import constant_slots
+from .conversions import count_conversions
 from .dependency_order import dependency_order
 from .l2_requests import Request, cache_requests
 from .nvdisasm import run_nvdisasm
@@ -64,6 +65,8 @@ class SassFunction:
     waits_for_producer: bool
     """Whether a programmatic dependent launch is waited for (griddepcontrol.wait)."""
     dependency_order: DependencyOrder | None
+    conversions: Mapping[str, int]
+    """Packed conversions by what they make."""
 
 
 def disassemble(
@@ -138,6 +141,7 @@ def _function(name: str, instructions: list[tuple[str, str]], major: int) -> Sas
         screened=frozenset(screened),
         waits_for_producer=any(opcode.startswith("ACQBULK") for opcode, _ in instructions),
         dependency_order=dependency_order([opcode for opcode, _ in instructions]),
+        conversions=count_conversions(opcode for opcode, _ in instructions),
     )
 
 

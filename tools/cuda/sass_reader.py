@@ -1,10 +1,10 @@
 """Instruction counts straight from the machine code, for kernels of which every opcode is known.
 
 nvdisasm takes 0.35 s to start, as long as the rest of a compile; this takes a millisecond. It is no
-disassembler: it knows the operation of an instruction word and the width of a global access, on
-compute capability 9.0 and 10.0, and answers only if nothing in the module asks for a closer look.
-An unknown opcode, a constant bank or a special register beyond the harmless ones, a descriptor of
-memory that is not plainly the driver's: nvdisasm decides.
+disassembler: it knows the operation of an instruction word, the width of a global access and the
+formats of a conversion, on compute capability 9.0 and 10.0, and answers only if nothing in the
+module asks for a closer look. An unknown opcode, a constant bank or a special register beyond the
+harmless ones, a descriptor of memory that is not plainly the driver's: nvdisasm decides.
 
 An instruction has 16 bytes. Bits 0 to 11 are the operation, bits 54 to 58 the bank of a constant
 load, bits 72 to 79 the special register of S2R and its kin, bits 73 to 75 the width of a global
@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from .constant_slots import ConstantSlots, constant_slots
+from .conversions import conversion_opcode, count_conversions
 from .cubin import CubinFacts
 from .dependency_order import dependency_order
 from .sass import SassFunction, instruction_class
@@ -107,6 +108,7 @@ def read_instructions(facts: CubinFacts, arch: str) -> tuple[SassFunction, ...] 
                 screened=frozenset(),
                 waits_for_producer="ACQBULK" in operations,
                 dependency_order=dependency_order(operations),
+                conversions=count_conversions(operations),
             )
         )
     return tuple(functions)
@@ -128,15 +130,23 @@ def _operations(code: bytes, opcodes: Mapping[int, str], slots: ConstantSlots) -
             _follow_write(operation, (low, high), slots, descriptors)
         if operation in _REGISTER_READS and (high >> 8) & 0xFF not in _HARMLESS_REGISTERS:
             return None
-        if opcode in _WIDE_ACCESSES:
-            operation = _WIDE_ACCESSES[opcode]
-        elif operation in ("LDG", "STG"):
-            width = (high >> 9) & 7
-            if width >= len(_WIDTHS):
-                return None
-            operation = f"{operation}.{_WIDTHS[width]}"
-        operations.append(operation)
+        modified = _modified(operation, opcode, high)
+        if modified is None:
+            return None
+        operations.append(modified)
     return operations
+
+
+def _modified(operation: str, opcode: int, high: int) -> str | None:
+    """Return an operation with the width or the formats that counts tell apart."""
+    if opcode in _WIDE_ACCESSES:
+        return _WIDE_ACCESSES[opcode]
+    if operation == "F2FP":
+        return conversion_opcode(high)
+    if operation not in ("LDG", "STG"):
+        return operation
+    width = (high >> 9) & 7
+    return f"{operation}.{_WIDTHS[width]}" if width < len(_WIDTHS) else None
 
 
 def _constant(low: int) -> tuple[int, int]:

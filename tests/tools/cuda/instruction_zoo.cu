@@ -4,6 +4,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp4.h>
+#include <cuda_fp6.h>
 #include <cuda_fp8.h>
 #include <cuda_pipeline.h>
 #include <mma.h>
@@ -64,6 +65,18 @@ KERNEL narrow(__half2* o, const __half2* i, __nv_bfloat162* b, float* f, unsigne
          __nv_cvt_float2_to_fp4x2(make_float2(f[T], f[T + 2]), __NV_E2M1, cudaRoundNearest);
   __half2_raw pair = __nv_cvt_fp4x2_to_halfraw2(c[T + 7], __NV_E2M1);
   f[T] = __low2float(i[T]) + __half2float(__half2(pair).x) + (i[T].x > i[T].y ? 1.0f : 2.0f);
+}
+
+KERNEL conversions(unsigned* o, const float* f, const unsigned short* u) {
+  __half2_raw half = {u[T], u[T + 1]};
+  o[0] = __nv_cvt_float2_to_fp8x2(make_float2(f[T], f[T + 1]), __NV_SATFINITE, __NV_E5M2);
+  o[1] = __nv_cvt_halfraw2_to_fp8x2(half, __NV_SATFINITE, __NV_E4M3);
+  o[2] = __nv_cvt_halfraw2_to_fp8x2(half, __NV_SATFINITE, __NV_E5M2);
+  half = __nv_cvt_fp8x2_to_halfraw2(u[T + 8], __NV_E4M3), o[3] = half.x | half.y << 16;
+  half = __nv_cvt_fp8x2_to_halfraw2(u[T + 9], __NV_E5M2), o[4] = half.x | half.y << 16;
+  asm volatile("cvt.rz.bf16x2.f32 %0, %1, %2;" : "=r"(o[5]) : "f"(f[T + 2]), "f"(f[T + 3]));
+  asm volatile("cvt.rn.relu.bf16x2.f32 %0, %1, %2;" : "=r"(o[6]) : "f"(f[T + 4]), "f"(f[T + 5]));
+  asm volatile("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(o[7]) : "f"(f[T]), "f"(f[T + 6]));
 }
 
 KERNEL widths(float4* o, const float4* i, double2* o2, unsigned char* c, signed char* s,
@@ -164,6 +177,20 @@ KERNEL blackwell(unsigned* o, const unsigned* i, float2* f) {
                "r"(v[2]), "r"(v[3]), "r"(v[4]), "r"(v[5]), "r"(v[6]), "r"(v[7]),
                "l"(o + T * 8));
   f[T] = __ffma2_rn(f[T + 1], f[T + 2], __fadd2_rn(f[T + 3], f[T + 4]));
+}
+
+KERNEL blackwell_conversions(unsigned* o, const float2* f, const unsigned char* c) {
+  o[0] = __nv_cvt_float2_to_fp4x2(f[T], __NV_E2M1, cudaRoundNearest);
+  o[1] = __nv_cvt_float2_to_fp6x2(f[T + 1], __NV_E2M3, cudaRoundNearest);
+  o[2] = __nv_cvt_float2_to_fp6x2(f[T + 2], __NV_E3M2, cudaRoundNearest);
+  __half2_raw half = __nv_cvt_fp4x2_to_halfraw2(c[T], __NV_E2M1);
+  o[3] = half.x | half.y << 16;
+  half = __nv_cvt_fp6x2_to_halfraw2(c[T + 1], __NV_E2M3), o[4] = half.x | half.y << 16;
+  half = __nv_cvt_fp6x2_to_halfraw2(c[T + 2], __NV_E3M2), o[5] = half.x | half.y << 16;
+  unsigned short scales;
+  asm volatile("cvt.rp.satfinite.ue8m0x2.f32 %0, %1, %2;" : "=h"(scales) : "f"(f[T].x), "f"(f[T].y));
+  asm volatile("cvt.rn.bf16x2.ue8m0x2 %0, %1;" : "=r"(o[6]) : "h"(scales));
+  o[7] = scales;
 }
 #endif
 

@@ -50,7 +50,8 @@ def test_hardware_conversion_takes_fewer_instructions_than_software(
 ) -> None:
     hopper = functions_of(FP4_QUANTIZE, settings, toolchain, "sm_90a")["quantize"]
     blackwell = functions_of(FP4_QUANTIZE, settings, toolchain, "sm_100a")["quantize"]
-    assert blackwell.mix["f2fp"] >= 8
+    assert blackwell.conversions["e2m1"] >= 8
+    assert "e2m1" not in hopper.conversions
     assert blackwell.instructions * 2 < hopper.instructions
 
 

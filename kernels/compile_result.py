@@ -124,6 +124,9 @@ class CompileResult(Record):
     builds: tuple[Build, ...] = ()
     occupancy: tuple[Occupancy, ...] = ()
     """One entry per architecture and launch of the named workload."""
+    left_out: tuple[str, ...] = ()
+    """Workloads of the domain for which this choice of tune values has no plan; a warning among the
+    diagnostics says why. A full check refuses such a choice."""
     diagnostics: tuple[Diagnostic, ...] = ()
     flagged: tuple[str, ...] = ()
     """What raises scrutiny without refusing: clock reads and the like."""

@@ -76,20 +76,22 @@ def compile_candidate(request: CompileRequest, settings: Settings) -> CompileRes
     if any(diagnostic.severity == "error" for diagnostic in screened):
         return _result(request, Status.REFUSED, screened)
     source = PlanSource(parsed.header, request.problem, request.tune or {})
-    planned, mistakes = plan_builds(source, request.workload, request.archs)
-    if mistakes:
-        return _result(request, Status.PLAN_ERROR, mistakes)
+    planned = plan_builds(source, request.workload, request.archs)
+    if planned.mistakes:
+        return _result(request, Status.PLAN_ERROR, planned.mistakes)
     context = CompileContext(request.compiler, find_toolchain(settings), settings, request.limit_s)
     outcomes = run_parallel(
         [
             partial(compile_unit, build.job(request.candidate.source, request.problem), context)
-            for build in planned
+            for build in planned.builds
         ],
         settings.jobs,
     )
-    built = [_Built(*pair) for pair in zip(planned, outcomes, strict=True)]
-    notes = (*parsed.diagnostics, *screened)
-    return _with_evidence(_judge(request, source, built, notes), built)
+    built = [_Built(*pair) for pair in zip(planned.builds, outcomes, strict=True)]
+    notes = (*parsed.diagnostics, *screened, *planned.left_out.values())
+    result = _judge(request, source, built, notes)
+    left_out = tuple(planned.left_out)
+    return _with_evidence(result.model_copy(update={"left_out": left_out}), built)
 
 
 def _check_archs(archs: Sequence[str]) -> None:

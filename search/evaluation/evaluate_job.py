@@ -218,7 +218,9 @@ def _summary(checked: CheckResult) -> str:
         executions = sum(workload.executions for workload in checked.workloads)
         workloads = len(checked.workloads)
         shapes = "1 workload" if workloads == 1 else f"{workloads} workloads"
-        return f"{executions} executions of {shapes} agree with the oracle"
+        missing = checked.compiled.left_out
+        remark = f"; {', '.join(missing)} left out: no plan there" if missing else ""
+        return f"{executions} executions of {shapes} agree with the oracle{remark}"
     if checked.mismatch is not None:
         found = checked.mismatch
         return (

@@ -69,9 +69,15 @@ def named_builds(result: CompileResult) -> list[Build]:
 
 def flagged_facts(result: CompileResult) -> Facts:
     """Return what raises scrutiny without refusing the candidate."""
-    if not result.flagged:
-        return {}
-    return {"flagged": Listing(tuple(Quoted(flag) for flag in result.flagged))}
+    facts: Facts = {}
+    if result.flagged:
+        facts["flagged"] = Listing(tuple(Quoted(flag) for flag in result.flagged))
+    if result.left_out:
+        facts["left_out"] = (
+            f"{' '.join(result.left_out)}: claimed by `where`, but this choice of tune values has"
+            " no plan there; a full check refuses it"
+        )
+    return facts
 
 
 def build_facts(result: CompileResult) -> Facts:

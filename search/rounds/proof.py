@@ -1,6 +1,7 @@
 """The end of a run: its best are checked in full and read, and on a GPU put to the promotion."""
 
 from kopt.config.errors import ToolError
+from kopt.kernels.status import Status
 from kopt.search.proposer import Member
 from kopt.search.selection.ranking import rank
 from kopt.search.store.artifacts import write_durably
@@ -15,16 +16,22 @@ from .verification import stands_up
 def prove(drive: RunDrive) -> None:
     """End the run: the winner is the first that passes the full check and is promoted.
 
-    Where none is promoted, or nothing can be (on sim), it is the first that passes. One whose
-    reading shows what no check can see is passed over.
+    As many as the beam is wide are checked, and the start as the last. Where none is promoted, or
+    nothing can be (on sim), it is the first that passes. One whose reading shows what no check can
+    see is passed over.
     """
     store, state = drive.search.store, drive.state()
     best: Member | None = None
     promoted: Member | None = None
-    for seq in _finalists(drive.members(), state.settings.search.beam.width):
+    places = state.settings.search.beam.width
+    for seq in _finalists(drive.members()):
+        if places == 0 and seq != 0:
+            continue
         store.queue.add([seq], "full")
         drive.evaluations.drain("full")
         member = drive.members()[seq]
+        # Without a plan for its whole domain it was not run: the next one has its place.
+        places -= member.full is None or member.full.status is not Status.PLAN_ERROR
         if not member.is_confirmed or not stands_up(drive, member):
             continue
         best = best or member
@@ -44,15 +51,13 @@ def prove(drive: RunDrive) -> None:
     store.finish("budget" if is_spent else ended, None if winner is None else winner.seq)
 
 
-def _finalists(members: tuple[Member, ...], width: int) -> list[int]:
-    """Return who is put to the full check, best first: at most `width`, the start as the last.
+def _finalists(members: tuple[Member, ...]) -> list[int]:
+    """Return who may be put to the full check, best first.
 
     Not by the full checks, so that an interrupted run goes through the same list again.
     """
     timed = [member for member in members if member.tie is None or member.tie.cost is not None]
-    ranked = [member.seq for member in rank(timed)]
-    chosen = ranked[:width]
-    return chosen if 0 in chosen or 0 not in ranked else [*chosen, 0]
+    return [member.seq for member in rank(timed)]
 
 
 def _may_be_promoted(drive: RunDrive, member: Member) -> bool:

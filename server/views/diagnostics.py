@@ -1,9 +1,10 @@
 """Statuses and diagnostics as text: how a candidate ended, where, and what to do about it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.kernels.status_advice import ADVICE
@@ -43,3 +44,13 @@ def diagnostics_text(name: str, diagnostics: Sequence[Diagnostic]) -> Text:
 def advice_text(status: Status) -> Text:
     """Return what to do about `status`, one line."""
     return Text(f"What to do: {ADVICE[status]}")
+
+
+def left_out_lines(compiled: CompileResult) -> Iterator[Text]:
+    """Yield which workloads of the domain nothing was built for, of a build that has passed."""
+    if compiled.left_out and compiled.status is Status.PASSED:
+        yield Text(
+            f"Left out: {', '.join(compiled.left_out)}, where this choice of tune values has no"
+            " plan (kopt compile says why); a full check refuses it",
+            style="yellow",
+        )

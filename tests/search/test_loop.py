@@ -77,6 +77,22 @@ def test_candidate_that_fails_the_full_check_does_not_win(tmp_path: Path) -> Non
         assert store.reader.members()[state.winner].tune == {"BLOCK": 256, "ROWS": 1}
 
 
+def test_choices_that_leave_a_part_of_the_domain_out_take_no_finalist_s_place(
+    tmp_path: Path,
+) -> None:
+    fits = {"BLOCK": 128, "ROWS": 1}  # the fourth best, of a beam of two
+
+    def answer(job: EvaluationJob) -> Evaluation:
+        if job.level == "full" and job.tune != fits:
+            return failed(Status.PLAN_ERROR)
+        return scripted_answer(job)
+
+    with new_store(tmp_path) as store:
+        state = run_search(search(store, answer))
+        assert state.winner is not None
+        assert store.reader.members()[state.winner].tune == fits
+
+
 def test_start_is_the_last_to_be_tried_as_winner(tmp_path: Path) -> None:
     def answer(job: EvaluationJob) -> Evaluation:
         if job.level == "full" and job.tune != {"BLOCK": 64, "ROWS": 1}:

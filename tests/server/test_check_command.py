@@ -12,6 +12,7 @@ from kopt.kernels.check_result import CheckResult, Mismatch, TensorAccuracy, Wor
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
+from kopt.search.facts.check_facts import check_facts
 from kopt.server import devices
 from kopt.server.commands import check_file
 from kopt.server.exits import ExitCode
@@ -70,6 +71,19 @@ def _mismatch(**fields: Any) -> Mismatch:
         "regime": "outliers",
     }
     return Mismatch.model_validate(known | fields)
+
+
+def test_workloads_that_a_choice_of_tune_values_leaves_out_are_named(
+    kopt: Kopt, answer: Answer
+) -> None:
+    compiled = CompileResult(
+        status=Status.PASSED, kernel=KERNEL, candidate="c" * 64, left_out=("b1024xh14336",)
+    )
+    answer(Status.PASSED, compiled=compiled)
+    assert "Left out: b1024xh14336, where this choice" in kopt("check", REFERENCE).stdout
+    checked = CheckResult.model_validate_json(kopt("check", REFERENCE, "--json").stdout)
+    assert checked.compiled.left_out == ("b1024xh14336",)
+    assert str(check_facts(checked, "concise")["left_out"]).startswith("b1024xh14336: claimed")
 
 
 def test_passed_is_0_and_says_what_was_not_covered(kopt: Kopt, answer: Answer) -> None:

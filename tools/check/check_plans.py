@@ -13,7 +13,7 @@ from kopt.kernels.plan_check import with_axis_widths
 from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
 from kopt.kernels.problem import Workload
 from kopt.kernels.record import Diagnostic
-from kopt.tools.cuda.planned_build import PlanSource, final_plan
+from kopt.tools.cuda.planned_build import PlanSource, final_plan, unfit_choice
 
 from .request import CheckRequest
 
@@ -43,7 +43,10 @@ def make_plans(request: CheckRequest, gpu: GpuSpec) -> CheckPlans:
         target = PlanTarget(workload, gpu)
         resolved = resolve_plan(header, request.problem, tune, target)
         if resolved.plan is None:
-            return CheckPlans(tune=tune, diagnostics=resolved.diagnostics)
+            found = resolved.diagnostics
+            if workload.name != request.workload.name:
+                found = (unfit_choice(workload, found, "is claimed by `where`"),)
+            return CheckPlans(tune=tune, diagnostics=found)
         plans[workload.name] = resolved.plan
     source = PlanSource(header, request.problem, tune)
     return CheckPlans(plans=plans, workloads=workloads, tune=tune, source=source)

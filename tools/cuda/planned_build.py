@@ -1,11 +1,11 @@
 """Which cubins a candidate needs: its plans for every workload of its domain, by their defines."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.kernels.compile_result import KernelResources
-from kopt.kernels.domain import domain_from
+from kopt.kernels.domain import default_tune, domain_from
 from kopt.kernels.header import CandidateHeader
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_check import check_plan, with_axis_widths
@@ -16,7 +16,7 @@ from kopt.kernels.plan_resolver import (
     resolve_plan,
 )
 from kopt.kernels.problem import Problem, Workload
-from kopt.kernels.record import Diagnostic
+from kopt.kernels.record import Diagnostic, because
 
 from .compile_job import CompileJob
 from .occupancy import BlockResources, blocks_per_sm
@@ -58,30 +58,67 @@ class PlannedBuild:
         )
 
 
-def plan_builds(
-    source: PlanSource, workload: Workload, archs: Sequence[str]
-) -> tuple[tuple[PlannedBuild, ...], tuple[Diagnostic, ...]]:
+@dataclass(frozen=True)
+class DomainBuilds:
+    """What is built for a domain, or why nothing is."""
+
+    builds: tuple[PlannedBuild, ...] = ()
+    mistakes: tuple[Diagnostic, ...] = ()
+    left_out: dict[str, Diagnostic] = field(default_factory=dict[str, Diagnostic])
+    """By workload that this choice of tune values does not fit: a warning."""
+
+
+def plan_builds(source: PlanSource, workload: Workload, archs: Sequence[str]) -> DomainBuilds:
     """Return the builds for the whole domain on each architecture, or why there are none.
 
-    `workload` must lie in the domain; its build comes first on each architecture.
+    `workload` must lie in the domain; its build comes first on each architecture. A choice of tune
+    values other than the default may fit `workload` and not another one, which is left out then:
+    such a choice can be tried. It cannot win: a full check covers the domain (`check_plans.py`).
 
     Raises:
         ToolError: An architecture has no data sheet.
     """
+    default = default_tune(source.header)
+    is_default = {**default, **source.tune} == default
     builds: list[PlannedBuild] = []
-    found: dict[Diagnostic, None] = {}
+    mistakes: dict[Diagnostic, None] = {}
+    left_out: dict[str, Diagnostic] = {}
     for arch in dict.fromkeys(archs):
         gpu = gpu_for_arch(arch)
         groups: dict[tuple[tuple[str, int], ...], list[LaunchPlan]] = {}
         for entry in domain_from(workload, source.header, source.problem):
             target = PlanTarget(entry, gpu)
             outcome = resolve_plan(source.header, source.problem, source.tune, target)
-            found.update(dict.fromkeys(outcome.diagnostics))
             if outcome.plan is not None:
                 defines = tuple(sorted(outcome.plan.defines.items()))
                 groups.setdefault(defines, []).append(outcome.plan)
+            elif is_default or entry.name == workload.name:
+                mistakes.update(dict.fromkeys(outcome.diagnostics))
+            else:
+                unfit = unfit_choice(entry, outcome.diagnostics, "is left out")
+                left_out[entry.name] = unfit.model_copy(update={"severity": "warning"})
         builds += [PlannedBuild(arch, gpu, tuple(plans)) for plans in groups.values()]
-    return ((), tuple(found)) if found else (tuple(builds), ())
+    if mistakes:
+        return DomainBuilds(mistakes=tuple(mistakes))
+    return DomainBuilds(tuple(builds), left_out=left_out)
+
+
+def unfit_choice(workload: Workload, reasons: Sequence[Diagnostic], what: str) -> Diagnostic:
+    """Return that a choice of tune values has no plan for one workload of the domain.
+
+    Args:
+        workload: That one.
+        reasons: Why, as `resolve_plan` says; at least one.
+        what: What follows for the workload, e.g. "is left out".
+    """
+    return reasons[0].model_copy(
+        update={
+            "message": f"{workload.name} {what}: this choice of tune values has no plan there"
+            + because(reasons),
+            "hint": "a winner covers its whole domain: narrow `where`, or give such shapes values"
+            " of their own by a variant's `set`",
+        }
+    )
 
 
 def checked_plans(

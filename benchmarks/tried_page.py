@@ -1,0 +1,133 @@
+"""Write docs/tried.md from the records of what was tried and the receipts of the winners.
+
+    .venv/bin/python benchmarks/tried_page.py [--write docs/tried.md]
+
+Nothing is measured here. The records come from benchmarks/kept_runs.py.
+"""
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from markdown_tables import grid
+from tried_records import FOLDER, Tried, TriedCandidate, TriedSource, read_tried
+from tried_sections import OVERVIEW, TEXTS, kernel_section, overview_row
+from tried_winners import Winner, read_winners
+
+from kopt.kernels.problem_loader import load_problems
+
+INTRODUCTION = """\
+# What was tried
+
+Every candidate that was evaluated in the kept runs on a GPU, with its verdict: those that won,
+those that lost and those that were wrong. [results.md](results.md) says what came of it and why;
+here is what it was chosen from. Written by `benchmarks/tried_page.py` from `benchmarks/tried/`, one
+file of JSON lines a problem: each source once with its text, each candidate with its run, tune
+values, status, ratio, interval, times, registers and spills.
+
+- A ratio is baseline time / kernel time, measured in pairs within the run, with its 95 % interval.
+  It has no receipt. *faster* and *slower*: the whole interval lies beyond the noise.
+  *inconclusive*: it does not. *failed*: why is listed below the kernel's table.
+- A best choice is picked after all were measured, so that its ratio is a little too good. Those of
+  *promoted* are measured anew, in fresh processes.
+- Ratios of one kernel against one baseline compare; times of different runs do not.
+- *code* is the text below a source's header; sources of one code differ in the values they list.
+  The headers of kopt that a source includes are those of its day.
+- Not here: candidates whose run was stopped before their turn, and sweeps before the first run
+  below, of which only figures were kept: those in [results.md](results.md) that are not here.
+
+Three commands add a run:
+
+    kopt runs export RUN --to RUN.jsonl
+    .venv/bin/python benchmarks/kept_runs.py RUN.jsonl
+    .venv/bin/python benchmarks/tried_page.py --write docs/tried.md
+"""
+
+
+def tried_page(tried: dict[str, Tried], winners: Sequence[Winner]) -> str:
+    """Return the page.
+
+    Args:
+        tried: By problem, in the order of the sections.
+        winners: Of all problems.
+    """
+    every = [one for part in tried.values() for one in part.candidates]
+    parts = [INTRODUCTION]
+    for device in sorted({one.device for one in every}):
+        parts.extend(_device_parts(device, tried, winners))
+    return "\n".join(parts)
+
+
+def shipped_page(folder: Path = FOLDER) -> str:
+    """Return the page of the records that come with kopt."""
+    problems = list(load_problems().values())
+    tried = {problem.name: read_tried(folder / f"{problem.name}.jsonl") for problem in problems}
+    return tried_page(tried, [winner for one in problems for winner in read_winners(one)])
+
+
+def _device_parts(device: str, tried: dict[str, Tried], winners: Sequence[Winner]) -> Iterator[str]:
+    here = {name: _on(device, part) for name, part in tried.items()}
+    every = [one for part in here.values() for one in part]
+    drivers = sorted({f"driver {one.driver}, CUDA {one.cuda}" for one in every})
+    dates = sorted({one.date for one in every})
+    span = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+    yield f"## {device}\n"
+    yield f"{'; '.join(drivers)}; {span}. {len(every)} candidates.\n"
+    rows = [
+        overview_row(kernel, some, _winner_of(kernel, device, winners), tried[name].sources)
+        for name, part in here.items()
+        for kernel, some in _kernels(part)
+    ]
+    yield f"{grid(OVERVIEW, rows, TEXTS)}\n"
+    for name, part in here.items():
+        if part:
+            used = {one.source for one in part}
+            sources = [one for one in tried[name].sources if one.sha in used]
+            yield f"### {name}\n"
+            yield from _ideas(sources)
+            for kernel, some in _kernels(part):
+                winner = _winner_of(kernel, device, winners)
+                yield kernel_section(kernel, some, winner, sources)
+
+
+def _on(device: str, tried: Tried) -> list[TriedCandidate]:
+    return [one for one in tried.candidates if one.device == device]
+
+
+def _kernels(candidates: Sequence[TriedCandidate]) -> Iterator[tuple[str, list[TriedCandidate]]]:
+    for kernel in sorted({one.kernel for one in candidates}, key=_by_size):
+        yield kernel, [one for one in candidates if one.kernel == kernel]
+
+
+def _by_size(kernel: str) -> list[tuple[int, str]]:
+    """Return what sorts numbers in a name by their size: b8 comes before b128."""
+    return [(int(part or 0), name) for name, part in re.findall(r"(\D*)(\d*)", kernel)]
+
+
+def _ideas(sources: Sequence[TriedSource]) -> Iterator[str]:
+    """Yield each hypothesis with the codes that carry it out."""
+    for note in dict.fromkeys(one.note for one in sources):
+        codes = dict.fromkeys(one.code_name for one in sources if one.note == note)
+        yield f"- code {', '.join(f'`{code}`' for code in codes)}: {note or 'no note.'}"
+    yield ""
+
+
+def _winner_of(kernel: str, device: str, winners: Sequence[Winner]) -> Winner | None:
+    return next((one for one in winners if (one.kernel, one.device) == (kernel, device)), None)
+
+
+def main() -> None:
+    """Print or write."""
+    parser = argparse.ArgumentParser(description="What was tried, as a page.")
+    parser.add_argument("--write", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    page = shipped_page()
+    if options.write is None:
+        print(page, end="")
+    else:
+        options.write.write_text(page, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""The rows and sections of docs/tried.md: one kernel's candidates as tables."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from markdown_tables import grid
+from tried_records import TriedCandidate, TriedSource
+from tried_winners import Winner, place_of
+
+from kopt.kernels.status import Status, Verdict
+
+OVERVIEW = (
+    *("kernel", "baseline", "candidates", "faster", "inconclusive", "slower", "failed"),
+    *("best", "95 % interval", "us", "winner"),
+)
+TEXTS = ("kernel", "winner", "run", "code", "tried", "best choice", "baseline")
+_RUNS = (
+    *("run", "code", "tried", "baseline", "candidates", "faster", "inconclusive", "slower"),
+    *("failed", "best", "95 % interval", "us", "best choice"),
+)
+_Candidates = Sequence[TriedCandidate]
+
+
+def overview_row(
+    kernel: str, candidates: _Candidates, winner: Winner | None, sources: Sequence[TriedSource]
+) -> tuple[str, ...]:
+    """Return one kernel's row of the first table."""
+    return (
+        f"`{kernel}`",
+        ", ".join(_baselines(candidates)) or "-",
+        *_counts(candidates),
+        *_best(candidates)[:3],
+        _standing(candidates, winner, sources),
+    )
+
+
+def kernel_section(
+    kernel: str, candidates: _Candidates, winner: Winner | None, sources: Sequence[TriedSource]
+) -> str:
+    """Return what was tried for one kernel, run by run."""
+    codes = {one.sha: one.code_name for one in sources}
+    rows = [
+        (
+            run,
+            f"`{codes[some[0].source]}`",
+            _swept(some),
+            ", ".join(_baselines(some)) or "-",
+            *_counts(some),
+            *_best(some),
+        )
+        for run, some in _runs(candidates)
+    ]
+    parts = [f"#### {kernel}\n", f"{grid(_RUNS, rows, TEXTS)}\n"]
+    remarks = [*_worth(candidates), *_failures(candidates)]
+    if winner is not None:
+        remarks.append(_promoted(candidates, winner, sources))
+    parts.extend(f"- {remark}" for remark in remarks)
+    return "\n".join(parts) + ("\n" if remarks else "")
+
+
+def _runs(candidates: _Candidates) -> Iterator[tuple[str, list[TriedCandidate]]]:
+    """Yield the candidates of each run and code."""
+    for run, source in dict.fromkeys((one.run, one.source) for one in candidates):
+        yield run, [one for one in candidates if (one.run, one.source) == (run, source)]
+
+
+def _baselines(candidates: _Candidates) -> list[str]:
+    return sorted({one.baseline for one in candidates if one.baseline})
+
+
+def _counts(candidates: _Candidates) -> tuple[str, ...]:
+    verdicts = Counter(one.verdict for one in candidates)
+    failed = sum(one.verdict is None for one in candidates)
+    three = (verdicts[one] for one in (Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SLOWER))
+    return (str(len(candidates)), *map(str, three), str(failed))
+
+
+def _best(candidates: _Candidates) -> tuple[str, str, str, str]:
+    best = max(candidates, key=lambda one: one.speedup or 0.0)
+    if best.speedup is None or best.interval is None or best.kernel_us is None:
+        return "-", "-", "-", "-"
+    low, high = best.interval
+    return (
+        f"{best.speedup:.3f}x",
+        f"{low:.3f} to {high:.3f}",
+        f"{best.kernel_us:.3f}",
+        _choice(best.tune),
+    )
+
+
+def _choice(tune: dict[str, int]) -> str:
+    return " ".join(f"{name}={value}" for name, value in tune.items()) or "-"
+
+
+def _values(candidates: _Candidates) -> dict[str, list[int]]:
+    """Return the values of each tune name, the order that of their first candidate."""
+    values: dict[str, list[int]] = {}
+    for one in candidates:
+        for name, value in one.tune.items():
+            known = values.setdefault(name, [])
+            if value not in known:
+                known.append(value)
+    return {name: sorted(known) for name, known in values.items()}
+
+
+def _swept(candidates: _Candidates) -> str:
+    several = {name: known for name, known in _values(candidates).items() if len(known) > 1}
+    return "; ".join(f"{n} {', '.join(map(str, known))}" for n, known in several.items()) or "-"
+
+
+def _worth(candidates: _Candidates) -> Iterator[str]:
+    """Yield the best ratio with each value of what was swept, the best value first."""
+    if len(_baselines(candidates)) > 1:
+        return  # ratios against different baselines do not compare
+    for name, values in _values(candidates).items():
+        found: list[tuple[float, int]] = []
+        for value in values:
+            speeds = [one.speedup or 0.0 for one in candidates if one.tune.get(name) == value]
+            found.append((max(speeds), value))
+        if len(found) > 1:
+            ordered = sorted(found, key=lambda pair: (-pair[0], pair[1]))
+            told = [f"{value}: {f'{x:.3f}x' if x else 'none passed'}" for x, value in ordered]
+            yield f"best with {name} {', '.join(told)}"
+
+
+def _failures(candidates: _Candidates) -> Iterator[str]:
+    """Yield what failed, equal summaries once."""
+    failed = [one for one in candidates if one.verdict is None]
+    for status, summary in dict.fromkeys((one.status, one.summary) for one in failed):
+        same = [one for one in failed if (one.status, one.summary) == (status, summary)]
+        name = "no time that counts" if status is Status.PASSED else f"`{status.value}`"
+        choices = "; ".join(_choice(one.tune) for one in same)
+        yield f"{name} ({len(same)}): {choices}: {summary}"
+
+
+def _standing(
+    candidates: _Candidates, winner: Winner | None, sources: Sequence[TriedSource]
+) -> str:
+    if winner is None:
+        return "none promoted"
+    place = place_of(winner, candidates, {one.sha: one for one in sources})
+    return "not among them" if place is None else f"place {place.number} of {place.of}"
+
+
+def _promoted(candidates: _Candidates, winner: Winner, sources: Sequence[TriedSource]) -> str:
+    place = place_of(winner, candidates, {one.sha: one for one in sources})
+    file = f"`{winner.problem}/{winner.file}.cu`"
+    told = f"promoted: {file} with {_choice(winner.tune)}, {winner.speedup:.3f}x"
+    if place is None:
+        return f"{told}; these values are not among the candidates here"
+    text = "the same code" if place.same_code else "in another text"
+    ratio = f"{place.candidate.speedup:.3f}x"
+    return f"{told}; here place {place.number} of {place.of} with {ratio} ({text})"

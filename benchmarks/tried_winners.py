@@ -1,0 +1,90 @@
+"""Where a promoted winner stands among what was tried for its kernel.
+
+A winner is found by its tune values: a winner's header differs from the text that was swept, since
+it names the variant of each shape. Whether the code below the header is the same is said, too.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tried_records import TriedCandidate, TriedSource, code_of
+
+from kopt.kernels.problem import Problem
+from kopt.tools.bench.receipt_file import read_receipt
+from kopt.tools.bench.receipt_search import SUFFIX
+
+_OF_AXES = "KOPT_"
+"""What the names of specialised axes begin with."""
+
+
+@dataclass(frozen=True)
+class Winner:
+    """One kernel's promoted source, as its receipt has it."""
+
+    problem: str
+    kernel: str
+    device: str
+    file: str
+    """Its name in the problem's folder of winners, without suffix."""
+    tune: dict[str, int]
+    """The values with which it serves this kernel."""
+    speedup: float
+    """Median of fresh processes."""
+    code: str
+    """Its text below the header."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A winner among the candidates that were timed on its device against the same baseline."""
+
+    candidate: TriedCandidate
+    number: int
+    """From 1, by measured ratio."""
+    of: int
+    same_code: bool
+
+
+def read_winners(problem: Problem) -> Iterator[Winner]:
+    """Yield the winners in a problem's folder, in the order of its workloads."""
+    for workload in problem.workloads:
+        for path in sorted((problem.folder / "winners").glob(f"{workload.name}.*{SUFFIX}")):
+            receipt = read_receipt(path)
+            (evidence,) = (one for one in receipt.workloads if one.workload == workload.name)
+            defines = receipt.plans[workload.name].defines
+            yield Winner(
+                problem=problem.name,
+                kernel=evidence.kernel,
+                device=receipt.device.name,
+                file=path.name.removesuffix(SUFFIX),
+                tune={n: value for n, value in defines.items() if not n.startswith(_OF_AXES)},
+                speedup=evidence.speedup,
+                code=code_of(receipt.source),
+            )
+
+
+def place_of(
+    winner: Winner, candidates: Sequence[TriedCandidate], sources: Mapping[str, TriedSource]
+) -> Place | None:
+    """Return the best candidate with the winner's values, one of its own code before others.
+
+    Args:
+        winner: Of the candidates' kernel.
+        candidates: What was tried for that kernel.
+        sources: By digest.
+
+    Returns:
+        None if none of those that were timed on its device has its values.
+    """
+    timed = [one for one in candidates if one.speedup and one.device == winner.device]
+    matching = [one for one in timed if winner.tune.items() <= one.tune.items()]
+    if not matching:
+        return None
+
+    def rank(one: TriedCandidate) -> tuple[bool, float]:
+        return sources[one.source].code == winner.code, one.speedup or 0.0
+
+    best = max(matching, key=rank)
+    rivals = [one for one in timed if one.baseline == best.baseline]
+    faster = [one for one in rivals if (one.speedup or 0.0) > (best.speedup or 0.0)]
+    return Place(best, len(faster) + 1, len(rivals), rank(best)[0])

@@ -1,0 +1,150 @@
+"""The page of what was tried: that it is what the records say, and where winners stand."""
+
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tried_page import shipped_page, tried_page
+from tried_records import FOLDER, Tried, TriedCandidate, TriedSource, merged, read_tried
+from tried_winners import Winner, read_winners
+
+from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.status import Provenance, Status, Verdict
+from support.bench_results import H100
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted(FOLDER.glob("*.jsonl"))
+SOURCE = TriedSource(sha="5" * 64, name="k.cu", note="Fewer loads.", text="/* kopt: 1 */\ncode")
+WINNER = Winner(
+    problem="scale_rows",
+    kernel="scale_rows_b8xh64",
+    device=H100.name,
+    file="b8xh64.sm_90a",
+    tune={"BLOCK": 128},
+    speedup=1.3,
+    code="code",
+)
+
+
+def candidate(seq: int, speedup: float, **changes: Any) -> TriedCandidate:
+    """Return a faster candidate with BLOCK 64, 128, ... by its number."""
+    known: dict[str, Any] = {
+        "kernel": "scale_rows_b8xh64",
+        "run": "run-1",
+        "seq": seq,
+        "date": "2026-01-01",
+        "device": H100.name,
+        "driver": H100.driver_version,
+        "cuda": H100.cuda_version,
+        "arch": "sm_90a",
+        "source": SOURCE.sha,
+        "tune": {"BLOCK": 64 << seq},
+        "family": "other",
+        "proposer": "sweep",
+        "level": "quick",
+        "status": Status.PASSED,
+        "summary": "agrees",
+        "baseline": "flashinfer (PDL on)",
+        "speedup": speedup,
+        "interval": (speedup - 0.01, speedup + 0.01),
+        "verdict": Verdict.FASTER,
+        "provenance": Provenance.MEASURED,
+        "kernel_us": 4.0,
+        "baseline_us": 4.0 * speedup,
+    }
+    return TriedCandidate(**(known | changes))
+
+
+def wrong(seq: int) -> TriedCandidate:
+    timed = candidate(seq, 1.0, status=Status.INCORRECT, summary="row 3 is wrong")
+    lost = ("speedup", "interval", "verdict", "baseline", "kernel_us")
+    return timed.model_copy(update=dict.fromkeys(lost))
+
+
+def page(*candidates: TriedCandidate, winners: tuple[Winner, ...] = ()) -> str:
+    return tried_page({"scale_rows": Tried((SOURCE,), candidates)}, winners)
+
+
+def test_the_page_is_what_the_records_and_receipts_say() -> None:
+    assert (ROOT / "docs" / "tried.md").read_text("utf-8") == shipped_page()
+
+
+def test_every_winner_has_a_place_or_is_said_to_have_none() -> None:
+    text = shipped_page()
+    winners = [one for problem in load_problems().values() for one in read_winners(problem)]
+    told = [line for line in text.splitlines() if line.startswith("- promoted: ")]
+    assert winners
+    for winner in winners:
+        (line,) = (one for one in told if f"`{winner.problem}/{winner.file}.cu`" in one)
+        assert "; here place " in line or line.endswith("not among the candidates here")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_records_have_every_source_and_are_written_in_order(path: Path) -> None:
+    tried = read_tried(path)
+    assert tried == merged([tried])
+    assert {one.source for one in tried.candidates} == {one.sha for one in tried.sources}
+    for one in tried.sources:
+        assert sha256(one.text.encode()).hexdigest() == one.sha
+
+
+def test_records_stay_small_and_name_no_machine() -> None:
+    texts = [path.read_text("utf-8") for path in FILES]
+    assert 0 < sum(map(len, texts)) < 1_500_000
+    assert not any(mark in text for text in texts for mark in ("GPU-", "/tmp/", "/root/", "/home/"))
+
+
+def test_a_kernel_is_counted_by_verdict_with_its_best() -> None:
+    slow = candidate(1, 0.9, verdict=Verdict.SLOWER)
+    text = page(candidate(0, 1.25), slow, wrong(2))
+    assert (
+        "| `scale_rows_b8xh64` | flashinfer (PDL on) | 3 | 1 | 0 | 1 | 1 | 1.250x "
+        "| 1.240 to 1.260 | 4.000 | none promoted |"
+    ) in text
+
+
+def test_what_failed_stands_there_with_its_summary() -> None:
+    text = page(candidate(0, 1.25), wrong(1), wrong(2))
+    assert "- `incorrect` (2): BLOCK=128; BLOCK=256: row 3 is wrong" in text
+
+
+def test_values_are_ordered_by_what_was_reached_with_them() -> None:
+    text = page(candidate(0, 1.1), candidate(1, 1.25), wrong(2))
+    assert "- best with BLOCK 128: 1.250x, 64: 1.100x, 256: none passed" in text
+
+
+def test_values_are_not_compared_over_different_baselines() -> None:
+    other = candidate(1, 2.0, baseline="reference")
+    assert "best with" not in page(candidate(0, 1.1), other)
+
+
+def test_a_winner_is_found_by_its_values() -> None:
+    tried = (candidate(0, 1.4), candidate(1, 1.25), candidate(2, 1.1))
+    text = page(*tried, winners=(WINNER,))
+    assert "| place 2 of 3 |" in text
+    assert "1.300x; here place 2 of 3 with 1.250x (the same code)" in text
+    other_text = page(*tried, winners=(replace(WINNER, code="other"),))
+    assert "with 1.250x (in another text)" in other_text
+
+
+@pytest.mark.parametrize(
+    "others", [{"tune": {"BLOCK": 32}}, {"tune": {"BLOCK": 128, "ROWS": 2}}], ids=["value", "name"]
+)
+def test_a_winner_with_other_values_is_said_not_to_be_there(others: dict[str, Any]) -> None:
+    text = page(candidate(1, 1.25), winners=(replace(WINNER, **others),))
+    assert "| not among them |" in text
+    assert "these values are not among the candidates here" in text
+
+
+def test_devices_have_sections_of_their_own() -> None:
+    text = page(candidate(0, 1.1), candidate(1, 1.25, device="NVIDIA H200"), winners=(WINNER,))
+    assert text.index("## NVIDIA H100") < text.index("## NVIDIA H200")
+    assert text.count("| not among them |") == 1
+
+
+def test_kernels_are_ordered_by_size() -> None:
+    large = candidate(0, 1.1, kernel="scale_rows_b128xh64")
+    text = page(large, candidate(0, 1.1))
+    assert text.index("#### scale_rows_b8xh64") < text.index("#### scale_rows_b128xh64")

@@ -25,6 +25,7 @@ from tried_records import (
     Tried,
     TriedCandidate,
     TriedSource,
+    code_of,
     merged,
     read_tried,
     write_tried,
@@ -97,7 +98,7 @@ def _sources(export: Export, candidates: Sequence[_Row]) -> Iterator[TriedSource
     for sha in {row["source_sha"] for row in candidates}:
         first = next(row for row in export.rows["candidate"] if row["source_sha"] == sha)
         name, note = first["source_name"], first["note"]
-        yield TriedSource(sha=sha, name=name, note=note, text=texts[sha])
+        yield TriedSource(sha=sha, name=name, code=code_of(texts[sha]), note=note, text=texts[sha])
 
 
 def _candidate(export: Export, row: _Row, evaluations: Sequence[_Row]) -> TriedCandidate:

@@ -32,8 +32,9 @@ values, status, ratio, interval, times, registers and spills.
 - A best choice is picked after all were measured, so that its ratio is a little too good. Those of
   *promoted* are measured anew, in fresh processes.
 - Ratios of one kernel against one baseline compare; times of different runs do not.
-- *code* is the text below a source's header; sources of one code differ in the values they list.
-  The headers of kopt that a source includes are those of its day.
+- *code* names the text below a source's header, as in the field `code` of the records; sources of
+  one code differ in the values they list. kopt's own headers are those of the day. *reached* is the
+  best ratio among a code's candidates with that value.
 - Not here: candidates whose run was stopped before their turn, and sweeps before the first run
   below, of which only figures were kept: those in [results.md](results.md) that are not here.
 
@@ -108,7 +109,7 @@ def _by_size(kernel: str) -> list[tuple[int, str]]:
 def _ideas(sources: Sequence[TriedSource]) -> Iterator[str]:
     """Yield each hypothesis with the codes that carry it out."""
     for note in dict.fromkeys(one.note for one in sources):
-        codes = dict.fromkeys(one.code_name for one in sources if one.note == note)
+        codes = dict.fromkeys(one.code for one in sources if one.note == note)
         yield f"- code {', '.join(f'`{code}`' for code in codes)}: {note or 'no note.'}"
     yield ""
 

@@ -17,7 +17,7 @@ from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.search.evaluation.evaluator import EvaluationLevel
 
 FOLDER = Path(__file__).with_name("tried")
-HEADER_END = "*/\n"
+_HEADER_END = "*/\n"
 
 
 class TriedSource(Record):
@@ -27,19 +27,11 @@ class TriedSource(Record):
     sha: str
     """SHA-256 of the text."""
     name: str
+    code: str
+    """`code_of` the text: the same in sources that differ in what their headers claim only."""
     note: str
     """The hypothesis of its header; empty where there is none."""
     text: str
-
-    @property
-    def code(self) -> str:
-        """The text below its header: the same in sources that differ in what they claim only."""
-        return code_of(self.text)
-
-    @property
-    def code_name(self) -> str:
-        """The first digits of that code's SHA-256."""
-        return hashlib.sha256(self.code.encode()).hexdigest()[:8]
 
 
 class TriedCandidate(Record):
@@ -104,8 +96,9 @@ class Tried:
 
 
 def code_of(text: str) -> str:
-    """Return a candidate's text below its header."""
-    return text.partition(HEADER_END)[2]
+    """Return the name of the code below a source's header: 8 digits of its SHA-256."""
+    code = text.partition(_HEADER_END)[2]
+    return hashlib.sha256(code.encode()).hexdigest()[:8]
 
 
 def merged(parts: Iterable[Tried]) -> Tried:

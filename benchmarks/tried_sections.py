@@ -1,7 +1,7 @@
 """The rows and sections of docs/tried.md: one kernel's candidates as tables."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from markdown_tables import grid
 from tried_records import TriedCandidate, TriedSource
@@ -38,7 +38,7 @@ def kernel_section(
     kernel: str, candidates: _Candidates, winner: Winner | None, sources: Sequence[TriedSource]
 ) -> str:
     """Return what was tried for one kernel, run by run."""
-    codes = {one.sha: one.code_name for one in sources}
+    codes = {one.sha: one.code for one in sources}
     rows = [
         (
             run,
@@ -51,7 +51,7 @@ def kernel_section(
         for run, some in _runs(candidates)
     ]
     parts = [f"#### {kernel}\n", f"{grid(_RUNS, rows, TEXTS)}\n"]
-    remarks = [*_worth(candidates), *_failures(candidates)]
+    remarks = [*_worths(candidates, codes), *_failures(candidates)]
     if winner is not None:
         remarks.append(_promoted(candidates, winner, sources))
     parts.extend(f"- {remark}" for remark in remarks)
@@ -108,10 +108,21 @@ def _swept(candidates: _Candidates) -> str:
     return "; ".join(f"{n} {', '.join(map(str, known))}" for n, known in several.items()) or "-"
 
 
+def _worths(candidates: _Candidates, codes: Mapping[str, str]) -> Iterator[str]:
+    """Yield what each code reached with each value that was swept for it."""
+    for code, baseline in dict.fromkeys((codes[one.source], one.baseline) for one in candidates):
+        alike = [
+            one
+            for one in candidates
+            if codes[one.source] == code and one.baseline in (baseline, None)
+        ]
+        told = "; ".join(_worth(alike))
+        if told and baseline:
+            yield f"`{code}` reached {told}"
+
+
 def _worth(candidates: _Candidates) -> Iterator[str]:
     """Yield the best ratio with each value of what was swept, the best value first."""
-    if len(_baselines(candidates)) > 1:
-        return  # ratios against different baselines do not compare
     for name, values in _values(candidates).items():
         found: list[tuple[float, int]] = []
         for value in values:
@@ -119,8 +130,8 @@ def _worth(candidates: _Candidates) -> Iterator[str]:
             found.append((max(speeds), value))
         if len(found) > 1:
             ordered = sorted(found, key=lambda pair: (-pair[0], pair[1]))
-            told = [f"{value}: {f'{x:.3f}x' if x else 'none passed'}" for x, value in ordered]
-            yield f"best with {name} {', '.join(told)}"
+            told = [f"{f'{x:.3f}x' if x else 'nothing'} with {value}" for x, value in ordered]
+            yield f"{name}: {', '.join(told)}"
 
 
 def _failures(candidates: _Candidates) -> Iterator[str]:

@@ -31,7 +31,7 @@ class Winner:
     speedup: float
     """Median of fresh processes."""
     code: str
-    """Its text below the header."""
+    """Name of the code below its header (`code_of`)."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tried_page import shipped_page, tried_page
-from tried_records import FOLDER, Tried, TriedCandidate, TriedSource, merged, read_tried
+from tried_records import FOLDER, Tried, TriedCandidate, TriedSource, code_of, merged, read_tried
 from tried_winners import Winner, read_winners
 
 from kopt.kernels.problem_loader import load_problems
@@ -16,7 +16,9 @@ from support.bench_results import H100
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(FOLDER.glob("*.jsonl"))
-SOURCE = TriedSource(sha="5" * 64, name="k.cu", note="Fewer loads.", text="/* kopt: 1 */\ncode")
+SOURCE = TriedSource(
+    sha="5" * 64, name="k.cu", code="0a1b2c3d", note="Fewer loads.", text="/* kopt: 1 */\ncode"
+)
 WINNER = Winner(
     problem="scale_rows",
     kernel="scale_rows_b8xh64",
@@ -24,7 +26,7 @@ WINNER = Winner(
     file="b8xh64.sm_90a",
     tune={"BLOCK": 128},
     speedup=1.3,
-    code="code",
+    code=SOURCE.code,
 )
 
 
@@ -88,6 +90,7 @@ def test_records_have_every_source_and_are_written_in_order(path: Path) -> None:
     assert {one.source for one in tried.candidates} == {one.sha for one in tried.sources}
     for one in tried.sources:
         assert sha256(one.text.encode()).hexdigest() == one.sha
+        assert one.code == code_of(one.text)
 
 
 def test_records_stay_small_and_name_no_machine() -> None:
@@ -112,12 +115,13 @@ def test_what_failed_stands_there_with_its_summary() -> None:
 
 def test_values_are_ordered_by_what_was_reached_with_them() -> None:
     text = page(candidate(0, 1.1), candidate(1, 1.25), wrong(2))
-    assert "- best with BLOCK 128: 1.250x, 64: 1.100x, 256: none passed" in text
+    reached = "BLOCK: 1.250x with 128, 1.100x with 64, nothing with 256"
+    assert f"- `{SOURCE.code}` reached {reached}\n" in text
 
 
 def test_values_are_not_compared_over_different_baselines() -> None:
     other = candidate(1, 2.0, baseline="reference")
-    assert "best with" not in page(candidate(0, 1.1), other)
+    assert " reached " not in page(candidate(0, 1.1), other)
 
 
 def test_a_winner_is_found_by_its_values() -> None:

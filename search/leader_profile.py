@@ -1,4 +1,4 @@
-"""What limits a candidate of a run: its profile, kept in the run once it was made.
+"""What limits a candidate of a run: its profile, kept in the run once it was made, and notes on it.
 
 A profile that cannot be made costs the step nothing else: the reason takes its place.
 """
@@ -20,6 +20,9 @@ from kopt.tools.gpu_time import metered_gpu_time
 from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
+from .noted import Noted, NoteDesk
+from .retrieval import Asker
+
 _KIND = "profile"
 
 
@@ -32,6 +35,8 @@ class LeaderProfile:
     """Of the kernel's tensors."""
     problem: str | None = None
     """Why there is no profile."""
+    noted: tuple[Noted, ...] = ()
+    """The notes of kopt's documents that fit it."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +94,16 @@ def profile_leader(profiler: Profiler) -> LeaderProfile | None:
     leaders = state.beam if state.winner is None else (state.winner,)
     if not leaders:
         return None
-    problem, _ = find_kernel(state.settings.kernel, profiler.site.settings.problems)
+    settings = profiler.site.settings
+    problem, _ = find_kernel(state.settings.kernel, settings.problems)
     dtypes = frozenset(tensor.dtype for tensor in problem.tensors)
+    leader = profiler.store.reader.members()[leaders[0]]
     try:
-        profile = profiler.required(profiler.store.reader.members()[leaders[0]])
+        profile = profiler.required(leader)
     except (SetupError, InfraError) as error:
         return LeaderProfile(None, dtypes, str(error))
-    return LeaderProfile(profile, dtypes)
+    desk = NoteDesk(settings, Asker(profiler.store.folder.name, "kopt step, suggestions"), problem)
+    return LeaderProfile(profile, dtypes, noted=desk.notes_on(leader, profile))
 
 
 def _make(state: RunState, member: Member, site: EvaluationSite, counters: bool) -> ProfileResult:

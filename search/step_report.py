@@ -122,6 +122,7 @@ def _known(
         untried=untried_families(members),
         ideas=len(sweep(drive)) if may_propose else 0,
         remembered=remember(drive, None if profile is None else profile.profile),
+        noted=() if profile is None else profile.noted,
     )
 
 

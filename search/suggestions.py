@@ -1,4 +1,4 @@
-"""What to try next, from what is known of a run: fixes, the leader's limits, untried families.
+"""What to try next, from what is known of a run: fixes, notes, the leader's limits, families.
 
 A suggestion is an idea with its evidence, not a promise: what a time model would gain is estimated
 also where the leader itself was measured.
@@ -18,22 +18,24 @@ from kopt.search.proposer import Member
 from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.speeds import speed_words
 
+from .noted import Noted
 from .remembered import Remembered
 
 MOST_FIXES = 3
 MOST_TRAITS = 3
 MOST_FAMILIES = 2
 
-SuggestionKind = Literal["fix", "memory", "trait", "family", "cross", "sweep"]
+SuggestionKind = Literal["fix", "memory", "note", "trait", "family", "cross", "sweep"]
 
 
 class Suggestion(Record):
     """One idea for the next round."""
 
     kind: SuggestionKind
-    """fix: mend a failed candidate. memory: what the knowledge base expects to help. trait: what
-    the leader would gain without something. family: one that fits the bottleneck and was not
-    tried. cross: join two. sweep: kopt's own proposer."""
+    """fix: mend a failed candidate. memory: what the knowledge base expects to help. note: what a
+    document says on code like the leader's. trait: what the leader would gain without something.
+    family: one that fits the bottleneck and was not tried. cross: join two. sweep: kopt's own
+    proposer."""
     text: str
     """What to do and why, in a sentence or two."""
     parents: tuple[int, ...] = ()
@@ -46,6 +48,8 @@ class Suggestion(Record):
     """Of the numbers in it."""
     remembered: Remembered | None = None
     """What memory expects, and what that rests on; of kind memory alone."""
+    document: str | None = None
+    """Uid of the note that it quotes, as `kopt docs show` takes it; of kind note alone."""
 
 
 def numbered(member: Member) -> str:
@@ -71,6 +75,8 @@ class Known:
     """How many candidates kopt's proposer would try next."""
     remembered: tuple[Remembered, ...] = ()
     """What memory suggests for the leader."""
+    noted: tuple[Noted, ...] = ()
+    """The notes that fit the leader."""
     name: Callable[[Member], str] = numbered
     """What a candidate is called."""
 
@@ -86,6 +92,7 @@ def make_suggestions(known: Known) -> tuple[Suggestion, ...]:
     families = (one for one in _families(known) if not named & set(one.families))
     return (
         *islice(_fixes(known), MOST_FIXES),
+        *_notes(known),
         *_memory(known),
         *traits,
         *islice(families, MOST_FAMILIES),
@@ -127,6 +134,22 @@ def _memory(known: Known) -> Iterator[Suggestion]:
             families=(one.family,),
             provenance=one.provenance,
             remembered=one,
+        )
+
+
+def _notes(known: Known) -> Iterator[Suggestion]:
+    """Yield what documents say on code like that of the leader, with why it was looked up."""
+    for one in known.noted:
+        yield Suggestion(
+            kind="note",
+            text=(
+                f"{one.title}, for {known.name(known.members[one.candidate])}: {one.why}"
+                f" (computed). The note: {plain(one.text)}"
+            ),
+            parents=(one.candidate,),
+            families=(one.family,),
+            provenance=Provenance.COMPUTED,
+            document=one.document,
         )
 
 

@@ -71,7 +71,7 @@ def _fits(suggestion: Suggestion, slot: Slot) -> bool:
     if not suggestion.families:
         return False
     wanted = {"cross": ("cross",), "combine": ("cross",), "fix": ("fix",)}.get(
-        slot.lineage, ("trait", "family")
+        slot.lineage, ("note", "trait", "family")
     )
     kinds = ("fix",) if slot.kind == "retry" else wanted
     return suggestion.kind in kinds and suggestion.parents == slot.parents

@@ -39,15 +39,11 @@ class ModelRoles:
     means: Means
 
     def plan(self, view: RoundView) -> Plan:
-        """Return a hypothesis for each slot of the round, with documents on what limits it."""
+        """Return a hypothesis for each slot of the round, with documents on the leader."""
         if self._settings.agent == "minimal":
             return plan_nothing(view)
         shown = time_only_round(view) if self._shows_only_times else view
-        leader = shown.beam[0] if shown.beam else None
-        profile = None if leader is None else shown.documents.profiles.get(leader)
-        tools = self.means.tools
-        reading = tools.reader.round_documents(profile, tools.arch)
-        return plan(self.means, replace(shown, reading=reading))
+        return plan(self.means, self._with_documents(shown))
 
     def write(self, task: BranchTask) -> Written | GaveUp:
         """Return the candidate of a branch."""
@@ -77,6 +73,17 @@ class ModelRoles:
     def soft_verify(self, view: SoftView) -> SoftVerdict:
         """Return whether anything speaks against a candidate that has passed every check."""
         return soft_verify(self.means, view)
+
+    def _with_documents(self, view: RoundView) -> RoundView:
+        if not view.beam:
+            return view
+        leader, tools = view.members[view.beam[0]], self.means.tools
+        profile = view.documents.profiles.get(leader.seq)
+        return replace(
+            view,
+            reading=tools.reader.round_documents(profile, tools.arch),
+            noted=tools.reader.notes_on(leader, profile, self.means.briefing.subject.problem),
+        )
 
     @property
     def _settings(self) -> SearchSettings:

@@ -15,6 +15,8 @@ from kopt.kernels.profile_result import ProfileResult
 from kopt.search.facts.docs_facts import hit_facts
 from kopt.search.facts.fitting import Facts, cleaned
 from kopt.search.facts.rendering import render
+from kopt.search.noted import Noted, NoteDesk
+from kopt.search.proposer import Member
 from kopt.search.retrieval import Asker, search_for_run
 from kopt.tools.docs.records import SearchRequest, SearchResult
 
@@ -25,6 +27,7 @@ RUN_TOKENS = 8_000
 ROUND_TOKENS = 2_000
 """Of those before a plan, which are paid each time."""
 _FAMILIES_SOUGHT = 3
+_ASKED_BY = "kopt run, agents"
 _WITHOUT = ("docs",)
 """kopt's manual: what an author needs of it stands in the prompt."""
 
@@ -39,7 +42,7 @@ class Reader:
 
     def search(self, request: SearchRequest) -> SearchResult:
         """Return what is found; raises what `search_for_run` does."""
-        return search_for_run(request, Asker(self.run, "kopt run, agents"), self.settings)
+        return search_for_run(request, Asker(self.run, _ASKED_BY), self.settings)
 
     def documents(self, problem: Problem, arch: str) -> str:
         """Return how production code does what `problem` asks for."""
@@ -76,6 +79,13 @@ class Reader:
         return self._quoted(
             SearchRequest(query=query, k=3, arch=arch, without=_WITHOUT, max_tokens=ROUND_TOKENS)
         )
+
+    def notes_on(
+        self, member: Member, profile: ProfileResult | None, problem: Problem
+    ) -> tuple[Noted, ...]:
+        """Return the notes that fit the code of a candidate; () without its profile."""
+        desk = NoteDesk(self.settings, Asker(self.run, _ASKED_BY), problem)
+        return desk.notes_on(member, profile)
 
     def _quoted(self, *requests: SearchRequest, without: str | None = None) -> str:
         seen: set[str] = set()

@@ -95,6 +95,7 @@ def suggestions_for(view: RoundView, briefing: Briefing) -> tuple[Suggestion, ..
         standings=view.standings,
         untried=view.untried,
         ideas=0,
+        noted=view.noted,
         name=lambda member: member.label,
     )
     return make_suggestions(known)

@@ -11,6 +11,7 @@ from kopt.kernels.check_result import CheckResult
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.knowledge.policy.selector import Drawn
 from kopt.search.knowledge.records import State
+from kopt.search.noted import Noted
 from kopt.search.proposer import LineageKind, Member
 from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.slots import Slot
@@ -71,6 +72,8 @@ class RoundView:
     documents: Documents = field(default_factory=Documents)
     reading: str = ""
     """What documents say about the leader's bottleneck; the agents fill it themselves."""
+    noted: tuple[Noted, ...] = ()
+    """The notes that fit the leader's code; the agents fill them too."""
     reflections: tuple[Reflection, ...] = ()
     """Of the earlier rounds, in their order."""
     hypotheses: Mapping[str, Hypothesis] = field(default_factory=dict[str, Hypothesis])

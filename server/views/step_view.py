@@ -140,6 +140,8 @@ def _suggestions(result: StepResult) -> Iterator[RenderableType]:
         yield Text("\nWhat to try", style="bold")
     for number, one in enumerate(result.suggestions, start=1):
         yield Text(f"  {number}. {one.text}")
+        if one.document is not None:
+            yield Text(f"     kopt docs show {one.document}")
 
 
 def _ending(result: StepResult) -> Text:

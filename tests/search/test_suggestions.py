@@ -7,6 +7,7 @@ from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.profile_result import Bottleneck, ProfileResult, Suspect
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
+from kopt.search.noted import Noted
 from kopt.search.proposer import Member
 from kopt.search.remembered import Remembered
 from kopt.search.selection.family_standing import family_standings, untried_families
@@ -92,6 +93,26 @@ def test_memory_comes_before_traits_with_what_it_expects_and_what_that_rests_on(
         " an access. Expected where it has an effect: 1.25 times its speed (0.95 to 1.60), chance"
         " of one 75% (computed); 1 try in this state; rests on: sm_100a estimated: 1 try; seen in"
         " run-1/5."
+    )
+
+
+def test_note_comes_before_memory_and_traits_with_its_reason_and_its_address() -> None:
+    noted = Noted(
+        candidate=0,
+        document="notes:tools/docs/notes/pass_fusion.md#37",
+        title="technique pass_fusion: Trigger after the loads",
+        family="pass_fusion",
+        why="4 of its 6 global loads stand after the trigger",
+        text="When: launches overlap.",
+    )
+    found = _suggest(ONE, profile=_profile(_suspect(6.0, "layout")), noted=(noted,))
+    assert [one.kind for one in found] == ["note", "trait"]
+    note = found[0]
+    assert (note.parents, note.families) == ((0,), ("pass_fusion",))
+    assert (note.document, note.provenance) == (noted.document, Provenance.COMPUTED)
+    assert note.text == (
+        "technique pass_fusion: Trigger after the loads, for #0: 4 of its 6 global loads stand"
+        " after the trigger (computed). The note: When: launches overlap."
     )
 
 

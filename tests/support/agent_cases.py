@@ -21,6 +21,7 @@ from kopt.search.agents.plans import Hypothesis, Lesson, Reflection
 from kopt.search.agents.reading import Reader
 from kopt.search.agents.view import BranchTask, Documents, FailedBranch, RoundView
 from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.noted import Noted
 from kopt.search.selection.family_standing import family_standings, untried_families
 from kopt.search.selection.slots import Slot
 from kopt.search.store.artifacts import open_artifacts
@@ -127,6 +128,16 @@ def wrong_check() -> CheckResult:
         compiled=CompileResult(status=Status.PASSED, kernel=KERNEL, candidate="b" * 64),
         elapsed_s=12.5,
     )
+
+
+NOTED = Noted(
+    candidate=1,
+    document="notes:tools/docs/notes/pass_fusion.md#37",
+    title="technique pass_fusion: Trigger after the loads",
+    family="pass_fusion",
+    why="4 of its 6 global loads stand after the trigger, and it has 128 blocks",
+    text="When: launches overlap by `pdl`. Change: trigger right after the loads.",
+)
 
 
 def round_view(**fields: Any) -> RoundView:

@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 
 from kopt.kernels.byte_model import ByteModel, TensorBytes
-from kopt.kernels.compile_result import Build, CompileResult, KernelResources, Toolchain
+from kopt.kernels.compile_result import (
+    Build,
+    CompileResult,
+    DependencyOrder,
+    KernelResources,
+    Toolchain,
+)
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
 from kopt.kernels.plan import Dim3, Launch, LaunchPlan, Scratch
 from kopt.kernels.status import Status
@@ -25,6 +31,7 @@ class Case:
     first_access_fraction: float | None = None
     touched_bytes_per_warp: float = 0.0
     loads_in_flight: int | None = None
+    order: DependencyOrder | None = None
     barriers: float = 2.0
     phases: float = 1.0
     instructions: int | None = 300
@@ -52,6 +59,7 @@ class Case:
             instructions=self.instructions,
             instruction_mix=dict(self.mix),
             loads_in_flight=self.loads_in_flight,
+            dependency_order=self.order,
         )
 
     def plan(self) -> LaunchPlan:

@@ -14,6 +14,7 @@ from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.retirement import Retirement
 from kopt.search.step_result import BeamMember, SteppedCandidate, StepResult
 from kopt.search.suggestions import Suggestion
+from kopt.server.protocol.document_address import document_uri
 
 from .next_steps import tune_argument
 
@@ -137,6 +138,8 @@ def _suggestion(one: Suggestion) -> Facts:
         facts["families"] = ", ".join(one.families)
     if one.remembered is not None:
         facts |= _remembered(one.remembered)
+    if one.document is not None:
+        facts["document"] = document_uri(one.document)
     if one.gain_us is not None:
         how = one.provenance or Provenance.ESTIMATED
         facts |= {"gain_us": one.gain_us, "provenance": how.value}

@@ -20,6 +20,12 @@ def test_what_limits_the_parent_is_taken_first() -> None:
     )
 
 
+def test_note_on_the_parent_is_taken_as_what_limits_it_is() -> None:
+    note = TRAIT.model_copy(update={"kind": "note", "families": ("pass_fusion",)})
+    (one,) = fill_by_rule(VIEW, (REFINE,), (note, TRAIT), ())
+    assert one.family == "pass_fusion"
+
+
 def test_same_suggestion_fills_one_slot_only() -> None:
     twice = (REFINE, REFINE.model_copy(update={"id": "expand-r1b0-1", "kind": "expand"}))
     one, two = fill_by_rule(VIEW, twice, (TRAIT,), ())

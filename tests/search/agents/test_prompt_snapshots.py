@@ -18,6 +18,7 @@ from support.agent_cases import (
     CROSS,
     MEMBERS,
     NEW,
+    NOTED,
     REFINE,
     branch_task,
     briefing,
@@ -40,7 +41,8 @@ def first_request(case: str, home: Path) -> ModelRequest:
     slots = (REFINE, CROSS, NEW)
     match case:
         case "planner":
-            plan(with_desk, round_view(slots=slots, reserve_wanted=4, reading="use uint4"))
+            known = {"reading": "use uint4", "noted": (NOTED,)}
+            plan(with_desk, round_view(slots=slots, reserve_wanted=4, **known))
         case "coder":
             write_candidate(with_desk, branch_task())
         case "combiner":

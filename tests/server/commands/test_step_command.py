@@ -125,5 +125,6 @@ def test_real_stages_find_the_bottleneck_and_say_that_it_is_estimated(
     assert document["candidates"][0]["diagnostic"]["line"] == 17
     assert document["bottleneck"]["provenance"] == "estimated"
     kinds = [one["kind"] for one in document["suggestions"]]
-    assert [one for one in kinds if one != "memory"][:2] == ["fix", "trait"]
+    assert [one for one in kinds if one != "memory"][:2] == ["fix", "note"]
+    assert "trait" in kinds
     assert kinds[-1] == "sweep"

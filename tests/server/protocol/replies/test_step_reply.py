@@ -52,6 +52,9 @@ def test_step_on_sim_shows_beam_failures_and_suggestions_and_calls_nothing_faste
     assert broken["diagnostic"]["line"] == 26
     assert facts["retired"][0]["number"] == broken["number"]
     assert facts["suggestions"][0]["kind"] == "fix"
+    note = next(one for one in facts["suggestions"] if one["kind"] == "note")
+    assert note["document"].startswith("kopt://docs/notes:tools/docs/notes/")
+    assert "(computed). The note: When: " in note["text"]
     memory = next(one for one in facts["suggestions"] if one["kind"] == "memory")
     assert memory["techniques"] and memory["state"]
     assert memory["parents"] == [facts["beam"][0]["number"]]

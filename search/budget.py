@@ -29,7 +29,8 @@ class Budget(Record):
     evaluations: int | None = Field(default=None, gt=0)
     """Candidates that are evaluated, the starting point included."""
     seconds: float | None = Field(default=None, gt=0.0)
-    """Wall time of the processes that drove the run; the time between them does not count."""
+    """Wall time of the processes that drove the run, from the end of the starting point's
+    evaluation (`counted_time.py`); the time between processes does not count."""
     tokens: int | None = Field(default=None, gt=0)
     """Tokens of all prompts and replies, whether read from a cache or not."""
     usd: float | None = Field(default=None, gt=0.0)

@@ -14,6 +14,7 @@ from kopt.config.search_settings import load_search_settings
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.budget import Budget
+from kopt.search.counted_time import counted_s, preparing_s
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.leader_profile import Profiler, profile_leader
 from kopt.search.proposer import Member, Proposal
@@ -170,7 +171,8 @@ def _refuse_beyond_budget(
         room = max(0, budget.evaluations - known)
         new = counted(news, "new candidate")
         raise ToolError(f"{new}, but the run's budget, {budget}, leaves room for {room}: {ways}")
-    if budget.seconds is not None and news and spent_s >= budget.seconds:
+    spends_s = counted_s(spent_s, preparing_s(members))
+    if budget.seconds is not None and news and spends_s >= budget.seconds:
         raise ToolError(f"the run's budget, {budget}, is spent: {ways}")
 
 

@@ -44,6 +44,11 @@ def event_line(event: Event, best: BestSoFar) -> str | None:
             return f"resumed; {data['requeued']} evaluations that were under way begin again"
         case EventKind.RUN_PAUSED:
             return f"paused: {data['reason']}"
+        case EventKind.BUDGET_BEGUN:
+            return (
+                f"ready: the starting point took {data['preparing_s']:.1f} s, which do not count;"
+                f" the budget of {data['budget_s']:g} s begins"
+            )
         case EventKind.EVALUATION_REQUEUED:
             return f"  #{data['candidate']} is tried again: {data['reason']}"
         case EventKind.EVALUATION_QUEUED:

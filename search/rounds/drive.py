@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from kopt.config.errors import KoptError
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.promotion_result import PromotionResult
+from kopt.search.counted_time import counted_s, preparing_s
 from kopt.search.evaluation.evaluator import Evaluator
 from kopt.search.models.call_errors import BudgetSpent
 from kopt.search.proposer import Member, Population, Proposal, Proposer
@@ -61,6 +62,7 @@ class RunDrive:
     memory: RunMemory = field(init=False)
     _began: float = field(init=False)
     _spent_before_s: float = field(init=False)
+    _preparing_s: float | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._began = self.search.clock()
@@ -165,15 +167,21 @@ class RunDrive:
         """Return the wall seconds that this run has taken, in earlier processes too."""
         return self._spent_before_s + max(0.0, self.search.clock() - self._began)
 
+    def counted_s(self) -> float:
+        """Return the wall seconds that the budget counts."""
+        if self._preparing_s is None:
+            self._preparing_s = preparing_s(self.members())
+        return counted_s(self.spent_s(), self._preparing_s)
+
     def seconds_left(self) -> float | None:
         """Return what is left of the wall time, in seconds; None without a limit."""
         seconds = self.state().settings.budget.seconds
-        return None if seconds is None else max(0.0, seconds - self.spent_s())
+        return None if seconds is None else max(0.0, seconds - self.counted_s())
 
     def spent_time(self) -> str | None:
         """Return in words that the time of the run, or of its GPU, is spent; None if it is not."""
         budget = self.state().settings.budget
-        if budget.seconds is not None and self.spent_s() >= budget.seconds:
+        if budget.seconds is not None and self.counted_s() >= budget.seconds:
             return f"{budget.seconds:g} s are spent"
         gpu_seconds = budget.gpu_seconds
         if gpu_seconds is not None and self.search.store.reader.gpu_seconds() >= gpu_seconds:

@@ -20,7 +20,7 @@ from kopt.search.evaluation.evaluator import (
 from kopt.search.evaluation.reuse import known_measurements
 from kopt.search.proposer import Member
 from kopt.search.store.evaluation_queue import QUARANTINE_AFTER, Lease
-from kopt.search.store.run_records import RunState
+from kopt.search.store.run_records import EventKind, RunState
 
 from .crew import Crew
 
@@ -100,8 +100,18 @@ class Evaluations:
             except InfraError as error:
                 queue.requeue(lease, str(error))
             else:
-                queue.finish(lease, evaluation, self._drive.spent_s())
+                if queue.finish(lease, evaluation, self._drive.spent_s()):
+                    self._tell_of_budget(lease, evaluation)
                 self._tell_watchers(lease)
+
+    def _tell_of_budget(self, lease: Lease, evaluation: Evaluation) -> None:
+        """Say that a budget of wall time begins, once the starting point has been evaluated."""
+        seconds = self._drive.state().settings.budget.seconds
+        if seconds is None or lease.candidate != 0 or lease.level != "quick":
+            return
+        log = self._search.store.log
+        with log.transaction():
+            log.emit(EventKind.BUDGET_BEGUN, preparing_s=evaluation.elapsed_s, budget_s=seconds)
 
     def _tell_watchers(self, lease: Lease) -> None:
         answers = self._watchers.pop(lease.candidate, []) if lease.level == "quick" else []

@@ -122,6 +122,7 @@ class EventKind(StrEnum):
     CALL_STARTED = "call_started"
     CALL_RETRIED = "call_retried"
     CALL_DONE = "call_done"
+    BUDGET_BEGUN = "budget_begun"
     BUDGET_WARNING = "budget_warning"
     EVALUATION_QUEUED = "evaluation_queued"
     REFLECTED = "reflected"

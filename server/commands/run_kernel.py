@@ -59,8 +59,9 @@ machine or the model lacks something, 130 interrupted."""
 @click.option(
     "--budget",
     metavar="LIMITS",
-    help="What the search may spend: evaluations (50), wall time (90s, 10m, 2h), dollars ($5),"
-    " tokens (2Mtok), GPU time (gpu:10m); several with commas.",
+    help="What the search may spend: evaluations (50), wall time after the starting kernel's own"
+    " evaluation (90s, 10m, 2h), dollars ($5), tokens (2Mtok), GPU time (gpu:10m); several with"
+    " commas.",
 )
 @click.option(
     "--config",

@@ -82,7 +82,8 @@ class StepOptions:
 @click.option(
     "--budget",
     metavar="N|TIME",
-    help="Evaluations (50) or wall time (90s, 10m, 2h) of a new run, or more for an old one.",
+    help="Evaluations (50) or wall time after the starting kernel's own evaluation (90s, 10m, 2h)"
+    " of a new run, or more for an old one.",
 )
 @click.option(
     "--wait",

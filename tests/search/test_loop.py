@@ -1,5 +1,6 @@
 """The beam loop: what it finds, when it stops, what an interruption leaves."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,25 @@ def test_time_budget_counts_earlier_sessions(tmp_path: Path) -> None:
         )
         assert state.stop_reason == "budget" and 30.0 <= state.spent_s < 60.0
         assert state.winner is not None
+
+
+def test_time_of_the_first_evaluation_is_told_and_counts_towards_no_budget(
+    tmp_path: Path,
+) -> None:
+    now = [0.0]
+
+    def answer(job: EvaluationJob) -> Evaluation:
+        took = 60.0 if now[0] == 0.0 else 4.0
+        now[0] += took
+        return scripted_answer(job).model_copy(update={"elapsed_s": took})
+
+    with new_store(tmp_path, budget=Budget(seconds=10.0)) as store:
+        state = run_search(replace(search(store, answer), clock=lambda: now[0]))
+        quick = [member for member in store.reader.members() if member.quick is not None]
+        assert (state.stop_detail, len(quick)) == ("10 s are spent", 4)
+        assert state.spent_s >= 72.0
+        (told,) = [e for e in store.reader.events() if e.kind is EventKind.BUDGET_BEGUN]
+        assert told.data == {"preparing_s": 60.0, "budget_s": 10.0}
 
 
 def test_larger_budget_goes_on_where_the_smaller_ended(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.kernels.families import FAMILIES
 from kopt.search.budget import Budget
+from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.run_report import list_runs
 from kopt.search.runs import open_run
 from kopt.search.step_request import StepCandidate
-from support.scripted_steps import KERNEL, Steps, candidate, reference
+from support.scripted_steps import KERNEL, Steps, answer, candidate, reference
 
 A, B = candidate(5.0, "a"), candidate(4.0, "b")
 
@@ -70,6 +71,31 @@ def test_refused_candidates_leave_the_run_as_it_was(steps: Steps) -> None:
         steps.take(candidate(1.0, parents=(2,)))
     assert steps.rows() == rows
     assert [summary.status for summary in list_runs(steps.settings)] == ["paused"]
+
+
+def _steps_of(home: Path, monkeypatch: pytest.MonkeyPatch, elapsed_s: float) -> Steps:
+    """Return a begun run with a nanosecond to spend, whose evaluations say how long they took."""
+
+    def took(job: EvaluationJob) -> Evaluation:
+        return answer(job).model_copy(update={"elapsed_s": elapsed_s})
+
+    steps = Steps(home, took)
+    steps.install(monkeypatch.setattr)
+    steps.take(kernel=KERNEL, budget=Budget(seconds=1e-9))
+    return steps
+
+
+def test_spent_time_leaves_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = _steps_of(tmp_path, monkeypatch, elapsed_s=0.0)
+    with pytest.raises(ToolError, match="is spent: hand in fewer"):
+        steps.take(A)
+
+
+def test_time_of_the_starting_point_is_not_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = _steps_of(tmp_path, monkeypatch, elapsed_s=1e6)
+    assert steps.take(A).candidates[0].status == "passed"
 
 
 def test_budget_is_never_exceeded(steps: Steps) -> None:

@@ -47,6 +47,13 @@ def test_line_of_an_evaluation_has_its_interval_and_the_best_so_far(tmp_path: Pa
     ) in _lines(tmp_path)
 
 
+def test_line_tells_when_a_time_budget_begins_and_what_did_not_count() -> None:
+    event = _event(EventKind.BUDGET_BEGUN, preparing_s=61.24, budget_s=90.0)
+    assert event_line(event, BestSoFar()) == (
+        "ready: the starting point took 61.2 s, which do not count; the budget of 90 s begins"
+    )
+
+
 def test_line_of_a_call_has_tokens_cost_and_what_is_spent_of_the_budget(tmp_path: Path) -> None:
     lines = _lines(tmp_path)
     assert (

@@ -106,10 +106,10 @@ def _candidate(export: Export, row: _Row, evaluations: Sequence[_Row]) -> TriedC
     gpu = settings.gpu
     if gpu is None:
         raise ValueError("a run on sim has no measured candidates")
-    values = {one["id"]: _values(export, one["id"]) for one in evaluations}
     failed = [one for one in evaluations if one["status"] != Status.PASSED]
-    timed = [one for one in evaluations if SPEEDUP in values[one["id"]]]
-    last = next(iter(failed), (timed or evaluations)[-1])
+    timed = [one for one in evaluations if one["level"] != "again"]  # which checks only
+    last = (failed or timed[-1:])[0]
+    values = _values(export, last["id"])
     began = datetime.fromtimestamp(export.run.created_us / 1e6, UTC)
     return TriedCandidate(
         kernel=settings.kernel,
@@ -129,8 +129,8 @@ def _candidate(export: Export, row: _Row, evaluations: Sequence[_Row]) -> TriedC
         level=last["level"],
         status=last["status"],
         summary=last["summary"],
-        **({} if failed else _speed(values[last["id"]])),
-        **_resources(values[last["id"]]),
+        **_speed(values),
+        **_resources(values),
     )
 
 

@@ -37,7 +37,7 @@ class TriedSource(Record):
 class TriedCandidate(Record):
     """One source with one choice of tune values, and what came of it.
 
-    Ratio and times are of the named workload, from the longest measurement that the run made.
+    Ratio and times are of the kernel's own workload, from the last, longest measurement.
     """
 
     type: Literal["candidate"] = "candidate"
@@ -59,7 +59,7 @@ class TriedCandidate(Record):
     """Its author's hypothesis; the start's is its source's note."""
     techniques: tuple[str, ...] = ()
     level: EvaluationLevel
-    """The last evaluation that counts: the first that failed, else the longest timed."""
+    """The evaluation that decides: the first that failed, else the last that was timed."""
     status: Status
     summary: str
     baseline: str | None = None

@@ -1,6 +1,6 @@
 """The rows and sections of docs/tried.md: one kernel's candidates as tables."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from markdown_tables import grid
@@ -93,13 +93,11 @@ def _choice(tune: dict[str, int]) -> str:
 
 
 def _values(candidates: _Candidates) -> dict[str, list[int]]:
-    """Return the values of each tune name, the order that of their first candidate."""
-    values: dict[str, list[int]] = {}
+    """Return the values of each tune name in ascending order."""
+    values: dict[str, set[int]] = defaultdict(set)
     for one in candidates:
         for name, value in one.tune.items():
-            known = values.setdefault(name, [])
-            if value not in known:
-                known.append(value)
+            values[name].add(value)
     return {name: sorted(known) for name, known in values.items()}
 
 

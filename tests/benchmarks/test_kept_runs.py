@@ -108,11 +108,18 @@ def test_a_second_call_changes_nothing(export: Path, tmp_path: Path) -> None:
     assert file.read_bytes() == before
 
 
-def test_a_full_check_that_fails_takes_the_ratio_away(export: Path, tmp_path: Path) -> None:
-    found = {"status": "data_race", "summary": "a race"}
-    rewrite(export, lambda row: row | found if row.get("level") == "full" else row)
-    raced = [one for one in kept(export, tmp_path).candidates if one.status is Status.DATA_RACE]
-    assert [(one.level, one.summary, one.speedup) for one in raced] == [("full", "a race", None)]
+@pytest.mark.parametrize("status", [Status.DATA_RACE, Status.PASSED])
+def test_a_full_check_without_a_time_takes_the_ratio_away(
+    export: Path, tmp_path: Path, status: Status
+) -> None:
+    rows = [json.loads(line) for line in export.read_text("utf-8").splitlines()]
+    (full,) = (row for row in rows if row.get("level") == "full")
+    full |= {"status": status, "summary": "impossible, or a race"}
+    left = [row for row in rows if row.get("evaluation") != full["id"]]
+    export.write_text("\n".join(map(json.dumps, left)), "utf-8")
+    (checked,) = (one for one in kept(export, tmp_path).candidates if one.level == "full")
+    assert (checked.status, checked.summary) == (status, "impossible, or a race")
+    assert (checked.speedup, checked.verdict) == (None, None)
 
 
 def test_what_was_never_evaluated_is_left_out(export: Path, tmp_path: Path) -> None:

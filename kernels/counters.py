@@ -17,6 +17,9 @@ class BufferTraffic(Record):
     first_access_fraction: float | None = None
     """Of the sectors that a sampled warp loads or stores to, those that it had not before: what is
     touched again is in L1 unless it was evicted. None if not sampled."""
+    reuse_fractions: tuple[float, ...] = ()
+    """Of the sectors, those touched again, by how many others of all buffers the warp touched in
+    between: entry 0 none, entry k 2 ** (k - 1) to 2 ** k - 1. Empty if not sampled."""
 
 
 class ExecutionCounters(Record):

@@ -27,6 +27,7 @@ SuspectName = Literal[
     "spills",
     "low_occupancy",
     "few_blocks",
+    "many_blocks",
     "barriers",
 ]
 

@@ -9,6 +9,7 @@ PartName = Literal[
     "launch",
     "fill",
     "barriers",
+    "block_starts",
     "dram",
     "l2",
     "sm_intake",
@@ -22,9 +23,10 @@ class TimePart(Record):
     """One term of the model."""
 
     name: PartName
-    """`launch` empty launches; `fill` first answer from memory; `barriers` waiting at them; `dram`,
-    `l2` bytes over the whole GPU; `sm_intake` bytes into the busiest SM; `load_store`, `issue`
-    instructions of the busiest SM; `latency` round trips that too few bytes in flight hide."""
+    """`launch` empty launches; `fill` first answer from memory; `barriers` waiting at them;
+    `block_starts` handing the grid out to the SMs; `dram`, `l2` bytes over the whole GPU;
+    `sm_intake` bytes into the busiest SM; `load_store`, `issue` instructions of the busiest SM;
+    `latency` round trips that too few bytes in flight hide."""
     time_us: float
     overlaps: bool
     """Whether it runs at the same time as the other overlapping parts; else it adds up."""

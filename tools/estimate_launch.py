@@ -116,6 +116,7 @@ def estimate_launch(model: LaunchModel) -> LaunchEstimate:
         _launch_part(model),
         _fill_part(model),
         _barrier_part(model),
+        _block_start_part(model),
         _dram_part(model),
         _l2_part(model),
         _sm_intake_part(model),
@@ -172,6 +173,16 @@ def _barrier_part(model: LaunchModel) -> TimePart:
         overlaps=False,
         evidence=f"{barriers:.3g} per block of {counted(model.warps_per_block, 'warp')}, "
         f"{counted(model.rounds, 'round')} of blocks",
+    )
+
+
+def _block_start_part(model: LaunchModel) -> TimePart:
+    return TimePart(
+        name="block_starts",
+        time_us=model.blocks * constants.BLOCK_START_US,
+        overlaps=True,
+        evidence=f"{counted(model.blocks, 'block')} of {prod(model.launch.block)} threads, "
+        f"{constants.BLOCK_START_US * 1e3:g} ns from one to the next",
     )
 
 

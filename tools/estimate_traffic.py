@@ -2,7 +2,8 @@
 
 From counted accesses if there are any, else from the byte model alone. It is not a cache
 simulation: a buffer's first touch comes from DRAM, every further one from L2 if what the resident
-blocks work on fits there. What a warp touches again is in L1 if what the warps of an SM touch fits.
+blocks work on fits there. What a warp touches again is in L1 if its share of L1 holds what it
+touched in between.
 """
 
 from dataclasses import dataclass, replace
@@ -80,16 +81,16 @@ def traffic_of(demand: Demand, resident_fraction: float, gpu: GpuSpec) -> Traffi
     scratch = {buffer.name for buffer in demand.plan.scratch}
     load_bytes = float(sum(buffer.load_bytes for buffer in counters.traffic.values()))
     store_bytes = float(sum(buffer.store_bytes for buffer in counters.traffic.values()))
-    keeps_touched = _fits_l1(demand, counters, gpu)
+    l1_sectors = _l1_sectors_per_warp(demand, gpu)
     l1_bytes = sector_bytes = dram_bytes = 0.0
     for name, buffer in counters.traffic.items():
         loads = buffer.load_bytes * _waste(buffer, demand.load_width_bytes)
         stores = buffer.store_bytes * _waste(buffer, demand.store_width_bytes)
         l1_bytes += loads + stores
-        if keeps_touched and buffer.first_access_fraction is not None:
+        if l1_sectors and buffer.first_access_fraction is not None:
             # In the simulator's own accesses: each part of a split one was counted again.
-            first = _waste(buffer, 0.0) * buffer.first_access_fraction
-            loads, stores = buffer.load_bytes * first, buffer.store_bytes * first
+            missed = _waste(buffer, 0.0) * (1 - _found_in_l1(buffer, l1_sectors))
+            loads, stores = buffer.load_bytes * missed, buffer.store_bytes * missed
         moved = (loads, stores)
         sector_bytes += sum(moved)
         if name not in unique or not fits:
@@ -118,10 +119,24 @@ def _waste(buffer: BufferTraffic, width_bytes: float) -> float:
     return max(1.0, buffer.sectors_per_request / max(buffer.ideal_sectors_per_request, width_bytes))
 
 
-def _fits_l1(demand: Demand, counters: ExecutionCounters, gpu: GpuSpec) -> bool:
-    """Return whether what an SM's warps touch stays in L1, which shares its memory with smem."""
-    touched_bytes = counters.touched_bytes_per_warp * demand.warps_per_sm
-    return 0 < touched_bytes <= gpu.smem_per_sm_bytes
+def _l1_sectors_per_warp(demand: Demand, gpu: GpuSpec) -> float:
+    """Return a resident warp's share of L1, which shares its memory with smem; 0 if not known."""
+    if not demand.warps_per_sm:
+        return 0.0
+    return gpu.smem_per_sm_bytes / SECTOR_BYTES / demand.warps_per_sm
+
+
+def _found_in_l1(buffer: BufferTraffic, l1_sectors: float) -> float:
+    """Return the fraction of a buffer's sectors that are touched again before they are evicted.
+
+    A sector stays until the warp has touched `l1_sectors` others. How many it did is counted in
+    classes that double in width; within a class they are taken to be spread evenly.
+    """
+    found = 0.0
+    for place, fraction in enumerate(buffer.reuse_fractions):
+        fewest = 2 ** (place - 1) if place else 0
+        found += fraction * min(1.0, max(0.0, (l1_sectors - fewest) / max(fewest, 1)))
+    return found
 
 
 def _unique_bytes(demand: Demand) -> dict[str, tuple[int, int]]:

@@ -48,6 +48,11 @@ _ONE_LAUNCH = (
     " earlier start (programmatic dependent launch, PDL)."
 )
 _ONE_LAUNCH_FAMILIES = ("grid_shape",)
+_MANY_BLOCKS = (
+    "Starting so many blocks takes most of the time; fewer ones, larger or with more work each,"
+    " help."
+)
+_MANY_BLOCKS_FAMILIES = ("grid_shape", "coarsening")
 _FAMILIES: dict[BottleneckName, tuple[str, ...]] = {
     "launch_bound": ("pass_fusion", "grid_shape"),
     "memory_bound": ("pass_fusion", "register_caching", "cache_policy"),
@@ -58,7 +63,7 @@ _FAMILIES: dict[BottleneckName, tuple[str, ...]] = {
     "latency_bound": ("ilp_unroll", "vectorization", "async_pipeline", "reduction"),
 }
 _PARTS: dict[BottleneckName, tuple[PartName, ...]] = {
-    "launch_bound": ("launch", "fill"),
+    "launch_bound": ("launch", "fill", "block_starts"),
     "memory_bound": ("dram",),
     "l2_bound": ("l2", "sm_intake"),
     "l1_bound": ("load_store",),
@@ -91,10 +96,18 @@ def find_bottleneck(facts: Facts) -> Bottleneck:
             above = f"{facts.measured.above_null_us:.2f} us above empty launches (measured)"
             found = found.model_copy(update={"facts": (*found.facts, above)})
     found = found or _from_estimate(facts)
-    if found.name == "launch_bound" and len(facts.launches) == 1:
-        update = {"statement": _ONE_LAUNCH, "families": _ONE_LAUNCH_FAMILIES}
-        return found.model_copy(update=update)
-    return found
+    return (
+        found.model_copy(update=_start(facts.estimate)) if found.name == "launch_bound" else found
+    )
+
+
+def _start(estimate: TimeEstimate) -> dict[str, object]:
+    """Return what a launch-bound candidate is told, where that is more than of any other."""
+    if estimate.part_us("block_starts") > estimate.part_us("launch"):
+        return {"statement": _MANY_BLOCKS, "families": _MANY_BLOCKS_FAMILIES}
+    if len(estimate.launches) == 1:
+        return {"statement": _ONE_LAUNCH, "families": _ONE_LAUNCH_FAMILIES}
+    return {}
 
 
 def _from_time(measured: MeasuredTime) -> Bottleneck | None:

@@ -77,6 +77,14 @@ def grid_evidence(evaluated: Evaluated) -> tuple[str, ...]:
     )
 
 
+def block_evidence(evaluated: Evaluated) -> tuple[str, ...]:
+    """Blocks and their threads."""
+    return tuple(
+        f"{launch.kernel}: {counted(prod(launch.grid), 'block')} of {prod(launch.block)} threads"
+        for launch in evaluated.plan.launches
+    )
+
+
 def barrier_evidence(evaluated: Evaluated) -> tuple[str, ...]:
     """Barriers that one block passes."""
     barriers = evaluated.counters.barriers_per_block if evaluated.counters else 0.0

@@ -127,6 +127,13 @@ _TRAITS = (
         ("grid_shape", "thread_utilization"),
     ),
     _Trait(
+        "many_blocks",
+        what_if.larger_blocks,
+        evidence.block_evidence,
+        "Starting small blocks one after the other takes longer than their work.",
+        ("grid_shape", "coarsening"),
+    ),
+    _Trait(
         "barriers",
         what_if.without_barriers,
         evidence.barrier_evidence,

@@ -23,6 +23,10 @@ FREE_REGISTERS = 32
 """Registers per thread with which registers never limit occupancy: 65,536 / 2,048 threads."""
 
 
+ENOUGH_THREADS = 256
+"""Of a block: an SM of 2,048 threads is full with eight."""
+
+
 @dataclass(frozen=True)
 class Evaluated:
     """Everything that an estimate is made from."""
@@ -150,6 +154,18 @@ def every_sm(evaluated: Evaluated) -> Evaluated:
         return launch.model_copy(update={"grid": (blocks, 1, 1)})
 
     launches = tuple(map(spread, evaluated.plan.launches))
+    return replace(evaluated, plan=evaluated.plan.model_copy(update={"launches": launches}))
+
+
+def larger_blocks(evaluated: Evaluated) -> Evaluated:
+    """The same threads in blocks of at least `ENOUGH_THREADS`."""
+
+    def join(launch: Launch) -> Launch:
+        per_block = max(prod(launch.block), ENOUGH_THREADS)
+        blocks = -(-_threads(launch) // per_block)
+        return launch.model_copy(update={"grid": (blocks, 1, 1), "block": (per_block, 1, 1)})
+
+    launches = tuple(map(join, evaluated.plan.launches))
     return replace(evaluated, plan=evaluated.plan.model_copy(update={"launches": launches}))
 
 

@@ -29,7 +29,7 @@ class Case:
     unique_load_bytes: int | None = None
     sectors: float = 16.0
     first_access_fraction: float | None = None
-    touched_bytes_per_warp: float = 0.0
+    reuse_fractions: tuple[float, ...] = ()
     loads_in_flight: int | None = None
     order: DependencyOrder | None = None
     barriers: float = 2.0
@@ -87,11 +87,11 @@ class Case:
                 sectors_per_request=self.sectors,
                 ideal_sectors_per_request=16.0,
                 first_access_fraction=self.first_access_fraction,
+                reuse_fractions=self.reuse_fractions,
             )
 
         return ExecutionCounters(
             traffic={"x": traffic(self.load_bytes, 0), "out": traffic(0, self.store_bytes)},
-            touched_bytes_per_warp=self.touched_bytes_per_warp,
             barriers_per_block=self.barriers,
             load_phases_per_thread=self.phases,
             global_accesses_per_thread=6.0,

@@ -22,6 +22,10 @@ def estimate(case: Case) -> TimeEstimate:
 BASE = Case()
 LARGE = replace(BASE, blocks=16384, load_bytes=256 << 20, store_bytes=128 << 20)
 
+STRIDED = replace(LARGE, sectors=64.0, first_access_fraction=0.25)
+"""Three of four sectors are touched again: soon, or after half a million others."""
+SOON, LATE = (0.75,), (*(0.0,) * 20, 0.75)
+
 SLOWER = {
     "more sectors per request": (BASE, replace(BASE, sectors=32.0)),
     "more sectors per request, large": (LARGE, replace(LARGE, sectors=32.0)),
@@ -51,8 +55,12 @@ SLOWER = {
         replace(LARGE, loads_in_flight=1),
     ),
     "sectors touched again that L1 no longer has": (
-        replace(LARGE, sectors=64.0, first_access_fraction=0.25, touched_bytes_per_warp=512),
-        replace(LARGE, sectors=64.0, first_access_fraction=0.25, touched_bytes_per_warp=1 << 20),
+        replace(STRIDED, reuse_fractions=SOON),
+        replace(STRIDED, reuse_fractions=LATE),
+    ),
+    "many small blocks": (
+        replace(BASE, blocks=896, threads=256),
+        replace(BASE, blocks=3584, threads=64),
     ),
     "less bandwidth": (replace(LARGE, gpu="H200"), LARGE),
 }
@@ -71,9 +79,25 @@ def test_rereads_cost_less_than_first_reads() -> None:
 
 
 def test_strided_accesses_that_l1_joins_cost_l2_no_more_than_coalesced_ones() -> None:
-    joined = replace(LARGE, sectors=64.0, first_access_fraction=0.25, touched_bytes_per_warp=512)
+    joined = replace(STRIDED, reuse_fractions=SOON)
     assert estimate(joined).part_us("l2") == pytest.approx(estimate(LARGE).part_us("l2"))
     assert estimate(joined).part_us("load_store") > estimate(LARGE).part_us("load_store")
+
+
+def test_what_l1_keeps_falls_off_gradually_with_the_resident_warps() -> None:
+    # A sector comes back after 128 to 255 others; 16, 32, 64 resident warps have room for 456,
+    # 228, 114 sectors each.
+    touched_again = replace(STRIDED, reuse_fractions=(*(0.0,) * 8, 0.75))
+    all_kept, some_kept, none_kept = (
+        estimate(replace(touched_again, registers=registers)).part_us("l2")
+        for registers in (128, 64, 32)
+    )
+    assert all_kept < some_kept < none_kept
+
+
+def test_an_empty_kernel_of_many_blocks_is_bound_by_starting_them() -> None:
+    empty = replace(BASE, blocks=1 << 16, load_bytes=0, store_bytes=0, instructions=10)
+    assert estimate(empty).dominant == "block_starts"
 
 
 def test_rereads_of_what_does_not_stay_in_cache_are_dram_traffic() -> None:

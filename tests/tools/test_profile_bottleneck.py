@@ -94,6 +94,14 @@ def test_launch_bound_suggests_fusion_only_for_several_launches() -> None:
     assert "pass_fusion" in find_bottleneck(two).families
 
 
+def test_a_launch_of_many_blocks_is_told_to_have_fewer() -> None:
+    many = replace(SMALL, blocks=8192, threads=32)
+    found = find_bottleneck(replace(facts_of(many), measured=timed(1.6, 0.1)))
+    assert found.name == "launch_bound"
+    assert "so many blocks" in found.statement
+    assert "coarsening" in found.families
+
+
 def test_bandwidth_of_a_copy_is_memory_bound() -> None:
     found = find_bottleneck(replace(facts_of(LARGE), measured=timed(140.0, 0.93)))
     assert (found.name, found.provenance) == ("memory_bound", Provenance.MEASURED)

@@ -31,6 +31,7 @@ TRAITS = {
     "spills": (replace(LARGE, spill_bytes=400), "400 bytes stored"),
     "low_occupancy": (replace(LARGE, phases=8.0, registers=128), "limited by registers"),
     "few_blocks": (replace(Case(), blocks=16), "16 blocks for 132 SMs"),
+    "many_blocks": (replace(Case(), blocks=8192, threads=32), "8192 blocks of 32 threads"),
     "barriers": (replace(Case(), barriers=20.0), "20 barriers"),
 }
 

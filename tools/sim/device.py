@@ -140,7 +140,7 @@ def _counters(report: Mapping[str, Any]) -> ExecutionCounters:
     traffic: dict[str, BufferTraffic] = {}
     footprint_sectors = 0
     for name, counted in report["buffers"].items():
-        load, store, requests, sectors, ideal, first = counted
+        load, store, requests, sectors, ideal, first, *again = counted
         footprint_sectors += first
         traffic[name] = BufferTraffic(
             load_bytes=load,
@@ -148,6 +148,7 @@ def _counters(report: Mapping[str, Any]) -> ExecutionCounters:
             sectors_per_request=sectors / requests if requests else None,
             ideal_sectors_per_request=ideal / requests if requests else None,
             first_access_fraction=first / sectors if sectors else None,
+            reuse_fractions=tuple(count / sectors for count in again) if sectors else (),
         )
     return ExecutionCounters(
         traffic=traffic,

@@ -67,6 +67,17 @@ def test_sectors_that_a_warp_touches_again_are_told_apart(
     assert counters.traffic["out"].first_access_fraction == 1.0
 
 
+def test_a_touched_again_sector_knows_how_many_others_came_between(sim: Sim) -> None:
+    body = """float sum = 0; for (int pass = 0; pass < 2; ++pass)
+      for (int row = 0; row < 3; ++row) sum += ((volatile const float*)in)[32 * row + t];
+    out[t] = sum;"""
+    counters = _counters(sim, body)
+    loaded = counters.traffic["in"]
+    assert loaded.first_access_fraction == 0.5
+    # A pass touches 12 sectors: 11 others, a number of 4 bits.
+    assert {k: f for k, f in enumerate(loaded.reuse_fractions) if f} == {4: 0.5}
+
+
 def test_what_a_warp_touches_is_counted_once(sim: Sim) -> None:
     body = "for (int i = 0; i < 4; ++i) out[t] = ((volatile const float*)in)[t];"
     assert _counters(sim, body).touched_bytes_per_warp == 128 + 128

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "buffer_counters.h"
 #include "stamp.h"
 
 namespace kopt_sim {
@@ -81,11 +82,6 @@ struct FaultRecord {
   bool is_store;
   int line;  // of the candidate where it is known without the pc, else 0
   char note[200];
-};
-
-struct BufferCounters {
-  std::uint64_t load_bytes, store_bytes, requests, sectors, ideal_sectors;
-  std::uint64_t first_sectors;  // those that the warp had not loaded, or not stored to, before
 };
 
 // Lies in memory shared with the parent process; plain data.

@@ -74,6 +74,9 @@ class KernelResources(Record):
     bits of the architecture are not known."""
     dependency_order: DependencyOrder | None = None
     """None where the instructions or their order do not tell."""
+    streaming_stores: int | None = None
+    """Global stores in the code whose lines the caches give up first; None where `instructions`
+    is None."""
 
 
 class Occupancy(Record):

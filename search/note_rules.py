@@ -20,15 +20,17 @@ FEW_PARTIALS_BYTES = 1024
 """Static shared memory up to which it holds partial sums of 32 warps and no tile."""
 SERIAL_PARTIALS = 4
 """Loads from shared memory from which partial sums are read one after another, not as a word."""
-FULL_GRID = 0.5
-"""Blocks / SMs from which waiting blocks of the next launch take room that this one's blocks need:
-measured, 128 blocks on 132 SMs gain by a late trigger and 8 do not (docs/results.md)."""
+FEW_BLOCKS = 0.5
+"""Blocks / SMs below which most of the GPU is idle."""
+CROWDED = 0.25
+"""Share of the GPU's room for blocks from which early blocks of the next launch may be in the way:
+on an H100 norms that take 48 % gained 2 to 19 % by a late trigger, and nothing surely gained at 3 %
+or 11 % (measured, docs/tried.md)."""
 WARP = 32
 
 _WIDENING = frozenset(
     {"__bfloat1622float2", "__bfloat162float", "__low2float", "__high2float", "__bfloat162float2"}
 )
-_STREAMING_STORES = frozenset({"store_streaming_16", "__stcs"})
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,13 @@ class Program:
         """Return how often a class of instructions stands in its code."""
         return self.launch.resources.instruction_mix.get(instruction, 0)
 
+    @property
+    def has_few_blocks(self) -> bool:
+        """Whether they leave most of the GPU idle."""
+        return self.blocks < FEW_BLOCKS * self.gpu.sm_count
+
     def sms_idle(self) -> str:
-        """Return in words how much of the GPU its blocks leave idle; it has fewer than SMs."""
+        """Return in words how much of the GPU few blocks leave idle."""
         sms = self.gpu.sm_count
         return f"{_blocks(self)} leave {sms - self.blocks} of {sms} SMs idle"
 
@@ -115,12 +122,13 @@ def _static_after_wait(program: Program) -> str | None:
 
 
 def _early_trigger(program: Program) -> str | None:
-    order = program.order
-    if order is None or program.blocks < FULL_GRID * program.gpu.sm_count:
+    order, room = program.order, program.launch.occupancy.waves
+    if order is None or room < CROWDED:
         return None
     if order.loads_after_trigger:
         late = f"{order.loads_after_trigger} of its {order.loads} global loads"
-        return f"{late} stand after the trigger, and it has {_blocks(program)}"
+        filled = f"{min(room, 1.0):.0%} of the GPU's room for blocks"
+        return f"{late} stand after the trigger, and its {_blocks(program)} take {filled}"
     if order.loads_before_wait is not None and order.loads_after_trigger is None:
         return f"it waits and never triggers, so the next launch waits for all {_blocks(program)}"
     return None
@@ -128,7 +136,7 @@ def _early_trigger(program: Program) -> str | None:
 
 def _wide_blocks(program: Program) -> str | None:
     threads = prod(program.launch.block)
-    if program.count("bar") or program.blocks >= program.gpu.sm_count or threads <= WARP:
+    if program.count("bar") or not program.has_few_blocks or threads <= WARP:
         return None
     return f"{program.sms_idle()}, and nothing joins the {threads} threads of a block"
 
@@ -142,7 +150,7 @@ def _serial_partials(program: Program) -> str | None:
 
 
 def _widening(program: Program) -> str | None:
-    if "bfloat16" not in program.dtypes or program.blocks >= program.gpu.sm_count:
+    if "bfloat16" not in program.dtypes or not program.has_few_blocks:
         return None
     found = sorted(_WIDENING & program.names)
     if not found:
@@ -152,7 +160,10 @@ def _widening(program: Program) -> str | None:
 
 def _stores(program: Program) -> str | None:
     total, l2 = program.profile.byte_model.total_bytes, program.gpu.l2_bytes
-    is_streaming = bool(_STREAMING_STORES & program.names)
+    streaming = program.launch.resources.streaming_stores
+    if streaming is None:
+        return None
+    is_streaming = streaming > 0
     if is_streaming == (total > l2):
         side = "do not fit" if is_streaming else "fit"
         kind = "streaming" if is_streaming else "ordinary"

@@ -13,8 +13,7 @@ from support.made_profiles import profile_of
 
 ONE_BARRIER = (("ldg_128", 4), ("stg_128", 2), ("bar", 1), ("shfl", 5), ("lds", 16))
 NO_BARRIER = (("ldg_128", 2), ("stg_128", 1))
-QUIET = "store_streaming_16(out, v);"
-SMALL, LARGE = Case(), Case(load_bytes=40 << 20, store_bytes=20 << 20)
+LARGE = Case(load_bytes=40 << 20, store_bytes=20 << 20)
 
 
 def _program(case: Case, order: tuple[int | None, int | None] | None = None) -> Program:
@@ -24,7 +23,7 @@ def _program(case: Case, order: tuple[int | None, int | None] | None = None) -> 
         case = replace(case, order=found)
     return Program(
         profile=profile_of(case),
-        source=QUIET,
+        source="",
         static=("weight",),
         dtypes=frozenset({"bfloat16"}),
         gpu=load_gpus()["H100"],
@@ -35,22 +34,25 @@ def _told(program: Program) -> dict[str, str]:
     return {rule.heading: why for rule, why in fitting(program)}
 
 
-def test_trigger_before_loads_is_told_where_the_grid_fills_the_gpu() -> None:
-    told = _told(_program(Case(blocks=128), (2, 4)))
-    assert told == {
-        "Trigger after the loads": (
-            "4 of its 6 global loads stand after the trigger, and it has 128 blocks"
+def test_trigger_before_loads_is_told_where_blocks_fill_the_gpu() -> None:
+    heading, wide = "Trigger after the loads", Case(blocks=128, threads=1024)
+    assert _told(_program(wide, (2, 4))) == {
+        heading: (
+            "4 of its 6 global loads stand after the trigger, and its 128 blocks take 48% of the"
+            " GPU's room for blocks"
         )
     }
-    assert "Trigger after the loads" not in _told(_program(Case(blocks=8), (2, 4)))
+    assert heading not in _told(_program(replace(wide, blocks=8), (2, 4)))
+    assert heading not in _told(_program(replace(wide, threads=32), (2, 4)))
 
 
 def test_nothing_is_told_once_the_loads_are_where_they_should_be() -> None:
-    assert _told(_program(Case(blocks=128), (2, 0))) == {}
+    assert _told(_program(Case(blocks=128, threads=1024), (2, 0))) == {}
 
 
 def test_kernel_that_waits_and_never_triggers_is_told() -> None:
-    why = _told(_program(Case(blocks=128), (2, None)))["Trigger after the loads"]
+    program = _program(Case(blocks=128, threads=1024), (2, None))
+    why = _told(program)["Trigger after the loads"]
     assert why == "it waits and never triggers, so the next launch waits for all 128 blocks"
 
 
@@ -90,27 +92,29 @@ def test_partial_sums_that_are_read_one_by_one_are_told() -> None:
 
 def test_widening_is_told_for_few_blocks_by_the_names_in_code_not_in_comments() -> None:
     heading, few = "Widen bf16 by its bits", _program(Case(blocks=8))
-    widening = f"{QUIET} float2 f = __bfloat1622float2(pair);"
+    widening = "float2 f = __bfloat1622float2(pair);"
     assert "it widens by __bfloat1622float2" in _told(replace(few, source=widening))[heading]
-    assert heading not in _told(replace(few, source=f"// __bfloat1622float2\n{QUIET}"))
-    assert heading not in _told(replace(_program(Case(blocks=132)), source=widening))
+    assert heading not in _told(replace(few, source="// __bfloat1622float2"))
+    assert heading not in _told(replace(_program(Case(blocks=66)), source=widening))
 
 
 @pytest.mark.parametrize(
-    ("case", "source", "told"),
+    ("case", "streaming", "why"),
     [
-        (SMALL, "out[i] = v;", True),
-        (SMALL, QUIET, False),
-        (LARGE, "out[i] = v;", False),
-        (LARGE, QUIET, True),
+        (Case(), 0, "its stores are ordinary and the 3,145,728 bytes of a call fit in L2"),
+        (Case(), 2, None),
+        (LARGE, 0, None),
+        (LARGE, 2, "its stores are streaming and the 62,914,560 bytes of a call do not fit in L2"),
+        (Case(), None, None),
     ],
-    ids=["fits_ordinary", "fits_streaming", "exceeds_ordinary", "exceeds_streaming"],
+    ids=["fits", "fits_streaming", "exceeds", "exceeds_streaming", "not_counted"],
 )
 def test_stores_are_told_where_they_do_not_suit_the_size_of_a_call(
-    case: Case, source: str, told: bool
+    case: Case, streaming: int | None, why: str | None
 ) -> None:
-    program = replace(_program(case), source=source)
-    assert ("Streaming stores by the size of a call" in _told(program)) == told
+    told = _told(_program(replace(case, streaming_stores=streaming)))
+    found = told.get("Streaming stores by the size of a call")
+    assert (None if found is None else found.partition(" (")[0]) == why
 
 
 def test_nothing_is_told_of_several_launches() -> None:

@@ -32,6 +32,7 @@ class Case:
     reuse_fractions: tuple[float, ...] = ()
     loads_in_flight: int | None = None
     order: DependencyOrder | None = None
+    streaming_stores: int | None = None
     barriers: float = 2.0
     phases: float = 1.0
     instructions: int | None = 300
@@ -60,6 +61,7 @@ class Case:
             instruction_mix=dict(self.mix),
             loads_in_flight=self.loads_in_flight,
             dependency_order=self.order,
+            streaming_stores=self.streaming_stores,
         )
 
     def plan(self) -> LaunchPlan:

@@ -28,7 +28,7 @@ from .ptxas_report import PtxasKernel, parse_ptxas_report
 from .sass import SassFunction, disassemble
 from .sass_reader import read_instructions
 
-_FACTS_VERSION = "9"
+_FACTS_VERSION = "10"
 """Raised whenever the unit of an unchanged cubin would be recorded differently."""
 _COMPILER_KILLED = re.compile(r"died due to signal|Killed signal|virtual memory exhausted")
 _LOCK_MARGIN_S = 30.0
@@ -178,5 +178,6 @@ def _resources(
         instructions=function.instructions if function else None,
         instruction_mix=dict(function.mix) if function else {},
         dependency_order=function.dependency_order if function else None,
+        streaming_stores=function.streaming_stores if function else None,
         conversions=dict(function.conversions) if function else {},
     )

@@ -65,6 +65,8 @@ class SassFunction:
     waits_for_producer: bool
     """Whether a programmatic dependent launch is waited for (griddepcontrol.wait)."""
     dependency_order: DependencyOrder | None
+    streaming_stores: int
+    """Global stores whose lines the caches give up first (st.global.cs)."""
     conversions: Mapping[str, int]
     """Packed conversions by what they make."""
 
@@ -111,6 +113,11 @@ def instruction_class(opcode: str) -> str | None:
     return _CLASSES.get(base)
 
 
+def streaming_stores(opcodes: Iterable[str]) -> int:
+    """Return how many of `opcodes` are global stores that the caches give up first: STG.E.EF."""
+    return sum(opcode.startswith("STG.") and "EF" in opcode.split(".") for opcode in opcodes)
+
+
 def _width(modifiers: str) -> str:
     parts = modifiers.split(".")
     for part, width in (("256", "256"), ("128", "128"), ("64", "64")):
@@ -141,6 +148,7 @@ def _function(name: str, instructions: list[tuple[str, str]], major: int) -> Sas
         screened=frozenset(screened),
         waits_for_producer=any(opcode.startswith("ACQBULK") for opcode, _ in instructions),
         dependency_order=dependency_order([opcode for opcode, _ in instructions]),
+        streaming_stores=streaming_stores(opcode for opcode, _ in instructions),
         conversions=count_conversions(opcode for opcode, _ in instructions),
     )
 

@@ -25,7 +25,7 @@ from .constant_slots import ConstantSlots, constant_slots
 from .conversions import conversion_opcode, count_conversions
 from .cubin import CubinFacts
 from .dependency_order import dependency_order
-from .sass import SassFunction, instruction_class
+from .sass import SassFunction, instruction_class, streaming_stores
 
 _KNOWN_ARCHS = re.compile(r"sm_(90|100)[af]?")
 
@@ -72,7 +72,7 @@ _TO_UNIFORM = re.compile(r"U(?!BLK|TMA|CGABAR|ISETP)|LDCU|R2UR|S2UR|CREDUX|VOTEU
 _HAS_DESCRIPTOR_BIT = ("LD", "ST")  # bit 76, as of copies by a TMA unit
 _SWAP_FORMS = 3  # compare-and-swap, whose opcodes begin with 3, names none
 _LDCU = 0x7AC
-_KEEP_L1 = 2
+_FIRST_OUT_L1, _KEEP_L1 = 0, 2
 _FIRST_OUT_L2, _NORMAL_L2 = 0, 1
 _REGISTER_READS = frozenset({"S2R", "S2UR", "CS2R"})
 # Lane, thread and block indices, the shared window, the lane mask, SM and cluster ids, zero.
@@ -108,6 +108,7 @@ def read_instructions(facts: CubinFacts, arch: str) -> tuple[SassFunction, ...] 
                 screened=frozenset(),
                 waits_for_producer="ACQBULK" in operations,
                 dependency_order=dependency_order(operations),
+                streaming_stores=streaming_stores(operations),
                 conversions=count_conversions(operations),
             )
         )
@@ -138,15 +139,17 @@ def _operations(code: bytes, opcodes: Mapping[int, str], slots: ConstantSlots) -
 
 
 def _modified(operation: str, opcode: int, high: int) -> str | None:
-    """Return an operation with the width or the formats that counts tell apart."""
-    if opcode in _WIDE_ACCESSES:
-        return _WIDE_ACCESSES[opcode]
+    """Return an operation with what counts tell apart: width, formats, stores that stream."""
     if operation == "F2FP":
         return conversion_opcode(high)
     if operation not in ("LDG", "STG"):
         return operation
     width = (high >> 9) & 7
-    return f"{operation}.{_WIDTHS[width]}" if width < len(_WIDTHS) else None
+    if opcode not in _WIDE_ACCESSES and width >= len(_WIDTHS):
+        return None
+    streams = operation == "STG" and (high >> 20) & 7 == _FIRST_OUT_L1
+    access = _WIDE_ACCESSES.get(opcode) or f"{operation}.{_WIDTHS[width]}"
+    return f"{access}.EF" if streams else access
 
 
 def _constant(low: int) -> tuple[int, int]:

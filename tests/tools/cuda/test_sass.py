@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.tools.cuda.cubin import read_cubin
 from kopt.tools.cuda.sass import SassFunction, disassemble, instruction_class
+from kopt.tools.cuda.sass_reader import read_instructions
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.cuda_sources import FP4_QUANTIZE, cubin_of
 
@@ -85,6 +87,23 @@ def test_without_nvdisasm_there_are_no_counts(
 )
 def test_an_opcode_has_one_class(opcode: str, expected: str | None) -> None:
     assert instruction_class(opcode) == expected
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+def test_streaming_stores_are_told_from_others_and_from_loads(
+    settings: Settings, toolchain: FoundToolchain, arch: str
+) -> None:
+    source = """
+extern "C" __global__ void copy(const float4* a, float4* b, float* c) {
+  const float4 v = __ldcs(a + threadIdx.x);
+  __stcs(b + threadIdx.x, v);
+  __stcs(c + threadIdx.x, v.x);
+  c[threadIdx.x + 512] = v.y;
+}
+"""
+    read = read_instructions(read_cubin(cubin_of(source, settings, arch)), arch)
+    assert read == tuple(functions_of(source, settings, toolchain, arch).values())
+    assert read is not None and read[0].streaming_stores == 2
 
 
 def test_called_functions_count_for_their_kernel(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,28 @@ def tune_values(
     return values or None
 
 
+@dataclass(frozen=True)
+class AskedTune:
+    """Tune values of the command line, for a command that also takes all choices."""
+
+    values: dict[str, int] | None
+    every: bool
+    """Whether every choice is meant that has `values`."""
+
+
+def tune_values_or_all(
+    ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> AskedTune:
+    """Read `BLOCK=256,ROWS=2`, `all`, or both: all choices with these values.
+
+    Raises:
+        click.BadParameter: A part is neither, or a name comes twice.
+    """
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    named = tuple(part for part in parts if part != "all")
+    return AskedTune(tune_values(ctx, parameter, named), every="all" in parts)
+
+
 def one_device(_: click.Context, __: click.Parameter, text: str) -> str:
     """Read `auto`, `sim`, `cuda:N` or `cuda`, which is the first GPU.
 
@@ -113,6 +136,14 @@ tune_option = click.option(
     callback=tune_values,
     metavar="NAME=N,...",
     help="Tune values, may be given several times; default: the first of each in the header.",
+)
+tune_or_all_option = click.option(
+    "--tune",
+    multiple=True,
+    callback=tune_values_or_all,
+    metavar="all|NAME=N,...",
+    help="Tune values, may be given several times; default: the first of each in the header. all: "
+    "a table of every choice; with values beside it, of those that have them.",
 )
 arch_option = click.option(
     "--arch",

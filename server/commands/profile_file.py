@@ -4,22 +4,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from rich.console import RenderableType
 
+from kopt.kernels.profile_choices import ProfileChoices
+from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.status import Status
 from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode
 from kopt.server.options import (
+    AskedTune,
     device_arch_option,
     device_option,
     file_argument,
     kernel_option,
-    tune_option,
+    tune_or_all_option,
 )
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.target import find_target, refuse_unknown_tune
+from kopt.server.views.profile_choices_view import profile_choices_view
 from kopt.server.views.profile_view import profile_view
+from kopt.tools.profile_choices import profile_choices
 from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
@@ -28,11 +34,14 @@ Examples:
   kopt profile mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048
   kopt profile mine.cu --kernel silu_and_mul_b8xh14336 --arch sm_90a --json
   kopt profile mine.cu --kernel silu_and_mul_b8xh14336 --device cuda:0
+  kopt profile mine.cu --kernel silu_and_mul_b8xh14336 --tune all
 
 \b
 No value is checked here: kopt check does that. Without a GPU nothing is
 measured, and the time is an estimate (docs/estimate.md). What the rules of the
-bottleneck are, and what counters need: docs/profile.md.
+bottleneck are, and what counters need: docs/profile.md. With --tune all there
+is one line a choice, the fastest first, and no counters; the JSON document is
+kopt.profile_choices/1.
 Exit codes: 0 passed, 1 the candidate fell short, 2 wrong usage, 3 this machine
 lacks something."""
 
@@ -45,7 +54,7 @@ class ProfileOptions:
     kernel: str | None
     device: str
     arch: str | None
-    tune: dict[str, int] | None
+    tune: AskedTune
     counters: bool
 
 
@@ -54,7 +63,7 @@ class ProfileOptions:
 @kernel_option(required=False)
 @device_option
 @device_arch_option
-@tune_option
+@tune_or_all_option
 @click.option(
     "--counters/--no-counters",
     default=True,
@@ -69,7 +78,7 @@ def command(session: Session, options: ProfileOptions) -> int:
     GPU it is also timed, and Nsight Compute reads the hardware's counters.
     """
     target = find_target(options.file, options.kernel, session.settings)
-    refuse_unknown_tune(target, options.tune)
+    refuse_unknown_tune(target, options.tune.values)
     choice = DeviceChoice(options.device, options.arch, has_spare=False)
     with (
         status_line(quiet=session.as_json) as show,
@@ -80,14 +89,21 @@ def command(session: Session, options: ProfileOptions) -> int:
             workload=target.workload,
             candidate=target.candidate,
             arch=opened.arch,
-            tune=options.tune,
+            tune=options.tune.values,
             counters=options.counters,
             progress=show,
         )
         devices = ProfileDevices(SimDevice(session.settings), opened.timer)
-        profile = profile_candidate(request, session.settings, devices)
+        run = profile_choices if options.tune.every else profile_candidate
+        profile = run(request, session.settings, devices)
     if session.as_json:
         print_record(profile)
     else:
-        print_views(profile_view(str(options.file), profile))
+        print_views(_view(str(options.file), profile))
     return ExitCode.PASSED if profile.status is Status.PASSED else ExitCode.FELL_SHORT
+
+
+def _view(name: str, profile: ProfileResult | ProfileChoices) -> RenderableType:
+    if isinstance(profile, ProfileChoices):
+        return profile_choices_view(name, profile)
+    return profile_view(name, profile)

@@ -1,0 +1,32 @@
+"""`kopt profile --tune all`: a table of what differs, and its JSON document."""
+
+from pathlib import Path
+
+from support.command_line import Kopt
+
+REFERENCE = Path(__file__).parents[2] / "kernels" / "problems" / "silu_and_mul" / "reference.cu"
+
+
+def test_all_choices_are_a_table_of_what_differs(kopt: Kopt) -> None:
+    ending = kopt("profile", REFERENCE, "--arch", "sm_90a", "--device", "sim", "--tune", "all")
+    assert ending.code == 0
+    header, *rows = ending.stdout.splitlines()[1:6]
+    assert header.split()[:3] == ["estimated", "us", "BLOCK"]
+    assert sum(row.startswith("*") for row in rows) == 1
+    assert {row.removeprefix("*").split()[1] for row in rows} == {"128", "256", "512", "1024"}
+    assert "The same in all: " in ending.stdout
+    assert "blocks 8" in ending.stdout
+    assert "measured us" not in ending.stdout
+
+
+def test_values_beside_all_hold_a_name_fast(kopt: Kopt) -> None:
+    words = ("--device", "sim", "--tune", "all", "--tune", "BLOCK=512", "--json")
+    document = kopt("profile", REFERENCE, *words).document
+    assert document["schema"] == "kopt.profile_choices/1"
+    assert [choice["tune"] for choice in document["choices"]] == [{"BLOCK": 512}]
+
+
+def test_a_value_that_is_not_declared_is_refused_beside_all(kopt: Kopt) -> None:
+    ending = kopt("profile", REFERENCE, "--tune", "all,BLOCK=100")
+    assert ending.code == 2
+    assert "256, 128, 512, 1024" in ending.stderr

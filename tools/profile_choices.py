@@ -1,0 +1,114 @@
+"""The profile stage over several choices of tune values, each reduced to one row.
+
+It orders them by estimated time, on a GPU by measured time. It checks no values, and calls nothing
+faster or slower: `kopt run` sweeps choices against a baseline.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import Settings
+from kopt.kernels.domain import tune_choices
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.profile_choices import ChoiceProfile, ProfileChoices
+from kopt.kernels.profile_result import LaunchProfile, ProfileResult
+from kopt.kernels.status import Status
+
+from .profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+
+MOST_CHOICES = 100
+"""More take minutes, and no one reads them."""
+
+
+def profile_choices(
+    request: ProfileRequest, settings: Settings, devices: ProfileDevices
+) -> ProfileChoices:
+    """Return a row for every tune choice of the candidate, the fastest first.
+
+    Args:
+        request: Its `tune` holds fast the values that it names; counters are not read.
+        settings: Folders and tools.
+        devices: As in `profile_candidate`; a choice that is timed is ordered by that.
+
+    Raises:
+        ToolError: The header has mistakes or no tune values, or there are too many choices.
+        SetupError: No compiler, no sandbox, or a folder that cannot be written.
+        InfraError: The machine failed under the work; it may be tried again.
+    """
+    header = parse_header(request.candidate, request.problem).header
+    if header is None:
+        raise ToolError(f"{request.candidate.name} has a header with mistakes: kopt compile")
+    every = tune_choices(header, request.workload.axes)
+    fixed = request.tune or {}
+    chosen = [choice for choice in every if fixed.items() <= choice.items()]
+    _refuse_numbers(request, chosen)
+    profiles: list[ProfileResult] = []
+    rows: list[ChoiceProfile] = []
+    for place, choice in enumerate(chosen):
+        words = " ".join(f"{name}={value}" for name, value in choice.items())
+        request.say(f"{place + 1} of {len(chosen)}: {words}")
+        one = replace(request, tune=choice, counters=False, progress=None)
+        profiles.append(profile_candidate(one, settings, devices))
+        rows.append(_row(choice, profiles[-1], is_default=choice == every[0]))
+    passed = any(row.status is Status.PASSED for row in rows)
+    first = profiles[0]
+    return ProfileChoices(
+        status=Status.PASSED if passed else rows[0].status,
+        kernel=first.kernel,
+        candidate=first.candidate,
+        arch=first.arch,
+        gpu=first.gpu,
+        device=devices.timing.name if devices.timing else None,
+        choices=tuple(sorted(rows, key=lambda row: row.order_us)),
+    )
+
+
+def _refuse_numbers(request: ProfileRequest, chosen: Sequence[Mapping[str, int]]) -> None:
+    """Refuse no choice at all, and more than anybody waits for."""
+    name = request.candidate.name
+    if not chosen or not chosen[0]:
+        raise ToolError(f"{name} has no tune values to choose from, or none that go together")
+    if len(chosen) > MOST_CHOICES:
+        raise ToolError(
+            f"{name} has {len(chosen)} choices, at most {MOST_CHOICES} are profiled: hold some"
+            " names fast, e.g. --tune all --tune BLOCK=256"
+        )
+
+
+def _row(choice: dict[str, int], profile: ProfileResult, *, is_default: bool) -> ChoiceProfile:
+    estimate, measured = profile.estimate, profile.measured
+    row = ChoiceProfile(
+        tune=choice,
+        is_default=is_default,
+        status=profile.status,
+        why="" if profile.status is Status.PASSED else _why(profile),
+        estimated_us=None if estimate is None else estimate.latency_us,
+        measured_us=None if measured is None else measured.latency.median_us,
+        mostly=None if estimate is None else estimate.dominant,
+    )
+    if not profile.launches:
+        return row
+    return row.model_copy(update=_static(max(profile.launches, key=_threads)))
+
+
+def _why(profile: ProfileResult) -> str:
+    return next((one.message for one in profile.diagnostics if one.severity == "error"), "")
+
+
+def _static(launch: LaunchProfile) -> dict[str, object]:
+    resources, occupancy = launch.resources, launch.occupancy
+    return {
+        "blocks": occupancy.grid_blocks,
+        "threads_per_block": prod(launch.block),
+        "waves": occupancy.waves,
+        "registers_per_thread": resources.registers_per_thread,
+        "spill_bytes": resources.spill_store_bytes + resources.spill_load_bytes,
+        "theoretical_occupancy": occupancy.theoretical_occupancy,
+        "instructions": resources.instructions,
+    }
+
+
+def _threads(launch: LaunchProfile) -> int:
+    return prod(launch.grid) * prod(launch.block)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from kopt.config.gpu_specs import gpu_for_arch
@@ -17,7 +17,7 @@ from kopt.search.agents.briefing import Subject, make_briefing
 from kopt.search.agents.means import Means
 from kopt.search.agents.model_roles import ModelRoles
 from kopt.search.agents.reading import Reader
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluate_job import EvaluationSite, say_nothing
 from kopt.search.evaluation.local_evaluator import LocalEvaluator
 from kopt.search.leader_profile import Profiler
 from kopt.search.memory_parts import catalogue_of, memory_of
@@ -36,18 +36,15 @@ from kopt.search.store.store import RunStore
 from kopt.search.sweep import ReadChoices, SweepProposer
 
 
-def _say_nothing(_: str) -> None:
-    """Tell nobody."""
-
-
 @dataclass(frozen=True)
 class RunPlace:
     """Where a run is driven, and by whom its candidates are written."""
 
     site: EvaluationSite
     models: ModelSource = field(default_factory=ModelSource)
-    say: Callable[[str], None] = _say_nothing
-    """Told what goes on besides the run's events: that the leader is profiled or promoted."""
+    say: Callable[[str], None] = say_nothing
+    """Told what goes on besides the run's events, from any thread: what the first timing waits for,
+    that the leader is profiled or promoted."""
 
 
 @contextmanager
@@ -61,7 +58,7 @@ def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
     is_measured = place.site.timer is not None
     choices = _header_choices(problem, workload)
     is_told = run.search.profile == "detailed"
-    evaluator = LocalEvaluator(place.site)
+    evaluator = LocalEvaluator(replace(place.site, say=place.say))
     try:
         yield Search(
             store=store,

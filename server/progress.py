@@ -1,13 +1,24 @@
-"""What is going on right now, on stderr: one changing line on a terminal, plain lines elsewhere."""
+"""What is going on right now, on stderr: one changing line on a terminal, plain lines elsewhere.
+
+A line that stands for long says for how long: a library that builds itself takes a minute, and
+whoever waits must see that something moves.
+"""
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 Show = Callable[[str], None]
+
+REPEATED_S = 10.0
+"""So often a plain line is told again while it stands."""
+_LEAST_S = 2.0  # a line that stands for less has no time beside it
 
 
 @contextmanager
@@ -18,6 +29,71 @@ def status_line(quiet: bool) -> Generator[Show, None, None]:
     elif sys.stderr.isatty():
         console = Console(stderr=True, markup=False, highlight=False)
         with console.status("") as status:
-            yield lambda text: status.update(text)
+            yield lambda text: status.update(TimedLine(text))
     else:
-        yield lambda text: click.echo(text, err=True)
+        with repeating(lambda text: click.echo(text, err=True)) as show:
+            yield show
+
+
+class TimedLine:
+    """A line with the seconds since it was made; rich asks for it again and again."""
+
+    def __init__(self, text: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin now."""
+        self._text = text
+        self._clock = clock
+        self._began = clock()
+
+    @property
+    def text(self) -> str:
+        """The line as it is now."""
+        elapsed = self._clock() - self._began
+        return self._text if elapsed < _LEAST_S else f"{self._text} ({elapsed:.0f} s)"
+
+    def __rich__(self) -> Text:
+        return Text(self.text)
+
+
+@contextmanager
+def repeating(show: Show, every_s: float = REPEATED_S) -> Generator[Show]:
+    """Yield `show`, which is given a line again, with its seconds, for as long as it stands.
+
+    From a thread of its own; never two lines at once, and none after the end. An empty line is not
+    shown: it ends the one that stands.
+    """
+    repeater = _Repeater(show, every_s)
+    thread = threading.Thread(target=repeater.repeat, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield repeater.tell
+    finally:
+        repeater.end()
+        thread.join()
+
+
+class _Repeater:
+    def __init__(self, show: Show, every_s: float) -> None:
+        self._show = show
+        self._every_s = every_s
+        self._changed = threading.Condition()  # its lock: of the line, and of showing it
+        self._line: TimedLine | None = None
+        self._is_over = False
+
+    def tell(self, text: str) -> None:
+        with self._changed:
+            self._line = TimedLine(text) if text else None
+            if text:
+                self._show(text)
+            self._changed.notify()
+
+    def repeat(self) -> None:
+        with self._changed:
+            while not self._is_over:
+                stands = not self._changed.wait(self._every_s)
+                if stands and self._line is not None:
+                    self._show(self._line.text)
+
+    def end(self) -> None:
+        with self._changed:
+            self._is_over = True
+            self._changed.notify()

@@ -223,8 +223,8 @@ def _drive(
     go_on = f"{name} is paused; go on with: kopt run --resume {name}"
     site = EvaluationSite(opened.device, opened.timer, session.settings, store.artifacts)
     try:
-        with run_progress(quiet, store.reader.events()) as on_event:
-            drive_run(store, RunPlace(site, options.models), on_event)
+        with run_progress(quiet, store.reader.events()) as teller:
+            drive_run(store, RunPlace(site, options.models, teller.say), teller)
     except KeyboardInterrupt as stop:
         raise Interrupted(f"interrupted; {go_on}") from stop
     except KoptError as error:

@@ -5,6 +5,8 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 
 import click
 from rich.console import Console, RenderableType
@@ -12,18 +14,33 @@ from rich.live import Live
 
 from kopt.search.store.run_records import Event, EventKind
 
+from .progress import Show, repeating
 from .run_lines import event_line, stamped
 from .run_screen import run_screen
 from .run_watch import RunWatch
 
 OnEvent = Callable[[Event], None]
 
+
+@dataclass(frozen=True)
+class RunTeller:
+    """Whom a run tells what it does; called with each of its events."""
+
+    on_event: OnEvent
+    say: Show
+    """Told what goes on besides the events, e.g. what the first timing waits for."""
+
+    def __call__(self, event: Event) -> None:
+        """Tell of an event."""
+        self.on_event(event)
+
+
 _REDRAWN_PER_S = 4
 
 
 @contextmanager
-def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[OnEvent, None, None]:
-    """Yield the subscriber of a run's events; with `quiet` it shows nothing.
+def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunTeller, None, None]:
+    """Yield whom the run is to tell; with `quiet` nothing is shown.
 
     `past` are the events of earlier sessions: what they had found is not told again, but counts.
     """
@@ -31,12 +48,13 @@ def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[OnEvent, 
     for event in past:
         watch.see(event)
     if quiet:
-        yield lambda event: None
+        yield RunTeller(on_event=lambda event: None, say=lambda text: None)
     elif sys.stderr.isatty():
-        with _live(watch) as on_event:
-            yield on_event
+        with _live(watch) as teller:
+            yield teller
     else:
-        yield lambda event: _say(event, watch)
+        with repeating(lambda text: click.echo(f"  {text}", err=True)) as say:
+            yield RunTeller(on_event=partial(_say, watch, say), say=say)
 
 
 def waiting_lines(quiet: bool) -> Callable[[str], None]:
@@ -67,13 +85,17 @@ class _Screen:
         with self._lock:
             self._watch.see(event)
 
+    def say(self, text: str) -> None:
+        with self._lock:
+            self._watch.say(text, time.time_ns() // 1000)
+
     def __rich__(self) -> RenderableType:
         with self._lock:
             return run_screen(self._watch, time.time_ns() // 1000)
 
 
 @contextmanager
-def _live(watch: RunWatch) -> Generator[OnEvent, None, None]:
+def _live(watch: RunWatch) -> Generator[RunTeller, None, None]:
     screen = _Screen(watch)
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     with Live(screen, console=console, refresh_per_second=_REDRAWN_PER_S) as live:
@@ -83,10 +105,11 @@ def _live(watch: RunWatch) -> Generator[OnEvent, None, None]:
             if event.kind in (EventKind.EVALUATION_REQUEUED, EventKind.RUN_PAUSED):
                 live.console.print(event_line(event, watch.best))
 
-        yield follow
+        yield RunTeller(on_event=follow, say=screen.say)
 
 
-def _say(event: Event, watch: RunWatch) -> None:
+def _say(watch: RunWatch, say: Show, event: Event) -> None:
+    say("")  # what it did before this event is over
     line = event_line(event, watch.best)
     watch.see(event)
     if line is not None:

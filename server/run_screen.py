@@ -21,6 +21,8 @@ def _parts(watch: RunWatch, now_us: int) -> Iterator[RenderableType]:
     yield Text(f"{watch.kernel}  {watch.phase}  {_clock(now_us - watch.begun_us)}", style="bold")
     yield Text(watch.best.text, style="green" if watch.best.cost is not None else "dim")
     yield Text(_work(watch))
+    if watch.doing:
+        yield Text(f"{watch.doing} ({_clock(now_us - watch.doing_since_us)})", style="dim")
     if watch.calls or watch.open_calls:
         yield Text(_spend(watch))
     if watch.rounds:

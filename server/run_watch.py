@@ -61,6 +61,9 @@ class RunWatch:
     spent_microusd: int = 0
     limit_microusd: int | None = None
     phase: str = "starting"
+    doing: str = ""
+    """What it said last, besides its events; empty once another event has come."""
+    doing_since_us: int = 0
     _branch_of: dict[int, str] = field(default_factory=dict[int, str])
 
     @property
@@ -74,6 +77,7 @@ class RunWatch:
         """Take one event into account."""
         event = tamed(event)
         self.now_us = event.at_us
+        self.doing = ""
         data = event.data
         match event.kind:
             case EventKind.RUN_STARTED | EventKind.RUN_RESUMED:
@@ -100,6 +104,10 @@ class RunWatch:
                 self._see_branch(event)
             case _:
                 self._see_evaluation(event)
+
+    def say(self, text: str, at_us: int) -> None:
+        """Take into account what the run said at `at_us`, Unix microseconds."""
+        self.doing, self.doing_since_us = text, at_us
 
     def _begin(self, event: Event) -> None:
         self.kernel = event.data.get("kernel", self.kernel)

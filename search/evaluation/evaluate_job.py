@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -43,6 +43,10 @@ _SUMMARY_CHARACTERS = 600
 """Of what a compiler says: the whole of it is in the check's document."""
 
 
+def say_nothing(_: str) -> None:
+    """Tell nobody."""
+
+
 @dataclass(frozen=True)
 class EvaluationSite:
     """What this machine evaluates with."""
@@ -54,6 +58,8 @@ class EvaluationSite:
     artifacts: ArtifactStore
     measured: MeasuredOnce = field(default_factory=MeasuredOnce)
     """What was measured here since the process began."""
+    say: Callable[[str], None] = say_nothing
+    """Told what the first timing of a run waits for, from any thread."""
 
 
 def evaluate_job(job: EvaluationJob, site: EvaluationSite) -> Evaluation:
@@ -158,7 +164,7 @@ def _time(
     measured_now: list[_Findings] = []
 
     def measure() -> KnownMeasurement | None:
-        found = measure_job(job, passed, timer, site.settings)
+        found = measure_job(job, passed, timer, site.settings, site.say)
         artifacts = _kept(site, found.documents)
         measured_now.append(_Findings(found.status, found.summary, found.values, artifacts))
         if found.status is not Status.PASSED:

@@ -5,7 +5,7 @@ greater one where two candidates are tied; a winner at every workload that it cl
 pairs as the verdicts need.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kopt.config.errors import SetupError
@@ -50,8 +50,16 @@ def measure_job(
     checked: tuple[CheckRequest, CheckResult],
     timer: TimingDevice,
     settings: Settings,
+    say: Callable[[str], None],
 ) -> Measurement:
     """Time a candidate that has passed its check: the named workload first.
+
+    Args:
+        job: What the search asks for.
+        checked: The check, which it has passed.
+        timer: The GPU.
+        settings: Of this process.
+        say: Told of the steps of a run's first timing, which may wait for a library's build.
 
     Raises:
         SetupError: The baseline is another one than that of the run's other candidates.
@@ -65,6 +73,7 @@ def measure_job(
         tune=request.tune,
         compiler=request.compiler,
         checked=check,
+        progress=say if job.baseline is None else None,
     )
     if job.level == "full":
         requests = [_at(base, check, workload) for workload in _workloads(request)]

@@ -20,7 +20,6 @@ from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode, Interrupted
 from kopt.server.options import device_option
-from kopt.server.progress import Show
 from kopt.server.run_progress import run_progress, waiting_lines
 from kopt.server.session import Session, command_body
 from kopt.server.views.step_view import step_view
@@ -151,28 +150,20 @@ def _step(
         KoptError: The step cannot be taken; if the machine is why, the message says how to go on.
     """
     runs: list[str] = []
-    say: Show = _say_nothing if quiet else _say
 
     def name(run: str) -> None:
         runs.append(run)
-        say(run)
+        if not quiet:
+            click.echo(run, err=True)
 
     try:
-        with run_progress(quiet) as on_event:
-            hooks = StepHooks(on_event=on_event, on_run=name, say=say)
+        with run_progress(quiet) as teller:
+            hooks = StepHooks(on_event=teller, on_run=name, say=teller.say)
             return take_step(request, settings, site, hooks)
     except KeyboardInterrupt as stop:
         raise Interrupted(f"interrupted{_go_on(runs)}") from stop
     except (SetupError, InfraError) as error:
         raise type(error)(f"{error}{_go_on(runs)}") from error
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
-
-
-def _say_nothing(_: str) -> None:
-    """Tell nobody."""
 
 
 def _go_on(runs: Sequence[str]) -> str:

@@ -52,8 +52,13 @@ class _Teller:
         self._server = server
         before = files.read_progress()
         self._base = self._last = 0.0 if before is None else before.done
+        self._lock = threading.Lock()  # of the pipe and the file: evaluations tell from threads
 
     def say(self, progress: Progress) -> None:
+        with self._lock:
+            self._say(progress)
+
+    def _say(self, progress: Progress) -> None:
         self._last = max(self._last, self._base + progress.done)
         total = None if progress.total is None else max(self._base + progress.total, self._last)
         told = Progress(

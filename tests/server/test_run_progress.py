@@ -71,3 +71,21 @@ def test_a_quiet_run_tells_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with run_progress(quiet=True) as on_event:
         on_event(Event(seq=1, at_us=1, kind=EventKind.RUN_PAUSED, data={"reason": "Ctrl-C"}))
     assert capsys.readouterr().err == ""
+
+
+def test_what_a_run_does_besides_its_events_is_a_line_of_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with run_progress(quiet=False) as teller:
+        teller.say("checking the baseline lib")
+        teller(Event(seq=1, at_us=0, kind=EventKind.REFLECTED, data={"round": 2}))
+    assert capsys.readouterr().err.splitlines() == [
+        "  checking the baseline lib",
+        "00:00:00 round 2 is reflected on",
+    ]
+
+
+def test_quiet_run_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with run_progress(quiet=True) as teller:
+        teller.say("checking the baseline lib")
+    assert capsys.readouterr().err == ""

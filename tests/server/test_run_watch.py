@@ -42,6 +42,16 @@ def test_branch_says_which_model_it_waits_for_and_how_long(events: tuple[Event, 
     assert row.rstrip().endswith("1:15")
 
 
+def test_what_the_run_does_is_shown_with_its_time_until_the_next_event(
+    events: tuple[Event, ...],
+) -> None:
+    watch = _until(events, EventKind.EVALUATION_STARTED, candidate=0)
+    watch.say("checking the baseline flashinfer_cute", watch.now_us)
+    assert "checking the baseline flashinfer_cute (0:35)" in _screen(watch, 35)
+    watch.see(events[-1])
+    assert "checking the baseline" not in _screen(watch)
+
+
 def test_branch_says_how_its_candidate_fared(events: tuple[Event, ...]) -> None:
     watch = _until(events, EventKind.EVALUATION_DONE, candidate=2)
     assert watch.branches["r1/b1"].doing == "#2 incorrect"

@@ -66,7 +66,7 @@ def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[BenchRe
             "baseline": baseline,
         }
         job = EvaluationJob(**fields)
-        return module.measure_job(job, (request, check()), NamedGpu(), Settings(tmp_path))
+        return module.measure_job(job, (request, check()), NamedGpu(), Settings(tmp_path), print)
 
     return call
 
@@ -91,6 +91,14 @@ def test_a_step_has_a_fixed_number_of_pairs_and_a_winner_as_many_as_it_needs(
     measure(bench_result(), level="full")
     assert (asked[0].min_pairs, asked[0].max_pairs) == (100, 100)
     assert asked[1].max_pairs == 1600
+
+
+def test_only_the_first_timing_of_a_run_tells_its_steps(
+    measure: Measure, asked: list[BenchRequest]
+) -> None:
+    measure(bench_result())
+    measure(bench_result(), baseline="flashinfer_cute (PDL on)")
+    assert [request.progress for request in asked] == [print, None]
 
 
 def test_a_winner_is_timed_at_every_workload_that_it_claims_the_named_one_first(

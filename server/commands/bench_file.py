@@ -36,8 +36,8 @@ The candidate is checked first (level quick), its timed outputs afterwards. Time
 come from pairs of replays in one process; the verdict is that of the whole 95 %
 interval against the noise of this device. On sim nothing is measured: the
 verdict is "estimated". --promote measures every workload that the header claims
-in fresh processes and writes a winner with its receipt, or says why not
-(docs/receipts.md).
+in fresh processes and writes a winner with its receipt, or says why not and
+which workloads held (docs/receipts.md).
 Exit codes: 0 passed and not slower, 1 the candidate fell short (not passed,
 slower, impossible), 2 wrong usage, 3 this machine lacks something."""
 

@@ -35,8 +35,8 @@ _RUNTIME = frozenset(
     __assert_fail kopt_sim_cpu_body kopt_sim_clock kopt_sim_memcpy kopt_sim_memmove kopt_sim_memset
     kopt_sim_mbarrier_init kopt_sim_mbarrier_arrive kopt_sim_mbarrier_wait kopt_sim_bulk_load
     kopt_sim_require_aligned kopt_sim_cluster_rank kopt_sim_cluster_size
-    kopt_sim_cluster_arrive kopt_sim_cluster_wait kopt_sim_map_shared kopt_sim_shared_rank
-    kopt_sim_wait_for_producer
+    kopt_sim_cluster_arrive kopt_sim_cluster_arrive_relaxed kopt_sim_cluster_wait
+    kopt_sim_map_shared kopt_sim_shared_rank kopt_sim_store_async kopt_sim_wait_for_producer
     __tsan_init __tsan_func_entry __tsan_func_exit __tsan_read_range __tsan_write_range
     __tsan_vptr_update __tsan_vptr_read
     __tsan_atomic8_load __cxa_guard_acquire __cxa_guard_release""",

@@ -40,10 +40,11 @@ def test_includes_go_to_the_front_and_linkage_is_cpp() -> None:
     assert code.text == ('__global__ void one() {}\nextern "C++" {__global__ void two() {}\n}\n')
 
 
-def test_headers_bring_the_headers_that_they_include() -> None:
-    code = device_code(HEADER + "#include <kopt/bulk_copy.cuh>\n")
-    assert sorted(code.headers) == ["bulk_copy.cuh", "mbarrier.cuh"]
-    assert '#include "mbarrier.cuh"' in code.headers["bulk_copy.cuh"]
+@pytest.mark.parametrize("name", ["bulk_copy.cuh", "cluster_exchange.cuh"])
+def test_headers_bring_the_headers_that_they_include(name: str) -> None:
+    code = device_code(HEADER + f"#include <kopt/{name}>\n")
+    assert sorted(code.headers) == sorted([name, "mbarrier.cuh"])
+    assert '#include "mbarrier.cuh"' in code.headers[name]
 
 
 @pytest.mark.parametrize(

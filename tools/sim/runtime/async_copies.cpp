@@ -1,7 +1,10 @@
-// Asynchronous copies and mbarriers. A copy takes effect as late as it may: when it is waited for.
+// Asynchronous copies, values sent between the blocks of a cluster, and mbarriers. What is under
+// way takes effect as late as it may: when it is waited for.
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
+#include "../include/kopt_sim/runtime_interface.h"
 #include "shadow.h"
 
 namespace kopt_sim {
@@ -24,12 +27,14 @@ std::vector<std::vector<AsyncCopy>>& groups_of(Fiber& fiber) {
   return *fiber.async;
 }
 
-Mbarrier& find_mbarrier(std::uintptr_t address, std::uintptr_t pc) {
-  const auto found = g.block->mbarriers.find(address);
-  if (found == g.block->mbarriers.end()) {
+Mbarrier& find_mbarrier(Block& block, std::uintptr_t address, std::uintptr_t pc) {
+  const auto found = block.mbarriers.find(address);
+  if (found == block.mbarriers.end()) {
     FaultRecord record = describe_fault(Fault::uninitialized_read, pc);
     std::snprintf(record.variable, sizeof record.variable, "mbarrier");
-    std::snprintf(record.note, sizeof record.note, "the mbarrier was not initialised");
+    record.bytes = record.variable_bytes = 8;
+    std::snprintf(record.note, sizeof record.note, "the mbarrier was not initialised%s",
+                  &block == g.block ? "" : " by the block that the value is sent to");
     stop_with(record);
   }
   return found->second;
@@ -47,18 +52,37 @@ void complete_if_due(std::uintptr_t address, Mbarrier& barrier) {
   refresh_stamp();
 }
 
-// Lands the loads that count on this barrier.
-void land_loads(std::uintptr_t address) {
-  std::vector<BulkLoad> due, rest;
-  for (const BulkLoad& load : g.block->bulk_loads)
-    (load.barrier == address ? due : rest).push_back(load);
-  g.block->bulk_loads.swap(rest);
-  for (const BulkLoad& load : due) {
+void count_bytes(std::uintptr_t address, unsigned bytes, std::uintptr_t pc) {
+  Mbarrier& barrier = find_mbarrier(*g.block, address, pc);
+  barrier.bytes -= bytes;
+  complete_if_due(address, barrier);
+}
+
+// A store of the running thread: whoever has waited for the barrier comes after it.
+void land_value(const SentValue& sent) {
+  Access access{sent.to, sent.pc, nullptr, 0, 0, sizeof sent.value, true};
+  access.lands = true;
+  check_shared(access, true);
+  std::memcpy(reinterpret_cast<void*>(sent.to), &sent.value, sizeof sent.value);
+  count_bytes(sent.barrier, sizeof sent.value, sent.pc);
+}
+
+template <class Landing>
+std::vector<Landing> take_due(std::vector<Landing>& under_way, std::uintptr_t barrier) {
+  const auto is_due = [barrier](const Landing& one) { return one.barrier == barrier; };
+  const auto rest = std::stable_partition(under_way.begin(), under_way.end(), is_due);
+  std::vector<Landing> due(under_way.begin(), rest);
+  under_way.erase(under_way.begin(), rest);
+  return due;
+}
+
+// Lands what counts on this barrier.
+void land(std::uintptr_t address) {
+  for (const BulkLoad& load : take_due(g.block->bulk_loads, address)) {
     copy_checked(load.copy);
-    Mbarrier& barrier = find_mbarrier(address, load.copy.pc);
-    barrier.bytes -= load.copy.bytes;
-    complete_if_due(address, barrier);
+    count_bytes(address, load.copy.bytes, load.copy.pc);
   }
+  for (const SentValue& sent : take_due(g.block->sent_values, address)) land_value(sent);
 }
 
 // Who meets others at an mbarrier comes after the producer if any of the block does: which of them
@@ -68,15 +92,42 @@ void meet_block() {
     g.fiber->after_producer = g.block->fibers[i].after_producer;
 }
 
+// A thread of `block` that sleeps at the barrier, null if there is none.
+Fiber* find_sleeper(Block& block, std::uintptr_t address) {
+  Fiber* const end = block.fibers + g.threads_per_block;
+  Fiber* const found = std::find_if(block.fibers, end, [address](const Fiber& fiber) {
+    return fiber.wait == Wait::mbarrier && fiber.mbarrier == address;
+  });
+  return found == end ? nullptr : found;
+}
+
 // Threads that already sleep at the barrier cannot land its loads themselves.
 void land_if_awaited(std::uintptr_t address) {
-  for (std::uint32_t i = 0; i < g.threads_per_block; ++i) {
-    const Fiber& fiber = g.block->fibers[i];
-    if (fiber.wait == Wait::mbarrier && fiber.mbarrier == address) return land_loads(address);
-  }
+  if (find_sleeper(*g.block, address) != nullptr) land(address);
+}
+
+std::uintptr_t own_address(void* shared, int line) {
+  return reinterpret_cast<std::uintptr_t>(
+      kopt_sim_map_shared(shared, kopt_sim_cluster_rank(), line));
 }
 
 }  // namespace
+
+// What was sent to a block that ends now must have come, and a phase must have waited for it.
+void check_awaited(Block& block) {
+  bool lost = !block.sent_values.empty();
+  for (const auto& [address, barrier] : block.mbarriers)
+    lost |= barrier.counts_values && barrier.bytes < 0;
+  if (!lost) return;
+  FaultRecord record = describe_fault(Fault::data_race, 0);
+  if (!block.sent_values.empty()) record.pc = block.sent_values.front().pc;
+  std::snprintf(record.note, sizeof record.note,
+                "block %llu of the cluster may end before a value that is sent to it has come: it "
+                "must wait for the mbarrier until all bytes are there",
+                static_cast<unsigned long long>(block.index));
+  keep_fault(record);
+}
+
 }  // namespace kopt_sim
 
 using namespace kopt_sim;
@@ -103,13 +154,13 @@ void kopt_sim_async_wait(unsigned groups_left) {
 void kopt_sim_mbarrier_init(void* barrier, unsigned arrivals) {
   const auto address = reinterpret_cast<std::uintptr_t>(barrier);
   check_atomic(address, 8, false, CALLER);  // bounds and alignment
-  g.block->mbarriers[address] = {arrivals, arrivals, 0, 0};
+  g.block->mbarriers[address] = {arrivals, arrivals, 0, 0, false};
 }
 
 void kopt_sim_mbarrier_arrive(void* barrier, unsigned expected_bytes) {
   settle_pending_write();
   const auto address = reinterpret_cast<std::uintptr_t>(barrier);
-  Mbarrier& state = find_mbarrier(address, CALLER);
+  Mbarrier& state = find_mbarrier(*g.block, address, CALLER);
   state.bytes += expected_bytes;
   --state.pending;
   complete_if_due(address, state);
@@ -120,14 +171,14 @@ void kopt_sim_mbarrier_wait(void* barrier, unsigned parity, int line) {
   settle_pending_write();
   const auto address = reinterpret_cast<std::uintptr_t>(barrier);
   meet_block();
-  land_loads(address);
-  while (find_mbarrier(address, CALLER).parity == (parity & 1u)) {
+  land(address);
+  while (find_mbarrier(*g.block, address, CALLER).parity == (parity & 1u)) {
     g.fiber->wait = Wait::mbarrier;
     g.fiber->mbarrier = address;
     g.fiber->line = line;
     return_to_scheduler();
     meet_block();
-    land_loads(address);
+    land(address);
   }
 }
 
@@ -137,5 +188,23 @@ void kopt_sim_bulk_load(void* shared, const void* global, unsigned bytes, unsign
       {make_copy(shared, global, bytes, source_bytes, CALLER),
        reinterpret_cast<std::uintptr_t>(barrier)});
   land_if_awaited(reinterpret_cast<std::uintptr_t>(barrier));
+}
+
+// Checked as a store of the sender now: nothing may still use the element, and until the receiver
+// has waited for the barrier nothing may use it again.
+void kopt_sim_store_async(void* shared, unsigned value, void* barrier, unsigned rank, int line) {
+  settle_pending_write();
+  const std::uintptr_t pc = CALLER;
+  Access access{reinterpret_cast<std::uintptr_t>(shared), pc, nullptr, 0, 0, sizeof value, true};
+  if (!is_shared(access.address) && access.address < kArena) stop_near_shared(access);
+  access.address = reinterpret_cast<std::uintptr_t>(kopt_sim_map_shared(shared, rank, line));
+  const std::uintptr_t address = own_address(barrier, line);
+  if (!check_shared(access, true)) stop_near_shared(access);
+  if (g.pending_write_race.kind != Fault::none) stop_with(g.pending_write_race);
+  Block& target = *(g.block - kopt_sim_cluster_rank() + rank);
+  find_mbarrier(target, address, pc).counts_values = true;
+  target.was_reached = true;
+  target.sent_values.push_back({own_address(shared, line), address, value, pc});
+  if (Fiber* sleeper = find_sleeper(target, address)) sleeper->wait = Wait::runnable;
 }
 }

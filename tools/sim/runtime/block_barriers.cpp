@@ -19,6 +19,12 @@ const char* name_of(Wait wait) {
   }
 }
 
+const char* shared_name(std::uintptr_t address) {
+  for (const SharedVariable& variable : g.shared)
+    if (address - variable.address < variable.bytes) return variable.name;
+  return "";
+}
+
 }  // namespace
 
 void report_deadlock(Block& block) {
@@ -31,6 +37,7 @@ void report_deadlock(Block& block) {
     else if (other == nullptr && (fiber.wait != first->wait || fiber.line != first->line))
       other = &fiber;
   }
+  g.block = &block;
   g.fiber = const_cast<Fiber*>(first);
   FaultRecord record = describe_fault(Fault::barrier_divergence, 0);
   record.line = first->line;
@@ -41,8 +48,8 @@ void report_deadlock(Block& block) {
                   name_of(other->wait));
   else if (first->wait == Wait::mbarrier)
     std::snprintf(record.note, sizeof record.note,
-                  "the mbarrier waited for at line %d lacks %u arrivals and %lld bytes",
-                  first->line, block.mbarriers[first->mbarrier].pending,
+                  "the mbarrier `%s` waited for at line %d lacks %u arrivals and %lld bytes",
+                  shared_name(first->mbarrier), first->line, block.mbarriers[first->mbarrier].pending,
                   static_cast<long long>(block.mbarriers[first->mbarrier].bytes));
   else if (first->wait == Wait::cluster || first->wait == Wait::grid)
     std::snprintf(record.note, sizeof record.note,

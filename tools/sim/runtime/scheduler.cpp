@@ -16,7 +16,8 @@ State g;
 
 void refresh_stamp() {
   const Stamp block = (g.stamp_block_base + g.block->index) & 0xfffffu;
-  const bool ahead = g.fiber->arrived && g.fiber->arrival_phase == g.phase;
+  const bool ahead =
+      g.fiber->arrived && !g.fiber->arrived_relaxed && g.fiber->arrival_phase == g.phase;
   g.stamp = kValid | block << 42 | Stamp{g.block->epoch & 0x3ffffu} << 24 |
             (ahead ? kArrived : 0) | Stamp{g.fiber->lane_epoch & kMaxLaneEpoch} << 12 |
             g.fiber->linear;
@@ -49,6 +50,7 @@ void enter_block(Block& block, std::uint64_t index, unsigned position) {
   block.votes = block.last_votes = 0;
   block.mbarriers.clear();
   block.bulk_loads.clear();
+  block.sent_values.clear();
   for (std::uint32_t i = 0; i < threads; ++i) {
     Fiber& fiber = block.fibers[i];
     delete fiber.async;
@@ -65,7 +67,10 @@ void leave_fiber(Fiber& fiber) {
   Block& block = *g.block;
   --block.alive;
   forget_arrival(block, fiber);
-  if (block.alive == 0 && block.was_reached) check_end(block);
+  if (block.alive == 0 && block.was_reached) {
+    check_awaited(block);
+    check_end(block);
+  }
   block.warps[fiber.linear / 32].alive &= ~(1u << (fiber.linear % 32));
   // Lanes that wait for this one need not any longer.
   const Fiber* lanes = &block.fibers[fiber.linear & ~31u];
@@ -162,6 +167,14 @@ void pass_barrier(Block& block) {
   }
 }
 
+// True if other resident blocks may let a thread of a block go on of which none can run.
+bool others_may_help(const Block& block) {
+  if (block.at_grid + block.at_cluster != 0) return true;
+  return g.resident.size() > 1 &&
+         std::any_of(block.fibers, block.fibers + g.threads_per_block,
+                     [](const Fiber& fiber) { return fiber.wait == Wait::mbarrier; });
+}
+
 // Runs until every thread is done or waits for other blocks, or others deserve a turn. False:
 // nothing could run.
 bool run_block(Block& block) {
@@ -186,7 +199,7 @@ bool run_block(Block& block) {
     } else if (round.gave_way && g.resident.size() > 1) {
       if (g.schedule_seed == 0 || g.random() % 16 == 0) break;
     } else if (!round.ran) {
-      if (block.at_grid + block.at_cluster != 0) break;  // other blocks may let them go on
+      if (others_may_help(block)) break;
       report_deadlock(block);
     }
   }
@@ -214,6 +227,7 @@ static void run_resident(std::uint64_t first, std::uint64_t count) {
   resident.resize(count);
   g.resident_first = g.stamp_block_base + first;
   g.phase = 0;
+  g.phase_relaxed = false;
   g.phase_after_producer = false;
   map_shared_windows(count);
   for (std::uint64_t i = 0; i < count; ++i) {

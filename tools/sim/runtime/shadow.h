@@ -64,6 +64,7 @@ struct Access {
   bool is_atomic = false;
   bool is_volatile = false;
   bool reads_too = false;  // a store that depends on what was there
+  bool lands = false;      // a value whose sender has stamped the cells before
 };
 
 FaultRecord describe_access(Fault kind, const Access& access);
@@ -104,7 +105,7 @@ inline void check_cells(Cell* cell, Cell* end, const Access& access, bool initia
       const Stamp reader = __atomic_load_n(&cell->read, __ATOMIC_SEQ_CST);
       if (!counts(writer)) {
         if (access.reads_too && !initialized) note_uninitialized(access);
-      } else if (!may_meet(access, writer) && !is_ordered(writer)) {
+      } else if (!access.lands && !may_meet(access, writer) && !is_ordered(writer)) {
         report_race(access, writer, true);
       }
       if (counts(reader) && !is_ordered(reader)) report_race(access, reader, false);

@@ -63,7 +63,8 @@ void check_variable(Access& access, bool aligned, std::size_t number, Block& own
   SharedCells& shadow = &owner == g.block ? variable.shadow : owner.shared_shadows[number];
   const unsigned shift = granule_for(access.offset, access.bytes);
   if (shift < shadow.granule_shift) split_cells(shadow, variable.bytes, shift);
-  (access.is_store ? g.report->shared_store_bytes : g.report->shared_load_bytes) += access.bytes;
+  if (!access.lands)
+    (access.is_store ? g.report->shared_store_bytes : g.report->shared_load_bytes) += access.bytes;
   Cell* first = shadow.cells.data() + (access.offset >> shadow.granule_shift);
   Cell* last =
       shadow.cells.data() + ((access.offset + access.bytes - 1) >> shadow.granule_shift);

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "async_state.h"
 #include "buffer_counters.h"
 #include "stamp.h"
 
@@ -107,13 +108,6 @@ enum class Wait : std::uint8_t {
   done
 };
 
-struct AsyncCopy {
-  void* to;
-  const void* from;
-  unsigned bytes, source_bytes;  // what is beyond the source is filled with zeros
-  std::uintptr_t pc;             // where the copy was started
-};
-
 struct TraceEntry {
   std::uintptr_t pc, address;
   std::uint32_t bytes;
@@ -131,6 +125,7 @@ struct Fiber {
   std::uint32_t exchange_lanes;
   std::uintptr_t mbarrier;  // waited for
   bool arrived;             // at the cluster barrier, and has not waited for it since
+  bool arrived_relaxed;     // there, so that its arrival orders nothing
   std::uint32_t arrival_phase;
   std::uint32_t phase;  // it comes after what other blocks did in earlier phases
   bool after_producer;  // it, or a thread that it has met, waited for the launch before
@@ -156,17 +151,6 @@ struct Warp {
   bool synced;  // a warp sync happened since the last block barrier
 };
 
-struct BulkLoad {
-  AsyncCopy copy;
-  std::uintptr_t barrier;
-};
-
-struct Mbarrier {
-  std::uint32_t arrivals, pending;
-  std::int64_t bytes;
-  std::uint32_t parity;  // of the phase that is under way
-};
-
 struct Block {
   std::uint64_t index;  // within the launch
   Index3 position;
@@ -182,6 +166,7 @@ struct Block {
   std::vector<SharedCells> shared_shadows;  // while another resident block runs
   std::unordered_map<std::uintptr_t, Mbarrier> mbarriers;
   std::vector<BulkLoad> bulk_loads;
+  std::vector<SentValue> sent_values;  // to this block
 };
 
 struct LaunchJob {
@@ -216,6 +201,7 @@ struct State {
   bool stopping;
 
   std::uint32_t phase;  // cluster barriers that the resident blocks have passed
+  bool phase_relaxed;   // some arrival at the one under way orders nothing
   // Accesses of resident blocks in earlier epochs come before those of threads that know of this
   // phase [0], of the one before only [1], and of the one before that [2].
   std::uint32_t synced_epochs[3];
@@ -276,6 +262,9 @@ void place_shared(Block& block);
 void check_end(Block& block);
 bool is_shared(std::uintptr_t address);
 std::uintptr_t address_among_blocks(std::uintptr_t address);
+
+// async_copies.cpp
+void check_awaited(Block& block);
 
 // trace.cpp
 void trace_access(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, bool is_store);

@@ -2,7 +2,7 @@
 // arrives, goes on, and later waits until all have arrived.
 //
 // What is done before the arrival comes before what others do after their wait; what is done
-// between the two steps does not.
+// between the two steps does not. A barrier at which some thread arrives relaxed orders nothing.
 #include <algorithm>
 #include <cstdio>
 
@@ -25,17 +25,16 @@ std::uint32_t next_epoch() {
 }
 
 void release(Wait wait) {
-  for (Block& block : g.resident) {
-    block.epoch = g.synced_epochs[0];
+  for (Block& block : g.resident)
     for (std::uint32_t i = 0; i < g.threads_per_block; ++i)
       if (block.fibers[i].wait == wait) block.fibers[i].wait = Wait::runnable;
-  }
 }
 
 void pass_grid_barrier() {
   std::fill(std::begin(g.synced_epochs), std::end(g.synced_epochs), next_epoch());
   release(Wait::grid);
   for (Block& block : g.resident) {
+    block.epoch = g.synced_epochs[0];
     block.at_grid = 0;
     block.met_others = true;
   }
@@ -44,14 +43,17 @@ void pass_grid_barrier() {
 void pass_cluster_barrier() {
   g.synced_epochs[2] = g.synced_epochs[1];
   g.synced_epochs[1] = g.synced_epochs[0];
-  g.synced_epochs[0] = next_epoch();
+  if (!g.phase_relaxed) g.synced_epochs[0] = next_epoch();
   ++g.phase;
   release(Wait::cluster);
   for (Block& block : g.resident) {
     block.at_cluster = block.arrived = 0;
+    if (g.phase_relaxed) continue;
+    block.epoch = g.synced_epochs[0];
     for (std::uint32_t i = 0; i < g.threads_per_block; ++i)
       g.phase_after_producer |= block.fibers[i].after_producer;
   }
+  g.phase_relaxed = false;
 }
 
 [[noreturn]] void stop_diverged(int line, const char* note) {
@@ -59,6 +61,19 @@ void pass_cluster_barrier() {
   record.line = line;
   std::snprintf(record.note, sizeof record.note, "%s", note);
   stop_with(record);
+}
+
+void arrive(bool relaxed, int line) {
+  settle_pending_write();
+  Fiber& self = *g.fiber;
+  if (self.arrived)
+    stop_diverged(line, "a thread arrives at the cluster barrier twice without waiting in between");
+  self.arrived = true;
+  self.arrived_relaxed = relaxed;
+  self.arrival_phase = g.phase;
+  g.phase_relaxed |= relaxed;
+  ++g.block->arrived;
+  refresh_stamp();
 }
 
 }  // namespace
@@ -97,16 +112,8 @@ void kopt_sim_grid_barrier(int line) {
   return_to_scheduler();
 }
 
-void kopt_sim_cluster_arrive(int line) {
-  settle_pending_write();
-  Fiber& self = *g.fiber;
-  if (self.arrived)
-    stop_diverged(line, "a thread arrives at the cluster barrier twice without waiting in between");
-  self.arrived = true;
-  self.arrival_phase = g.phase;
-  ++g.block->arrived;
-  refresh_stamp();
-}
+void kopt_sim_cluster_arrive(int line) { arrive(false, line); }
+void kopt_sim_cluster_arrive_relaxed(int line) { arrive(true, line); }
 
 void kopt_sim_cluster_wait(int line) {
   settle_pending_write();

@@ -35,6 +35,7 @@ void kopt_sim_grid_barrier(int line);
 void kopt_sim_cluster_barrier(int line);
 // The two steps of a cluster barrier.
 void kopt_sim_cluster_arrive(int line);
+void kopt_sim_cluster_arrive_relaxed(int line);  // orders no memory
 void kopt_sim_cluster_wait(int line);
 // Where block `rank` of the cluster has the shared variable that `shared` points into, and which
 // block's one a pointer is.
@@ -46,12 +47,15 @@ void kopt_sim_async_copy(void* shared, const void* global, unsigned bytes, unsig
 void kopt_sim_async_commit(void);
 void kopt_sim_async_wait(unsigned groups_left);
 
-// mbarriers: state by address. A bulk load lands, and is counted, when a thread waits for it.
+// mbarriers: state by address. What they count, bulk loads and values sent by blocks of the cluster,
+// lands when a thread waits for it.
 void kopt_sim_mbarrier_init(void* barrier, unsigned arrivals);
 void kopt_sim_mbarrier_arrive(void* barrier, unsigned expected_bytes);
 void kopt_sim_mbarrier_wait(void* barrier, unsigned parity, int line);
 void kopt_sim_bulk_load(void* shared, const void* global, unsigned bytes, unsigned source_bytes,
                         void* barrier);
+// Stores `value` to where block `rank` of the cluster has `shared`; its `barrier` counts 4 bytes.
+void kopt_sim_store_async(void* shared, unsigned value, void* barrier, unsigned rank, int line);
 unsigned kopt_sim_cluster_rank(void);
 unsigned kopt_sim_cluster_size(void);
 

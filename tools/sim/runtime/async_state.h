@@ -1,0 +1,33 @@
+// What is under way in a block without a thread: copies, and values that other blocks sent.
+#pragma once
+
+#include <cstdint>
+
+namespace kopt_sim {
+
+struct AsyncCopy {
+  void* to;
+  const void* from;
+  unsigned bytes, source_bytes;  // what is beyond the source is filled with zeros
+  std::uintptr_t pc;             // where the copy was started
+};
+
+// What an mbarrier counts when it lands.
+struct BulkLoad {
+  AsyncCopy copy;
+  std::uintptr_t barrier;
+};
+struct SentValue {
+  std::uintptr_t to, barrier;  // addresses of the block that receives it
+  std::uint32_t value;
+  std::uintptr_t pc;
+};
+
+struct Mbarrier {
+  std::uint32_t arrivals, pending;
+  std::int64_t bytes;
+  std::uint32_t parity;  // of the phase that is under way
+  bool counts_values;    // some were sent
+};
+
+}  // namespace kopt_sim

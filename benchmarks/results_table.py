@@ -76,7 +76,8 @@ def _group(rows: Sequence[Result]) -> str:
     dates = " to ".join(
         dict.fromkeys((min(row.date for row in rows), max(row.date for row in rows)))
     )
-    libraries = ", ".join(sorted({row.library for row in rows if row.library is not None}))
+    named = {part for row in rows if row.library is not None for part in row.library.split(", ")}
+    libraries = ", ".join(sorted(named))
     counts = " or ".join(str(count) for count in sorted({row.measurements for row in rows}))
     columns = _COLUMNS if any(row.copy != "-" for row in rows) else _COLUMNS[:-1]
     cells = [_cells(row)[: len(columns)] for row in rows]

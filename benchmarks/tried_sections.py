@@ -158,5 +158,7 @@ def _promoted(candidates: _Candidates, winner: Winner, sources: Sequence[TriedSo
     if place is None:
         return f"{told}; these values are not among the candidates here"
     text = "the same code" if place.same_code else "in another text"
+    if place.added:
+        text += f" without {', '.join(place.added)}"
     ratio = f"{place.candidate.speedup:.3f}x"
     return f"{told}; here place {place.number} of {place.of} with {ratio} ({text})"

@@ -15,6 +15,7 @@ from kopt.tools.bench.receipt_search import SUFFIX
 
 _OF_AXES = "KOPT_"
 """What the names of specialised axes begin with."""
+_MOST_ADDED = 1
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Place:
     """From 1, by measured ratio."""
     of: int
     same_code: bool
+    added: tuple[str, ...]
+    """Tune names of the winner that the candidate's code does not have."""
 
 
 def read_winners(problem: Problem) -> Iterator[Winner]:
@@ -66,7 +69,9 @@ def read_winners(problem: Problem) -> Iterator[Winner]:
 def place_of(
     winner: Winner, candidates: Sequence[TriedCandidate], sources: Mapping[str, TriedSource]
 ) -> Place | None:
-    """Return the best candidate with the winner's values, one of its own code before others.
+    """Return the candidate with the winner's values: of its own code before others, then the best.
+
+    A code may have had one tune name less: the winner's later one is then no reason to miss it.
 
     Args:
         winner: Of the candidates' kernel.
@@ -77,14 +82,24 @@ def place_of(
         None if none of those that were timed on its device has its values.
     """
     timed = [one for one in candidates if one.speedup and one.device == winner.device]
-    matching = [one for one in timed if winner.tune.items() <= one.tune.items()]
+    matching = [one for one in timed if _has_values(one, winner)]
     if not matching:
         return None
 
-    def rank(one: TriedCandidate) -> tuple[bool, float]:
-        return sources[one.source].code == winner.code, one.speedup or 0.0
+    def rank(one: TriedCandidate) -> tuple[bool, int, float]:
+        same_code = sources[one.source].code == winner.code
+        return same_code, -len(_added(one, winner)), one.speedup or 0.0
 
     best = max(matching, key=rank)
     rivals = [one for one in timed if one.baseline == best.baseline]
     faster = [one for one in rivals if (one.speedup or 0.0) > (best.speedup or 0.0)]
-    return Place(best, len(faster) + 1, len(rivals), rank(best)[0])
+    return Place(best, len(faster) + 1, len(rivals), rank(best)[0], _added(best, winner))
+
+
+def _has_values(one: TriedCandidate, winner: Winner) -> bool:
+    different = [name for name, value in winner.tune.items() if one.tune.get(name) != value]
+    return len(different) <= _MOST_ADDED and different == list(_added(one, winner))
+
+
+def _added(one: TriedCandidate, winner: Winner) -> tuple[str, ...]:
+    return tuple(name for name in winner.tune if name not in one.tune)

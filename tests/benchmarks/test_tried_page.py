@@ -133,11 +133,17 @@ def test_a_winner_is_found_by_its_values() -> None:
     assert "with 1.250x (in another text)" in other_text
 
 
+def test_a_winner_may_have_one_name_more_which_is_said() -> None:
+    later = replace(WINNER, tune={"BLOCK": 128, "SPLIT": 1}, code="other")
+    text = page(candidate(1, 1.25), winners=(later,))
+    assert "here place 1 of 1 with 1.250x (in another text without SPLIT)" in text
+
+
 @pytest.mark.parametrize(
-    "others", [{"tune": {"BLOCK": 32}}, {"tune": {"BLOCK": 128, "ROWS": 2}}], ids=["value", "name"]
+    "tune", [{"BLOCK": 32}, {"BLOCK": 128, "ROWS": 2, "HINT": 1}], ids=["value", "two names"]
 )
-def test_a_winner_with_other_values_is_said_not_to_be_there(others: dict[str, Any]) -> None:
-    text = page(candidate(1, 1.25), winners=(replace(WINNER, **others),))
+def test_a_winner_with_other_values_is_said_not_to_be_there(tune: dict[str, int]) -> None:
+    text = page(candidate(1, 1.25), winners=(replace(WINNER, tune=tune),))
     assert "| not among them |" in text
     assert "these values are not among the candidates here" in text
 

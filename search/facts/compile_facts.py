@@ -52,9 +52,18 @@ def resource_facts(kernel: KernelResources) -> Facts:
         facts["stack_bytes"] = kernel.stack_bytes
     if kernel.instructions is not None:
         facts["instructions"] = kernel.instructions
-        mix = sorted(kernel.instruction_mix.items(), key=lambda item: -item[1])
-        facts["mostly"] = ", ".join(f"{count} {name}" for name, count in mix[:MIX_SHOWN])
+        facts["mostly"] = mix_words(kernel, MIX_SHOWN)
     return facts
+
+
+def mix_words(kernel: KernelResources, most: int) -> str:
+    """Return the commonest classes of instructions, conversions by format: `4 f2fp (4 bf16)`."""
+    mix = sorted(kernel.instruction_mix.items(), key=lambda item: -item[1])[:most]
+    formats = ", ".join(f"{count} {name}" for name, count in kernel.conversions.items())
+    return ", ".join(
+        f"{count} {name} ({formats})" if name == "f2fp" and formats else f"{count} {name}"
+        for name, count in mix
+    )
 
 
 def named_builds(result: CompileResult) -> list[Build]:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from kopt.kernels.profile_result import LaunchProfile, ProfileResult, TensorTraffic
 from kopt.kernels.status import Status
+from kopt.search.facts.compile_facts import mix_words
 from kopt.search.facts.wording import short_id
 
 from .diagnostics import advice_text, diagnostics_text, status_text
@@ -99,9 +100,8 @@ def _launch_lines(launch: LaunchProfile) -> Iterator[Text]:
         f" occupancy {occupancy.theoretical_occupancy:.0%} (theoretical) limited by {limiters},"
         f" {occupancy.waves:.2f} waves"
     )
-    mix = sorted(resources.instruction_mix.items(), key=lambda item: -item[1])[:MIX_SHOWN]
     if resources.instructions is not None:
-        counts = ", ".join(f"{count} {name}" for name, count in mix)
+        counts = mix_words(resources, MIX_SHOWN)
         yield Text(f"  {resources.instructions} SASS instructions: {counts}", style="dim")
 
 

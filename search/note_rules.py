@@ -41,8 +41,6 @@ class Program:
     source: str
     static: tuple[str, ...]
     """Names of the inputs that no launch before it writes."""
-    dtypes: frozenset[str]
-    """Of the kernel's tensors."""
     gpu: GpuSpec
 
     @property
@@ -75,6 +73,11 @@ class Program:
     def has_few_blocks(self) -> bool:
         """Whether they leave most of the GPU idle."""
         return self.blocks < FEW_BLOCKS * self.gpu.sm_count
+
+    @property
+    def has_wide_loads(self) -> bool:
+        """Whether a lane loads 16 bytes at once; before that, instructions and hints are no use."""
+        return self.count("ldg_128") + self.count("ldg_256") > 0
 
     def sms_idle(self) -> str:
         """Return in words how much of the GPU few blocks leave idle."""
@@ -150,7 +153,7 @@ def _serial_partials(program: Program) -> str | None:
 
 
 def _widening(program: Program) -> str | None:
-    if "bfloat16" not in program.dtypes or not program.has_few_blocks:
+    if not program.has_wide_loads or not program.has_few_blocks:
         return None
     found = sorted(_WIDENING & program.names)
     if not found:
@@ -161,7 +164,7 @@ def _widening(program: Program) -> str | None:
 def _stores(program: Program) -> str | None:
     total, l2 = program.profile.byte_model.total_bytes, program.gpu.l2_bytes
     streaming = program.launch.resources.streaming_stores
-    if streaming is None:
+    if streaming is None or not program.has_wide_loads:
         return None
     is_streaming = streaming > 0
     if is_streaming == (total > l2):

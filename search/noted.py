@@ -19,8 +19,8 @@ from kopt.tools.docs.own.note_places import note_uid
 from .note_rules import NoteRule, Program, fitting
 from .retrieval import Asker, read_for_run
 
-MOST_NOTES = 3
-"""As many as a reply can quote beside what the leader's profile tells."""
+MOST_NOTES = 2
+"""As many as a reply can quote beside what memory and the leader's profile tell."""
 NOTES = "notes"
 """The source of the notes, which can be hidden."""
 _QUOTED = ("When", "Change", "Measure", "Gain", "Cannot", "Pitfall")
@@ -68,7 +68,6 @@ class NoteDesk:
             profile=profile,
             source=member.source,
             static=tuple(one.name for one in inputs if one.static),
-            dtypes=frozenset(one.dtype for one in self.problem.tensors),
             gpu=load_gpus().get(profile.gpu) or gpu_for_arch(profile.arch),
         )
 

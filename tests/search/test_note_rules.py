@@ -25,7 +25,6 @@ def _program(case: Case, order: tuple[int | None, int | None] | None = None) -> 
         profile=profile_of(case),
         source="",
         static=("weight",),
-        dtypes=frozenset({"bfloat16"}),
         gpu=load_gpus()["H100"],
     )
 
@@ -95,6 +94,8 @@ def test_widening_is_told_for_few_blocks_by_the_names_in_code_not_in_comments() 
     widening = "float2 f = __bfloat1622float2(pair);"
     assert "it widens by __bfloat1622float2" in _told(replace(few, source=widening))[heading]
     assert heading not in _told(replace(few, source="// __bfloat1622float2"))
+    narrow = _program(Case(blocks=8, mix=(("ldg_16", 4),)))
+    assert heading not in _told(replace(narrow, source=widening))
     assert heading not in _told(replace(_program(Case(blocks=66)), source=widening))
 
 
@@ -106,8 +107,9 @@ def test_widening_is_told_for_few_blocks_by_the_names_in_code_not_in_comments() 
         (LARGE, 0, None),
         (LARGE, 2, "its stores are streaming and the 62,914,560 bytes of a call do not fit in L2"),
         (Case(), None, None),
+        (Case(mix=(("ldg_16", 4),)), 0, None),
     ],
-    ids=["fits", "fits_streaming", "exceeds", "exceeds_streaming", "not_counted"],
+    ids=["fits", "fits_streaming", "exceeds", "exceeds_streaming", "not_counted", "narrow"],
 )
 def test_stores_are_told_where_they_do_not_suit_the_size_of_a_call(
     case: Case, streaming: int | None, why: str | None

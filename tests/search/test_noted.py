@@ -50,7 +50,7 @@ def test_what_is_quoted_is_logged_with_the_run(desk: NoteDesk) -> None:
 
 def test_no_more_notes_than_a_reply_can_quote(desk: NoteDesk) -> None:
     alone = DependencyOrder(loads=2, loads_before_wait=None, loads_after_trigger=None)
-    mix = (("bar", 1), ("shfl", 5), ("lds", 16), ("stg_16", 1))
+    mix = (("ldg_128", 2), ("bar", 1), ("shfl", 5), ("lds", 16))
     short = Case(blocks=8, load_bytes=1 << 16, store_bytes=1 << 15)
     every = replace(short, mix=mix, order=alone, streaming_stores=0)
     leader = replace(LEADER, source="float f = __bfloat162float(v);")
@@ -59,7 +59,6 @@ def test_no_more_notes_than_a_reply_can_quote(desk: NoteDesk) -> None:
     assert len(told) == MOST_NOTES and titles == [
         "Hide the launch between two kernels",
         "Partial sums as vectors",
-        "Widen bf16 by its bits",
     ]
 
 

@@ -36,7 +36,7 @@ def step_facts(result: StepResult, detail: Detail) -> Facts:
     elif result.bottleneck_problem is not None:
         facts["bottleneck"] = {"provenance": "unavailable", "reason": result.bottleneck_problem}
     if result.suggestions:
-        facts["suggestions"] = Listing(tuple(map(_suggestion, result.suggestions)), most=5)
+        facts["suggestions"] = Listing(tuple(map(_suggestion, result.suggestions)), most=6)
     facts |= _ending(result)
     if detail == "full":
         facts |= _full_facts(result)

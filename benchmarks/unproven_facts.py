@@ -11,8 +11,6 @@ that `unproven_on_gpu.py` wrote. --write puts the tables of the facts as they ar
 
 import argparse
 import json
-import re
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,13 +35,10 @@ from kopt.kernels.unproven_facts import (
 )
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.cuda.nvdisasm import run_nvdisasm
-from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
 ELSEWHERE = "sm_90a"
-_MADE = re.compile(r'"F2FP(?:\.SATFINITE)?\.(\w+)\.')
 
 
 def main() -> None:
@@ -137,7 +132,7 @@ def _static(subject: Subject, candidate: Candidate, arch: str, settings: Setting
         occupancy=launch.occupancy,
         instructions=resources.instructions,
         instruction_mix=resources.instruction_mix,
-        conversions=_conversions(_build(subject, candidate, arch, settings), settings),
+        conversions=resources.conversions,
         loads_in_flight=resources.loads_in_flight,
         loaded_bytes=sum(loaded) if loaded else None,
         stored_bytes=sum(stored) if stored else None,
@@ -150,15 +145,6 @@ def _build(subject: Subject, candidate: Candidate, arch: str, settings: Settings
     request = CompileRequest(subject.problem, subject.workload, candidate, archs=(arch,))
     builds = compile_candidate(request, settings).builds
     return next(build for build in builds if subject.workload.name in build.workloads)
-
-
-def _conversions(build: Build, settings: Settings) -> dict[str, int]:
-    """Count the conversions of a cubin by the format that they make."""
-    cubin = Path(build.cubin_path).read_bytes()
-    text = run_nvdisasm(cubin, find_toolchain(settings), settings)
-    if text is None:
-        raise SystemExit("nvdisasm is not installed: pip install 'kopt-mcp[toolkit]'")
-    return dict(sorted(Counter(_MADE.findall(text)).items()))
 
 
 def _sim_check(subject: Subject, candidate: Candidate, settings: Settings) -> SimCheck:

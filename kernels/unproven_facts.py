@@ -50,7 +50,7 @@ class StaticFacts(Record):
     instruction_mix: dict[str, int]
     """Counts by class: ldg_256 are 32-byte loads, f2fp conversions, bar barriers."""
     conversions: dict[str, int]
-    """Of `f2fp`, by what they make, as SASS writes it: E2M1, E4M3, BF16; F16 from e4m3."""
+    """Of `f2fp`, by what they make: e2m1, e4m3, bf16, f16_from_e4m3."""
     loads_in_flight: int | None
     loaded_bytes: int | None
     """Asked for by all threads, counted on sim; each global load of each thread counts."""

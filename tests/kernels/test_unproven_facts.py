@@ -56,8 +56,8 @@ def test_facts_are_what_the_design_promises(kernel: str) -> None:
     assert own.spill_bytes == 0
     assert own.instruction_mix["ldg_256"] > 0
     assert "ldg_16" not in own.instruction_mix
-    assert own.conversions["E2M1"] > 0
-    assert "E2M1" not in facts.elsewhere.conversions
+    assert own.conversions["e2m1"] > 0
+    assert "e2m1" not in facts.elsewhere.conversions
     assert own.estimated_us < facts.reference.estimated_us
     assert facts.memory_floor_us < own.estimated_us
 

@@ -36,6 +36,9 @@ _RACE_BETWEEN_BLOCKS = (
     "blocks run in any order: let each write elements of its own (look at the index), or order "
     "them by a second launch, a barrier of the grid or the cluster, or a fence and an atomic"
 )
+_OF_AN_MBARRIER = (
+    "let as many arrivals and bytes come as mbarrier_init and mbarrier_arrive_expect_tx announce"
+)
 _BEFORE_THE_WAIT = (
     "move it behind kopt::griddepcontrol_wait(); only tensors that the problem marks `static`, "
     "which no kernel writes, may be read before"
@@ -57,7 +60,9 @@ def describe_fault(fault: Mapping[str, Any], executable: str, candidate: Candida
     if note:
         message += f": {note}"
     hint = _HINTS.get(status)
-    if status is Status.DATA_RACE and "griddepcontrol_wait" in note:
+    if status is Status.BARRIER_DIVERGENCE and "the mbarrier" in note:
+        hint = _OF_AN_MBARRIER
+    elif status is Status.DATA_RACE and "griddepcontrol_wait" in note:
         hint = _BEFORE_THE_WAIT
     elif status is Status.DATA_RACE and "same block" not in note:
         hint = _RACE_BETWEEN_BLOCKS

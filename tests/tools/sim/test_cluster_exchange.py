@@ -86,6 +86,7 @@ def test_too_few_bytes_are_a_deadlock_that_names_the_mbarrier(sim: Sim) -> None:
         found = sim.with_(seed=seed).fault(few, Status.BARRIER_DIVERGENCE)
         assert "`arrived`" in found.message
         assert "lacks 0 arrivals and 8 bytes" in found.message
+        assert found.hint is not None and "mbarrier_arrive_expect_tx" in found.hint
         assert "block (1, 0, 0)" in found.message or "block (5, 0, 0)" in found.message
         assert found.line == line_of(few.source, "// wait")
 
@@ -98,33 +99,33 @@ FAULTS = {
         "// send",
     ),
     "to a block that has ended": (
-        PROLOGUE + MEET + "if (rank == 3) return;" + WARP_SUM + SEND + WAIT + READ,
+        PROLOGUE + MEET + "if (rank == 3) return;" + MEET + WARP_SUM + SEND + WAIT + READ,
         Status.DATA_RACE,
-        "block",
+        "has ended",
         "// send",
     ),
     "an end before the value has come": (
-        PROLOGUE + MEET + WARP_SUM + SEND + "if (rank == 0) return;" + WAIT + READ,
+        PROLOGUE + MEET + WARP_SUM + SEND + MEET + "if (rank == 0) return;" + WAIT + READ,
         Status.DATA_RACE,
-        "block",
+        "may end before a value that is sent to it has come",
         "// send",
     ),
-    "an end after fewer bytes than are sent": (
-        CLUSTER_SUM.replace("&arrived, 32", "&arrived, rank == 1 ? 28 : 32"),
+    "an end after a wait for fewer bytes than are sent": (
+        PROLOGUE.replace("32)", "rank == 1 ? 28 : 32)") + MEET + WARP_SUM + SEND + MEET + WAIT,
         Status.DATA_RACE,
-        "",
+        "may end before a value that is sent to it has come",
         None,
     ),
     "to an mbarrier that is not initialised": (
-        CLUSTER_SUM.replace("== 0) {", "== 0 && rank != 1) {"),
+        CLUSTER_SUM.replace("== 0) {", "== 0 && rank != 1) {").replace("lane < 4", "lane == 1"),
         Status.UNINITIALIZED_READ,
-        "not initialised",
-        None,
+        "not initialised by the block that the value is sent to",
+        "// send",
     ),
     "read before the wait": (
         PROLOGUE + MEET + WARP_SUM + SEND + READ + WAIT,
         Status.DATA_RACE,
-        "",
+        "`parts`",
         None,
     ),
     "two values to one element": (

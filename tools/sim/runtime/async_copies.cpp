@@ -120,6 +120,8 @@ void check_awaited(Block& block) {
     lost |= barrier.counts_values && barrier.bytes < 0;
   if (!lost) return;
   FaultRecord record = describe_fault(Fault::data_race, 0);
+  record.bytes = sizeof(SentValue::value);
+  record.is_store = true;
   if (!block.sent_values.empty()) record.pc = block.sent_values.front().pc;
   std::snprintf(record.note, sizeof record.note,
                 "block %llu of the cluster may end before a value that is sent to it has come: it "

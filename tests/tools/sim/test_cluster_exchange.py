@@ -91,6 +91,15 @@ def test_too_few_bytes_are_a_deadlock_that_names_the_mbarrier(sim: Sim) -> None:
         assert found.line == line_of(few.source, "// wait")
 
 
+def test_the_block_that_keeps_the_others_waiting_is_named(sim: Sim) -> None:
+    apart = "if (rank == 2) { if (warp == 0) __syncthreads(); else\n" + WAIT + "}"
+    stuck = case(PROLOGUE + MEET + WARP_SUM + apart + SEND + WAIT.replace("// wait", "") + READ)
+    for seed in range(3):
+        found = sim.with_(seed=seed).fault(stuck, Status.BARRIER_DIVERGENCE)
+        assert "block (2, 0, 0)" in found.message or "block (6, 0, 0)" in found.message
+        assert "a block barrier" in found.message and "an mbarrier" in found.message
+
+
 FAULTS = {
     "sent before the cluster barrier": (
         PROLOGUE + WARP_SUM + SEND + MEET + WAIT + READ,

@@ -206,17 +206,21 @@ bool run_block(Block& block) {
   return any;
 }
 
-// The block to tell of where nothing can go on: one whose own threads disagree, if there is one.
+// The block to tell of where nothing can go on: rather one whose own threads disagree than one that
+// waits for values, and rather that than one at a barrier among blocks.
 Block& stuck_block() {
-  const auto disagrees = [](const Block& block) {
-    return block.alive != 0 && block.at_grid + block.at_cluster != block.alive;
+  const auto rank = [](const Block& block) {
+    if (block.alive == 0) return 3;
+    int least = 2;
+    for (std::uint32_t i = 0; i < g.threads_per_block; ++i) {
+      const Wait wait = block.fibers[i].wait;
+      if (wait == Wait::mbarrier) least = std::min(least, 1);
+      else if (wait != Wait::done && wait != Wait::cluster && wait != Wait::grid) return 0;
+    }
+    return least;
   };
-  auto& resident = g.resident;
-  const auto found = std::find_if(resident.begin(), resident.end(), disagrees);
-  return found != resident.end()
-             ? *found
-             : *std::find_if(resident.begin(), resident.end(),
-                             [](const Block& block) { return block.alive != 0; });
+  return *std::min_element(g.resident.begin(), g.resident.end(),
+                           [rank](const Block& a, const Block& b) { return rank(a) < rank(b); });
 }
 
 }  // namespace

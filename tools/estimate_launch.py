@@ -128,11 +128,16 @@ def estimate_launch(model: LaunchModel) -> LaunchEstimate:
 
 
 def combine(parts: tuple[TimePart, ...]) -> float:
-    """Return the time of parts that add up and parts that overlap, in microseconds."""
+    """Return the time of parts that add up and parts that overlap, in microseconds.
+
+    Starting blocks takes nothing from the others: it is only not over before its own time.
+    """
     power = constants.OVERLAP_POWER
     added = sum(part.time_us for part in parts if not part.overlaps)
-    overlapped = sum(part.time_us**power for part in parts if part.overlaps)
-    return float(added + overlapped ** (1 / power))
+    resources = [part for part in parts if part.overlaps and part.name != "block_starts"]
+    overlapped = sum(part.time_us**power for part in resources) ** (1 / power)
+    starts = sum(part.time_us for part in parts if part.name == "block_starts")
+    return float(added + max(overlapped, starts))
 
 
 def _launch_part(model: LaunchModel) -> TimePart:
@@ -177,12 +182,13 @@ def _barrier_part(model: LaunchModel) -> TimePart:
 
 
 def _block_start_part(model: LaunchModel) -> TimePart:
+    free = constants.FREE_BLOCKS_PER_SM * model.gpu.sm_count
     return TimePart(
         name="block_starts",
-        time_us=model.blocks * constants.BLOCK_START_US,
+        time_us=max(0, model.blocks - free) * constants.BLOCK_START_US,
         overlaps=True,
-        evidence=f"{counted(model.blocks, 'block')} of {prod(model.launch.block)} threads, "
-        f"{constants.BLOCK_START_US * 1e3:g} ns from one to the next",
+        evidence=f"{counted(model.blocks, 'block')} of {prod(model.launch.block)} threads, all but "
+        f"{free} start {constants.BLOCK_START_US * 1e3:g} ns after the one before",
     )
 
 

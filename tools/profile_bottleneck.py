@@ -212,7 +212,8 @@ def _from_estimate(facts: Facts) -> Bottleneck:
         shares["latency_bound"] += estimate.part_us("fill")
         del shares["launch_bound"], shares["memory_bound"]
     name = max(shares, key=lambda one: shares[one])
-    parts = ", ".join(_PARTS[name]).replace("_", " ")
+    timed = [part for part in _PARTS[name] if estimate.part_us(part)]
+    parts = ", ".join(timed).replace("_", " ")
     share = f"{parts}: {shares[name]:.2f} us of {estimate.latency_us:.2f} us (estimated)"
     why = _evidence(estimate, _PARTS[name])
     occupancy = max((one.occupancy for one in facts.launches), key=lambda one: one.grid_blocks)

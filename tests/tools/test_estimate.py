@@ -100,6 +100,12 @@ def test_an_empty_kernel_of_many_blocks_is_bound_by_starting_them() -> None:
     assert estimate(empty).dominant == "block_starts"
 
 
+def test_starting_blocks_beside_enough_work_costs_nothing() -> None:
+    few, many = replace(LARGE, blocks=8192, threads=256), replace(LARGE, threads=128)
+    assert estimate(many).part_us("block_starts") > estimate(few).part_us("block_starts") > 0
+    assert estimate(many).latency_us == pytest.approx(estimate(few).latency_us, rel=0.01)
+
+
 def test_rereads_of_what_does_not_stay_in_cache_are_dram_traffic() -> None:
     # Two launches: the second reads again after the first has gone through 256 MB.
     reread = replace(LARGE, load_bytes=512 << 20, unique_load_bytes=256 << 20)

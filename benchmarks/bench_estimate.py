@@ -1,0 +1,168 @@
+"""Print estimated times beside measured ones: of the shipped winners, and of all that was tried.
+
+    .venv/bin/python benchmarks/bench_estimate.py [--kernel PART ...] [--tried]
+
+Nothing is measured here. The times come from the winners' receipts, which have the reference kernel
+beside the winner, and with --tried from the records under benchmarks/tried; the estimates are made
+now, for the architecture that was measured. About a second a kernel, and some minutes for --tried.
+"""
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import exp, log
+from statistics import mean, median
+
+from markdown_tables import geometric_mean, grid
+from tried_records import FOLDER, TriedCandidate, read_tried
+
+from kopt.config.settings import Settings, settings_from_environment
+from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.problem_loader import find_kernel, load_problems
+from kopt.kernels.receipt import Receipt
+from kopt.tools.bench.receipt_file import read_receipt
+from kopt.tools.bench.receipt_search import SUFFIX
+from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.sim.device import SimDevice
+
+APART = 0.05
+"""Two candidates count as ordered by their measurement from this difference on."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One program: its time on a GPU and in the model."""
+
+    measured_us: float
+    estimated_us: float
+
+    @property
+    def factor(self) -> float:
+        """Estimated / measured."""
+        return self.estimated_us / self.measured_us
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is estimated."""
+
+    kernel: str
+    candidate: Candidate
+    arch: str
+    tune: dict[str, int] | None = None
+
+    def pair(self, measured_us: float, settings: Settings) -> Pair | None:
+        """Return its times; None where it has no estimate."""
+        problem, workload = find_kernel(self.kernel)
+        request = ProfileRequest(
+            problem, workload, self.candidate, self.arch, self.tune, counters=False
+        )
+        devices = ProfileDevices(SimDevice(settings))
+        estimate = profile_candidate(request, settings, devices).estimate
+        return None if estimate is None else Pair(measured_us, estimate.latency_us)
+
+
+def shipped(parts: list[str]) -> Iterator[tuple[str, Receipt]]:
+    """Yield the receipt that covers each kernel with a winner."""
+    for problem in load_problems().values():
+        for workload in problem.workloads:
+            kernel = problem.kernel_id(workload)
+            for path in (problem.folder / "winners").glob(f"{workload.name}.*{SUFFIX}"):
+                if not parts or any(part in kernel for part in parts):
+                    yield kernel, read_receipt(path)
+
+
+def winner_row(kernel: str, receipt: Receipt, settings: Settings) -> list[str] | None:
+    """Return a winner and its reference kernel, measured and estimated."""
+    evidence = next(one for one in receipt.workloads if one.kernel == kernel)
+    others = [other for one in evidence.measurements for other in one.others]
+    reference_us = [
+        other.baseline_latency.median_us
+        for other in others
+        if other.baseline.name == "reference" and other.baseline_latency is not None
+    ]
+    winner_us = median(one.latency.median_us for one in evidence.measurements)
+    problem, _ = find_kernel(kernel)
+    text = Candidate(receipt.source, receipt.source_name)
+    winner = Program(kernel, text, receipt.arch).pair(winner_us, settings)
+    start = read_candidate(problem.folder / "reference.cu")
+    if not reference_us or winner is None:
+        return None
+    reference = Program(kernel, start, receipt.arch).pair(median(reference_us), settings)
+    if reference is None:
+        return None
+    return [
+        kernel,
+        f"{reference.measured_us:.2f} / {reference.estimated_us:.2f}",
+        f"{winner.measured_us:.2f} / {winner.estimated_us:.2f}",
+        f"{reference.measured_us / winner.measured_us:.2f}",
+        f"{reference.estimated_us / winner.estimated_us:.2f}",
+    ]
+
+
+def tried_pairs(parts: list[str], settings: Settings) -> dict[str, list[Pair]]:
+    """Return what was measured of each kernel, every program once."""
+    times: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    programs: dict[tuple[str, str, str], Program] = {}
+    for path in sorted(FOLDER.glob("*.jsonl")):
+        tried = read_tried(path)
+        sources = {one.sha: one for one in tried.sources}
+        for one in tried.candidates:
+            source = sources.get(one.source)
+            if source is None or one.kernel_us is None or not _is_wanted(one, parts):
+                continue
+            key = (one.kernel, source.code, str(sorted(one.tune.items())))
+            times[key].append(one.kernel_us)
+            text = Candidate(source.text, source.name)
+            programs[key] = Program(one.kernel, text, one.arch, one.tune)
+    pairs: dict[str, list[Pair]] = defaultdict(list)
+    for key, program in programs.items():
+        pair = program.pair(median(times[key]), settings)
+        if pair is not None:
+            pairs[program.kernel].append(pair)
+    return pairs
+
+
+def _is_wanted(one: TriedCandidate, parts: list[str]) -> bool:
+    return one.provenance == "measured" and (not parts or any(part in one.kernel for part in parts))
+
+
+def tried_row(kernel: str, pairs: list[Pair]) -> list[str]:
+    """Return how far off a kernel's candidates are, and how often they are ordered right."""
+    distinct = [
+        (one, other)
+        for one, other in combinations(sorted(pairs, key=lambda pair: pair.measured_us), 2)
+        if other.measured_us > (1 + APART) * one.measured_us
+    ]
+    right = sum(one.estimated_us < other.estimated_us for one, other in distinct)
+    measured = [pair.measured_us for pair in pairs]
+    return [
+        kernel,
+        str(len(pairs)),
+        f"{min(measured):.2f} to {max(measured):.2f}",
+        f"{geometric_mean([pair.factor for pair in pairs]):.2f}",
+        f"{exp(mean(abs(log(pair.factor)) for pair in pairs)):.2f}",
+        f"{right} of {len(distinct)}",
+    ]
+
+
+def main() -> None:
+    """Print one table, or both."""
+    parser = argparse.ArgumentParser(description="Estimated beside measured times.")
+    parser.add_argument("--kernel", nargs="+", default=[], help="parts of kernel ids")
+    parser.add_argument("--tried", action="store_true", help="all that was tried, too: minutes")
+    options = parser.parse_args()
+    settings = settings_from_environment()
+    rows = [winner_row(kernel, receipt, settings) for kernel, receipt in shipped(options.kernel)]
+    columns = ("kernel", "reference us", "winner us", "ratio, measured", "estimated")
+    print(grid(columns, [row for row in rows if row], ("kernel",)))
+    if options.tried:
+        found = tried_pairs(options.kernel, settings)
+        columns = ("kernel", "tried", "measured us", "estimated / measured", "off by", "in order")
+        print(f"\n{grid(columns, [tried_row(*item) for item in found.items()], ('kernel',))}")
+
+
+if __name__ == "__main__":
+    main()

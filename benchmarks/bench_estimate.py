@@ -27,6 +27,8 @@ from kopt.tools.bench.receipt_search import SUFFIX
 from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
+WINNERS = ("kernel", "reference us", "winner us", "ratio, measured", "estimated")
+TRIED = ("kernel", "tried", "measured us", "estimated / measured", "off by", "in order")
 APART = 0.05
 """Two candidates count as ordered by their measurement from this difference on."""
 
@@ -156,12 +158,10 @@ def main() -> None:
     options = parser.parse_args()
     settings = settings_from_environment()
     rows = [winner_row(kernel, receipt, settings) for kernel, receipt in shipped(options.kernel)]
-    columns = ("kernel", "reference us", "winner us", "ratio, measured", "estimated")
-    print(grid(columns, [row for row in rows if row], ("kernel",)))
+    print(grid(WINNERS, [row for row in rows if row], ("kernel",)))
     if options.tried:
         found = tried_pairs(options.kernel, settings)
-        columns = ("kernel", "tried", "measured us", "estimated / measured", "off by", "in order")
-        print(f"\n{grid(columns, [tried_row(*item) for item in found.items()], ('kernel',))}")
+        print(f"\n{grid(TRIED, [tried_row(*item) for item in found.items()], ('kernel',))}")
 
 
 if __name__ == "__main__":

@@ -124,7 +124,6 @@ def _candidate(export: Export, row: _Row, evaluations: Sequence[_Row]) -> TriedC
         tune=row["tune"],
         family=row["family"],
         proposer=row["proposer"],
-        note=row["note"],
         techniques=tuple(row["techniques"]),
         level=last["level"],
         status=last["status"],

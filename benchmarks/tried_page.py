@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from markdown_tables import grid
-from tried_records import FOLDER, Tried, TriedCandidate, TriedSource, read_tried
-from tried_sections import OVERVIEW, TEXTS, kernel_section, overview_row
+from tried_records import FOLDER, Tried, TriedSource, read_tried
+from tried_sections import OVERVIEW, TEXTS, KernelTried, kernel_section, overview_row
 from tried_winners import Winner, read_winners
 
 from kopt.kernels.problem_loader import load_problems
@@ -68,37 +68,31 @@ def shipped_page(folder: Path = FOLDER) -> str:
 
 
 def _device_parts(device: str, tried: dict[str, Tried], winners: Sequence[Winner]) -> Iterator[str]:
-    here = {name: _on(device, part) for name, part in tried.items()}
-    every = [one for part in here.values() for one in part]
+    here = {name: list(_kernels(device, part, winners)) for name, part in tried.items()}
+    every = [one for kernels in here.values() for kernel in kernels for one in kernel.candidates]
     drivers = sorted({f"driver {one.driver}, CUDA {one.cuda}" for one in every})
     dates = sorted({one.date for one in every})
     span = " to ".join(dict.fromkeys((dates[0], dates[-1])))
     yield f"## {device}\n"
     yield f"{'; '.join(drivers)}; {span}. {len(every)} candidates.\n"
-    rows = [
-        overview_row(kernel, some, _winner_of(kernel, device, winners), tried[name].sources)
-        for name, part in here.items()
-        for kernel, some in _kernels(part)
-    ]
+    rows = [overview_row(kernel) for kernels in here.values() for kernel in kernels]
     yield f"{grid(OVERVIEW, rows, TEXTS)}\n"
-    for name, part in here.items():
-        if part:
-            used = {one.source for one in part}
-            sources = [one for one in tried[name].sources if one.sha in used]
+    for name, kernels in here.items():
+        if kernels:
+            used = {one.source for kernel in kernels for one in kernel.candidates}
             yield f"### {name}\n"
-            yield from _ideas(sources)
-            for kernel, some in _kernels(part):
-                winner = _winner_of(kernel, device, winners)
-                yield kernel_section(kernel, some, winner, sources)
+            yield from _ideas([one for one in tried[name].sources if one.sha in used])
+            yield from map(kernel_section, kernels)
 
 
-def _on(device: str, tried: Tried) -> list[TriedCandidate]:
-    return [one for one in tried.candidates if one.device == device]
-
-
-def _kernels(candidates: Sequence[TriedCandidate]) -> Iterator[tuple[str, list[TriedCandidate]]]:
-    for kernel in sorted({one.kernel for one in candidates}, key=_by_size):
-        yield kernel, [one for one in candidates if one.kernel == kernel]
+def _kernels(device: str, tried: Tried, winners: Sequence[Winner]) -> Iterator[KernelTried]:
+    """Yield what was tried on `device`, small kernels first."""
+    sources = {one.sha: one for one in tried.sources}
+    promoted = {one.kernel: one for one in winners if one.device == device}
+    here = [one for one in tried.candidates if one.device == device]
+    for kernel in sorted({one.kernel for one in here}, key=_by_size):
+        some = [one for one in here if one.kernel == kernel]
+        yield KernelTried(kernel, some, sources, promoted.get(kernel))
 
 
 def _by_size(kernel: str) -> list[tuple[int, str]]:
@@ -112,10 +106,6 @@ def _ideas(sources: Sequence[TriedSource]) -> Iterator[str]:
         codes = dict.fromkeys(one.code for one in sources if one.note == note)
         yield f"- code {', '.join(f'`{code}`' for code in codes)}: {note or 'no note.'}"
     yield ""
-
-
-def _winner_of(kernel: str, device: str, winners: Sequence[Winner]) -> Winner | None:
-    return next((one for one in winners if (one.kernel, one.device) == (kernel, device)), None)
 
 
 def main() -> None:

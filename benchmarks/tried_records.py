@@ -55,8 +55,6 @@ class TriedCandidate(Record):
     tune: dict[str, int]
     family: str
     proposer: str
-    note: str = ""
-    """Its author's hypothesis; the start's is its source's note."""
     techniques: tuple[str, ...] = ()
     level: EvaluationLevel
     """The evaluation that decides: the first that failed, else the last that was timed."""

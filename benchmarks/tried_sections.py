@@ -2,10 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from markdown_tables import grid
 from tried_records import TriedCandidate, TriedSource
-from tried_winners import Winner, place_of
+from tried_winners import Place, Winner, place_of
 
 from kopt.kernels.status import Status, Verdict
 
@@ -21,39 +22,55 @@ _RUNS = (
 _Candidates = Sequence[TriedCandidate]
 
 
-def overview_row(
-    kernel: str, candidates: _Candidates, winner: Winner | None, sources: Sequence[TriedSource]
-) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class KernelTried:
+    """What was tried for one kernel on one device, and what was promoted."""
+
+    kernel: str
+    candidates: _Candidates
+    """At least one."""
+    sources: Mapping[str, TriedSource]
+    """By digest."""
+    winner: Winner | None
+
+    @property
+    def place(self) -> Place | None:
+        """Where the winner stands among the candidates."""
+        if self.winner is None:
+            return None
+        return place_of(self.winner, self.candidates, self.sources)
+
+    def code(self, one: TriedCandidate) -> str:
+        """Return the name of a candidate's code."""
+        return self.sources[one.source].code
+
+
+def overview_row(tried: KernelTried) -> tuple[str, ...]:
     """Return one kernel's row of the first table."""
     return (
-        f"`{kernel}`",
-        ", ".join(_baselines(candidates)) or "-",
-        *_counts(candidates),
-        *_best(candidates)[:3],
-        _standing(candidates, winner, sources),
+        f"`{tried.kernel}`",
+        ", ".join(_baselines(tried.candidates)) or "-",
+        *_counts(tried.candidates),
+        *_best(tried.candidates)[:3],
+        _standing(tried),
     )
 
 
-def kernel_section(
-    kernel: str, candidates: _Candidates, winner: Winner | None, sources: Sequence[TriedSource]
-) -> str:
+def kernel_section(tried: KernelTried) -> str:
     """Return what was tried for one kernel, run by run."""
-    codes = {one.sha: one.code for one in sources}
     rows = [
         (
             run,
-            f"`{codes[some[0].source]}`",
+            f"`{tried.code(some[0])}`",
             _swept(some),
             ", ".join(_baselines(some)) or "-",
             *_counts(some),
             *_best(some),
         )
-        for run, some in _runs(candidates)
+        for run, some in _runs(tried.candidates)
     ]
-    parts = [f"#### {kernel}\n", f"{grid(_RUNS, rows, TEXTS)}\n"]
-    remarks = [*_worths(candidates, codes), *_failures(candidates)]
-    if winner is not None:
-        remarks.append(_promoted(candidates, winner, sources))
+    parts = [f"#### {tried.kernel}\n", f"{grid(_RUNS, rows, TEXTS)}\n"]
+    remarks = [*_worths(tried), *_failures(tried.candidates), *_promoted(tried)]
     parts.extend(f"- {remark}" for remark in remarks)
     return "\n".join(parts) + ("\n" if remarks else "")
 
@@ -106,13 +123,12 @@ def _swept(candidates: _Candidates) -> str:
     return "; ".join(f"{n} {', '.join(map(str, known))}" for n, known in several.items()) or "-"
 
 
-def _worths(candidates: _Candidates, codes: Mapping[str, str]) -> Iterator[str]:
+def _worths(tried: KernelTried) -> Iterator[str]:
     """Yield what each code reached with each value that was swept for it."""
-    for code, baseline in dict.fromkeys((codes[one.source], one.baseline) for one in candidates):
+    every = tried.candidates
+    for code, baseline in dict.fromkeys((tried.code(one), one.baseline) for one in every):
         alike = [
-            one
-            for one in candidates
-            if codes[one.source] == code and one.baseline in (baseline, None)
+            one for one in every if tried.code(one) == code and one.baseline in (baseline, None)
         ]
         told = "; ".join(_worth(alike))
         if told and baseline:
@@ -142,23 +158,25 @@ def _failures(candidates: _Candidates) -> Iterator[str]:
         yield f"{name} ({len(same)}): {choices}: {summary}"
 
 
-def _standing(
-    candidates: _Candidates, winner: Winner | None, sources: Sequence[TriedSource]
-) -> str:
-    if winner is None:
+def _standing(tried: KernelTried) -> str:
+    if tried.winner is None:
         return "none promoted"
-    place = place_of(winner, candidates, {one.sha: one for one in sources})
+    place = tried.place
     return "not among them" if place is None else f"place {place.number} of {place.of}"
 
 
-def _promoted(candidates: _Candidates, winner: Winner, sources: Sequence[TriedSource]) -> str:
-    place = place_of(winner, candidates, {one.sha: one for one in sources})
+def _promoted(tried: KernelTried) -> Iterator[str]:
+    """Yield which file was promoted, if one was, and where it stands here."""
+    winner, place = tried.winner, tried.place
+    if winner is None:
+        return
     file = f"`{winner.problem}/{winner.file}.cu`"
     told = f"promoted: {file} with {_choice(winner.tune)}, {winner.speedup:.3f}x"
     if place is None:
-        return f"{told}; these values are not among the candidates here"
+        yield f"{told}; these values are not among the candidates here"
+        return
     text = "the same code" if place.same_code else "in another text"
     if place.added:
         text += f" without {', '.join(place.added)}"
     ratio = f"{place.candidate.speedup:.3f}x"
-    return f"{told}; here place {place.number} of {place.of} with {ratio} ({text})"
+    yield f"{told}; here place {place.number} of {place.of} with {ratio} ({text})"

@@ -28,9 +28,11 @@ from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_can
 from kopt.tools.sim.device import SimDevice
 
 WINNERS = ("kernel", "reference us", "winner us", "ratio, measured", "estimated")
-TRIED = ("kernel", "tried", "measured us", "estimated / measured", "off by", "in order")
+TRIED = ("kernel", "tried", "measured us", "estimated / measured", "off by", "in order + tied")
 APART = 0.05
 """Two candidates count as ordered by their measurement from this difference on."""
+TIED = 0.01
+"""Estimates nearer than this are the same."""
 
 
 @dataclass(frozen=True)
@@ -132,13 +134,15 @@ def _is_wanted(one: TriedCandidate, parts: list[str]) -> bool:
 
 
 def tried_row(kernel: str, pairs: list[Pair]) -> list[str]:
-    """Return how far off a kernel's candidates are, and how often they are ordered right."""
+    """Return how far off a kernel's candidates are, and how many pairs are ordered right, or tied."""
     distinct = [
         (one, other)
         for one, other in combinations(sorted(pairs, key=lambda pair: pair.measured_us), 2)
         if other.measured_us > (1 + APART) * one.measured_us
     ]
-    right = sum(one.estimated_us < other.estimated_us for one, other in distinct)
+    steps = [log(other.estimated_us / one.estimated_us) for one, other in distinct]
+    right = sum(step > TIED for step in steps)
+    tied = sum(abs(step) <= TIED for step in steps)
     measured = [pair.measured_us for pair in pairs]
     return [
         kernel,
@@ -146,7 +150,7 @@ def tried_row(kernel: str, pairs: list[Pair]) -> list[str]:
         f"{min(measured):.2f} to {max(measured):.2f}",
         f"{geometric_mean([pair.factor for pair in pairs]):.2f}",
         f"{exp(mean(abs(log(pair.factor)) for pair in pairs)):.2f}",
-        f"{right} of {len(distinct)}",
+        f"{right} + {tied} of {len(distinct)}",
     ]
 
 

@@ -134,7 +134,7 @@ def _is_wanted(one: TriedCandidate, parts: list[str]) -> bool:
 
 
 def tried_row(kernel: str, pairs: list[Pair]) -> list[str]:
-    """Return how far off a kernel's candidates are, and how many pairs are ordered right, or tied."""
+    """Return how far off a kernel's candidates are, and how many pairs are in order or tied."""
     distinct = [
         (one, other)
         for one, other in combinations(sorted(pairs, key=lambda pair: pair.measured_us), 2)

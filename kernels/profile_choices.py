@@ -13,7 +13,7 @@ class ChoiceProfile(Record):
     """One choice of tune values. The static facts are of the launch with the most threads."""
 
     tune: dict[str, int]
-    """Every declared name."""
+    """Every declared name, with the value that the workload's variant sets, where it sets one."""
     is_default: bool
     status: Status
     why: str = ""
@@ -60,4 +60,6 @@ class ProfileChoices(Record):
     """Data sheet, or device, that the estimates stand on."""
     device: str | None
     """What measured the times, e.g. cuda:0; None where nothing did."""
+    set_by_variant: tuple[str, ...] = ()
+    """Names that no choice changes: the variant that serves the workload sets them."""
     choices: tuple[ChoiceProfile, ...]

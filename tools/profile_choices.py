@@ -4,13 +4,15 @@ It orders them by estimated time, on a GPU by measured time. It checks no values
 faster or slower: `kopt run` sweeps choices against a baseline.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.domain import tune_choices
+from kopt.kernels.expressions import evaluate_predicate
+from kopt.kernels.header import CandidateHeader
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.profile_choices import ChoiceProfile, ProfileChoices
 from kopt.kernels.profile_result import LaunchProfile, ProfileResult
@@ -40,7 +42,9 @@ def profile_choices(
     header = parse_header(request.candidate, request.problem).header
     if header is None:
         raise ToolError(f"{request.candidate.name} has a header with mistakes: kopt compile")
-    every = tune_choices(header, request.workload.axes)
+    axes = request.workload.axes
+    forced = _set_by_variant(header, axes)
+    every = _distinct({**choice, **forced} for choice in tune_choices(header, axes))
     fixed = request.tune or {}
     chosen = [choice for choice in every if fixed.items() <= choice.items()]
     _refuse_numbers(request, chosen)
@@ -61,15 +65,28 @@ def profile_choices(
         arch=first.arch,
         gpu=first.gpu,
         device=devices.timing.name if devices.timing else None,
+        set_by_variant=tuple(forced),
         choices=tuple(sorted(rows, key=lambda row: row.order_us)),
     )
+
+
+def _set_by_variant(header: CandidateHeader, axes: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the values that hold for a workload whatever the choice."""
+    return next(v.set for v in header.variants if evaluate_predicate(v.when, axes))
+
+
+def _distinct(choices: Iterable[dict[str, int]]) -> list[dict[str, int]]:
+    return list({tuple(choice.items()): choice for choice in choices}.values())
 
 
 def _refuse_numbers(request: ProfileRequest, chosen: Sequence[Mapping[str, int]]) -> None:
     """Refuse no choice at all, and more than anybody waits for."""
     name = request.candidate.name
     if not chosen or not chosen[0]:
-        raise ToolError(f"{name} has no tune values to choose from, or none that go together")
+        raise ToolError(
+            f"{name} has no tune values to choose from, or none that go together with each other"
+            " and with what the workload's variant sets"
+        )
     if len(chosen) > MOST_CHOICES:
         raise ToolError(
             f"{name} has {len(chosen)} choices, at most {MOST_CHOICES} are profiled: hold some"

@@ -53,6 +53,8 @@ def profile_choices_view(file: str, profile: ProfileChoices) -> RenderableType:
     same = {name: found[0] for name, found in cells.items() if name not in differing}
     words = [f"{name} {cell}" for name, cell in same.items() if name and cell != UNKNOWN]
     lines = [f"The same in all: {', '.join(words)}."] if words else []
+    if profile.set_by_variant:
+        lines.append(f"Set by the workload's variant: {', '.join(profile.set_by_variant)}.")
     return Group(heading, table, *map(Text, (*lines, *_failures(profile), _EXPLANATION)))
 
 

@@ -23,6 +23,18 @@ launch:
 */
 """
 TUNED = '{BLOCK: [64, 256], STEP: [1, 2]}\ntune_where: ["BLOCK > 64 or STEP < 2"]'
+VARIED = """\
+/* kopt: 1
+family: other
+tune: {BLOCK: [64, 256], STEP: [1, 2]}
+variants:
+  - when: B > 8
+    set: {BLOCK: 256}
+    launch: [{kernel: scale_rows, grid: B, block: BLOCK, args: [x, out, H, scale]}]
+  - when: "true"
+    launch: [{kernel: scale_rows, grid: B, block: BLOCK, args: [x, out, H, scale]}]
+*/
+"""
 ASSERTED = 'static_assert(STEP < 2 || BLOCK < 64, "too wide");\n'
 
 
@@ -64,6 +76,17 @@ def test_a_choice_that_does_not_compile_comes_last_and_says_why(
     assert found.status is Status.PASSED
     assert found.choices[1].estimated_us is None
     assert "too wide" in found.choices[1].why
+
+
+def test_what_the_variant_sets_is_no_choice(
+    tmp_path: Path, settings: Settings, toolchain: FoundToolchain
+) -> None:
+    asked = replace(request_of(tmp_path, TUNED), candidate=Candidate(VARIED + BODY))
+    found = profile_choices(asked, settings, ProfileDevices())
+    tunes = [(row.tune["BLOCK"], row.tune["STEP"]) for row in found.choices]
+    assert (sorted(tunes), found.set_by_variant) == ([(256, 1), (256, 2)], ("BLOCK",))
+    with pytest.raises(ToolError, match="what the workload's variant sets"):
+        profile_choices(replace(asked, tune={"BLOCK": 64}), settings, ProfileDevices())
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.nobody import tell_nobody
 from kopt.config.search_settings import ROLES
 from kopt.kernels.candidate import Candidate, candidate_of_text
 from kopt.kernels.domain import tune_choices
@@ -17,7 +18,7 @@ from kopt.search.agents.briefing import Subject, make_briefing
 from kopt.search.agents.means import Means
 from kopt.search.agents.model_roles import ModelRoles
 from kopt.search.agents.reading import Reader
-from kopt.search.evaluation.evaluate_job import EvaluationSite, say_nothing
+from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.evaluation.local_evaluator import LocalEvaluator
 from kopt.search.leader_profile import Profiler
 from kopt.search.memory_parts import catalogue_of, memory_of
@@ -42,7 +43,7 @@ class RunPlace:
 
     site: EvaluationSite
     models: ModelSource = field(default_factory=ModelSource)
-    say: Callable[[str], None] = say_nothing
+    say: Callable[[str], None] = tell_nobody
     """Told what goes on besides the run's events, from any thread: what the first timing waits for,
     that the leader is profiled or promoted."""
 

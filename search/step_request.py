@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pydantic import Field
 
 from kopt.config.errors import ToolError
+from kopt.config.nobody import tell_nobody
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
@@ -67,21 +68,17 @@ def run_of_key(key: str) -> str:
     return f"run-{key.removeprefix('job-')}"
 
 
-def _ignore(_: object) -> None:
-    """Tell nobody."""
-
-
 @dataclass(frozen=True)
 class StepHooks:
     """Who is told while a step works."""
 
-    on_past: Callable[[Sequence[Event]], None] = field(default=_ignore)
+    on_past: Callable[[Sequence[Event]], None] = tell_nobody
     """Once, before all others: the events of earlier steps."""
-    on_event: Callable[[Event], None] = field(default=_ignore)
+    on_event: Callable[[Event], None] = tell_nobody
     """Every event of the run, after it was committed."""
-    on_run: Callable[[str], None] = field(default=_ignore)
+    on_run: Callable[[str], None] = tell_nobody
     """The run's id, once it is locked and the step can be carried out."""
-    say: Callable[[str], None] = field(default=_ignore)
+    say: Callable[[str], None] = tell_nobody
     """What goes on besides: who holds the run, that the leader is profiled."""
 
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.nobody import tell_nobody
 from kopt.search.forecast.run_plan import RunPlan, plan_run
 from kopt.search.runs import RunRequest
 
@@ -27,7 +28,7 @@ def print_dry_run(session: Session, requests: Sequence[RunRequest], choice: Devi
         SetupError: No such device here, or a model whose price is not known.
     """
     # Looked at and not used: nothing waits for a GPU here.
-    with opened_device(choice, session.settings, _say_nothing) as opened:
+    with opened_device(choice, session.settings, tell_nobody) as opened:
         facts = None if opened.timer is None else opened.timer.facts
         gpu = opened.device.gpu or gpu_for_arch(opened.arch)
         name, arch = opened.device.name, opened.arch
@@ -60,7 +61,3 @@ def _each(plans: Sequence[RunPlan]) -> RenderableType:
     most = sum(plan.most_usd for plan in plans)
     table.add_row("all", f"{total:.2f}", f"{most:,.2f}", style="bold")
     return Group(Text("\nA run for each kernel; the first stands above.", style="dim"), table)
-
-
-def _say_nothing(_: str) -> None:
-    """Tell nobody."""

@@ -14,6 +14,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from kopt.config.nobody import tell_nobody
+
 Show = Callable[[str], None]
 
 REPEATED_S = 10.0
@@ -25,7 +27,7 @@ _LEAST_S = 2.0  # a line that stands for less has no time beside it
 def status_line(quiet: bool) -> Generator[Show, None, None]:
     """Yield a function that shows one line of text; with `quiet` it shows nothing."""
     if quiet:
-        yield lambda text: None
+        yield tell_nobody
     elif sys.stderr.isatty():
         console = Console(stderr=True, markup=False, highlight=False)
         with console.status("") as status:

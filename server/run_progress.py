@@ -5,35 +5,20 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 
 import click
 from rich.console import Console, RenderableType
 from rich.live import Live
 
+from kopt.config.nobody import tell_nobody
+from kopt.search.run_teller import RunTeller
 from kopt.search.store.run_records import Event, EventKind
 
 from .progress import Show, repeating
 from .run_lines import event_line, stamped
 from .run_screen import run_screen
 from .run_watch import RunWatch
-
-OnEvent = Callable[[Event], None]
-
-
-@dataclass(frozen=True)
-class RunTeller:
-    """Whom a run tells what it does; called with each of its events."""
-
-    on_event: OnEvent
-    say: Show
-    """Told what goes on besides the events, e.g. what the first timing waits for."""
-
-    def __call__(self, event: Event) -> None:
-        """Tell of an event."""
-        self.on_event(event)
-
 
 _REDRAWN_PER_S = 4
 
@@ -48,7 +33,7 @@ def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunTeller
     for event in past:
         watch.see(event)
     if quiet:
-        yield RunTeller(on_event=lambda event: None, say=lambda text: None)
+        yield RunTeller(on_event=tell_nobody, say=tell_nobody)
     elif sys.stderr.isatty():
         with _live(watch) as teller:
             yield teller

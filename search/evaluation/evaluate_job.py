@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
+from kopt.config.nobody import tell_nobody
 from kopt.config.settings import Settings
 from kopt.kernels.byte_model import roofline, workload_bytes
 from kopt.kernels.candidate import Candidate
@@ -43,10 +44,6 @@ _SUMMARY_CHARACTERS = 600
 """Of what a compiler says: the whole of it is in the check's document."""
 
 
-def say_nothing(_: str) -> None:
-    """Tell nobody."""
-
-
 @dataclass(frozen=True)
 class EvaluationSite:
     """What this machine evaluates with."""
@@ -58,7 +55,7 @@ class EvaluationSite:
     artifacts: ArtifactStore
     measured: MeasuredOnce = field(default_factory=MeasuredOnce)
     """What was measured here since the process began."""
-    say: Callable[[str], None] = say_nothing
+    say: Callable[[str], None] = tell_nobody
     """Told what the first timing of a run waits for, from any thread."""
 
 

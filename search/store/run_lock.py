@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from kopt.config.errors import ToolError
+from kopt.config.nobody import tell_nobody
 
 _FILE_NAME = "run.lock"
 # `is_run_locked` holds a shared lock for microseconds; that must not look like a writer.
@@ -21,10 +22,6 @@ _ATTEMPTS = 3
 _PAUSE_S = 0.01
 _POLL_S = 0.1
 _TOLD_EVERY_S = 5.0
-
-
-def _say_nothing(_: str) -> None:
-    """Tell nobody."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class LockClaim:
     """What it does with the run; shown to those who wait meanwhile."""
     limit_s: float = 0.0
     """How long it waits for another process."""
-    say: Callable[[str], None] = _say_nothing
+    say: Callable[[str], None] = tell_nobody
     """Told who holds the lock, at once and every few seconds."""
 
 

@@ -9,6 +9,7 @@ from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.model_source import ModelSource
 from kopt.search.reports.files import write_reports
 from kopt.search.run_parts import RunPlace
+from kopt.search.run_teller import RunTeller
 from kopt.search.runs import RunRequest, begin_run, drive_run, reopen_run
 from kopt.search.store.run_records import Event
 from kopt.search.store.store import RunStore
@@ -16,8 +17,8 @@ from kopt.search.store.store import RunStore
 from .plan import Cell, StudyPlan
 from .study_folder import cell_settings
 
-Watch = Callable[[Sequence[Event]], AbstractContextManager[Callable[[Event], None]]]
-"""Given the events of earlier sessions, yields the subscriber of those to come."""
+Watch = Callable[[Sequence[Event]], AbstractContextManager[RunTeller]]
+"""Given the events of earlier sessions, yields whom the run is to tell of what comes."""
 
 
 def drive_cell(plan: StudyPlan, cell: Cell, site: EvaluationSite, watch: Watch) -> None:
@@ -30,8 +31,8 @@ def drive_cell(plan: StudyPlan, cell: Cell, site: EvaluationSite, watch: Watch) 
     own = replace(site, settings=cell_settings(plan, cell, site.settings))
     with closing(_opened(plan, cell, own.settings)) as store:
         try:
-            with watch(store.reader.events()) as on_event:
-                drive_run(store, RunPlace(own, ModelSource()), on_event)
+            with watch(store.reader.events()) as teller:
+                drive_run(store, RunPlace(own, ModelSource(), teller.say), teller.on_event)
         finally:
             write_reports(store.reader, store.folder, own.settings)
 

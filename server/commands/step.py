@@ -158,7 +158,7 @@ def _step(
 
     try:
         with run_progress(quiet) as teller:
-            hooks = StepHooks(on_event=teller, on_run=name, say=teller.say)
+            hooks = StepHooks(on_event=teller.on_event, on_run=name, say=teller.say)
             return take_step(request, settings, site, hooks)
     except KeyboardInterrupt as stop:
         raise Interrupted(f"interrupted{_go_on(runs)}") from stop

@@ -8,6 +8,7 @@ import click
 from kopt import __version__
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.nobody import tell_nobody
 from kopt.search.study.plan import StudyPlan
 from kopt.search.study.study_folder import begin_study, find_study
 from kopt.search.study.study_report import StudyReport, report_study
@@ -150,7 +151,7 @@ def _show_forecast(session: Session, options: StudyOptions) -> int:
     asked: dict[str, Any] = asked_of_study(options, session)
     choice = DeviceChoice(options.device, options.arch)
     # Looked at and not used: nothing waits for a GPU here.
-    with opened_device(choice, session.settings, _say_nothing) as on:
+    with opened_device(choice, session.settings, tell_nobody) as on:
         plan = StudyPlan(
             **asked,
             **place_of_study(on),
@@ -166,7 +167,3 @@ def _show_forecast(session: Session, options: StudyOptions) -> int:
     else:
         print_views(forecast_view(forecast))
     return ExitCode.PASSED
-
-
-def _say_nothing(_: str) -> None:
-    """Tell nobody."""

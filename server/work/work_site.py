@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from kopt.config.nobody import tell_nobody
 from kopt.config.settings import Settings
 from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
 from kopt.tools.open_device import gpu_problem
@@ -26,7 +27,7 @@ class WarmDevices:
         self._settings = settings
         self._opened: dict[str, OpenedDevice] = {}
         self._stack = ExitStack()
-        self._show: Show = _say_nothing
+        self._show: Show = tell_nobody
 
     @property
     def is_empty(self) -> bool:
@@ -52,7 +53,7 @@ class WarmDevices:
                 self._opened[known] = self._stack.enter_context(self._open(known))
             yield self._opened[known]
         finally:
-            self._show = _say_nothing
+            self._show = tell_nobody
 
     def close(self) -> None:
         """End the processes of all devices; the next `use` opens them again."""
@@ -101,7 +102,3 @@ class _Counter:
 def _tell(site: WorkSite, counter: _Counter, line: str) -> None:
     counter.steps += 1
     site.say(Progress(done=counter.steps, message=line))
-
-
-def _say_nothing(_: str) -> None:
-    return

@@ -3,12 +3,14 @@
 import json
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.knowledge.store import KnowledgeStore
+from kopt.search.run_teller import RunTeller
 from kopt.search.store.run_records import Event, EventKind
 from kopt.search.study.driving import Watch, drive_cell
 from kopt.search.study.plan import Cell, StudyPlan
@@ -100,6 +102,7 @@ def test_study_interrupted_within_a_run_goes_on_there_and_pays_nothing_twice(
     assert ending.code == ExitCode.INTERRUPTED
     (folder,) = (home / "studies").iterdir()
     assert f"go on with: kopt study --resume {folder.name}" in ending.stderr
+    assert "profiling #" in ending.stderr  # what a run says beside its events
     assert "1 of 2 runs have ended" in (folder / "study.md").read_text("utf-8")
     monkeypatch.setattr(study_driving, "drive_cell", drive_cell)
     ending, after = play("--resume", folder.name, "--json")
@@ -118,15 +121,15 @@ def _stopped_in_the_second(plan: StudyPlan, cell: Cell, site: EvaluationSite, wa
     """Drive a run; that of memory_off as a user does who presses Ctrl-C at its first candidate."""
 
     @contextmanager
-    def stopping(past: Sequence[Event]) -> Generator[Callable[[Event], None]]:
-        with watch(past) as on_event:
+    def stopping(past: Sequence[Event]) -> Generator[RunTeller]:
+        with watch(past) as teller:
 
             def see(event: Event) -> None:
-                on_event(event)
+                teller.on_event(event)
                 if cell.arm == "memory_off" and event.kind is EventKind.CANDIDATE_ADDED:
                     raise KeyboardInterrupt
 
-            yield see
+            yield replace(teller, on_event=see)
 
     drive_cell(plan, cell, site, stopping)
 

@@ -30,7 +30,7 @@ class TriedSource(Record):
     code: str
     """`code_of` the text: the same in sources that differ in what their headers claim only."""
     note: str
-    """The hypothesis of its header; empty where there is none."""
+    """Its author's hypothesis; empty where there is none."""
     text: str
 
 

@@ -47,8 +47,8 @@ def dispatch_file(signature: Signature, routes: tuple[Route, ...]) -> str:
 def _route_function(signature: Signature, routes: tuple[Route, ...]) -> str:
     """Return the function from a shape to its build: first matching variant, then fixed axes."""
     header = signature.subject.header
-    texts = [text for variant in header.variants for text in (variant.when, *header.tune_where)]
-    texts += [axis for route in routes for axis in route.fixed]
+    texts = [variant.when for variant in header.variants]
+    texts += [text for route in routes for text in (*route.fixed, *_limits(signature, route))]
     lines = ["// Returns the build for a shape; none is returned as a null pointer.\n"]
     lines.append("Route route(const Params& params) {\n" + _locals(signature, texts))
     for place, variant in enumerate(header.variants):
@@ -82,15 +82,35 @@ def _choices(signature: Signature, routes: list[Route]) -> Iterator[str]:
 def _conditions(signature: Signature, route: Route) -> list[str]:
     """Return what a shape of the route's variant must satisfy to take this build."""
     fixed = [f"{axis} == {value}" for axis, value in route.fixed.items()]
-    return [*fixed, *_tune_conditions(signature, route)]
+    return [*fixed, *(f"({text})" for text in _tune_conditions(signature, route))]
 
 
 def _tune_conditions(signature: Signature, route: Route) -> Iterator[str]:
-    """Give the conditions on tune values that depend on the shape, with the build's values."""
+    """Give `_limits` with the build's values."""
     values = {name: str(value) for name, value in route.defines.items()}
-    for text in signature.subject.header.tune_where:
-        if signature.axes_for([text]):
-            yield f"({cpp_predicate(text, values)})"
+    for text in _limits(signature, route):
+        yield cpp_predicate(text, values)
+
+
+def _limits(signature: Signature, route: Route) -> list[str]:
+    """Return the conditions on tune values that the build's own axes do not settle."""
+    settled = {*route.fixed, *signature.computed}
+    texts = signature.subject.header.tune_where
+    return [text for text in texts if not settled.issuperset(signature.axes_for([text]))]
+
+
+def served_when(signature: Signature, route: Route) -> str:
+    """Return in words when a build's variant is chosen, given that no earlier one was."""
+    when = signature.subject.header.variants[route.variant].when.strip()
+    if when != "true":
+        return when
+    return "otherwise" if route.variant else ""
+
+
+def served_shapes(signature: Signature, route: Route) -> str:
+    """Return in words which shapes of its variant a build serves; empty: all."""
+    fixed = [f"{axis} = {value}" for axis, value in route.fixed.items()]
+    return " with ".join([*fixed, *_tune_conditions(signature, route)])
 
 
 def _unsupported(signature: Signature, routes: tuple[Route, ...]) -> str:
@@ -130,18 +150,8 @@ def _unsupported(signature: Signature, routes: tuple[Route, ...]) -> str:
 
 def _built_for(signature: Signature, routes: tuple[Route, ...]) -> str:
     """Return the shapes of all builds in words, in the order in which they are tried."""
-    header = signature.subject.header
-    limits = [text for text in header.tune_where if signature.axes_for([text])]
-    shapes: list[str] = []
-    for route in routes:
-        words = [f"{axis} = {value}" for axis, value in route.fixed.items()] + limits
-        when = header.variants[route.variant].when.strip()
-        if when != "true":
-            words.insert(0, when)
-        elif route.variant > 0:
-            words.insert(0, "otherwise")
-        shapes.append(" with ".join(words))
-    return "; ".join(dict.fromkeys(shapes))
+    words = ((served_when(signature, route), served_shapes(signature, route)) for route in routes)
+    return "; ".join(dict.fromkeys(" with ".join(filter(None, pair)) for pair in words))
 
 
 def _entry_points(signature: Signature) -> str:

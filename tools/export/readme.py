@@ -1,5 +1,6 @@
 """The README of an export: what it is, how to build, test and call it, what was proven."""
 
+from .dispatch_file import served_shapes, served_when
 from .receipt_words import receipt_words
 from .routes import Route
 from .signature import Signature
@@ -36,41 +37,37 @@ def readme(signature: Signature, routes: tuple[Route, ...], form: Form) -> str:
 
 def _shapes(signature: Signature, routes: tuple[Route, ...]) -> str:
     subject = signature.subject
-    lines = [f"Compiled for {subject.arch}. "]
-    where = subject.header.where
-    lines.append(
-        "Any shape is taken" if where.strip() == "true" else f"Shapes with `{where}` are taken"
+    where = subject.header.where.strip()
+    needs = [] if where == "true" else [f"`{where}`"]
+    needs += [f"{axis} a multiple of {number}" for axis, number in signature.exact_multiples()]
+    rows = "".join(_row(signature, route) for route in routes)
+    return (
+        f"Compiled for {subject.arch}."
+        + (f" A shape needs {' and '.join(needs)}." if needs else "")
+        + " The first *when* that holds decides; a shape that it was not built for is refused with"
+        " a reason, before anything is launched. The test covers the workloads; another shape runs"
+        " the same code and was compared with nothing.\n\n"
+        f"| when | built for | workloads | tune values |\n|---|---|---|---|\n{rows}"
     )
-    fixed = sorted({f"{axis} = {value}" for route in routes for axis, value in route.fixed.items()})
-    if fixed:
-        lines.append(f", built for {', '.join(fixed)}")
-    multiples = [f"{axis} a multiple of {number}" for axis, number in signature.exact_multiples()]
-    if multiples:
-        lines.append(f"; {', '.join(multiples)}")
-    lines.append(
-        ". Everything else is refused with a reason, before anything is launched. The test covers"
-        " these workloads; another shape runs the same code and was compared with nothing:\n\n"
+
+
+def _row(signature: Signature, route: Route) -> str:
+    values = [f"{name}={route.defines[name]}" for name in signature.subject.header.tune]
+    cells = (
+        served_when(signature, route) or "always",
+        served_shapes(signature, route) or "all",
+        ", ".join(route.workloads),
+        ", ".join(values) or "none",
     )
-    lines += [f"- {name}\n" for name in (workload.name for workload in subject.workloads)]
-    return "".join(lines)
+    escaped = (cell.replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |\n"
 
 
 def _proof(subject: Subject) -> str:
-    source = (
-        f"Source: {subject.origin}, SHA-256 `{subject.candidate.id}`"
-        + _tune_words(subject)
-        + ".\n\n"
-    )
+    source = f"Source: {subject.origin}, SHA-256 `{subject.candidate.id}`.\n\n"
     if subject.receipt is None:
         return source + (subject.facts or _NO_RECEIPT)
     return source + receipt_words(subject.receipt)
-
-
-def _tune_words(subject: Subject) -> str:
-    if not subject.values:
-        return ""
-    shown = ", ".join(f"{name}={value}" for name, value in subject.values.items())
-    return f", tune values {shown}"
 
 
 _NO_RECEIPT = (

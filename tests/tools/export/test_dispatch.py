@@ -23,7 +23,7 @@ family: other
 where: "H % 16 == 0 and B < 1000"
 specialize: [H]
 tune: {BLOCK: [128, 256]}
-tune_where: ["BLOCK <= 4 * H"]
+tune_where: ["BLOCK <= 4 * H", "B % (BLOCK // 128) == 0"]
 scratch: {sums: {dtype: float32, shape: "B, 3"}}
 variants:
   - when: B <= 8
@@ -89,9 +89,9 @@ def program(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("8 64 0", "|0|1|1"),
         ("32 256 0", "|0|2|32"),
-        ("3 64 16", "|0|1|1"),
+        ("6 64 16", "|0|1|1"),
         ("0 64 0", "|0|nothing|0"),
-        ("-1 64 0", "B must be 0 to 2147483647|1|nothing|1"),
+        ("-2 64 0", "B must be 0 to 2147483647|1|nothing|1"),
         ("8 72 0", "needs H % 16 == 0 and B < 1000|1|nothing|0"),
         ("1000 64 0", "needs H % 16 == 0 and B < 1000|1|nothing|0"),
         ("8 64 8", "x must be a pointer aligned to 16 bytes|1|nothing|1"),
@@ -104,17 +104,24 @@ def test_a_shape_takes_its_build_or_a_reason(program: Path, shape: str, answer: 
     assert done.stdout == answer
 
 
-@pytest.mark.parametrize("shape", ["32 64 0", "8 256 0", "8 128 0"])
+@pytest.mark.parametrize("shape", ["32 64 0", "8 256 0", "8 128 0", "3 64 0"])
 def test_a_shape_without_a_build_is_told_those_that_have_one(program: Path, shape: str) -> None:
     done = subprocess.run(
         [str(program), *shape.split()], check=True, capture_output=True, text=True
     )
     reason, error, launched, _ = done.stdout.split("|")
     assert reason == (
-        "built for B <= 8 with H = 64 with BLOCK <= 4 * H;"
-        " otherwise with H = 256 with BLOCK <= 4 * H only"
+        "built for B <= 8 with H = 64 with B % (256 / 128) == 0;"
+        " otherwise with H = 256 with B % (128 / 128) == 0 only"
     )
     assert (error, launched) == ("1", "nothing")
+
+
+def test_the_readme_has_the_shapes_workloads_and_values_of_each_build(problem: Problem) -> None:
+    said = str(folder_files(tiny_subject(problem, HEADER + BODY), "cuda")["README.md"])
+    assert "A shape needs `H % 16 == 0 and B < 1000`." in said
+    assert "| B <= 8 | H = 64 with B % (256 / 128) == 0 | b8xh64 | BLOCK=256 |" in said
+    assert "| otherwise | H = 256 with B % (128 / 128) == 0 | b32xh256 | BLOCK=128 |" in said
 
 
 def test_a_name_that_generated_code_needs_is_refused(tmp_path: Path) -> None:

@@ -69,6 +69,29 @@ def test_a_wrong_element_an_unwritten_row_and_a_changed_input_fail(
     assert says in said.splitlines()[0]
 
 
+def test_a_module_that_is_missing_is_named(problem: Problem, tmp_path: Path) -> None:
+    files = folder_files(tiny_subject(problem, HEADER + BODY), "cuda")
+    write_files({**files, "test/call.py": "import no_such_module"}, tmp_path)
+    command = [sys.executable, str(tmp_path / "test" / "run.py")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stderr == "no_such_module is missing: README.md says what the test needs\n"
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+def test_a_program_that_finds_no_gpu_ends_the_test_with_its_words(
+    problem: Problem, tmp_path: Path
+) -> None:
+    write_files(folder_files(tiny_subject(problem, HEADER + BODY), "cuda"), tmp_path)
+    program = tmp_path / "build" / "run_case"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho no GPU >&2\nexit 1\n")
+    program.chmod(0o755)
+    command = [sys.executable, str(tmp_path / "test" / "run.py")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stderr == f"no GPU\n{program} ended with 1\n"
+    assert done.returncode == 1
+
+
 def test_the_problem_goes_along_without_its_folder(problem: Problem) -> None:
     files = folder_files(tiny_subject(problem, HEADER + BODY), "cuda")
     document = json.loads(files["test/problem.json"])

@@ -60,7 +60,8 @@ def profile_choices_view(file: str, profile: ProfileChoices) -> RenderableType:
 
 _EXPLANATION = (
     "Estimated times order choices and claim nothing about microseconds: differences below some ten"
-    " percent mean nothing. No value was checked. * is the default."
+    " percent mean nothing, and the model sees neither cache hints nor where the next launch is"
+    " triggered. No value was checked. * is the default."
 )
 
 

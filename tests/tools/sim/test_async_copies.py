@@ -142,6 +142,26 @@ def test_a_bulk_load_that_nobody_waited_for_has_not_landed(sim: Sim) -> None:
     assert len(set(out.view(np.uint32).tolist())) == 1  # the poison: no store took place
 
 
+def test_a_wait_for_a_phase_that_is_over_lands_nothing(sim: Sim) -> None:
+    over = """#include <kopt/bulk_copy.cuh>
+extern "C" __global__ void k(const float* in, float* out) {
+  __shared__ alignas(128) float s[64];
+  __shared__ kopt::mbarrier_t full;
+  const int t = threadIdx.x;
+  if (t == 0) {
+    kopt::mbarrier_init(&full, 2);
+    kopt::mbarrier_arrive_expect_tx(&full, 256);
+    kopt::bulk_load(s, in, 256, &full);
+  }
+  __syncthreads();
+  kopt::mbarrier_wait_parity(&full, 1);
+  out[t] = s[t];  // use
+  if (t == 1) kopt::mbarrier_arrive(&full);
+}"""
+    found = sim.fault(_case(over, block=64), Status.UNINITIALIZED_READ)
+    assert found.line == line_of(over, "// use")
+
+
 def test_wide_accesses_ask_for_their_alignment(sim: Sim) -> None:
     source = (
         "#include <kopt/global_access.cuh>\n"

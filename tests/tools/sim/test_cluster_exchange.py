@@ -119,11 +119,32 @@ FAULTS = {
         "may end before a value that is sent to it has come",
         "// send",
     ),
-    "an end after a wait for fewer bytes than are sent": (
+    "a wait for fewer bytes than are sent": (
         PROLOGUE.replace("32)", "rank == 1 ? 28 : 32)") + MEET + WARP_SUM + SEND + MEET + WAIT,
+        Status.DATA_RACE,
+        "more bytes are sent to block",
+        "// send",
+    ),
+    "an end before the phase of a late value": (
+        CLUSTER_SUM.replace("lane < 4", "lane < 4 && (rank != 3 || warp == 0 || lane != 1)")
+        .replace("32)", "rank == 1 ? 28 : 32)")
+        .replace(READ, MEET)
+        + "if (rank == 3 && threadIdx.x == 33) kopt::st_async(&parts[3][1], sum, &arrived, 1);"
+        + MEET
+        + WAIT,
         Status.DATA_RACE,
         "may end before a value that is sent to it has come",
         None,
+    ),
+    "a second exchange over the mbarrier of the first": (
+        CLUSTER_SUM
+        + """__shared__ float best[4][2]; __syncthreads();
+  if (threadIdx.x == 0) kopt::mbarrier_arrive_expect_tx(&arrived, 32);
+  if (lane < 4) kopt::st_async(&best[rank][warp], total, &arrived, lane);  // again
+  kopt::mbarrier_wait_parity_cluster(&arrived, 1);""",
+        Status.DATA_RACE,
+        "a second exchange needs its own mbarrier",
+        "// again",
     ),
     "to an mbarrier that is not initialised": (
         CLUSTER_SUM.replace("== 0) {", "== 0 && rank != 1) {").replace("lane < 4", "lane == 1"),

@@ -58,8 +58,19 @@ void count_bytes(std::uintptr_t address, unsigned bytes, std::uintptr_t pc) {
   complete_if_due(address, barrier);
 }
 
-// A store of the running thread: whoever has waited for the barrier comes after it.
-void land_value(const SentValue& sent) {
+// A store of the running thread: whoever has waited for the barrier comes after it. `parity`: of the
+// phase that the values came to; one that comes when that is complete may have come before others.
+void land_value(const SentValue& sent, std::uint32_t parity) {
+  if (find_mbarrier(*g.block, sent.barrier, sent.pc).parity != parity) {
+    FaultRecord record = describe_fault(Fault::data_race, sent.pc);
+    record.bytes = sizeof sent.value;
+    record.is_store = true;
+    std::snprintf(record.note, sizeof record.note,
+                  "more bytes are sent to block %llu than the phase waits for, before it has waited: "
+                  "the phase may end without the others; a second exchange needs its own mbarrier",
+                  static_cast<unsigned long long>(g.block->index));
+    stop_with(record);
+  }
   Access access{sent.to, sent.pc, nullptr, 0, 0, sizeof sent.value, true};
   access.lands = true;
   check_shared(access, true);
@@ -82,7 +93,10 @@ void land(std::uintptr_t address) {
     copy_checked(load.copy);
     count_bytes(address, load.copy.bytes, load.copy.pc);
   }
-  for (const SentValue& sent : take_due(g.block->sent_values, address)) land_value(sent);
+  const std::vector<SentValue> values = take_due(g.block->sent_values, address);
+  if (values.empty()) return;
+  const std::uint32_t parity = find_mbarrier(*g.block, address, values.front().pc).parity;
+  for (const SentValue& sent : values) land_value(sent, parity);
 }
 
 // Who meets others at an mbarrier comes after the producer if any of the block does: which of them
@@ -172,15 +186,17 @@ void kopt_sim_mbarrier_arrive(void* barrier, unsigned expected_bytes) {
 void kopt_sim_mbarrier_wait(void* barrier, unsigned parity, int line) {
   settle_pending_write();
   const auto address = reinterpret_cast<std::uintptr_t>(barrier);
+  const Mbarrier& state = find_mbarrier(*g.block, address, CALLER);
+  const auto must_wait = [&state, parity] { return state.parity == (parity & 1u); };
   meet_block();
-  land(address);
-  while (find_mbarrier(*g.block, address, CALLER).parity == (parity & 1u)) {
+  while (must_wait()) {
+    land(address);
+    if (!must_wait()) return;
     g.fiber->wait = Wait::mbarrier;
     g.fiber->mbarrier = address;
     g.fiber->line = line;
     return_to_scheduler();
     meet_block();
-    land(address);
   }
 }
 

@@ -6,7 +6,7 @@ which is said as None, never as 0.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -71,6 +71,29 @@ class SassFunction:
     """Packed conversions by what they make."""
 
 
+def sass_function(
+    name: str, opcodes: Sequence[str], screened: Iterable[ScreenClass] = ()
+) -> SassFunction:
+    """Return what the instructions of a kernel tell.
+
+    Args:
+        name: Of the kernel.
+        opcodes: In the order of the code, with the modifiers that are counted by: `LDG.E.128`.
+        screened: What the screen asks about and found in their operands.
+    """
+    classes = (instruction_class(opcode) for opcode in opcodes)
+    return SassFunction(
+        name=name,
+        instructions=len(opcodes),
+        mix=dict(sorted(Counter(found for found in classes if found).items())),
+        screened=frozenset(screened),
+        waits_for_producer=any(opcode.startswith("ACQBULK") for opcode in opcodes),
+        dependency_order=dependency_order(opcodes),
+        streaming_stores=_streaming_stores(opcodes),
+        conversions=count_conversions(opcodes),
+    )
+
+
 def disassemble(
     cubin: bytes, toolchain: FoundToolchain, settings: Settings
 ) -> tuple[SassFunction, ...] | None:
@@ -100,7 +123,7 @@ def parse_nvdisasm(text: str) -> tuple[SassFunction, ...]:
             (str(entry["opcode"]), str(entry.get("operands", "")))
             for entry in function["sass-instructions"]
         )
-    return tuple(_function(name, sections[name], major) for name in sorted(sections))
+    return tuple(_screened_function(name, sections[name], major) for name in sorted(sections))
 
 
 def instruction_class(opcode: str) -> str | None:
@@ -113,8 +136,8 @@ def instruction_class(opcode: str) -> str | None:
     return _CLASSES.get(base)
 
 
-def streaming_stores(opcodes: Iterable[str]) -> int:
-    """Return how many of `opcodes` are global stores that the caches give up first: STG.E.EF."""
+def _streaming_stores(opcodes: Iterable[str]) -> int:
+    """Count the global stores that the caches give up first: STG.E.EF."""
     return sum(opcode.startswith("STG.") and "EF" in opcode.split(".") for opcode in opcodes)
 
 
@@ -129,28 +152,18 @@ def _width(modifiers: str) -> str:
     return "32"
 
 
-def _function(name: str, instructions: list[tuple[str, str]], major: int) -> SassFunction:
+def _screened_function(name: str, instructions: list[tuple[str, str]], major: int) -> SassFunction:
     slots = constant_slots(major)
     constant_address = f"c[0x0][{slots.constant_address:#x}]"
     while instructions and instructions[-1][0] == "NOP":
         instructions.pop()
-    classes = (instruction_class(opcode) for opcode, _ in instructions)
     screened: set[ScreenClass] = {
         found for opcode, operands in instructions for found in _screen_classes(opcode, operands)
     }
     if any(constant_address in operands for _, operands in instructions):
         screened.add("constant_address")
     screened |= cache_requests(instructions, slots.descriptor)
-    return SassFunction(
-        name=name,
-        instructions=len(instructions),
-        mix=dict(sorted(Counter(found for found in classes if found).items())),
-        screened=frozenset(screened),
-        waits_for_producer=any(opcode.startswith("ACQBULK") for opcode, _ in instructions),
-        dependency_order=dependency_order([opcode for opcode, _ in instructions]),
-        streaming_stores=streaming_stores(opcode for opcode, _ in instructions),
-        conversions=count_conversions(opcode for opcode, _ in instructions),
-    )
+    return sass_function(name, [opcode for opcode, _ in instructions], screened)
 
 
 def _screen_classes(opcode: str, operands: str) -> Iterable[ScreenClass]:

@@ -18,14 +18,12 @@ hold this table against nvdisasm.
 
 import re
 import struct
-from collections import Counter
 from collections.abc import Mapping
 
 from .constant_slots import ConstantSlots, constant_slots
-from .conversions import conversion_opcode, count_conversions
+from .conversions import conversion_opcode
 from .cubin import CubinFacts
-from .dependency_order import dependency_order
-from .sass import SassFunction, instruction_class, streaming_stores
+from .sass import SassFunction, sass_function
 
 _KNOWN_ARCHS = re.compile(r"sm_(90|100)[af]?")
 
@@ -99,19 +97,7 @@ def read_instructions(facts: CubinFacts, arch: str) -> tuple[SassFunction, ...] 
             return None
         while operations and operations[-1] == "NOP":
             operations.pop()
-        classes = (instruction_class(operation) for operation in operations)
-        functions.append(
-            SassFunction(
-                name=name,
-                instructions=len(operations),
-                mix=dict(sorted(Counter(found for found in classes if found).items())),
-                screened=frozenset(),
-                waits_for_producer="ACQBULK" in operations,
-                dependency_order=dependency_order(operations),
-                streaming_stores=streaming_stores(operations),
-                conversions=count_conversions(operations),
-            )
-        )
+        functions.append(sass_function(name, operations))
     return tuple(functions)
 
 

@@ -50,7 +50,7 @@ class WorkloadReproduction(Record):
     speedup: float | None = None
     interval: tuple[float, float] | None = None
     holds: bool
-    """Whether it is faster again and the interval meets the accepted range."""
+    """Whether it is faster again and the interval meets the accepted range; not measured: False."""
     reason: str | None = None
     """Why it does not hold, or what could not be measured."""
 
@@ -79,5 +79,6 @@ class VerifyResult(Record):
     """None where the source does not compile here."""
     check: CheckResult | None = None
     """None where it was not run."""
-    workloads: tuple[WorkloadReproduction, ...] = ()
+    workloads: tuple[WorkloadReproduction, ...]
+    """All of the receipt, those that were not measured too."""
     elapsed_s: float

@@ -30,8 +30,10 @@ def _parts(found: VerifyListResult) -> Iterator[RenderableType]:
     if results:
         yield _table(results)
         yield Text(f"{SPEEDUPS} Accepted: the receipt's range, widened by the noise.", style="dim")
+    shared = _shared(results)
+    yield from (Text(f"All {len(results)} receipts: {words}") for words in shared)
     for entry in found.results:
-        yield from _remarks(entry)
+        yield from _remarks(entry, shared)
     devices = dict.fromkeys(
         f"{result.gpu.name}, driver {result.gpu.driver_version}"
         for result in results
@@ -67,16 +69,10 @@ def _table(results: list[VerifyResult]) -> Table:
         )
     for result in results:
         outcome = _WORDS[result.reproduction]
-        if not result.workloads:
-            table.add_row(result.kernel, *["-"] * 6, outcome)
-        problem = result.kernel.removesuffix(_first_workload(result))
+        problem = result.kernel.removesuffix(result.workloads[0].workload)
         for entry in result.workloads:
             table.add_row(f"{problem}{entry.workload}", *_cells(entry), outcome)
     return table
-
-
-def _first_workload(result: VerifyResult) -> str:
-    return result.workloads[0].workload if result.workloads else ""
 
 
 def _cells(entry: WorkloadReproduction) -> Iterator[str]:
@@ -93,12 +89,24 @@ def _cells(entry: WorkloadReproduction) -> Iterator[str]:
     yield entry.baseline or "-"
 
 
-def _remarks(entry: VerifiedReceipt) -> Iterator[Text]:
+def _shared(results: list[VerifyResult]) -> list[str]:
+    """Return what holds for each of several receipts, so that it is told once."""
+    if len(results) < 2:
+        return []
+    others = [set(_words(result)) for result in results]
+    return [words for words in _words(results[0]) if all(words in other for other in others)]
+
+
+def _words(result: VerifyResult) -> list[str]:
+    return [*result.reasons, *(f"differs from then: {note}" for note in result.notes)]
+
+
+def _remarks(entry: VerifiedReceipt, shared: list[str]) -> Iterator[Text]:
     name = entry.files[0]
     if len(entry.files) > 1:
         name += f" (and {len(entry.files) - 1} equal)"
     if entry.error is not None:
         yield Text(f"Not verified: {name}: {entry.error}", "yellow")
     if entry.result is not None:
-        yield from (Text(f"{name}: {reason}") for reason in entry.result.reasons)
-        yield from (Text(f"{name}: differs from then: {note}") for note in entry.result.notes)
+        own = (words for words in _words(entry.result) if words not in shared)
+        yield from (Text(f"{name}: {words}") for words in own)

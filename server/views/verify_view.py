@@ -40,9 +40,8 @@ def _parts(name: str, receipt: Receipt, result: VerifyResult) -> Iterator[Render
         )
     yield from (Text(f"- {reason}") for reason in result.reasons)
     yield from _cubins(result)
-    if any(entry.speedup is not None for entry in result.workloads):
-        yield _table(result)
-        yield Text(f"{SPEEDUPS} Accepted: the receipt's range, widened by the noise.", style="dim")
+    yield _table(result)
+    yield Text(f"{SPEEDUPS} Accepted: the receipt's range, widened by the noise.", style="dim")
     yield from (Text(f"Differs from then: {note}", "yellow") for note in result.notes)
 
 

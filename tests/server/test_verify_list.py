@@ -30,6 +30,7 @@ class Verifier:
     def __init__(self) -> None:
         self.outcomes: dict[str, Outcome | type[BaseException]] = {}
         self.verified: list[str] = []
+        self.note: str | None = None
 
     def __call__(self, request: VerifyRequest, *_: object) -> VerifyResult:
         receipt = request.receipt
@@ -40,7 +41,9 @@ class Verifier:
         if request.progress is not None:
             request.progress("timing")
         reasons = () if outcome == "reproduced" else (f"{receipt.source_name} is {outcome}",)
-        return verified(outcome, kernel=receipt.workloads[0].kernel, reasons=reasons)
+        notes = () if self.note is None else (self.note,)
+        kernel = receipt.workloads[0].kernel
+        return verified(outcome, kernel=kernel, reasons=reasons, notes=notes)
 
 
 @pytest.fixture
@@ -111,6 +114,15 @@ def test_the_table_ends_with_what_did_not_reproduce(
     assert any(line.endswith("receipt.json: b is not_reproduced") for line in lines)
     assert lines[-1].startswith("1 of 2 receipts reproduced, 1 not reproduced")
     assert ending.code == ExitCode.FELL_SHORT
+
+
+def test_what_holds_for_every_receipt_is_told_once(
+    verify: Callable[..., Any], verifier: Verifier, winners: Path
+) -> None:
+    verifier.note = "driver 590"
+    said = verify(winners).stdout
+    assert "All 2 receipts: differs from then: driver 590\n" in said
+    assert said.count("driver 590") == 1
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,12 @@ from kopt.tools.compile_stage import CompileRequest, compile_candidate
 from .receipt_file import BASELINE_FILES, DECISIVE_FILES, problem_files
 from .reference_side import REFERENCE
 from .repeated_timing import OpenDevice, require_checked_cubins, time_once
-from .reproduction_rule import accepted_range, binary_reasons, compare_cubins, compare_measurement
+from .reproduction_rule import (
+    as_receipt_says,
+    binary_reasons,
+    compare_cubins,
+    compare_measurement,
+)
 from .request import BenchRequest, TimingDevice
 
 
@@ -137,6 +142,7 @@ def _compiled(request: VerifyRequest, settings: Settings) -> VerifyResult:
         receipt=receipt.digest,
         receipt_gpu=receipt.device.name,
         cubins=found,
+        workloads=tuple(as_receipt_says(entry, compiled.status) for entry in receipt.workloads),
         elapsed_s=0.0,
     )
 
@@ -168,7 +174,7 @@ def _measured(
         progress=request.progress,
     )
     check = check_candidate(asked, device, settings)
-    entries: list[WorkloadReproduction] = []
+    entries = [as_receipt_says(entry, check.status) for entry in receipt.workloads]
     reasons: list[str] = []
     if check.status is Status.PASSED:
         require_checked_cubins(check)
@@ -234,16 +240,7 @@ def _again(
         checked=check.model_copy(update={"kernel": entry.kernel}),
         progress=request.progress,
     )
-    before = WorkloadReproduction(
-        workload=entry.workload,
-        receipt_baseline=entry.baseline.label,
-        receipt_library=entry.baseline.library,
-        receipt_speedup=entry.speedup,
-        receipt_range=entry.range,
-        accepted_range=accepted_range(entry, 0.0),
-        status=Status.PASSED,
-        holds=False,
-    )
+    before = as_receipt_says(entry, Status.PASSED)
     try:
         result = time_once(asked, device, settings)
     except ToolError as error:

@@ -42,6 +42,20 @@ def accepted_range(entry: WorkloadEvidence, threshold: float) -> tuple[float, fl
     return entry.range[0] * exp(-wider), entry.range[1] * exp(wider)
 
 
+def as_receipt_says(entry: WorkloadEvidence, status: Status) -> WorkloadReproduction:
+    """Return what the receipt says of a workload, not measured again."""
+    return WorkloadReproduction(
+        workload=entry.workload,
+        receipt_baseline=entry.baseline.label,
+        receipt_library=entry.baseline.library,
+        receipt_speedup=entry.speedup,
+        receipt_range=entry.range,
+        accepted_range=accepted_range(entry, 0.0),
+        status=status,
+        holds=False,
+    )
+
+
 def compare_measurement(
     before: WorkloadReproduction, entry: WorkloadEvidence, result: BenchResult
 ) -> WorkloadReproduction:

@@ -121,6 +121,9 @@ def test_without_a_gpu_the_binary_is_still_compared(promoted: Promoted) -> None:
     assert result.reasons == ("not measured: no NVIDIA driver",)
     assert result.cubins is not None
     assert result.cubins.same
+    then = [(entry.workload, entry.receipt_speedup) for entry in result.workloads]
+    assert then == [(entry.workload, entry.speedup) for entry in promoted.receipt.workloads]
+    assert {(entry.speedup, entry.holds) for entry in result.workloads} == {(None, False)}
 
 
 def test_another_binary_of_the_same_compiler_does_not_reproduce(promoted: Promoted) -> None:
@@ -201,6 +204,7 @@ def test_a_candidate_that_is_wrong_here_is_not_timed(promoted: Promoted) -> None
     opener = Opener(Script(spoil=spoil))
     result = promoted.verify(opener)
     assert (result.status, result.reproduction) == (Status.INCORRECT, "not_reproduced")
+    assert {entry.status for entry in result.workloads} == {Status.INCORRECT}
     assert opener.sessions == []
 
 

@@ -12,6 +12,7 @@ from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.compile_result import DependencyOrder
 from kopt.kernels.profile_result import LaunchProfile, ProfileResult
 from kopt.kernels.source_lexer import logical_lines
+from kopt.tools.counted import counted
 
 SHORT_CALL_US = 10.0
 """Up to this an earlier start counts: an empty kernel, 1.11 us on an H100 (config/gpus, measured),
@@ -59,6 +60,11 @@ class Program:
         return prod(self.launch.grid)
 
     @property
+    def block_words(self) -> str:
+        """Blocks of its grid, with their noun."""
+        return counted(self.blocks, "block")
+
+    @property
     def names(self) -> frozenset[str]:
         """The identifiers of its code, comments left out."""
         lines = logical_lines(self.source)
@@ -82,7 +88,7 @@ class Program:
     def sms_idle(self) -> str:
         """Return in words how much of the GPU few blocks leave idle."""
         sms = self.gpu.sm_count
-        return f"{_blocks(self)} leave {sms - self.blocks} of {sms} SMs idle"
+        return f"{self.block_words} leave {sms - self.blocks} of {sms} SMs idle"
 
 
 @dataclass(frozen=True)
@@ -131,9 +137,11 @@ def _early_trigger(program: Program) -> str | None:
     if order.loads_after_trigger:
         late = f"{order.loads_after_trigger} of its {order.loads} global loads"
         filled = f"{min(room, 1.0):.0%} of the GPU's room for blocks"
-        return f"{late} stand after the trigger, and its {_blocks(program)} take {filled}"
+        return f"{late} stand after the trigger, and its {program.block_words} take {filled}"
     if order.loads_before_wait is not None and order.loads_after_trigger is None:
-        return f"it waits and never triggers, so the next launch waits for all {_blocks(program)}"
+        return (
+            f"it waits and never triggers, so the next launch waits for all {program.block_words}"
+        )
     return None
 
 
@@ -192,7 +200,3 @@ def _time_us(program: Program) -> float | None:
     if profile.measured is not None:
         return profile.measured.latency.median_us
     return None if profile.estimate is None else profile.estimate.latency_us
-
-
-def _blocks(program: Program) -> str:
-    return f"{program.blocks} block{'' if program.blocks == 1 else 's'}"

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from kopt.kernels.profile_choices import ChoiceProfile, ProfileChoices
 from kopt.kernels.status import Status
-from kopt.search.facts.wording import short_id
+from kopt.search.facts.wording import short_id, tune_words
 
 from .diagnostics import status_text
 
@@ -71,8 +71,7 @@ def _tune_cell(name: str) -> Callable[[ChoiceProfile], str]:
 
 def _failures(profile: ProfileChoices) -> list[str]:
     return [
-        f"{' '.join(f'{name}={value}' for name, value in one.tune.items())}: {one.status.value}"
-        + (f", {one.why}" if one.why else "")
+        f"{tune_words(one.tune)}: {one.status.value}" + (f", {one.why}" if one.why else "")
         for one in profile.choices
         if one.status is not Status.PASSED
     ]

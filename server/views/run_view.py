@@ -12,6 +12,7 @@ from rich.text import Text
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.status import Status
 from kopt.search.candidate_report import CandidateReport
+from kopt.search.facts.wording import tune_words
 from kopt.search.reports.sections import worth
 from kopt.search.run_report import RunFacts, RunReport, RunSummary
 
@@ -106,7 +107,7 @@ def _ranked_cells(entry: CandidateReport, start_us: float | None) -> Iterator[st
 
 def tune_text(tune: dict[str, int]) -> str:
     """Return tune values as `--tune` takes them; `-` for none."""
-    return ",".join(f"{name}={value}" for name, value in tune.items()) or "-"
+    return tune_words(tune) or "-"
 
 
 def _speed(entry: CandidateReport, start_us: float | None) -> str:

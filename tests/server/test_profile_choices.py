@@ -2,6 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
+from kopt.kernels.profile_choices import ChoiceProfile, ProfileChoices
+from kopt.kernels.status import Status
+from kopt.server.console import print_views
+from kopt.server.views.profile_choices_view import profile_choices_view
 from support.command_line import Kopt
 
 REFERENCE = Path(__file__).parents[2] / "kernels" / "problems" / "silu_and_mul" / "reference.cu"
@@ -30,3 +36,27 @@ def test_a_value_that_is_not_declared_is_refused_beside_all(kopt: Kopt) -> None:
     ending = kopt("profile", REFERENCE, "--tune", "all,BLOCK=100")
     assert ending.code == 2
     assert "256, 128, 512, 1024" in ending.stderr
+
+
+def test_a_choice_that_failed_is_told_below_the_table_as_tune_takes_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wide = ChoiceProfile(
+        tune={"BLOCK": 1024, "ROWS": 2},
+        is_default=False,
+        status=Status.COMPILE_ERROR,
+        why="too wide",
+    )
+    passed = wide.model_copy(update={"tune": {"BLOCK": 64, "ROWS": 2}, "status": Status.PASSED})
+    profile = ProfileChoices(
+        status=Status.PASSED,
+        kernel="silu_and_mul_b8xh14336",
+        candidate="0" * 64,
+        arch="sm_90a",
+        gpu="H100",
+        device=None,
+        choices=(passed, wide),
+    )
+    print_views(profile_choices_view("mine.cu", profile))
+    told = [line for line in capsys.readouterr().out.splitlines() if "too wide" in line]
+    assert told == ["BLOCK=1024,ROWS=2: compile_error, too wide"]

@@ -16,6 +16,7 @@ from tried_sections import OVERVIEW, TEXTS, KernelTried, kernel_section, overvie
 from tried_winners import Winner, read_winners
 
 from kopt.kernels.problem_loader import load_problems
+from kopt.search.reports.markdown_text import plain
 
 INTRODUCTION = """\
 # What was tried
@@ -104,7 +105,7 @@ def _ideas(sources: Sequence[TriedSource]) -> Iterator[str]:
     """Yield each hypothesis with the codes that carry it out."""
     for note in dict.fromkeys(one.note for one in sources):
         codes = dict.fromkeys(one.code for one in sources if one.note == note)
-        yield f"- code {', '.join(f'`{code}`' for code in codes)}: {note or 'no note.'}"
+        yield f"- code {', '.join(f'`{code}`' for code in codes)}: {plain(note) or 'no note.'}"
     yield ""
 
 

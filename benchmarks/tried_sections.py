@@ -9,6 +9,7 @@ from tried_records import TriedCandidate, TriedSource
 from tried_winners import Place, Winner, place_of
 
 from kopt.kernels.status import Status, Verdict
+from kopt.search.reports.markdown_text import plain
 
 OVERVIEW = (
     *("kernel", "baseline", "candidates", "faster", "inconclusive", "slower", "failed"),
@@ -155,7 +156,7 @@ def _failures(candidates: _Candidates) -> Iterator[str]:
         same = [one for one in failed if (one.status, one.summary) == (status, summary)]
         name = "no time that counts" if status is Status.PASSED else f"`{status.value}`"
         choices = "; ".join(_choice(one.tune) for one in same)
-        yield f"{name} ({len(same)}): {choices}: {summary}"
+        yield f"{name} ({len(same)}): {choices}: {plain(summary)}"
 
 
 def _standing(tried: KernelTried) -> str:

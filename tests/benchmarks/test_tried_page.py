@@ -113,6 +113,17 @@ def test_what_failed_stands_there_with_its_summary() -> None:
     assert "- `incorrect` (2): BLOCK=128; BLOCK=256: row 3 is wrong" in text
 
 
+def test_notes_and_summaries_stay_in_their_line_and_mean_nothing() -> None:
+    hostile = "fine\n\n# Won\n<img src=x> [here](http://x)"
+    source = SOURCE.model_copy(update={"note": hostile})
+    wrong = candidate(0, 1.0).model_copy(
+        update={"status": Status.INCORRECT, "summary": hostile, "speedup": None, "verdict": None}
+    )
+    page = tried_page({"scale_rows": Tried((source,), (wrong,))}, [])
+    shown = r": fine \# Won \<img src=x\> \[here\](http:<!-- -->//x)"
+    assert page.count("Won") == page.count(f"{shown}\n") == 2
+
+
 def test_values_are_ordered_by_what_was_reached_with_them() -> None:
     text = page(candidate(0, 1.1), candidate(1, 1.25), wrong(2))
     reached = "BLOCK: 1.250x with 128, 1.100x with 64, nothing with 256"

@@ -96,13 +96,13 @@ def find_bottleneck(facts: Facts) -> Bottleneck:
             above = f"{facts.measured.above_null_us:.2f} us above empty launches (measured)"
             found = found.model_copy(update={"facts": (*found.facts, above)})
     found = found or _from_estimate(facts)
-    return (
-        found.model_copy(update=_start(facts.estimate)) if found.name == "launch_bound" else found
-    )
+    if found.name != "launch_bound":
+        return found
+    return found.model_copy(update=_launch_advice(facts.estimate))
 
 
-def _start(estimate: TimeEstimate) -> dict[str, object]:
-    """Return what a launch-bound candidate is told, where that is more than of any other."""
+def _launch_advice(estimate: TimeEstimate) -> dict[str, object]:
+    """Return what helps this launch-bound candidate; nothing where the usual advice does."""
     if estimate.part_us("block_starts") > estimate.part_us("launch"):
         return {"statement": _MANY_BLOCKS, "families": _MANY_BLOCKS_FAMILIES}
     if len(estimate.launches) == 1:

@@ -22,7 +22,6 @@ from .estimate_instructions import StaticMix
 FREE_REGISTERS = 32
 """Registers per thread with which registers never limit occupancy: 65,536 / 2,048 threads."""
 
-
 ENOUGH_THREADS = 256
 """Of a block: an SM of 2,048 threads is full with eight."""
 

@@ -72,11 +72,10 @@ Access name_access(const volatile void* p, unsigned bytes, bool is_store, std::u
     access.variable_bytes = g.buffers[slot].bytes;
     access.offset = address - reinterpret_cast<std::uintptr_t>(g.buffers[slot].base);
   }
-  for (const SharedVariable& variable : g.shared) {
-    if (address - variable.address >= variable.bytes) continue;
-    access.variable = variable.name;
-    access.variable_bytes = variable.bytes;
-    access.offset = address - variable.address;
+  if (const SharedVariable* variable = find_shared(address)) {
+    access.variable = variable->name;
+    access.variable_bytes = variable->bytes;
+    access.offset = address - variable->address;
   }
   return access;
 }

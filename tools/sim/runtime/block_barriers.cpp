@@ -19,12 +19,6 @@ const char* name_of(Wait wait) {
   }
 }
 
-const char* shared_name(std::uintptr_t address) {
-  for (const SharedVariable& variable : g.shared)
-    if (address - variable.address < variable.bytes) return variable.name;
-  return "";
-}
-
 }  // namespace
 
 void report_deadlock(Block& block) {
@@ -46,12 +40,14 @@ void report_deadlock(Block& block) {
                   "thread %u waits at line %d for %s, thread %u at line %d for %s",
                   first->linear, first->line, name_of(first->wait), other->linear, other->line,
                   name_of(other->wait));
-  else if (first->wait == Wait::mbarrier)
+  else if (first->wait == Wait::mbarrier) {
+    const SharedVariable* const variable = find_shared(first->mbarrier);
+    const Mbarrier& barrier = block.mbarriers[first->mbarrier];
     std::snprintf(record.note, sizeof record.note,
                   "the mbarrier `%s` waited for at line %d lacks %u arrivals and %lld bytes",
-                  shared_name(first->mbarrier), first->line, block.mbarriers[first->mbarrier].pending,
-                  static_cast<long long>(block.mbarriers[first->mbarrier].bytes));
-  else if (first->wait == Wait::cluster || first->wait == Wait::grid)
+                  variable == nullptr ? "" : variable->name, first->line, barrier.pending,
+                  static_cast<long long>(barrier.bytes));
+  } else if (first->wait == Wait::cluster || first->wait == Wait::grid)
     std::snprintf(record.note, sizeof record.note,
                   "%s at line %d is never reached by threads of other blocks",
                   name_of(first->wait), first->line);

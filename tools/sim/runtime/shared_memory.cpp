@@ -174,11 +174,14 @@ void stop_near_shared(Access access) {
   stop_out_of_bounds(access, "");
 }
 
+const SharedVariable* find_shared(std::uintptr_t address) {
+  for (const SharedVariable& variable : g.shared)
+    if (address - variable.address < variable.bytes) return &variable;
+  return nullptr;
+}
+
 bool is_shared(std::uintptr_t address) {
-  if (is_in_windows(address)) return true;
-  return std::any_of(g.shared.begin(), g.shared.end(), [address](const SharedVariable& variable) {
-    return address - variable.address < variable.bytes;
-  });
+  return is_in_windows(address) || find_shared(address) != nullptr;
 }
 
 // Resident blocks use the same addresses for their own variables: this tells them apart.

@@ -260,6 +260,7 @@ void map_shared_windows(std::uint64_t count);
 void make_shared_shadows(Block& block);
 void place_shared(Block& block);
 void check_end(Block& block);
+const SharedVariable* find_shared(std::uintptr_t address);  // of this block; null for none
 bool is_shared(std::uintptr_t address);
 std::uintptr_t address_among_blocks(std::uintptr_t address);
 

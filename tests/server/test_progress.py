@@ -26,7 +26,13 @@ def test_line_that_stands_is_shown_again_until_the_next() -> None:
 
 def test_line_that_has_ended_is_not_shown_again() -> None:
     shown: list[str] = []
-    with repeating(shown.append, every_s=1000.0) as show:
+    ticks: queue.Queue[str] = queue.Queue()
+    with repeating(shown.append, 0.001) as show, repeating(ticks.put, 0.001) as show_clock:
         show("building")
         show("")
-    assert shown == ["building"]
+        before_end = list(shown)
+        show_clock("as often as the line would be")
+        for _ in range(20):
+            ticks.get(timeout=5)
+    assert shown == before_end
+    assert set(shown) == {"building"}

@@ -264,3 +264,15 @@ def test_a_barrier_after_a_relaxed_one_orders_what_came_before_both(sim: Sim) ->
       {CLUSTER}.sync();"""
     for seed in range(3):
         assert (sim.with_(seed=seed).outputs(case(body))["out"] == 0).all()
+
+
+def test_a_relaxed_barrier_does_not_pass_on_what_came_after_an_arrival(sim: Sim) -> None:
+    body = f"""__shared__ float own[64];
+      {CLUSTER}.barrier_arrive(); own[threadIdx.x] = rank; {CLUSTER}.barrier_wait(); MEET
+      out[blockIdx.x * blockDim.x + threadIdx.x] =
+          {CLUSTER}.map_shared_rank(own, rank ^ 1)[threadIdx.x] - (rank ^ 1);
+      {CLUSTER}.sync();"""
+    for seed in range(3):
+        here = sim.with_(seed=seed)
+        assert (here.outputs(case(body.replace("MEET", f"{CLUSTER}.sync();")))["out"] == 0).all()
+        assert here.execute(case(body.replace("MEET", MEET))).status is Status.DATA_RACE

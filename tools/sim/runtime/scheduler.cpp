@@ -43,7 +43,7 @@ void enter_block(Block& block, std::uint64_t index, unsigned position) {
   block.position = unflatten(index, g.launch->grid);
   block.fibers = &fibers[position * threads];
   block.warps.assign((threads + 31) / 32, Warp{});
-  block.epoch = g.synced_epochs[0];
+  block.epoch = g.synced[0].all;
   block.alive = threads;
   block.at_barrier = block.at_cluster = block.at_grid = block.arrived = 0;
   block.met_others = block.was_reached = false;

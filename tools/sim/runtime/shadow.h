@@ -14,8 +14,9 @@ inline bool is_of_resident(Stamp stamp) {
 // True if the resident blocks have met since `earlier` and the running thread knows: it waited for
 // the barrier, and `earlier` came before the arrival at it.
 inline bool before_wide_barrier(Stamp earlier) {
-  const unsigned behind = (g.fiber->phase != g.phase) + ((earlier & kArrived) != 0);
-  return stamp_epoch(earlier) < g.synced_epochs[behind] && is_of_resident(earlier);
+  const SyncedEpochs& synced = g.synced[g.fiber->phase != g.phase];
+  const std::uint32_t epoch = (earlier & kArrived) != 0 ? synced.ahead : synced.all;
+  return stamp_epoch(earlier) < epoch && is_of_resident(earlier);
 }
 
 // True if the access stamped `earlier` happens before the running thread's next access.

@@ -180,6 +180,11 @@ struct LaunchJob {
   void (*entry)(void**);
 };
 
+struct SyncedEpochs {
+  std::uint32_t all;
+  std::uint32_t ahead;  // of accesses made between arriving at a cluster barrier and its completion
+};
+
 struct State {
   Buffer buffers[kMaxBuffers];
   unsigned buffer_count;
@@ -203,8 +208,8 @@ struct State {
   std::uint32_t phase;  // cluster barriers that the resident blocks have passed
   bool phase_relaxed;   // some arrival at the one under way orders nothing
   // Accesses of resident blocks in earlier epochs come before those of threads that know of this
-  // phase [0], of the one before only [1], and of the one before that [2].
-  std::uint32_t synced_epochs[3];
+  // phase [0], of the one before only [1].
+  SyncedEpochs synced[2];
   bool phase_after_producer;  // some thread that met the others there had waited for the launch before
   std::vector<Block> resident;
   std::uint64_t resident_first;  // stamp block number

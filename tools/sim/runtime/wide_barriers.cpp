@@ -31,25 +31,25 @@ void release(Wait wait) {
 }
 
 void pass_grid_barrier() {
-  std::fill(std::begin(g.synced_epochs), std::end(g.synced_epochs), next_epoch());
+  const std::uint32_t epoch = next_epoch();
+  g.synced[0] = g.synced[1] = {epoch, epoch};
   release(Wait::grid);
   for (Block& block : g.resident) {
-    block.epoch = g.synced_epochs[0];
+    block.epoch = epoch;
     block.at_grid = 0;
     block.met_others = true;
   }
 }
 
 void pass_cluster_barrier() {
-  g.synced_epochs[2] = g.synced_epochs[1];
-  g.synced_epochs[1] = g.synced_epochs[0];
-  if (!g.phase_relaxed) g.synced_epochs[0] = next_epoch();
+  g.synced[1] = g.synced[0];
+  if (!g.phase_relaxed) g.synced[0] = {next_epoch(), g.synced[1].all};
   ++g.phase;
   release(Wait::cluster);
   for (Block& block : g.resident) {
     block.at_cluster = block.arrived = 0;
     if (g.phase_relaxed) continue;
-    block.epoch = g.synced_epochs[0];
+    block.epoch = g.synced[0].all;
     for (std::uint32_t i = 0; i < g.threads_per_block; ++i)
       g.phase_after_producer |= block.fibers[i].after_producer;
   }

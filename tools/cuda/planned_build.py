@@ -78,8 +78,7 @@ def plan_builds(source: PlanSource, workload: Workload, archs: Sequence[str]) ->
     Raises:
         ToolError: An architecture has no data sheet.
     """
-    default = default_tune(source.header)
-    is_default = {**default, **source.tune} == default
+    is_default = source.tune.items() <= default_tune(source.header).items()
     builds: list[PlannedBuild] = []
     mistakes: dict[Diagnostic, None] = {}
     left_out: dict[str, Diagnostic] = {}

@@ -76,7 +76,7 @@ class CheckResult(Record):
     device: str
     level: CheckLevel
     tune: dict[str, int] = Field(default_factory=dict[str, int])
-    """The tune values that were checked."""
+    """The choice of tune values that was checked; `values_at` has what a variant made of it."""
     workloads: tuple[WorkloadCheck, ...] = ()
     mismatch: Mismatch | None = None
     accuracy: tuple[TensorAccuracy, ...] = ()
@@ -97,3 +97,14 @@ class CheckResult(Record):
     def chosen_tune(self) -> dict[str, int]:
         """The tune values that differ from the header's defaults."""
         return self.compiled.chosen_tune
+
+    def values_at(self, workload: str | None = None) -> dict[str, int]:
+        """Return the tune values with those that the workload's variant sets.
+
+        Args:
+            workload: Its name; None: the named workload, which the first build serves.
+        """
+        for build in self.compiled.builds:
+            if workload is None or workload in build.workloads:
+                return {name: build.defines.get(name, value) for name, value in self.tune.items()}
+        return self.tune

@@ -16,7 +16,7 @@ SIM_NOTE = "run on the CPU simulator: values, races and bounds are judged, speed
 
 def check_facts(result: CheckResult, detail: Detail) -> Facts:
     """Return the facts of a check."""
-    facts = head(result, result.tune)
+    facts = head(result, result.values_at())
     facts |= {"level": result.level, "device": result.device}
     if result.device == "sim" and result.status is Status.PASSED:
         facts["device_note"] = SIM_NOTE

@@ -27,7 +27,7 @@ def bench_view(name: str, result: BenchResult, is_full: bool) -> RenderableType:
 def _parts(name: str, result: BenchResult, is_full: bool) -> Iterator[RenderableType]:
     yield _verdict_line(result)
     gpu = "" if result.gpu is None else f", {result.gpu.name}"
-    tune = "".join(f", {key}={value}" for key, value in result.tune.items())
+    tune = "".join(f", {key}={value}" for key, value in result.check.values_at().items())
     yield Text(
         f"{result.kernel}  {name} ({short_id(result.candidate)}) on {result.device}{gpu}{tune}",
         style="dim",

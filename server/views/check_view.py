@@ -8,7 +8,7 @@ from rich.text import Text
 
 from kopt.kernels.check_result import CheckResult, Mismatch
 from kopt.kernels.status import Status
-from kopt.search.facts.wording import short_id
+from kopt.search.facts.wording import short_id, tune_words
 
 from .diagnostics import advice_text, diagnostics_text, left_out_lines, status_text
 from .sanitizer_view import sanitizer_lines
@@ -26,7 +26,7 @@ def _parts(name: str, result: CheckResult) -> Iterator[RenderableType]:
     )
     level = f"level {result.level} on {result.device}, {result.elapsed_s:.1f} s"
     sandbox = f", sandbox {result.sandbox}" if result.sandbox else ""
-    tune = "".join(f", {key}={value}" for key, value in result.tune.items())
+    tune = "".join(f", {key}={value}" for key, value in result.values_at().items())
     yield Text(f"{level}{sandbox}{tune}", style="dim")
     if result.mismatch is not None:
         yield _mismatch(result.mismatch)
@@ -75,6 +75,12 @@ def _workloads(result: CheckResult) -> Table:
     table.add_column("status", no_wrap=True)
     for column in ("seeds", "hidden", "poisons", "schedules", "runs", "time of runs"):
         table.add_column(column, justify="right")
+    values = {
+        entry.workload: tune_words(result.values_at(entry.workload)) for entry in result.workloads
+    }
+    differ = len(set(values.values())) > 1
+    if differ:
+        table.add_column("tune values", no_wrap=True)
     for entry in result.workloads:
         counts = (
             entry.visible_seeds,
@@ -84,7 +90,9 @@ def _workloads(result: CheckResult) -> Table:
             entry.executions,
         )
         cells = (str(count) for count in counts)
-        table.add_row(entry.workload, status_text(entry.status), *cells, f"{entry.elapsed_s:.1f} s")
+        own = (values[entry.workload],) if differ else ()
+        seconds = f"{entry.elapsed_s:.1f} s"
+        table.add_row(entry.workload, status_text(entry.status), *cells, seconds, *own)
     return table
 
 

@@ -28,7 +28,7 @@ ESTIMATED_ON = "nothing was timed on sim: a ratio of estimates orders candidates
 
 def bench_facts(result: BenchResult, detail: Detail) -> Facts:
     """Return the facts of a benchmark."""
-    facts = head(result, result.tune)
+    facts = head(result, result.check.values_at())
     if result.verdict is not None:
         main = result.comparisons[0] if result.comparisons else None
         facts["verdict"] = result.verdict.value

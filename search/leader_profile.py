@@ -3,7 +3,6 @@
 A profile that cannot be made costs the step nothing else: the reason takes its place.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -46,8 +45,6 @@ class Profiler:
     store: RunStore
     site: EvaluationSite
     """The GPU measures, the simulator counts."""
-    say: Callable[[str], None]
-    """Told what goes on."""
     counters: bool = True
     """Whether the GPU's counters are read too."""
 
@@ -69,7 +66,7 @@ class Profiler:
         if kept is not None:
             return kept
         leads = ", which leads" if member.seq in state.beam[:1] else ""
-        self.say(f"profiling #{member.seq}{leads}")
+        self.site.say(f"profiling #{member.seq}{leads}")
         with metered_gpu_time() as held:
             profile = _make(state, member, self.site, self.counters)
         if held.seconds and not state.is_finished:

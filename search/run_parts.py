@@ -1,12 +1,11 @@
 """What a run is driven with on this machine: its evaluator, its proposer, its agents."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.config.nobody import tell_nobody
 from kopt.config.search_settings import ROLES
 from kopt.kernels.candidate import Candidate, candidate_of_text
 from kopt.kernels.domain import tune_choices
@@ -43,23 +42,21 @@ class RunPlace:
 
     site: EvaluationSite
     models: ModelSource = field(default_factory=ModelSource)
-    say: Callable[[str], None] = tell_nobody
-    """Told what goes on besides the run's events, from any thread: what the first timing waits for,
-    that the leader is profiled or promoted."""
 
 
 @contextmanager
 def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
     """Yield what the run in `store` is driven with; leaving ends its evaluator."""
     run = store.reader.state().settings
-    problem, workload = find_kernel(run.kernel, place.site.settings.problems)
+    settings = place.site.settings
+    problem, workload = find_kernel(run.kernel, settings.problems)
     start = Candidate(store.reader.source(run.start_sha), run.start_name)
     mailbox = Mailbox()
     agents = _agents(store, place, mailbox)
     is_measured = place.site.timer is not None
     choices = _header_choices(problem, workload)
     is_told = run.search.profile == "detailed"
-    evaluator = LocalEvaluator(replace(place.site, say=place.say))
+    evaluator = LocalEvaluator(place.site)
     try:
         yield Search(
             store=store,
@@ -68,9 +65,9 @@ def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
             start=_shaped(start, problem, workload),
             mailbox=mailbox,
             agents=agents,
-            profile=Profiler(store, place.site, place.say).profile if is_told else no_profile,
-            memory=memory_of(run, place.site.settings, place.models, choices),
-            promote=partial(promote_member, run=run, settings=place.site.settings, say=place.say)
+            profile=Profiler(store, place.site).profile if is_told else no_profile,
+            memory=memory_of(run, settings, place.models, choices),
+            promote=partial(promote_member, run=run, settings=settings, say=place.site.say)
             if is_measured
             else None,
         )

@@ -61,6 +61,7 @@ def take_step(
         KeyboardInterrupt: The user stopped it; the run is paused and nothing finished is lost.
     """
     hooks = hooks or StepHooks()
+    site = replace(site, say=hooks.say)
     step_device(request, settings)  # refuses what is unclear before anything is locked
     with closing(_open(request, settings, site, hooks)) as store:
         plan = _plan(request, store, site)
@@ -68,11 +69,11 @@ def take_step(
         store.subscribe(hooks.on_event)
         hooks.on_run(plan.before.id)
         _take_up(store, plan, request)
-        with search_of(store, RunPlace(site, say=hooks.say)) as search:
+        with search_of(store, RunPlace(site)) as search:
             drive = RunDrive(search)
             with drive.pausing():
                 outcome = _take(drive, plan)
-                profile = profile_leader(Profiler(store, site, hooks.say, request.counters))
+                profile = profile_leader(Profiler(store, site, request.counters))
                 drive.pause("the step is done")
             return report_step(drive, outcome, profile)
 

@@ -224,7 +224,8 @@ def _drive(
     site = EvaluationSite(opened.device, opened.timer, session.settings, store.artifacts)
     try:
         with run_progress(quiet, store.reader.events()) as teller:
-            drive_run(store, RunPlace(site, options.models, teller.say), teller.on_event)
+            place = RunPlace(replace(site, say=teller.say), options.models)
+            drive_run(store, place, teller.on_event)
     except KeyboardInterrupt as stop:
         raise Interrupted(f"interrupted; {go_on}") from stop
     except KoptError as error:

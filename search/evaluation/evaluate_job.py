@@ -56,7 +56,8 @@ class EvaluationSite:
     measured: MeasuredOnce = field(default_factory=MeasuredOnce)
     """What was measured here since the process began."""
     say: Callable[[str], None] = tell_nobody
-    """Told what the first timing of a run waits for, from any thread."""
+    """Told, from any thread, what goes on besides the events of a run: what its first timing waits
+    for, that the leader is profiled or promoted."""
 
 
 def evaluate_job(job: EvaluationJob, site: EvaluationSite) -> Evaluation:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from kopt.config.settings import Settings
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.model_source import ModelSource
 from kopt.search.reports.files import write_reports
 from kopt.search.run_parts import RunPlace
 from kopt.search.run_teller import RunTeller
@@ -32,7 +31,7 @@ def drive_cell(plan: StudyPlan, cell: Cell, site: EvaluationSite, watch: Watch) 
     with closing(_opened(plan, cell, own.settings)) as store:
         try:
             with watch(store.reader.events()) as teller:
-                drive_run(store, RunPlace(own, ModelSource(), teller.say), teller.on_event)
+                drive_run(store, RunPlace(replace(own, say=teller.say)), teller.on_event)
         finally:
             write_reports(store.reader, store.folder, own.settings)
 

@@ -128,6 +128,9 @@ def test_mbarriers_that_never_complete_or_were_never_made_are_told(sim: Sim) -> 
     found = sim.fault(_case(short, block=64), Status.BARRIER_DIVERGENCE)
     assert "lacks 0 arrivals and 16 bytes" in found.message
     assert found.line == line_of(short, "// wait")
+    none = BULK.replace("mbarrier_init(&full[0], 1)", "mbarrier_init(&full[0], 0)")
+    found = sim.fault(_case(none, block=64), Status.BARRIER_DIVERGENCE)
+    assert "lacks -1 arrivals and 0 bytes" in found.message
     unmade = BULK.replace("kopt::mbarrier_init(&full[1], 1);", "")
     found = sim.fault(_case(unmade, block=64), Status.UNINITIALIZED_READ)
     assert "was not initialised" in found.message

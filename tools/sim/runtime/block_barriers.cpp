@@ -44,9 +44,9 @@ void report_deadlock(Block& block) {
     const SharedVariable* const variable = find_shared(first->mbarrier);
     const Mbarrier& barrier = block.mbarriers[first->mbarrier];
     std::snprintf(record.note, sizeof record.note,
-                  "the mbarrier `%s` waited for at line %d lacks %u arrivals and %lld bytes",
-                  variable == nullptr ? "" : variable->name, first->line, barrier.pending,
-                  static_cast<long long>(barrier.bytes));
+                  "the mbarrier `%s` waited for at line %d lacks %d arrivals and %lld bytes",
+                  variable == nullptr ? "" : variable->name, first->line,
+                  static_cast<int>(barrier.pending), static_cast<long long>(barrier.bytes));
   } else if (first->wait == Wait::cluster || first->wait == Wait::grid)
     std::snprintf(record.note, sizeof record.note,
                   "%s at line %d is never reached by threads of other blocks",

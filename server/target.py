@@ -75,7 +75,7 @@ def _with_workloads(problem: Problem, parts: Sequence[str]) -> Problem:
 def refuse_unknown_tune(
     target: Target, tune: Mapping[str, int] | None, option: str = "--tune"
 ) -> None:
-    """Refuse tune values that the candidate's header does not declare.
+    """Refuse tune values that the header does not declare, or that each of its variants overrides.
 
     A header with mistakes of its own is left to the compile stage.
 
@@ -85,7 +85,8 @@ def refuse_unknown_tune(
         option: How the caller gives them, for messages.
 
     Raises:
-        ToolError: A name or a value is not declared; the message has those that are.
+        ToolError: A name or a value is not declared, and the message has those that are; or the
+            value would change nothing.
     """
     header = parse_header(target.candidate, target.problem).header
     if header is None:
@@ -98,6 +99,11 @@ def refuse_unknown_tune(
         if value not in declared:
             listed = ", ".join(str(option) for option in declared)
             raise ToolError(f"{option} {name}={value}: {target.candidate.name} declares {listed}")
+        if all(name in variant.set for variant in header.variants):
+            raise ToolError(
+                f"{option} {name}={value} changes nothing: every variant of {target.candidate.name}"
+                f" sets its own {name}; edit `set` in the header"
+            )
 
 
 def _workload_of(file: Path, problem: Problem) -> Workload:

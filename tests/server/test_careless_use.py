@@ -145,6 +145,21 @@ def test_an_undeclared_tune_value_is_the_caller_s_mistake(
     assert ending.stderr == f"kopt: --tune {tune}: reference.cu {said}\n"
 
 
+def test_a_tune_value_that_every_variant_overrides_is_the_caller_s_mistake(
+    kopt: Kopt, reference: Path
+) -> None:
+    winner = reference.parent / "winners" / "b8xh14336.sm_90a.cu"
+    ending = kopt("check", winner, "--tune", "BLOCK=64")
+    assert ending.code == ExitCode.USAGE
+    assert "--tune BLOCK=64 changes nothing: every variant" in ending.stderr
+
+
+def test_a_tune_value_that_a_variant_leaves_open_is_taken(kopt: Kopt) -> None:
+    sample = Path(__file__).parents[1] / "samples" / "good_variants_by_shape.cu"
+    words = ("--kernel", "merge_state_n8xh64xd128", "--tune", "WARPS=8")
+    assert kopt("compile", sample, *words).code == ExitCode.PASSED
+
+
 def test_tune_values_may_come_in_one_option_or_in_several(kopt: Kopt, reference: Path) -> None:
     together = kopt("compile", reference, "--tune", "BLOCK=128", "--json").document
     apart = kopt("compile", reference, "--tune", "BLOCK=128", "--tune", "BLOK=1")

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import exp, log
-from statistics import mean, median
+from statistics import geometric_mean, mean, median
 
-from markdown_tables import geometric_mean, grid
+from markdown_tables import grid
 from tried_records import FOLDER, TriedCandidate, read_tried
 
 from kopt.config.settings import Settings, settings_from_environment

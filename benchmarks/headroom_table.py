@@ -1,9 +1,10 @@
 """The headroom of every kernel as Markdown."""
 
 from collections.abc import Iterator, Sequence
+from statistics import geometric_mean
 
 from headroom_records import Headroom, HeadroomRow
-from markdown_tables import classes, geometric_mean, grid
+from markdown_tables import classes, grid
 
 _COLUMNS = (
     "kernel",

@@ -1,7 +1,6 @@
-"""What the scripts here share when they print: Markdown grids and means of classes of workloads."""
+"""What the scripts here share when they print: Markdown grids, and their place in a document."""
 
 from collections.abc import Iterator, Sequence
-from math import exp, log
 from typing import Protocol, TypeVar
 
 FEW_ROWS = 128
@@ -36,9 +35,18 @@ def classes(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
             yield name, some
 
 
-def geometric_mean(values: Sequence[float]) -> float:
-    """Return the geometric mean of at least one value."""
-    return exp(sum(map(log, values)) / len(values))
+def insert_between(document: str, marks: tuple[str, str], text: str) -> str:
+    """Return `document` with `text`, which ends with a line break, between two lines of its own.
+
+    Raises:
+        ValueError: It does not have both lines once, in their order.
+    """
+    begin, end = marks
+    before, first, rest = document.partition(f"{begin}\n")
+    _, second, after = rest.partition(end)
+    if not first or not second or begin in after or end in before + after:
+        raise ValueError(f"put these two lines where the tables belong, once:\n{begin}\n{end}")
+    return f"{before}{begin}\n{text}{end}{after}"
 
 
 def _escape(cell: str) -> str:

@@ -13,15 +13,15 @@ Copies are those of benchmarks/headroom.json where that file is there (`bench_he
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import geometric_mean
 
 from headroom_records import Headroom
-from markdown_tables import classes, geometric_mean, grid
+from markdown_tables import classes, grid, insert_between
 from results_rows import LAUNCH_DOMINATED, Result, read_results
 
 from kopt.kernels.problem_loader import load_problems
 
-BEGIN = "<!-- results: written by benchmarks/results_table.py -->"
-END = "<!-- end of results -->"
+MARKS = ("<!-- results: written by benchmarks/results_table.py -->", "<!-- end of results -->")
 HEADROOM = Path(__file__).with_name("headroom.json")
 VERIFY = ".venv/bin/kopt verify kernels/problems/*/winners/*.receipt.json"
 _COLUMNS = (
@@ -48,19 +48,6 @@ def results_markdown(results: Sequence[Result]) -> str:
     parts = [_group(rows) for rows in groups.values()]
     parts.append(f"Measured again by one command: `{VERIFY}`.")
     return "\n\n".join(parts) + "\n"
-
-
-def insert(document: str, table: str) -> str:
-    """Return `document` with `table` between its two lines.
-
-    Raises:
-        ValueError: It does not have both lines once, in their order.
-    """
-    before, begin, rest = document.partition(f"{BEGIN}\n")
-    _, end, after = rest.partition(END)
-    if not begin or not end or BEGIN in after or END in before + after:
-        raise ValueError(f"put these two lines where the table belongs, once:\n{BEGIN}\n{END}")
-    return f"{before}{BEGIN}\n{table}{END}{after}"
 
 
 def shipped_table(headroom: Path = HEADROOM) -> str:
@@ -144,7 +131,7 @@ def main() -> None:
     table = shipped_table(options.headroom)
     for path in options.write:
         try:
-            path.write_text(insert(path.read_text("utf-8"), table), "utf-8")
+            path.write_text(insert_between(path.read_text("utf-8"), MARKS, table), "utf-8")
         except ValueError as error:
             raise SystemExit(f"{path}: {error}") from error
     if not options.write:

@@ -14,8 +14,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from markdown_tables import insert_between
 from unproven_subjects import Subject, subjects
-from unproven_tables import insert_tables
+from unproven_tables import MARKS, tables
 
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings, settings_from_environment
@@ -52,7 +53,8 @@ def main() -> None:
     if options.write:
         all_facts = [read_facts(facts_of(subject.source)) for subject in chosen]
         document = options.write.read_text("utf-8")
-        options.write.write_text(insert_tables(document, all_facts), "utf-8")
+        text = insert_between(document, MARKS, tables(all_facts))
+        options.write.write_text(text, "utf-8")
         return
     settings = settings_from_environment()
     runs = _runs(options.on_gpu)

@@ -3,43 +3,36 @@
 from collections.abc import Iterator, Sequence
 from math import prod
 
+from markdown_tables import grid
+
 from kopt.kernels.unproven_facts import StaticFacts, UnprovenFacts
 
-BEGIN = "<!-- tables: written by benchmarks/unproven_facts.py -->"
-END = "<!-- end of tables -->"
+MARKS = ("<!-- tables: written by benchmarks/unproven_facts.py -->", "<!-- end of tables -->")
 _STATIC = (
-    "| kernel | | blocks x threads | registers | spilled bytes | occupancy | SASS | loads | stores"
-    " | conversions | shuffles, barriers | bytes loaded, stored | estimated us |"
+    *("kernel", "", "blocks x threads", "registers", "spilled bytes", "occupancy", "SASS"),
+    *("loads", "stores", "conversions", "shuffles, barriers", "bytes loaded, stored"),
+    "estimated us",
 )
 _ON_GPU = (
-    "| kernel | check there | this kernel, us | reference kernel, us | reference / this |"
-    " empty kernel, us |"
+    *("kernel", "check there", "this kernel, us", "reference kernel, us", "reference / this"),
+    "empty kernel, us",
 )
 
 
-def insert_tables(document: str, all_facts: Sequence[UnprovenFacts]) -> str:
-    """Return `document` with the tables between its two lines.
-
-    Raises:
-        ValueError: It does not have both lines.
-    """
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"put these two lines where the tables belong:\n{BEGIN}\n{END}")
-    return "\n".join((before + BEGIN, *_lines(all_facts), END + after))
-
-
-def _lines(all_facts: Sequence[UnprovenFacts]) -> Iterator[str]:
+def tables(all_facts: Sequence[UnprovenFacts]) -> str:
+    """Return what is known of each kernel, and what another GPU said of it."""
     compilers = ", ".join(sorted({facts.compiler for facts in all_facts}))
-    yield f"Static facts, computed ({compilers}); bytes counted on the simulator; times estimated:"
-    yield from ("", _STATIC, _rule(_STATIC))
-    for facts in all_facts:
-        yield _static_row(facts.kernel, f"this, {facts.own.arch}", facts.own)
-        yield _static_row("", f"reference, {facts.reference.arch}", facts.reference)
-        yield _static_row("", f"this, {facts.elsewhere.arch}", facts.elsewhere)
-    yield from ("", _where(all_facts), "", _ON_GPU, _rule(_ON_GPU))
-    yield from (_gpu_row(facts) for facts in all_facts)
+    rows = [row for facts in all_facts for row in _static_rows(facts)]
+    ran = [_gpu_row(facts) for facts in all_facts]
+    return f"""\
+Static facts, computed ({compilers}); bytes counted on the simulator; times estimated:
+
+{grid(_STATIC, rows, _STATIC)}
+
+{_where(all_facts)}
+
+{grid(_ON_GPU, ran, _ON_GPU)}
+"""
 
 
 def _where(all_facts: Sequence[UnprovenFacts]) -> str:
@@ -54,20 +47,28 @@ def _where(all_facts: Sequence[UnprovenFacts]) -> str:
     )
 
 
-def _rule(head: str) -> str:
-    return "|" + "---|" * (head.count("|") - 1)
+def _static_rows(facts: UnprovenFacts) -> Iterator[tuple[str, ...]]:
+    yield _static_row(facts.kernel, "this", facts.own)
+    yield _static_row("", "reference", facts.reference)
+    yield _static_row("", "this", facts.elsewhere)
 
 
-def _static_row(kernel: str, what: str, one: StaticFacts) -> str:
+def _static_row(kernel: str, what: str, one: StaticFacts) -> tuple[str, ...]:
     mix = one.instruction_mix
-    loads, stores = (_by_width(mix, prefix) for prefix in ("ldg_", "stg_"))
     return (
-        f"| {kernel} | {what} | {prod(one.grid):,} x {prod(one.block)} |"
-        f" {one.registers_per_thread} | {one.spill_bytes} |"
-        f" {one.occupancy.theoretical_occupancy:.0%} | {one.instructions} | {loads} | {stores} |"
-        f" {_listed(one.conversions)} | {mix.get('shfl', 0)}, {mix.get('bar', 0)} |"
-        f" {_megabytes(one.loaded_bytes)}, {_megabytes(one.stored_bytes)} |"
-        f" {one.estimated_us:.2f} |"
+        kernel,
+        f"{what}, {one.arch}",
+        f"{prod(one.grid):,} x {prod(one.block)}",
+        str(one.registers_per_thread),
+        str(one.spill_bytes),
+        f"{one.occupancy.theoretical_occupancy:.0%}",
+        str(one.instructions),
+        _by_width(mix, "ldg_"),
+        _by_width(mix, "stg_"),
+        _listed(one.conversions),
+        f"{mix.get('shfl', 0)}, {mix.get('bar', 0)}",
+        f"{_megabytes(one.loaded_bytes)}, {_megabytes(one.stored_bytes)}",
+        f"{one.estimated_us:.2f}",
     )
 
 
@@ -87,15 +88,18 @@ def _megabytes(count: int | None) -> str:
     return "unavailable" if count is None else f"{count / 1e6:.2f} MB"
 
 
-def _gpu_row(facts: UnprovenFacts) -> str:
+def _gpu_row(facts: UnprovenFacts) -> tuple[str, ...]:
     run = facts.other_gpu
     if run is None:
-        return f"| {facts.kernel} | not run | | | | |"
+        return facts.kernel, "not run", "", "", "", ""
     if run.ratio is None or run.interval is None:
-        return f"| {facts.kernel} | {run.status} | unavailable | | | |"
+        return facts.kernel, run.status, "unavailable", "", "", ""
     low, high = run.interval
     return (
-        f"| {facts.kernel} | {run.status}, {run.executions} runs | {run.candidate_us:.2f} |"
-        f" {run.reference_us:.2f} | {run.ratio:.2f} ({low:.2f} to {high:.2f}) |"
-        f" {run.null_kernel_us:.2f} |"
+        facts.kernel,
+        f"{run.status}, {run.executions} runs",
+        f"{run.candidate_us:.2f}",
+        f"{run.reference_us:.2f}",
+        f"{run.ratio:.2f} ({low:.2f} to {high:.2f})",
+        f"{run.null_kernel_us:.2f}",
     )

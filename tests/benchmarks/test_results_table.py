@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from headroom_records import CopyTime, Headroom, HeadroomRow, PathTimes
+from markdown_tables import insert_between
 from results_rows import read_results
-from results_table import BEGIN, END, insert, results_markdown, shipped_table
+from results_table import MARKS, results_markdown, shipped_table
 
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problem, load_problems
@@ -16,6 +17,7 @@ from support.receipts import evidence, sealed_receipt
 from support.tiny_problem import write_tiny_problem
 
 ROOT = Path(__file__).parents[2]
+BEGIN, END = MARKS
 DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "results.md"]
 
 
@@ -114,20 +116,21 @@ def test_a_receipt_beside_another_workload_is_refused(problem: Problem) -> None:
 
 def test_a_table_takes_the_place_of_the_one_before() -> None:
     document = f"# Title\n\n{BEGIN}\nold\n{END}\n\nafter\n"
-    assert insert(document, "new\n") == f"# Title\n\n{BEGIN}\nnew\n{END}\n\nafter\n"
+    assert insert_between(document, MARKS, "new\n") == f"# Title\n\n{BEGIN}\nnew\n{END}\n\nafter\n"
 
 
 @pytest.mark.parametrize("text", ["", f"{BEGIN}\n", f"{END}\n{BEGIN}\n", f"{BEGIN}\n{END}\n" * 2])
 def test_a_document_without_a_place_for_it_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="put these two lines"):
-        insert(text, "new\n")
+        insert_between(text, MARKS, "new\n")
 
 
 def test_the_documents_show_the_shipped_winners() -> None:
     table = shipped_table()
     texts = {path.name: path.read_text("utf-8") for path in DOCUMENTS if path.is_file()}
     shown = {name: text for name, text in texts.items() if BEGIN in text}
-    assert {name for name, text in shown.items() if insert(text, table) != text} == set()
+    new = {name: insert_between(text, MARKS, table) for name, text in shown.items()}
+    assert new == shown
     has_winners = any(
         path for one in load_problems().values() for path in one.folder.glob("winners/*.json")
     )

@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-import pytest
+from markdown_tables import insert_between
 from unproven_subjects import subjects
-from unproven_tables import BEGIN, END, insert_tables
+from unproven_tables import MARKS, tables
 
 from kopt.kernels.status import Status, Verdict
 from kopt.kernels.unproven_facts import OtherGpuRun, UnprovenFacts, facts_of, read_facts
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "blackwell.md"
-EMPTY = f"before\n{BEGIN}\nold\n{END}\nafter"
 
 
 def _all_facts() -> list[UnprovenFacts]:
@@ -39,23 +38,14 @@ def _run(facts: UnprovenFacts) -> OtherGpuRun:
 
 def test_the_document_has_the_tables_of_the_facts() -> None:
     text = DOCUMENT.read_text("utf-8")
-    assert insert_tables(text, _all_facts()) == text
-
-
-def test_only_what_stands_between_the_lines_is_replaced() -> None:
-    text = insert_tables(EMPTY, _all_facts())
-    assert text.startswith(f"before\n{BEGIN}\n")
-    assert text.endswith(f"{END}\nafter")
-    assert "old" not in text
-    with pytest.raises(ValueError, match="put these two lines"):
-        insert_tables("nothing", _all_facts())
+    assert insert_between(text, MARKS, tables(_all_facts())) == text
 
 
 def test_what_never_ran_says_so_and_what_ran_says_where() -> None:
     facts = _all_facts()[0]
-    never = insert_tables(EMPTY, [facts.model_copy(update={"other_gpu": None})])
+    never = tables([facts.model_copy(update={"other_gpu": None})])
     assert f"| {facts.kernel} | not run |" in never
-    ran = insert_tables(EMPTY, [facts.model_copy(update={"other_gpu": _run(facts)})])
+    ran = tables([facts.model_copy(update={"other_gpu": _run(facts)})])
     assert "measured (NVIDIA H100 80GB HBM3, sm_90a, driver 580.1; 2026-11-22)" in ran
     row = f"| {facts.kernel} | passed, 9 runs | 4.00 | 10.00 | 2.50 (2.45 to 2.55) | 1.50 |"
     assert row in ran
@@ -66,5 +56,5 @@ def test_a_kernel_that_failed_there_has_no_time() -> None:
     failed = _run(facts).model_copy(
         update={"status": Status.INCORRECT, "ratio": None, "interval": None}
     )
-    text = insert_tables(EMPTY, [facts.model_copy(update={"other_gpu": failed})])
+    text = tables([facts.model_copy(update={"other_gpu": failed})])
     assert f"| {facts.kernel} | incorrect | unavailable |" in text

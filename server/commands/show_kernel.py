@@ -73,7 +73,7 @@ def command(session: Session, options: ShowOptions) -> int:
     else:
         print_views(
             problem_view(problem, workload, model, rooflines),
-            shipped_view(shipped),
+            shipped_view(shipped, workload),
             example_view(model.kernel, example, skeleton),
         )
     return ExitCode.PASSED

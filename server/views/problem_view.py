@@ -8,9 +8,11 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from kopt.config.errors import ToolError
 from kopt.kernels.byte_model import ByteModel, Roofline
 from kopt.kernels.problem import TOLERANCES, Problem, TensorSpec, Workload, storage_shape
 from kopt.kernels.shipped_kernels import ShippedKernel
+from kopt.tools.bench.receipt_file import read_receipt
 
 
 def problem_view(
@@ -20,13 +22,16 @@ def problem_view(
     return Group(*_parts(problem, workload, model, rooflines))
 
 
-def shipped_view(kernels: Sequence[ShippedKernel]) -> RenderableType:
+def shipped_view(kernels: Sequence[ShippedKernel], workload: Workload) -> RenderableType:
     """Return the kernels that lie beside the problem, with what is known of each; else nothing."""
     if not kernels:
         return Group()
-    lines = "\n".join(f"{one.label}: {_shown_path(one.source)}" for one in kernels)
+    lines = "\n".join(
+        f"{one.label}: {_shown_path(one.source)}{_speedup(one, workload)}" for one in kernels
+    )
     note = {
-        "winner": "winner: measured faster than its baseline; its receipt lies beside it.",
+        "winner": "winner: measured faster than its baseline; its receipt lies beside it: kopt"
+        " verify measures it again, kopt export makes ordinary code of it.",
         "unproven": "unproven: never run on that GPU; what is known lies beside it (.facts.json,"
         " docs/blackwell.md).",
     }
@@ -35,6 +40,22 @@ def shipped_view(kernels: Sequence[ShippedKernel]) -> RenderableType:
         _heading("Shipped kernels"),
         Text(lines),
         *(Text(note[standing], style="dim") for standing in standings),
+    )
+
+
+def _speedup(one: ShippedKernel, workload: Workload) -> str:
+    """Return what a winner's receipt says of the workload, on a line of its own."""
+    if one.standing != "winner":
+        return ""
+    try:
+        receipt = read_receipt(one.source.with_suffix(".receipt.json"))
+    except ToolError as error:
+        return f"\n  without proof: {error}"
+    found = [entry for entry in receipt.workloads if entry.workload == workload.name]
+    return "".join(
+        f"\n  {entry.speedup:.3f}x {entry.baseline.label} ({entry.range[0]:.3f} to"
+        f" {entry.range[1]:.3f}), measured on {receipt.device.name}, {receipt.promoted_at[:10]}"
+        for entry in found
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kopt.kernels.problem_loader import load_problems
+from kopt.tools.bench.receipt_file import read_receipt
 from support.command_line import Kopt
 
 ID = "add_rmsnorm_fp4quant_b128xh2048"
@@ -115,6 +116,15 @@ def test_winners_are_listed_and_shown(kopt: Kopt, tmp_path: Path) -> None:
     assert "winner for sm_80" not in listed["my_silu_b128xh14336"]
     shown = kopt("show", "my_silu_b8xh14336", "--problems", tmp_path).stdout
     assert "winner for sm_80: " in shown
+    assert "  without proof: cannot read " in shown
+
+
+def test_a_winner_is_shown_with_the_speedup_of_its_receipt(kopt: Kopt) -> None:
+    winner = PACKAGED / "silu_and_mul" / "winners" / "b128xh14336.sm_90a.receipt.json"
+    evidence = read_receipt(winner).workloads[1]
+    shown = kopt("show", "silu_and_mul_b128xh14336").stdout
+    assert f"  {evidence.speedup:.3f}x flashinfer (PDL on) (" in shown
+    assert "measured on NVIDIA H100" in shown
     assert "its receipt lies beside it" in shown
 
 

@@ -6,7 +6,7 @@ from kopt.kernels.check_result import CheckResult, Mismatch, TensorAccuracy, Wor
 from kopt.kernels.sanitizer_result import SanitizerRun
 from kopt.kernels.status import Status
 
-from .compile_facts import build_facts, flagged_facts, function_rows
+from .compile_facts import build_facts, function_rows, remark_facts
 from .findings import advice, diagnostic_facts, head
 from .fitting import Detail, Facts, Listing
 from .wording import Quoted
@@ -31,7 +31,7 @@ def check_facts(result: CheckResult, detail: Detail) -> Facts:
         facts["stood_in_by_cpu_code"] = Listing(result.cpu_bodies, most=12)
     if result.sanitizer is not None:
         facts["sanitizer"] = Listing(tuple(map(_sanitizer_words, result.sanitizer.runs)))
-    facts |= flagged_facts(result.compiled)
+    facts |= remark_facts(result.compiled)
     if detail == "full":
         facts |= _full_facts(result)
     return facts

@@ -19,7 +19,7 @@ def compile_facts(result: CompileResult, detail: Detail) -> Facts:
     facts |= advice(result)
     if result.builds:
         facts["computed"] = {"functions": Listing(tuple(function_rows(result)), most=6)}
-    facts |= flagged_facts(result)
+    facts |= remark_facts(result)
     if detail == "full":
         facts |= build_facts(result)
     return facts
@@ -76,8 +76,8 @@ def named_builds(result: CompileResult) -> list[Build]:
     return named or list(result.builds)
 
 
-def flagged_facts(result: CompileResult) -> Facts:
-    """Return what raises scrutiny without refusing the candidate."""
+def remark_facts(result: CompileResult) -> Facts:
+    """Return what is told beside a result: what raises scrutiny, which workloads are left out."""
     facts: Facts = {}
     if result.flagged:
         facts["flagged"] = Listing(tuple(Quoted(flag) for flag in result.flagged))

@@ -14,7 +14,7 @@ from kopt.kernels.bench_result import (
 )
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.search.facts.check_facts import wrong_facts
-from kopt.search.facts.compile_facts import build_facts, flagged_facts, function_rows
+from kopt.search.facts.compile_facts import build_facts, function_rows, remark_facts
 from kopt.search.facts.findings import advice, diagnostic_facts, head
 from kopt.search.facts.fitting import Detail, Facts, Listing
 from kopt.search.facts.wording import Quoted
@@ -142,7 +142,7 @@ def _doubts(result: BenchResult) -> Facts:
     facts: Facts = {"doubts": Listing(tuple(doubts))} if doubts else {}
     if result.rejected:
         facts["not_timed"] = Listing(tuple(map(_rejected_words, result.rejected)), most=3)
-    return facts | flagged_facts(result.check.compiled)
+    return facts | remark_facts(result.check.compiled)
 
 
 def _doubt_words(result: BenchResult) -> Iterator[str]:

@@ -25,13 +25,13 @@ def prove(drive: RunDrive) -> None:
     promoted: Member | None = None
     places = state.settings.search.beam.width
     for seq in _finalists(drive.members()):
-        if places == 0 and seq != 0:
+        if places <= 0 and seq != 0:
             continue
         store.queue.add([seq], "full")
         drive.evaluations.drain("full")
         member = drive.members()[seq]
-        # Without a plan for its whole domain it was not run: the next one has its place.
-        places -= member.full is None or member.full.status is not Status.PLAN_ERROR
+        if member.full is None or member.full.status is not Status.PLAN_ERROR:
+            places -= 1  # without a plan for its whole domain it is not run: the next has its place
         if not member.is_confirmed or not stands_up(drive, member):
             continue
         best = best or member

@@ -78,6 +78,20 @@ def test_candidate_that_fails_the_full_check_does_not_win(tmp_path: Path) -> Non
         assert store.reader.members()[state.winner].tune == {"BLOCK": 256, "ROWS": 1}
 
 
+def test_no_more_than_the_beam_and_the_start_are_put_to_the_full_check(tmp_path: Path) -> None:
+    start = {name: values[0] for name, values in GRID.items()}
+
+    def answer(job: EvaluationJob) -> Evaluation:
+        if job.level == "full":
+            return failed(Status.DATA_RACE)
+        return passed(1.7) if job.tune == start else scripted_answer(job)
+
+    with new_store(tmp_path) as store:
+        assert run_search(search(store, answer)).status == "failed"
+        checked = [one.tune for one in store.reader.members() if one.full is not None]
+    assert checked == [start, {"BLOCK": 256, "ROWS": 1}, {"BLOCK": 256, "ROWS": 2}]
+
+
 def test_choices_that_leave_a_part_of_the_domain_out_take_no_finalist_s_place(
     tmp_path: Path,
 ) -> None:

@@ -165,6 +165,20 @@ extern "C" __global__ void k(const float* in, float* out) {
     assert found.line == line_of(over, "// use")
 
 
+def test_what_is_stored_over_an_mbarrier_is_told_at_its_next_use(sim: Sim) -> None:
+    over = BULK.replace("    s[i % 2][t] *= 2;", "    s[i % 2][t] *= 2; if (i == 1) full[1] = t;")
+    found = sim.fault(_case(over, block=64), Status.CRASH)
+    assert "something else was stored over the mbarrier" in found.message
+    assert found.line == line_of(over, "// wait")
+
+
+def test_an_mbarrier_lies_in_shared_memory(sim: Sim) -> None:
+    outside = BULK.replace("mbarrier_init(&full[0], 1)", "mbarrier_init((kopt::mbarrier_t*)out, 1)")
+    found = sim.fault(_case(outside, block=64), Status.CRASH)
+    assert "must lie in shared memory" in found.message
+    assert found.line == line_of(outside, "mbarrier_init")
+
+
 def test_wide_accesses_ask_for_their_alignment(sim: Sim) -> None:
     source = (
         "#include <kopt/global_access.cuh>\n"

@@ -27,6 +27,20 @@ std::vector<std::vector<AsyncCopy>>& groups_of(Fiber& fiber) {
   return *fiber.async;
 }
 
+// What the memory of an mbarrier holds here: its state is kept by its address.
+constexpr std::uint64_t kMbarrierMark = 0x6b6f70746d626172;
+
+[[noreturn]] void stop_at_mbarrier(const char* note, std::uintptr_t pc) {
+  FaultRecord record = describe_fault(Fault::crash, pc);
+  std::snprintf(record.note, sizeof record.note, "%s", note);
+  stop_with(record);
+}
+
+void require_mark(std::uintptr_t address, std::uintptr_t pc) {
+  if (std::memcmp(reinterpret_cast<const void*>(address), &kMbarrierMark, 8) != 0)
+    stop_at_mbarrier("something else was stored over the mbarrier", pc);
+}
+
 Mbarrier& find_mbarrier(Block& block, std::uintptr_t address, std::uintptr_t pc) {
   const auto found = block.mbarriers.find(address);
   if (found == block.mbarriers.end()) {
@@ -37,6 +51,7 @@ Mbarrier& find_mbarrier(Block& block, std::uintptr_t address, std::uintptr_t pc)
                   &block == g.block ? "" : " by the block that the value is sent to");
     stop_with(record);
   }
+  if (&block == g.block) require_mark(address, pc);  // another one's memory lies elsewhere
   return found->second;
 }
 
@@ -170,6 +185,8 @@ void kopt_sim_async_wait(unsigned groups_left) {
 void kopt_sim_mbarrier_init(void* barrier, unsigned arrivals) {
   const auto address = reinterpret_cast<std::uintptr_t>(barrier);
   check_atomic(address, 8, false, CALLER);  // bounds and alignment
+  if (!is_shared(address)) stop_at_mbarrier("an mbarrier must lie in shared memory", CALLER);
+  std::memcpy(barrier, &kMbarrierMark, sizeof kMbarrierMark);
   g.block->mbarriers[address] = {arrivals, arrivals, 0, 0, false};
 }
 

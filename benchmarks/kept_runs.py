@@ -75,7 +75,7 @@ def read_export(path: Path) -> Export:
             rows[row.pop("type")].append(row)
         (run,) = rows["run"]
         schema = run.pop("schema")
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:  # lines of any shape
         raise SystemExit(f"{path} is no export of a run: {error}") from error
     if schema != SCHEMA:
         raise SystemExit(f"{path} is {schema}, not {SCHEMA}")

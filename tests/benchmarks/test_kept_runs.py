@@ -137,7 +137,9 @@ def test_a_run_on_sim_is_left_out(export: Path, tmp_path: Path) -> None:
     assert list(keep([export], tmp_path)) == [f"{export}: a run on sim, left out"]
 
 
-@pytest.mark.parametrize("text", ["", "{}", "no JSON", '{"type": "run", "schema": "other/1"}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "5", "[1]", "no JSON", '{"type": "run", "schema": "other/1"}']
+)
 def test_what_is_no_export_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(text, "utf-8")

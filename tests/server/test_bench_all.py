@@ -51,6 +51,17 @@ def _slower(request: BenchRequest) -> BenchResult:
     )
 
 
+def _copy_problem(name: str, into: Path) -> Path:
+    """Return a folder in `into` with silu_and_mul under another name, without winners."""
+    packaged = Path(bench_all.__file__).parents[2] / "kernels" / "problems" / "silu_and_mul"
+    folder = into / name
+    folder.mkdir()
+    for file in ("problem.yaml", "oracle.py", "reference.cu"):
+        text = (packaged / file).read_text("utf-8")
+        (folder / file).write_text(text.replace("name: silu_and_mul", f"name: {name}", 1))
+    return folder
+
+
 def test_every_reference_kernel_is_timed_against_every_baseline(kopt: Kopt, script: Script) -> None:
     requests = script(_slower)
     ending = kopt("bench", "--all", "--json")
@@ -79,15 +90,11 @@ def test_filters_are_parts_of_kernel_ids(kopt: Kopt, script: Script) -> None:
 def test_winners_of_the_device_s_architecture_are_timed_too(
     kopt: Kopt, script: Script, tmp_path: Path
 ) -> None:
-    packaged = Path(bench_all.__file__).parents[2] / "kernels" / "problems" / "silu_and_mul"
-    folder = tmp_path / "my_silu"
-    (folder / "winners").mkdir(parents=True)
-    for name in ("problem.yaml", "oracle.py", "reference.cu"):
-        text = (packaged / name).read_text("utf-8")
-        (folder / name).write_text(text.replace("name: silu_and_mul", "name: my_silu", 1))
+    folder = _copy_problem("my_silu", tmp_path)
+    (folder / "winners").mkdir()
     for arch in ("sm_90a", "sm_100a"):
         winner = folder / "winners" / f"b8xh14336.{arch}.cu"
-        winner.write_text((packaged / "reference.cu").read_text("utf-8"))
+        winner.write_text((folder / "reference.cu").read_text("utf-8"))
     requests = script(_slower)
     words = ("--kernel", "my_silu_b8xh14336", "--problems", tmp_path)
     kopt("bench", "--all", *words)
@@ -164,13 +171,15 @@ def test_an_interrupted_table_shows_and_keeps_the_rows_that_it_has(
             raise KeyboardInterrupt
         return _slower(request)
 
+    folder = _copy_problem("my_silu", tmp_path)  # no winners: a row for each workload
     script(bench)
     page = tmp_path / "table.md"
-    ending = kopt("bench", "--all", "--kernel", "silu_and_mul", "--markdown", page)
+    words = ("--kernel", "my_silu", "--problems", folder.parent, "--markdown", page)
+    ending = kopt("bench", "--all", *words)
     assert ending.code == ExitCode.INTERRUPTED
     assert "interrupted after 2 of 3 rows" in ending.stderr
     for document in (ending.stdout, page.read_text("utf-8")):
-        assert "silu_and_mul_b128xh14336" in document
+        assert "silu_b128xh14336" in document
         assert "INCOMPLETE: 1 of 3 rows were not reached." in document
 
 

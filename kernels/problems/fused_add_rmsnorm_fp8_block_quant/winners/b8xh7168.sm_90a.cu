@@ -6,11 +6,11 @@ note: >-
   stays in registers; the product with the weight comes before the sums are there.
 where: "H % 7168 == 0"
 specialize: [H]
-tune: {BLOCK: [224, 448], SPLIT: [4, 2, 8, 1], TRIGGER: [1, 0], HINT: [0, 1], MIN_BLOCKS: [1, 2, 4]}
+tune: {BLOCK: [128, 224, 448], SPLIT: [7, 4, 1], TRIGGER: [0, 1], HINT: [1, 0], MIN_BLOCKS: [1, 2, 4]}
 tune_where: ["H % (BLOCK * 8 * SPLIT) == 0", "BLOCK * MIN_BLOCKS <= 2048"]
 variants:
   - when: "B <= 16"
-    set: {BLOCK: 224, HINT: 1, MIN_BLOCKS: 1, SPLIT: 4, TRIGGER: 0}
+    set: {BLOCK: 128, SPLIT: 7, TRIGGER: 0, HINT: 1, MIN_BLOCKS: 1}
     launch:
       - kernel: norm_block_quant_rows
         grid: B * SPLIT
@@ -19,7 +19,7 @@ variants:
         pdl: true
         args: [out, block_scale, normed_out, input, residual, weight, BP, eps]
   - when: "B <= 512"
-    set: {BLOCK: 224, HINT: 1, MIN_BLOCKS: 2, SPLIT: 4, TRIGGER: 1}
+    set: {BLOCK: 448, SPLIT: 1, TRIGGER: 1, HINT: 0, MIN_BLOCKS: 2}
     launch:
       - kernel: norm_block_quant_rows
         grid: B * SPLIT
@@ -28,7 +28,7 @@ variants:
         pdl: true
         args: [out, block_scale, normed_out, input, residual, weight, BP, eps]
   - when: "true"
-    set: {BLOCK: 448, MIN_BLOCKS: 2, TRIGGER: 1, HINT: 0, SPLIT: 1}
+    set: {BLOCK: 224, SPLIT: 1, TRIGGER: 1, HINT: 0, MIN_BLOCKS: 4}
     launch:
       - kernel: norm_block_quant_rows
         grid: B * SPLIT

@@ -8,11 +8,11 @@ from pathlib import Path
 _SHARED = ("cubin", "oracle", "sandbox", "sim")
 
 
-def share_caches(home: Path, caches: Path) -> Path:
-    """Return `home`, made into a state folder whose compile caches are in `caches`."""
+def share_caches(home: Path, caches: Path, names: tuple[str, ...] = _SHARED) -> Path:
+    """Return `home`, made into a state folder whose compile caches `names` are in `caches`."""
     own = home / "cache"
     own.mkdir(parents=True)
-    for name in _SHARED:
+    for name in names:
         (caches / name).mkdir(parents=True, exist_ok=True)
         (own / name).symlink_to(caches / name)
     return home

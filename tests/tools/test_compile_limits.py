@@ -17,6 +17,7 @@ from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
 from support.compile_requests import request_for
+from support.shared_caches import share_caches
 from support.tiny_problem import BODY, HEADER
 
 BOMB = """
@@ -53,28 +54,34 @@ compile_candidate(CompileRequest(problem, problem.workloads[0], candidate, archs
 
 
 def test_an_interrupt_ends_the_compilers_at_once(
-    compile_problem: Problem, settings: Settings, tmp_path: Path
+    compile_problem: Problem, shared_caches: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "bomb.cu").write_text(HEADER + BOMB + BODY, "utf-8")
-    arguments = [settings.home, compile_problem.folder, tmp_path / "bomb.cu"]
+    # Its compiles lie below its own home: others of the run are not taken for them.
+    home = share_caches(tmp_path / "home", shared_caches, ("sandbox",))
+    arguments = [home, compile_problem.folder, tmp_path / "bomb.cu"]
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", INTERRUPTED, *map(str, arguments)],
         stderr=subprocess.PIPE,
         cwd=tmp_path,
     )
-    deadline = time.monotonic() + 60
-    while len(compilers_of(settings)) < 2 and time.monotonic() < deadline:
-        os.sched_yield()
-    assert len(compilers_of(settings)) == 2
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)  # the compilers' own limit is a minute
-    assert process.returncode == -signal.SIGINT
-    while compilers_of(settings) and time.monotonic() < deadline:
-        os.sched_yield()  # an orphan is ended by its sandbox, not by its parent
-    assert compilers_of(settings) == []
+    try:
+        deadline = time.monotonic() + 60
+        while len(compilers_of(home)) < 2 and time.monotonic() < deadline:
+            os.sched_yield()
+        assert len(compilers_of(home)) == 2
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)  # the compilers' own limit is a minute
+        assert process.returncode == -signal.SIGINT
+        while compilers_of(home) and time.monotonic() < deadline:
+            os.sched_yield()  # an orphan is ended by its sandbox, not by its parent
+        assert compilers_of(home) == []
+    finally:
+        process.kill()
+        process.communicate()
 
 
-def compilers_of(settings: Settings) -> list[str]:
+def compilers_of(home: Path) -> list[str]:
     """The front ends (cicc) that run for this home."""
     found: list[str] = []
     for path in Path("/proc").glob("[0-9]*"):
@@ -83,7 +90,7 @@ def compilers_of(settings: Settings) -> list[str]:
             folder = os.readlink(path / "cwd")
         except OSError:
             continue
-        if program.endswith(b"cicc") and folder.startswith(str(settings.home)):
+        if program.endswith(b"cicc") and folder.startswith(str(home)):
             found.append(path.name)
     return found
 

@@ -16,6 +16,7 @@ from kopt.tools.cuda.compile_unit import UnitOutcome, compile_unit
 from kopt.tools.cuda.cubin_screen import NOT_INSPECTED
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.cuda_sources import FP4_QUANTIZE, SCALE
+from support.shared_caches import share_caches
 
 # Internal linkage makes the compiler derive symbol names from what it believes to be the path.
 INTERNAL = """
@@ -114,10 +115,11 @@ def test_a_register_cap_reaches_the_compiler(nvcc: CompileContext) -> None:
 
 
 def test_the_binary_does_not_depend_on_where_it_was_made(
-    nvcc: CompileContext, settings: Settings, tmp_path: Path
+    nvcc: CompileContext, settings: Settings, tmp_path: Path, shared_caches: Path
 ) -> None:
     here = compile_unit(job(INTERNAL), nvcc)
-    elsewhere = Settings(home=tmp_path / "another" / "home", sandbox="plain")
+    home = share_caches(tmp_path / "another" / "home", shared_caches, ("sandbox",))
+    elsewhere = Settings(home=home, sandbox="plain")
     there = compile_unit(job(INTERNAL), replace(nvcc, settings=elsewhere))
     assert not there.cached
     assert here.unit.cubin_sha256 == there.unit.cubin_sha256

@@ -1,5 +1,6 @@
 """What nvcc makes of <kopt/...>: packed conversions and float2 on sm_100a, software on sm_90a."""
 
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -8,6 +9,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
 from support.oracle_run import problems
+from support.shared_caches import share_caches
 
 CANDIDATE = """/* kopt: 1
 family: [fp4_intrinsics, vectorization]
@@ -44,9 +46,9 @@ extern "C" __global__ void quantize_blocks(const __nv_bfloat16* input, const flo
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+def settings(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> Settings:
     """Settings with a home of this module."""
-    return Settings(home=tmp_path_factory.mktemp("home"), jobs=2)
+    return Settings(home=share_caches(tmp_path_factory.mktemp("home"), shared_caches), jobs=2)
 
 
 @pytest.mark.parametrize("compiler", ["nvcc", "nvrtc"])

@@ -23,19 +23,21 @@ from kopt.search.store.store import RunStore
 from kopt.tools.sim.device import SimDevice
 from support.populations import failed, passed
 from support.scripted_runs import settings as run_settings
+from support.shared_caches import share_caches
 
 KERNEL = "add_rmsnorm_fp4quant_b128xh2048"
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path: Path, shared_caches: Path) -> Settings:
     """Settings with a home and a user's copy of one problem that a test may change."""
     source = Path(str(files("kopt.kernels"))) / "problems" / "add_rmsnorm_fp4quant"
     shutil.copytree(source, tmp_path / "problems" / "mine_rmsnorm")
     definition = tmp_path / "problems" / "mine_rmsnorm" / "problem.yaml"
     text = definition.read_text("utf-8").replace("add_rmsnorm_fp4quant", "mine_rmsnorm", 1)
     definition.write_text(text, "utf-8")
-    return Settings(tmp_path / "home", problems=tmp_path / "problems")
+    home = share_caches(tmp_path / "home", shared_caches)
+    return Settings(home, problems=tmp_path / "problems")
 
 
 def _drive(

@@ -16,6 +16,7 @@ from support.command_line import Kopt
 from support.populations import passed
 from support.receipts import sealed_receipt
 from support.scripted_runs import new_store, start
+from support.shared_caches import share_caches
 from support.tiny_problem import write_tiny_problem
 
 PROBLEMS = Path(__file__).parents[2] / "kernels" / "problems"
@@ -91,9 +92,9 @@ def test_a_kernel_id_is_its_promoted_winner(
 
 
 def test_a_candidate_of_a_run_says_what_the_run_found(
-    kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared_caches: Path
 ) -> None:
-    home = tmp_path / "home"
+    home = share_caches(tmp_path / "home", shared_caches)
     monkeypatch.setenv("KOPT_HOME", str(home))
     proposal = start(REFERENCE.read_text(), {"BLOCK": 512})
     with new_store(home, kernel="merge_state_n8xh64xd128", arch="sm_90a") as store:

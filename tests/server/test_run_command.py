@@ -15,6 +15,7 @@ from kopt.server import console
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 from support.populations import failed, passed
+from support.shared_caches import share_caches
 
 KERNEL = "silu_and_mul_b8xh14336"
 Answer = Callable[[EvaluationJob], Evaluation]
@@ -22,9 +23,11 @@ Script = Callable[[Answer], None]
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch, kopt: Kopt, tmp_path: Path) -> Script:
+def script(
+    monkeypatch: pytest.MonkeyPatch, kopt: Kopt, tmp_path: Path, shared_caches: Path
+) -> Script:
     """Return a function that sets what every evaluation answers; runs get a home of their own."""
-    monkeypatch.setenv("KOPT_HOME", str(tmp_path / "own-home"))
+    monkeypatch.setenv("KOPT_HOME", str(share_caches(tmp_path / "own-home", shared_caches)))
 
     def set_answer(answer: Answer) -> None:
         def evaluator(*_: object) -> RecordedEvaluator:

@@ -15,15 +15,16 @@ from kopt.tools.check.request import CheckRequest
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.estimate import find_build
 from support.samples import Sample, read_samples
+from support.shared_caches import share_caches
 
 SAMPLES = read_samples(Path(__file__).parents[2] / "samples")
 GOOD = [sample for sample in SAMPLES if sample.path.name.startswith("good_")]
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Settings with a compile cache of their own."""
-    return Settings(tmp_path_factory.mktemp("claims"))
+def settings(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> Settings:
+    """Settings with a home of this module."""
+    return Settings(share_caches(tmp_path_factory.mktemp("claims"), shared_caches))
 
 
 @pytest.mark.parametrize("sample", GOOD, ids=lambda sample: sample.path.stem)

@@ -17,6 +17,11 @@ VERDICT_STYLES = {
 
 SPEEDUPS = "Speedups are measured: baseline time / candidate time, medians over pairs of replays."
 """What stands below a table of them."""
+ACCEPTED = (
+    "Accepted: the receipt's range, widened by the noise; on another GPU than the receipt's by a"
+    " quarter of the gain, at most 2 %."
+)
+"""What stands below a receipt's figures and new ones."""
 
 
 def verdict_words(verdict: Verdict, main: Comparison | None) -> str:

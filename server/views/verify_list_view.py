@@ -9,7 +9,7 @@ from rich.text import Text
 from kopt.kernels.verify_list_result import VerifiedReceipt, VerifyListResult
 from kopt.kernels.verify_result import Reproduction, VerifyResult, WorkloadReproduction
 
-from .bench_words import SPEEDUPS, ratio_digits
+from .bench_words import ACCEPTED, SPEEDUPS, ratio_digits
 
 _WORDS: dict[Reproduction, str] = {
     "reproduced": "reproduced",
@@ -29,7 +29,7 @@ def _parts(found: VerifyListResult) -> Iterator[RenderableType]:
     results = [entry.result for entry in found.results if entry.result is not None]
     if results:
         yield _table(results)
-        yield Text(f"{SPEEDUPS} Accepted: the receipt's range, widened by the noise.", style="dim")
+        yield Text(f"{SPEEDUPS} {ACCEPTED}", style="dim")
     shared = _shared(results)
     yield from (Text(f"All {len(results)} receipts: {words}") for words in shared)
     for entry in found.results:

@@ -10,7 +10,7 @@ from kopt.kernels.receipt import Receipt
 from kopt.kernels.verify_result import Reproduction, VerifyResult, WorkloadReproduction
 from kopt.search.facts.wording import short_id
 
-from .bench_words import SPEEDUPS, ratio_digits
+from .bench_words import ACCEPTED, SPEEDUPS, ratio_digits
 
 _WORDS: dict[Reproduction, tuple[str, str]] = {
     "reproduced": ("Reproduced", "bold green"),
@@ -41,7 +41,7 @@ def _parts(name: str, receipt: Receipt, result: VerifyResult) -> Iterator[Render
     yield from (Text(f"- {reason}") for reason in result.reasons)
     yield from _cubins(result)
     yield _table(result)
-    yield Text(f"{SPEEDUPS} Accepted: the receipt's range, widened by the noise.", style="dim")
+    yield Text(f"{SPEEDUPS} {ACCEPTED}", style="dim")
     yield from (Text(f"Differs from then: {note}", "yellow") for note in result.notes)
 
 

@@ -1,8 +1,9 @@
 """Verifying a receipt: the same source compiled, checked and measured again.
 
 A workload reproduces if the candidate is `faster` again, against a baseline of the same kind, with
-an interval that meets the receipt's range widened by the noise threshold. Nothing in a receipt is
-believed beyond what it claims: its binary is made anew, from an empty cache.
+an interval that meets the receipt's range widened by the noise threshold, and on another GPU of the
+model by what is little beside the gain. Nothing in a receipt is believed beyond what it claims: its
+binary is made anew, from an empty cache.
 """
 
 import tempfile
@@ -245,7 +246,8 @@ def _again(
         result = time_once(asked, device, settings)
     except ToolError as error:
         return before.model_copy(update={"reason": f"not measured: {error}"})
-    return compare_measurement(before, entry, result)
+    is_another = device.facts.uuid != request.receipt.device.uuid
+    return compare_measurement(before, entry, result, on_another_gpu=is_another)
 
 
 def _binary_reasons(result: VerifyResult, receipt: Receipt, check: CheckResult) -> list[str]:

@@ -1,12 +1,14 @@
 """When a receipt reproduces: the rule, over records; nothing is measured here."""
 
-from math import exp
+from math import exp, log
 
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.receipt import Receipt, WorkloadEvidence
 from kopt.kernels.status import Status, Verdict
 from kopt.kernels.verify_result import CubinComparison, WorkloadReproduction
+
+from .agreement import little_beside
 
 
 def compare_cubins(receipt: Receipt, compiled: CompileResult) -> CubinComparison:
@@ -31,14 +33,20 @@ def binary_reasons(found: CubinComparison | None) -> list[str]:
     return [f"{found.toolchain} makes another binary of the source than then ({names})"]
 
 
-def accepted_range(entry: WorkloadEvidence, threshold: float) -> tuple[float, float]:
+def accepted_range(
+    entry: WorkloadEvidence, threshold: float, *, on_another_gpu: bool
+) -> tuple[float, float]:
     """Return the receipt's range of speedups, widened by the wider noise threshold.
 
     Args:
         entry: One workload of a receipt.
         threshold: Noise threshold of the new measurement, a log ratio.
+        on_another_gpu: Whether it was made on another GPU than the receipt's; what is little
+            beside the gain is allowed then, too (docs/receipts.md has figures of four GPUs).
     """
     wider = max(entry.noise_threshold, threshold)
+    if on_another_gpu:
+        wider = max(wider, little_beside(log(entry.speedup)))
     return entry.range[0] * exp(-wider), entry.range[1] * exp(wider)
 
 
@@ -50,14 +58,18 @@ def as_receipt_says(entry: WorkloadEvidence, status: Status) -> WorkloadReproduc
         receipt_library=entry.baseline.library,
         receipt_speedup=entry.speedup,
         receipt_range=entry.range,
-        accepted_range=accepted_range(entry, 0.0),
+        accepted_range=accepted_range(entry, 0.0, on_another_gpu=False),
         status=status,
         holds=False,
     )
 
 
 def compare_measurement(
-    before: WorkloadReproduction, entry: WorkloadEvidence, result: BenchResult
+    before: WorkloadReproduction,
+    entry: WorkloadEvidence,
+    result: BenchResult,
+    *,
+    on_another_gpu: bool,
 ) -> WorkloadReproduction:
     """Return `before` with the new measurement, and whether it reproduces the receipt's."""
     main = next(iter(result.comparisons), None)
@@ -65,7 +77,8 @@ def compare_measurement(
         why = f"{result.status} when it was timed"
         return before.model_copy(update={"status": result.status, "reason": why})
     floor = main.noise_floor
-    low, high = accepted_range(entry, 0.0 if floor is None else floor.threshold)
+    threshold = 0.0 if floor is None else floor.threshold
+    low, high = accepted_range(entry, threshold, on_another_gpu=on_another_gpu)
     reason: str | None = None
     if main.verdict is not Verdict.FASTER:
         reason = f"{main.verdict.replace('_', ' ')} against {main.baseline.label}"

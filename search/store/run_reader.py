@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, cast
 
 from kopt.kernels.status import Status
@@ -17,7 +18,7 @@ from kopt.search.knowledge.records import Sample
 from kopt.search.proposer import LineageKind, Member
 
 from .artifacts import ArtifactStore
-from .run_records import BranchRow, Event, RoundRow, RunState
+from .run_records import BranchRow, Event, RoundRow, RunSettings, RunState
 from .taught import MemoryUpdate, Taught
 
 Row = dict[str, Any]
@@ -43,7 +44,7 @@ class RunReader:
     def state(self) -> RunState:
         """Return the run's present state."""
         (row,) = self._rows("SELECT * FROM run")
-        row["settings"] = json.loads(row["settings"])
+        row["settings"] = _settings(row["settings"])
         row["beam"] = tuple(json.loads(row["beam"]))
         row["round_open"] = bool(row["round_open"])
         del row["kernel"]  # a copy of settings.kernel, there for queries by hand
@@ -241,3 +242,9 @@ class RunReader:
         cursor = self._connection.execute(statement, parameters)
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, cast(tuple[Any, ...], row), strict=True)) for row in cursor]
+
+
+@lru_cache(maxsize=8)
+def _settings(text: str) -> RunSettings:
+    """Return settings out of their JSON: a run reads its state some hundred times a round."""
+    return RunSettings.model_validate(json.loads(text))

@@ -18,15 +18,16 @@ from kopt.search.retrieval_log import FILE_NAME, Retrieval, append_retrieval, re
 from kopt.search.run_export import export_lines
 from kopt.search.run_report import report_run
 from kopt.tools.docs.records import SearchRequest
+from support.built_docs import copy_docs
 from support.scripted_runs import new_store
 
 ASKER = Asker("run-1", "a test")
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Settings:
+def home(tmp_path: Path, built_docs: Path) -> Settings:
     """Return a home with one run."""
-    with new_store(tmp_path, "run-1"):
+    with new_store(copy_docs(built_docs, tmp_path), "run-1"):
         return Settings(tmp_path)
 
 

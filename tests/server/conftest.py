@@ -6,14 +6,18 @@ from pathlib import Path
 import pytest
 
 from kopt.server.cli import main
+from support.built_docs import copy_docs
 from support.command_line import Ending, Kopt
 from support.shared_caches import share_caches
 
 
 @pytest.fixture(scope="session")
-def shared_home(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> Path:
+def shared_home(
+    tmp_path_factory: pytest.TempPathFactory, shared_caches: Path, built_docs: Path
+) -> Path:
     """Return the state folder of all calls that do not set their own."""
-    return share_caches(tmp_path_factory.mktemp("kopt") / "home", shared_caches)
+    home = share_caches(tmp_path_factory.mktemp("kopt") / "home", shared_caches)
+    return copy_docs(built_docs, home)
 
 
 @pytest.fixture

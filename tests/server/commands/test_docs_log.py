@@ -5,15 +5,16 @@ from pathlib import Path
 import pytest
 
 from kopt.server.exits import ExitCode
+from support.built_docs import copy_docs
 from support.command_line import Kopt
 from support.scripted_runs import new_store
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kopt: Kopt) -> str:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kopt: Kopt, built_docs: Path) -> str:
     """Return the id of a run in a home of its own."""
     monkeypatch.setenv("KOPT_HOME", str(tmp_path))
-    with new_store(tmp_path, "run-1"):
+    with new_store(copy_docs(built_docs, tmp_path), "run-1"):
         return "run-1"
 
 

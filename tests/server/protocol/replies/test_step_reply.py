@@ -16,6 +16,7 @@ from kopt.search.store.artifacts import open_artifacts
 from kopt.search.suggestions import Suggestion
 from kopt.server.protocol.replies.reply import job_reply
 from kopt.tools.sim.device import SimDevice
+from support.built_docs import copy_docs
 from support.job_views import KERNEL, done_job
 from support.shared_caches import share_caches
 from support.sound_replies import PAGE_TOKENS, sound, text_of
@@ -25,10 +26,12 @@ DETAILS: tuple[Detail, ...] = ("concise", "full")
 
 
 @pytest.fixture(scope="module")
-def step(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> StepResult:
+def step(
+    tmp_path_factory: pytest.TempPathFactory, shared_caches: Path, built_docs: Path
+) -> StepResult:
     """Return the first step of a run: one candidate that passes, one that does not compile."""
     home = share_caches(tmp_path_factory.mktemp("steps") / "home", shared_caches)
-    settings = Settings(home=home, jobs=2)
+    settings = Settings(home=copy_docs(built_docs, home), jobs=2)
     site = EvaluationSite(
         device=SimDevice(settings),
         timer=None,

@@ -20,7 +20,7 @@ from kopt.config.search_settings import load_search_settings
 from kopt.search.loop import run_search
 from kopt.search.store.artifacts import open_artifacts
 from kopt.search.store.store import RunStore
-from support.event_kills import FatalEvent, forked, leave_out_syncs
+from support.event_kills import FatalEvent, forked, leave_out_syncs, undisturbed
 from support.model_requests import PlayedModel
 from support.populations import SOURCE
 from support.scripted_agents import agents_search, labelled_state, scripted_model
@@ -93,7 +93,7 @@ def main(root: Path) -> dict[str, Any]:
     """Kill after every `EVERY`th event, and each of the last, and return what was seen."""
     leave_out_syncs()
     whole = root / "whole"
-    _, events = forked(partial(drive, whole), 0)
+    events = undisturbed(partial(drive, whole))
     with RunStore(whole / "runs" / "run-1", open_artifacts(whole)) as store:
         expected = labelled_state(store)
     problems: list[str] = []

@@ -3,6 +3,7 @@
 Physical syncs are left out: `kill -9` cannot tell them from none.
 """
 
+import gc
 import os
 import signal
 import sqlite3
@@ -37,6 +38,17 @@ def leave_out_syncs() -> None:
     real_connect = sqlite3.connect
     sqlite3.connect = lambda *a, **k: real_connect(*a, factory=_UnsyncedConnection, **k)  # type: ignore[assignment]
     os.fsync = _no_sync
+
+
+def undisturbed(drive: Callable[[FatalEvent], None]) -> int:
+    """Drive in this process, and return the events that it saw.
+
+    What a process reads once, children that are forked from now on have read already.
+    """
+    events = FatalEvent(0)
+    drive(events)
+    gc.freeze()  # or each child copies what its first collection of garbage touches
+    return events.seen
 
 
 def forked(drive: Callable[[FatalEvent], None], fatal: int) -> tuple[bool, int]:

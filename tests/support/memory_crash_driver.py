@@ -22,7 +22,7 @@ from kopt.search.store.artifacts import open_artifacts
 from kopt.search.store.run_records import RunSettings
 from kopt.search.store.store import RunStore
 from support.agents_crash_driver import problems_of
-from support.event_kills import FatalEvent, forked, leave_out_syncs
+from support.event_kills import FatalEvent, forked, leave_out_syncs, undisturbed
 from support.model_requests import PlayedModel
 from support.populations import SOURCE
 from support.scripted_agents import labelled_state, scripted_model
@@ -97,7 +97,7 @@ def main(root: Path, strategy: str) -> dict[str, Any]:
     leave_out_syncs()
     run = settings(search=small(strategy))
     whole = root / "whole"
-    _, events = forked(partial(drive, whole, run), 0)
+    events = undisturbed(partial(drive, whole, run))
     expected = remembered(whole)
     with RunStore(whole / "runs" / "run-1", open_artifacts(whole)) as store:
         state = labelled_state(store)

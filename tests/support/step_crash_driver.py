@@ -17,7 +17,7 @@ from typing import Any
 
 from kopt.kernels.status import Status
 from kopt.search.step_request import StepHooks
-from support.event_kills import FatalEvent, forked, leave_out_syncs
+from support.event_kills import FatalEvent, forked, leave_out_syncs, undisturbed
 from support.scripted_steps import KERNEL, Steps, candidate
 
 GIVEN = (
@@ -46,7 +46,7 @@ def take_all(home: Path, named: bool, events: FatalEvent) -> None:
 def main(root: Path, named: bool) -> dict[str, Any]:
     """Kill after every event once and return what was seen."""
     leave_out_syncs()
-    _, events = forked(partial(take_all, root / "whole", named), 0)
+    events = undisturbed(partial(take_all, root / "whole", named))
     expected = Steps(root / "whole").rows()
     problems: list[str] = []
     tried = range(1, events + 1, 1 if named else EVERY)

@@ -73,6 +73,7 @@ def test_the_end_of_a_runner_is_told_and_leaves_no_child() -> None:
         os.kill(runner, signal.SIGSEGV)
         assert process.stdout.readline() == "\n"
         told = json.loads(process.stdout.readline())
+        process.wait(BOUND_S)  # the guard's own end comes last
         wait_until_gone(members)
     assert told == {"kind": "ended", "code": -signal.SIGSEGV}
 

@@ -1,6 +1,7 @@
 """KOPT_WITHOUT_SOURCES: what a process may not see is neither found, nor read, nor hinted at."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,32 +10,41 @@ from kopt.config.settings import Settings
 from kopt.tools.docs.records import SearchRequest
 from kopt.tools.docs.search import OTHER_WORDS, read_document, search_documents
 from kopt.tools.docs.source_list import list_sources
+from support.built_docs import copy_docs
 from support.docs_winners import promote
 from support.written_index import function, write_library
 
 ZEBRA = SearchRequest(query="zebra_sum stripe")
 
 
+@pytest.fixture(scope="module")
+def promoted(tmp_path_factory: pytest.TempPathFactory, built_docs: Path) -> Settings:
+    """Return a home with a winner, in which the tests of this file only search and read."""
+    home = copy_docs(built_docs, tmp_path_factory.mktemp("promoted") / "home")
+    settings = Settings(home=home, jobs=1)
+    promote(settings)
+    return settings
+
+
 @pytest.fixture
-def blind(own_docs: Settings) -> Settings:
-    """Return a home with a winner that this process may not see."""
-    promote(own_docs)
-    return replace(own_docs, without_sources=("winners",))
+def blind(promoted: Settings) -> Settings:
+    """Return the home with a winner that this process may not see."""
+    return replace(promoted, without_sources=("winners",))
 
 
-def test_hidden_winner_is_not_found(own_docs: Settings, blind: Settings) -> None:
-    assert search_documents(ZEBRA, own_docs).hits[0].source == "winners"
+def test_hidden_winner_is_not_found(promoted: Settings, blind: Settings) -> None:
+    assert search_documents(ZEBRA, promoted).hits[0].source == "winners"
     result = search_documents(ZEBRA, blind)
     assert "winners" not in {hit.source for hit in result.hits} | result.sources.keys()
 
 
 @pytest.mark.parametrize("page", ["results.md", "tried.md", "field-notes.md", "blackwell.md"])
 def test_pages_on_how_winners_became_fast_are_hidden_with_them(
-    own_docs: Settings, blind: Settings, page: str
+    promoted: Settings, blind: Settings, page: str
 ) -> None:
     asked = SearchRequest(query=f"docs/{page} made faster", k=20)
     path = f"docs/{page}"
-    assert path in {hit.path for hit in search_documents(asked, own_docs).hits}
+    assert path in {hit.path for hit in search_documents(asked, promoted).hits}
     assert path not in {hit.path for hit in search_documents(asked, blind).hits}
 
 
@@ -44,16 +54,16 @@ def test_advice_does_not_count_what_is_hidden(blind: Settings) -> None:
     assert (result.hits, result.advice) == ((), OTHER_WORDS)
 
 
-def test_hidden_document_is_not_read(own_docs: Settings, blind: Settings) -> None:
-    uid = search_documents(ZEBRA, own_docs).hits[0].uid
+def test_hidden_document_is_not_read(promoted: Settings, blind: Settings) -> None:
+    uid = search_documents(ZEBRA, promoted).hits[0].uid
     with pytest.raises(ToolError, match="hidden from this process by KOPT_WITHOUT_SOURCES"):
         read_document(uid, blind)
 
 
-def test_near_uids_are_not_those_of_hidden_documents(own_docs: Settings, blind: Settings) -> None:
-    near = search_documents(ZEBRA, own_docs).hits[0].uid.replace("winners:", "winner:")
+def test_near_uids_are_not_those_of_hidden_documents(promoted: Settings, blind: Settings) -> None:
+    near = search_documents(ZEBRA, promoted).hits[0].uid.replace("winners:", "winner:")
     with pytest.raises(ToolError, match="winners:"):
-        read_document(near, own_docs)
+        read_document(near, promoted)
     with pytest.raises(ToolError) as refused:
         read_document(near, blind)
     assert "winners:" not in str(refused.value)
@@ -94,12 +104,12 @@ def test_a_name_to_hide_that_is_unknown_hides_everything(own_docs: Settings, nam
 
 
 def test_words_are_not_suggested_while_something_is_hidden(
-    own_docs: Settings, blind: Settings
+    promoted: Settings, blind: Settings
 ) -> None:
     typo = SearchRequest(query="zebra_sun")
-    assert "zebra_sum" in search_documents(typo, own_docs).unknown_words[0].nearest
+    assert "zebra_sum" in search_documents(typo, promoted).unknown_words[0].nearest
     for result in (
         search_documents(typo, blind),
-        search_documents(typo.model_copy(update={"without": ("winners",)}), own_docs),
+        search_documents(typo.model_copy(update={"without": ("winners",)}), promoted),
     ):
         assert [word.nearest for word in result.unknown_words] == [()]

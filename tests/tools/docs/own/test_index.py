@@ -16,6 +16,7 @@ from kopt.config.settings import Settings
 from kopt.tools.docs.own.index import KEPT_INDEXES
 from kopt.tools.docs.records import SearchRequest, SearchResult
 from kopt.tools.docs.search import search_documents
+from support.built_docs import copy_docs
 from support.docs_winners import WINNER, promote
 
 QUERY = SearchRequest(query="cp_async_wait_group", k=3)
@@ -39,6 +40,12 @@ GENEROUS_BUILD_MS = 30_000
 GENEROUS_QUERY_MS = 2_000
 
 
+@pytest.fixture
+def built(tmp_path: Path, built_docs: Path) -> Settings:
+    """Settings of a home of this test, whose index is there already."""
+    return Settings(home=copy_docs(built_docs, tmp_path / "home"))
+
+
 def _index_files(settings: Settings) -> list[Path]:
     return sorted(settings.docs_cache.glob("*.sqlite"))
 
@@ -58,11 +65,11 @@ def test_the_first_search_builds_and_the_next_reads(own_docs: Settings) -> None:
     assert second.elapsed_ms < GENEROUS_QUERY_MS
 
 
-def test_a_new_winner_is_found_without_being_told(own_docs: Settings) -> None:
+def test_a_new_winner_is_found_without_being_told(built: Settings) -> None:
     zebra = SearchRequest(query="zebra stripe")
-    assert not search_documents(zebra, own_docs).hits
-    promote(own_docs)
-    assert search_documents(zebra, own_docs).hits[0].symbol == "zebra_sum"
+    assert not search_documents(zebra, built).hits
+    promote(built)
+    assert search_documents(zebra, built).hits[0].symbol == "zebra_sum"
 
 
 def test_a_receipt_alone_renews_the_index(own_docs: Settings) -> None:
@@ -117,23 +124,23 @@ def _another_database(path: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [_cut_short, _emptied, _no_database, _pages_overwritten, _another_database]
 )
-def test_a_damaged_index_is_built_again(own_docs: Settings, damage: Callable[[Path], None]) -> None:
-    whole = search_documents(QUERY, own_docs)
-    (index,) = _index_files(own_docs)
+def test_a_damaged_index_is_built_again(built: Settings, damage: Callable[[Path], None]) -> None:
+    whole = search_documents(QUERY, built)
+    (index,) = _index_files(built)
     damage(index)
-    healed = search_documents(QUERY, own_docs)
+    healed = search_documents(QUERY, built)
     assert _hits(healed) == _hits(whole)
     assert healed.degraded is None
-    assert _index_files(own_docs) == [index]
-    assert search_documents(QUERY, own_docs).degraded is None
+    assert _index_files(built) == [index]
+    assert search_documents(QUERY, built).degraded is None
 
 
-def test_a_folder_in_place_of_the_index_does_not_stop_a_search(own_docs: Settings) -> None:
-    search_documents(QUERY, own_docs)
-    (index,) = _index_files(own_docs)
+def test_a_folder_in_place_of_the_index_does_not_stop_a_search(built: Settings) -> None:
+    search_documents(QUERY, built)
+    (index,) = _index_files(built)
     index.unlink()
     index.mkdir()
-    result = search_documents(QUERY, own_docs)
+    result = search_documents(QUERY, built)
     assert result.hits[0].symbol == "cp_async_wait_group"
     assert result.degraded is not None
 
@@ -181,26 +188,26 @@ def test_only_the_newest_indexes_are_kept(own_docs: Settings) -> None:
     assert len(_index_files(own_docs)) == KEPT_INDEXES
 
 
-def test_what_a_killed_builder_left_is_swept(own_docs: Settings) -> None:
-    search_documents(QUERY, own_docs)
-    left = own_docs.docs_cache / ".new-killed.sqlite"
+def test_what_a_killed_builder_left_is_swept(built: Settings) -> None:
+    search_documents(QUERY, built)
+    left = built.docs_cache / ".new-killed.sqlite"
     left.write_bytes(b"half an index")
     os.utime(left, (1, 1))
-    promote(own_docs)
-    search_documents(QUERY, own_docs)
+    promote(built)
+    search_documents(QUERY, built)
     assert not left.exists()
 
 
-def test_a_users_problem_is_searched_without_a_licence(own_docs: Settings, tmp_path: Path) -> None:
+def test_a_users_problem_is_searched_without_a_licence(built: Settings, tmp_path: Path) -> None:
     folder = tmp_path / "mine" / "walrus_scale"
     folder.mkdir(parents=True)
     (folder / "problem.yaml").write_text("name: walrus_scale\ndescription: scales a walrus\n")
     (folder / "reference.cu").write_text('extern "C" __global__ void walrus_kernel() {}\n')
-    settings = replace(own_docs, problems=folder.parent)
+    settings = replace(built, problems=folder.parent)
     hits = search_documents(SearchRequest(query="walrus"), settings).hits
     assert {hit.path.split("/")[0] for hit in hits} == {"KOPT_PROBLEMS"}
     assert {hit.license for hit in hits} == {None}
-    assert not search_documents(SearchRequest(query="walrus"), own_docs).hits
+    assert not search_documents(SearchRequest(query="walrus"), built).hits
 
 
 def test_a_file_of_the_user_that_is_no_yaml_is_still_quoted(

@@ -42,7 +42,7 @@ class WorkloadReproduction(Record):
     receipt_speedup: float
     receipt_range: tuple[float, float]
     accepted_range: tuple[float, float]
-    """The receipt's range, widened by the noise threshold, on another GPU by what is little."""
+    """The receipt's range, widened by the noise threshold, on another GPU by a part of the gain."""
     status: Status
     baseline: str | None = None
     library: str | None = None

@@ -19,7 +19,7 @@ SPEEDUPS = "Speedups are measured: baseline time / candidate time, medians over 
 """What stands below a table of them."""
 ACCEPTED = (
     "Accepted: the receipt's range, widened by the noise; on another GPU than the receipt's by a"
-    " quarter of the gain, at most 2 %."
+    " quarter of the gain, at most 3 %."
 )
 """What stands below a receipt's figures and new ones."""
 

@@ -26,11 +26,6 @@ SPREAD_OF_GAIN = 0.25
 """Share of the gain, ln(speedup), that they may be apart at most."""
 
 
-def little_beside(gain: float) -> float:
-    """Return how far apart two speedups may be and still say the same; log ratios both."""
-    return min(MAX_SPREAD, SPREAD_OF_GAIN * gain)
-
-
 @dataclass(frozen=True)
 class Attempt:
     """One measurement with its place among the others."""
@@ -129,7 +124,7 @@ def disagreement(attempts: Sequence[Attempt]) -> str | None:
 def _allowed_spread(mains: Sequence[Comparison]) -> float:
     gain = median(log(_speedup(main)) for main in mains)
     noise = max(_threshold(main) for main in mains)
-    return max(noise, little_beside(gain))
+    return max(noise, min(MAX_SPREAD, SPREAD_OF_GAIN * gain))
 
 
 def combine(problem: Problem, attempts: Sequence[Attempt]) -> WorkloadEvidence:

@@ -2,7 +2,7 @@
 
 A workload reproduces if the candidate is `faster` again, against a baseline of the same kind, with
 an interval that meets the receipt's range widened by the noise threshold, and on another GPU of the
-model by what is little beside the gain. Nothing in a receipt is believed beyond what it claims: its
+model by a part of the gain. Nothing in a receipt is believed beyond what it claims: its
 binary is made anew, from an empty cache.
 """
 

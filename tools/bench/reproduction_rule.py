@@ -8,7 +8,11 @@ from kopt.kernels.receipt import Receipt, WorkloadEvidence
 from kopt.kernels.status import Status, Verdict
 from kopt.kernels.verify_result import CubinComparison, WorkloadReproduction
 
-from .agreement import little_beside
+from .agreement import SPREAD_OF_GAIN
+
+MAX_BETWEEN_GPUS = 0.03
+"""Log ratio that a speedup may be beyond a receipt's range on another GPU of its model. Source: the
+same kernels on several H100s, at most 2.7 % apart (docs/receipts.md)."""
 
 
 def compare_cubins(receipt: Receipt, compiled: CompileResult) -> CubinComparison:
@@ -41,12 +45,12 @@ def accepted_range(
     Args:
         entry: One workload of a receipt.
         threshold: Noise threshold of the new measurement, a log ratio.
-        on_another_gpu: Whether it was made on another GPU than the receipt's; what is little
-            beside the gain is allowed then, too (docs/receipts.md has figures of four GPUs).
+        on_another_gpu: Whether it was made on another GPU than the receipt's: a quarter of the
+            gain is allowed then, at most MAX_BETWEEN_GPUS.
     """
     wider = max(entry.noise_threshold, threshold)
     if on_another_gpu:
-        wider = max(wider, little_beside(log(entry.speedup)))
+        wider = max(wider, min(MAX_BETWEEN_GPUS, SPREAD_OF_GAIN * log(entry.speedup)))
     return entry.range[0] * exp(-wider), entry.range[1] * exp(wider)
 
 

@@ -26,9 +26,9 @@ def test_the_accepted_range_is_the_receipts_widened_by_the_wider_noise() -> None
 
 @pytest.mark.parametrize(
     ("speedup", "allowed"),
-    [(1.008, 0.003), (exp(0.02), 0.005), (exp(0.08), 0.02), (1.5, 0.02), (3.5, 0.02)],
+    [(1.008, 0.003), (exp(0.02), 0.005), (exp(0.12), 0.03), (1.5, 0.03), (3.5, 0.03)],
 )
-def test_on_another_gpu_a_quarter_of_the_gain_is_accepted_and_no_more_than_two_per_cent(
+def test_on_another_gpu_a_quarter_of_the_gain_is_accepted_and_no_more_than_three_per_cent(
     speedup: float, allowed: float
 ) -> None:
     low, high = accepted_range(_evidence(speedup), 0.0, on_another_gpu=True)

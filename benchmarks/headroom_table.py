@@ -1,11 +1,21 @@
-"""The headroom of every kernel as Markdown."""
+"""The headroom of every kernel as Markdown: printed, or written into a document.
 
+    .venv/bin/python benchmarks/headroom_table.py [--headroom headroom.json] [--write FILE]
+
+A document takes it between two lines of its own (`MARKS`).
+"""
+
+import argparse
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from statistics import geometric_mean
 
 from headroom_records import Headroom, HeadroomRow
-from markdown_tables import classes, grid
+from markdown_tables import classes, grid, insert_between
 
+MARKS = ("<!-- headroom: written by benchmarks/headroom_table.py -->", "<!-- end of headroom -->")
+KEPT = Path(__file__).with_name("headroom.json")
+"""What docs/headroom.md and the table of results are made from."""
 _COLUMNS = (
     "kernel",
     "MB",
@@ -94,3 +104,22 @@ def _missing(found: Headroom) -> Iterator[str]:
         yield f"INCOMPLETE: {missing} of {found.planned} kernels have no row."
     for kernel, reason in found.failed.items():
         yield f"- {kernel}: {reason}"
+
+
+def main() -> None:
+    """Print or write."""
+    parser = argparse.ArgumentParser(description="The headroom of every kernel.")
+    parser.add_argument("--headroom", type=Path, default=KEPT, help="of bench_headroom.py")
+    parser.add_argument("--write", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    found = Headroom.model_validate_json(options.headroom.read_text("utf-8"))
+    text = headroom_markdown(found)
+    if options.write is None:
+        print(text, end="")
+        return
+    document = options.write.read_text("utf-8")
+    options.write.write_text(insert_between(document, MARKS, text), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -16,13 +16,13 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from headroom_records import Headroom
+from headroom_table import KEPT
 from markdown_tables import classes, grid, insert_between
 from results_rows import LAUNCH_DOMINATED, Result, read_results
 
 from kopt.kernels.problem_loader import load_problems
 
 MARKS = ("<!-- results: written by benchmarks/results_table.py -->", "<!-- end of results -->")
-HEADROOM = Path(__file__).with_name("headroom.json")
 VERIFY = ".venv/bin/kopt verify kernels/problems/*/winners/*.receipt.json"
 _COLUMNS = (
     "kernel",
@@ -50,7 +50,7 @@ def results_markdown(results: Sequence[Result]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def shipped_table(headroom: Path = HEADROOM) -> str:
+def shipped_table(headroom: Path = KEPT) -> str:
     """Return the table of the winners that come with the problems."""
     measured = None
     if headroom.is_file():
@@ -116,7 +116,10 @@ def _explanation(rows: Sequence[Result], counts: str) -> str:
         )
     parts.append(".")
     if any(row.copy != "-" for row in rows):
-        parts.append(" *of a copy*: the time of a copy of as many bytes / the time, both measured.")
+        parts.append(
+            " *of a copy*: the time of a copy of as many bytes / the time, both measured but not"
+            " together: good to some percent."
+        )
     if any(row.flagged for row in rows):
         parts.append(" *flagged*: the receipt names something in the binary that raises scrutiny.")
     return "".join(parts)
@@ -125,7 +128,7 @@ def _explanation(rows: Sequence[Result], counts: str) -> str:
 def main() -> None:
     """Print or write."""
     parser = argparse.ArgumentParser(description="The shipped winners as a table.")
-    parser.add_argument("--headroom", type=Path, default=HEADROOM, help="of bench_headroom.py")
+    parser.add_argument("--headroom", type=Path, default=KEPT, help="of bench_headroom.py")
     parser.add_argument("--write", type=Path, nargs="+", default=[], metavar="FILE")
     options = parser.parse_args()
     table = shipped_table(options.headroom)

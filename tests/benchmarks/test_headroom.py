@@ -8,7 +8,8 @@ import pytest
 from bench_headroom import Kernel, Survey, kernels_of, load, write
 from headroom_copies import ROW_BYTES, SHAPES, copied_bytes
 from headroom_records import Headroom
-from headroom_table import headroom_markdown
+from headroom_table import KEPT, MARKS, headroom_markdown
+from markdown_tables import insert_between
 
 from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem
@@ -159,3 +160,9 @@ def test_kernels_are_those_with_a_library_for_the_device() -> None:
     assert len(kernels_of([], (9, 0))) == 18
     assert {kernel.problem.name for kernel in kernels_of(["rope"], (9, 0))} == {"rope_quantize_fp8"}
     assert kernels_of([], (7, 0)) == []
+
+
+def test_the_page_says_what_the_kept_measurements_do() -> None:
+    found = Headroom.model_validate_json(KEPT.read_text("utf-8"))
+    page = (Path(__file__).parents[2] / "docs" / "headroom.md").read_text("utf-8")
+    assert insert_between(page, MARKS, headroom_markdown(found)) == page

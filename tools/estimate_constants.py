@@ -39,15 +39,21 @@ PDL_LAUNCH_SHARE = 0.6
 """Of an empty launch, for one that may start before its predecessor has ended. Source: FlashInfer's
 fused_add_rmsnorm at 8 and 128 rows on an H100, 0.4 to 0.5 of 1.11 us saved (measured)."""
 
-BLOCK_START_US = 0.0013
-"""Between the starts of two blocks, over the whole GPU. Source: on an H100 an empty kernel of 448
-blocks of 64 threads takes 0.85 us and one of 3,584 takes 5.13 us, 1.36 ns for each further block;
-the reference kernel of rope_quantize_fp8 starts 132,096 blocks of 128 threads in 173.6 us, 1.31 ns
-for each (measured)."""
+BLOCK_START_US = 0.0006
+"""Between the starts of two blocks, over the whole GPU. Source: on an H100 an empty kernel of 1,024
+blocks takes 1.16 to 1.26 us, one of 8,192 takes 5.48 to 5.52 us with 32 to 256 threads a block, and
+1.55 and 6.40 us with 1,024 (measured, docs/benchmarks.md)."""
 
-FREE_BLOCKS_PER_SM = 2
-"""Blocks that an SM starts within the time of an empty launch. Source: of the 448 blocks above some
-260 cost nothing beyond the 0.6 us of an empty kernel of 128 blocks (measured, H100)."""
+FREE_BLOCKS_PER_SM = 3
+"""Blocks that an SM starts within the time of an empty launch. Source: the same empty kernels take
+0.84 us with one block and 5.48 with 8,192, of which some 390 thus cost nothing."""
+
+PDL_BLOCK_START_US = 0.00123
+"""The same in a programmatic dependent launch. Source: 0.82 to 0.84 us with 448 blocks of up to 256
+threads, 10.33 to 10.40 us with 8,192 (measured, docs/benchmarks.md)."""
+
+PDL_FREE_BLOCKS_PER_SM = 2
+"""The same in a programmatic dependent launch. Source: 0.57 us with one block, 0.83 with 448."""
 
 ISSUE_SLOTS_PER_CLOCK = 4
 """Warp instructions that one SM issues in one clock. Source: CUDA C++ programming guide, four warp

@@ -182,13 +182,17 @@ def _barrier_part(model: LaunchModel) -> TimePart:
 
 
 def _block_start_part(model: LaunchModel) -> TimePart:
-    free = constants.FREE_BLOCKS_PER_SM * model.gpu.sm_count
+    free_per_sm, start_us = constants.FREE_BLOCKS_PER_SM, constants.BLOCK_START_US
+    if model.launch.pdl:
+        free_per_sm, start_us = constants.PDL_FREE_BLOCKS_PER_SM, constants.PDL_BLOCK_START_US
+    free = free_per_sm * model.gpu.sm_count
     return TimePart(
         name="block_starts",
-        time_us=max(0, model.blocks - free) * constants.BLOCK_START_US,
+        time_us=max(0, model.blocks - free) * start_us,
         overlaps=True,
         evidence=f"{counted(model.blocks, 'block')} of {prod(model.launch.block)} threads, all but "
-        f"{free} start {constants.BLOCK_START_US * 1e3:g} ns after the one before",
+        f"{free} start {start_us * 1e3:g} ns after the one before"
+        + (", programmatic dependent launch" if model.launch.pdl else ""),
     )
 
 

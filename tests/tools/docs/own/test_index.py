@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.tools.docs.own.corpus_cache import current_corpus
 from kopt.tools.docs.own.index import KEPT_INDEXES
 from kopt.tools.docs.records import SearchRequest, SearchResult
 from kopt.tools.docs.search import search_documents
@@ -43,7 +44,11 @@ GENEROUS_QUERY_MS = 2_000
 @pytest.fixture
 def built(tmp_path: Path, built_docs: Path) -> Settings:
     """Settings of a home of this test, whose index is there already."""
-    return Settings(home=copy_docs(built_docs, tmp_path / "home"))
+    settings = Settings(home=copy_docs(built_docs, tmp_path / "home"))
+    for path in _index_files(settings):
+        if path.stem != current_corpus(settings).key:  # documents were edited during the run
+            path.unlink()
+    return settings
 
 
 def _index_files(settings: Settings) -> list[Path]:

@@ -51,6 +51,8 @@ class WorkloadReproduction(Record):
     interval: tuple[float, float] | None = None
     holds: bool
     """Whether it is faster again and the interval meets the accepted range; not measured: False."""
+    only_on_another_gpu: bool = False
+    """Whether it holds only by what another GPU of the model is allowed beyond the noise."""
     reason: str | None = None
     """Why it does not hold, or what could not be measured."""
 

@@ -18,8 +18,8 @@ VERDICT_STYLES = {
 SPEEDUPS = "Speedups are measured: baseline time / candidate time, medians over pairs of replays."
 """What stands below a table of them."""
 ACCEPTED = (
-    "Accepted: the receipt's range, widened by the noise; on another GPU than the receipt's by a"
-    " quarter of the gain, at most 3 %."
+    "Accepted: the receipt's range, widened by the noise, or on another GPU of the same model by a"
+    " quarter of the gain, at most 3 %, where that is more."
 )
 """What stands below a receipt's figures and new ones."""
 

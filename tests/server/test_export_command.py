@@ -7,6 +7,7 @@ import pytest
 
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import load_problem
+from kopt.kernels.receipt import ReceiptCubin
 from kopt.kernels.unproven_facts import facts_of, facts_text, read_facts
 from kopt.search.store.round_table import Opening
 from kopt.server.exits import ExitCode
@@ -14,7 +15,7 @@ from kopt.tools.bench.receipt_file import problem_files, receipt_text
 from support.bench_results import H100
 from support.command_line import Kopt
 from support.populations import passed
-from support.receipts import sealed_receipt
+from support.receipts import evidence, sealed_receipt
 from support.scripted_runs import new_store, start
 from support.shared_caches import share_caches
 from support.tiny_problem import write_tiny_problem
@@ -32,8 +33,15 @@ def write_winner(problem_folder: Path, folder: Path) -> Path:
     """Write a winner of scale_rows with its receipt to `folder` and return the receipt."""
     problem = load_problem(problem_folder)
     candidate = read_candidate(problem_folder / "reference.cu")
-    fields = {"problem_files": problem_files(problem), "tune": {"BLOCK": 128}}
-    receipt = sealed_receipt("scale_rows", candidate, **fields)
+    names = tuple(workload.name for workload in problem.workloads)
+    receipt = sealed_receipt(
+        "scale_rows",
+        candidate,
+        problem_files=problem_files(problem),
+        tune={"BLOCK": 128},
+        cubins=(ReceiptCubin(arch="sm_90a", defines={}, workloads=names, sha256="a" * 64),),
+        workloads=tuple(evidence(f"scale_rows_{name}", name) for name in names),
+    )
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "b8xh64.sm_90a.cu").write_text(candidate.source)
     path = folder / "b8xh64.sm_90a.receipt.json"

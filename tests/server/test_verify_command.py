@@ -16,7 +16,7 @@ from kopt.tools.bench.receipt_contents import cubins
 from kopt.tools.bench.receipt_file import problem_files, receipt_text
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
 from support.command_line import Kopt
-from support.receipts import sealed_receipt
+from support.receipts import claiming_one, sealed_receipt
 from support.tiny_problem import write_tiny_problem
 from support.verified import verified
 
@@ -28,7 +28,7 @@ REFERENCE = PROBLEMS / "silu_and_mul" / "reference.cu"
 def receipt_path(tmp_path: Path) -> Path:
     """A receipt of scale_rows whose cubins nobody made."""
     problem = load_problem(write_tiny_problem(tmp_path))
-    candidate = read_candidate(problem.folder / "reference.cu")
+    candidate = claiming_one(read_candidate(problem.folder / "reference.cu"))
     receipt = sealed_receipt("scale_rows", candidate, problem_files=problem_files(problem))
     path = tmp_path / "b8xh64.sm_90a.receipt.json"
     path.write_text(receipt_text(receipt), "utf-8")
@@ -166,7 +166,7 @@ def _giving(result: object) -> Callable[..., object]:
 def _make_true(path: Path, settings: Settings) -> None:
     """Write a receipt whose cubins are those of its source."""
     problem = load_problem(path.parent / "scale_rows")
-    candidate = read_candidate(problem.folder / "reference.cu")
+    candidate = claiming_one(read_candidate(problem.folder / "reference.cu"))
     request = CompileRequest(problem, problem.workloads[0], candidate, ("sm_90a",))
     compiled = compile_candidate(request, settings)
     receipt = sealed_receipt(

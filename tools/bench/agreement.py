@@ -20,8 +20,8 @@ from kopt.kernels.status import Status, Verdict
 from .reference_side import REFERENCE
 
 MAX_SPREAD = 0.02
-"""Log ratio that two intervals of one workload may be apart at most. Honest kernels of 3 to 7 us
-differ by 0.3 to 0.7 % between allocations on an H100 (docs/benchmarks.md)."""
+"""Log ratio that two intervals of one workload may be apart at most. Honest kernels of 3 to 5 us
+differ by 0.3 to 1.3 % between allocations on an H100 (docs/receipts.md)."""
 SPREAD_OF_GAIN = 0.25
 """Share of the gain, ln(speedup), that they may be apart at most."""
 
@@ -108,23 +108,26 @@ def disagreement(attempts: Sequence[Attempt]) -> str | None:
     labels = sorted({main.baseline.label for main in mains})
     if len(labels) > 1:
         return f"{name}: the fastest baseline was not always the same: {', '.join(labels)}"
-    allowed = _allowed_spread(mains)
-    low = max(_interval(main)[0] for main in mains)
-    high = min(_interval(main)[1] for main in mains)
-    apart = log(low) - log(high)
-    if apart > allowed:
+    gain = median(log(_speedup(main)) for main in mains)
+    allowed = spread_allowed(gain, max(_threshold(main) for main in mains))
+    found = apart([_interval(main) for main in mains])
+    if found > allowed:
         listed = ", ".join(f"{main.speedup:.3f}x" for main in mains)
         return (
-            f"{name}: the measurements do not agree: {listed}; two intervals are {apart:.2%} apart,"
+            f"{name}: the measurements do not agree: {listed}; two intervals are {found:.2%} apart,"
             f" {allowed:.2%} is allowed beside such a gain"
         )
     return None
 
 
-def _allowed_spread(mains: Sequence[Comparison]) -> float:
-    gain = median(log(_speedup(main)) for main in mains)
-    noise = max(_threshold(main) for main in mains)
+def spread_allowed(gain: float, noise: float) -> float:
+    """Return how far two intervals may be apart; log ratios all."""
     return max(noise, min(MAX_SPREAD, SPREAD_OF_GAIN * gain))
+
+
+def apart(intervals: Sequence[tuple[float, float]]) -> float:
+    """Return how far the two of `intervals` that are furthest apart are, as a log ratio."""
+    return log(max(low for low, _ in intervals)) - log(min(high for _, high in intervals))
 
 
 def combine(problem: Problem, attempts: Sequence[Attempt]) -> WorkloadEvidence:

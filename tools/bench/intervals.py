@@ -47,7 +47,7 @@ def median_interval(log_ratios: Sequence[float], seed: int) -> Interval:
         Efron, "Bootstrap methods", Annals of Statistics 7(1), 1979; order statistics of uniform
         variates: David and Nagaraja, "Order Statistics", 3rd edition, section 2.3.
     """
-    means = np.sort(_of_pairs(log_ratios))
+    means = np.sort(np.asarray(log_ratios, dtype=np.float64).reshape(-1, 2).mean(axis=1))
     count = means.size
     rng = np.random.default_rng(seed)
     lower, upper = (count - 1) // 2 + 1, count // 2 + 1  # the middle ones, counted from 1
@@ -57,16 +57,6 @@ def median_interval(log_ratios: Sequence[float], seed: int) -> Interval:
     medians = (_picked(means, at_lower) + _picked(means, at_upper)) / 2
     low, high = np.quantile(medians, (_OUTSIDE / 2, 1 - _OUTSIDE / 2))
     return Interval(float(np.median(means)), float(low), float(high))
-
-
-def median_log_ratio(log_ratios: Sequence[float]) -> float:
-    """Return the median of `median_interval` alone, which takes no resamples."""
-    return float(np.median(_of_pairs(log_ratios)))
-
-
-def _of_pairs(log_ratios: Sequence[float]) -> npt.NDArray[np.float64]:
-    means: npt.NDArray[np.float64] = np.asarray(log_ratios, dtype=np.float64).reshape(-1, 2).mean(1)
-    return means
 
 
 def _picked(

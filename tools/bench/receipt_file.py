@@ -8,18 +8,17 @@ measuring again (`reproduction.py`).
 import hashlib
 import json
 from collections.abc import Mapping
-from math import exp, isclose
+from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
 from kopt.config.errors import ToolError
-from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem import Problem
-from kopt.kernels.receipt import Receipt, RepeatedMeasurement
+from kopt.kernels.receipt import Receipt
 
-from .intervals import median_log_ratio
+from .receipt_rule import contradiction
 
 SCHEMA = "kopt.receipt/1"
 MAX_BYTES = 256 << 20
@@ -63,7 +62,7 @@ def read_receipt(path: Path) -> Receipt:
     if stated != _digest(document):
         raise ToolError(
             f"{path} was damaged or edited after it was made: its content has another digest than "
-            f"it states ({str(stated)[:12]})"
+            f"it states ({str(stated)[:12]}); take it from where it was whole, or promote again"
         )
     try:
         receipt = Receipt.model_validate(document)
@@ -71,9 +70,9 @@ def read_receipt(path: Path) -> Receipt:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ToolError(f"{path} is no whole receipt: {where}: {first['msg']}") from error
-    contradiction = _contradiction(receipt)
-    if contradiction is not None:
-        raise ToolError(f"{path} contradicts itself: {contradiction}")
+    found = contradiction(receipt)
+    if found is not None:
+        raise ToolError(f"{path} contradicts itself: {found}")
     return receipt
 
 
@@ -114,7 +113,7 @@ def _read_document(path: Path) -> dict[str, Any]:
         said = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ToolError(f"cannot read {path}: {said}") from error
     try:
-        document: object = json.loads(text, parse_constant=_refuse_constant)
+        document: object = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise ToolError(f"{path} is damaged, or no receipt: {error}; {WHAT_IT_IS}") from error
     if not isinstance(document, dict):
@@ -126,27 +125,8 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _contradiction(receipt: Receipt) -> str | None:
-    """Return which numbers of a receipt do not follow from others in it."""
-    if Candidate(receipt.source).id != receipt.candidate:
-        return "its source has another id than it states"
-    for entry in receipt.workloads:
-        if receipt.cubin_of(entry.workload) is None:
-            return f"no cubin serves workload {entry.workload}"
-        if not entry.measurements:
-            return f"workload {entry.workload} has no measurement"
-        for one in entry.measurements:
-            if not _follows(one):
-                return f"a speedup of {entry.workload} does not follow from its samples"
-        speedups = sorted(one.speedup for one in entry.measurements)
-        middle = (speedups[(len(speedups) - 1) // 2] + speedups[len(speedups) // 2]) / 2
-        if not isclose(entry.speedup, middle) or entry.range != (speedups[0], speedups[-1]):
-            return f"the speedup of {entry.workload} does not follow from its measurements"
-    return None if receipt.workloads else "it has no workload"
-
-
-def _follows(one: RepeatedMeasurement) -> bool:
-    ratios = one.log_ratios
-    if not ratios or len(ratios) % 2 or len(ratios) != one.pairs:
-        return False
-    return isclose(one.speedup, exp(median_log_ratio(ratios)), rel_tol=1e-9)
+def _finite(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError(f"{text[:20]} is too large for a number")
+    return value

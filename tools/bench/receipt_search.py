@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kopt.config.errors import ToolError
+from kopt.config.settings import Settings
+from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.receipt import Receipt
 
 from .receipt_file import WHAT_IT_IS, read_receipt
@@ -41,6 +43,34 @@ def find_receipts(places: Sequence[Path]) -> tuple[FoundReceipt, ...]:
         files = () if known is None else known.files
         found[receipt.digest] = FoundReceipt((*files, str(path)), receipt)
     return tuple(found.values())
+
+
+def places_of(words: Sequence[Path], settings: Settings) -> tuple[Path, ...]:
+    """Return the paths as they are, and for each kernel id the receipts of its winners.
+
+    Raises:
+        ToolError: A kernel id without a winner, or a word that is neither path nor kernel id.
+    """
+    return tuple(path for word in words for path in _places(word, settings))
+
+
+def _places(word: Path, settings: Settings) -> tuple[Path, ...]:
+    if word.exists() or word.suffix or len(word.parts) > 1:
+        return (word,)
+    problems = load_problems(settings.problems).values()
+    if any(str(word) in problem.kernel_ids for problem in problems):
+        return _of_kernel(str(word), settings)
+    raise ToolError(f"{word} is no file and no kernel id (kopt list)")
+
+
+def _of_kernel(kernel: str, settings: Settings) -> tuple[Path, ...]:
+    """Return the winners that come with the problem, else those of this machine."""
+    problem, workload = find_kernel(kernel, settings.problems)
+    for folder in (problem.folder / "winners", settings.winners / problem.name):
+        found = tuple(sorted(folder.glob(f"{workload.name}.sm_*{SUFFIX}")))
+        if found:
+            return found
+    raise ToolError(f"{kernel} has no winner yet; {WHAT_IT_IS}")
 
 
 def refuse_source(path: Path) -> None:

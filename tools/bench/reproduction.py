@@ -1,36 +1,37 @@
 """Verifying a receipt: the same source compiled, checked and measured again.
 
 A workload reproduces if the candidate is `faster` again, against a baseline of the same kind, with
-an interval that meets the receipt's range widened by the noise threshold, and on another GPU of the
-model by a part of the gain. Nothing in a receipt is believed beyond what it claims: its
-binary is made anew, from an empty cache.
+an interval that the receipt's range accepts (`reproduction_rule.py`). Nothing in a receipt is
+believed beyond what it claims: its binary is made anew, from an empty cache.
 """
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
-from kopt import __version__
 from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.config.settings import Settings, ensure_folder
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.check_result import CheckResult
+from kopt.kernels.domain import domain
+from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.receipt import Receipt, WorkloadEvidence
 from kopt.kernels.record import because
 from kopt.kernels.status import Status
-from kopt.kernels.verify_result import CubinComparison, VerifyResult, WorkloadReproduction
+from kopt.kernels.verify_result import VerifyResult, WorkloadReproduction
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
 
-from .receipt_file import BASELINE_FILES, DECISIVE_FILES, problem_files
+from .receipt_file import DECISIVE_FILES, problem_files
 from .reference_side import REFERENCE
 from .repeated_timing import OpenDevice, require_checked_cubins, time_once
+from .reproduction_notes import build_notes, device_notes, workload_notes
 from .reproduction_rule import (
     as_receipt_says,
     binary_reasons,
@@ -81,10 +82,16 @@ def problem_of(receipt: Receipt, settings: Settings) -> Problem:
                 f"{problem.folder / name} has changed since the receipt was made: it is no longer "
                 "the same problem; promote the candidate again"
             )
+    header = parse_header(Candidate(receipt.source, receipt.source_name), problem).header
     known = {workload.name for workload in problem.workloads}
     for entry in receipt.workloads:
         if entry.workload not in known:
             raise ToolError(f"problem {problem.name} has no workload {entry.workload}")
+    covered = {entry.workload for entry in receipt.workloads}
+    claimed = covered if header is None else {one.name for one in domain(header, problem)}
+    if claimed != covered:
+        names = ", ".join(sorted(claimed))
+        raise ToolError(f"the receipt covers other workloads than its source claims: {names}")
     return problem
 
 
@@ -137,7 +144,7 @@ def _compiled(request: VerifyRequest, settings: Settings) -> VerifyResult:
         status=compiled.status,
         reproduction="not_reproduced",
         reasons=() if found else (f"the source ends with {compiled.status} here{said}",),
-        notes=_notes(request, found),
+        notes=build_notes(receipt, request.problem, found),
         kernel=receipt.workloads[0].kernel,
         candidate=receipt.candidate,
         receipt=receipt.digest,
@@ -184,17 +191,12 @@ def _measured(
         reasons.append(f"the full check ended with {check.status}")
     reasons += _binary_reasons(result, receipt, check)
     reasons += [f"{entry.workload}: {entry.reason}" for entry in entries if entry.reason]
-    notes = [*result.notes]
-    if facts.driver_version != receipt.device.driver_version:
-        notes.append(f"driver {facts.driver_version}; receipt: {receipt.device.driver_version}")
-    if facts.uuid != receipt.device.uuid and facts.name == receipt.device.name:
-        notes.append(f"another {facts.name} than the receipt's")
-    notes += _library_notes(entries)
+    notes = (*result.notes, *device_notes(facts, receipt.device), *workload_notes(entries))
     statuses = (check.status, *(entry.status for entry in entries))
     measured = result.model_copy(
         update={
             "status": next((one for one in statuses if one is not Status.PASSED), Status.PASSED),
-            "notes": tuple(notes),
+            "notes": notes,
             "device": device.name,
             "gpu": facts,
             "check": check,
@@ -237,7 +239,7 @@ def _again(
         candidate=request.candidate,
         tune=request.receipt.tune,
         compiler=request.receipt.toolchain.compiler,
-        baselines="reference" if entry.baseline.name == REFERENCE else "library",
+        baselines="auto" if entry.baseline.name == REFERENCE else "library",
         checked=check.model_copy(update={"kernel": entry.kernel}),
         progress=request.progress,
     )
@@ -246,7 +248,8 @@ def _again(
         result = time_once(asked, device, settings)
     except ToolError as error:
         return before.model_copy(update={"reason": f"not measured: {error}"})
-    is_another = device.facts.uuid != request.receipt.device.uuid
+    then, now = request.receipt.device, device.facts
+    is_another = now.name == then.name and now.uuid != then.uuid
     return compare_measurement(before, entry, result, on_another_gpu=is_another)
 
 
@@ -263,31 +266,6 @@ def _binary_reasons(result: VerifyResult, receipt: Receipt, check: CheckResult) 
     if same_arch and compare_cubins(receipt, compiled).differing != found.differing:
         raise InfraError("the compile cache holds another binary than an empty cache gives")
     return binary_reasons(found)
-
-
-def _library_notes(entries: Sequence[WorkloadReproduction]) -> list[str]:
-    return [
-        f"{entry.workload}: {entry.library}; receipt: {entry.receipt_library}"
-        for entry in entries
-        if entry.verdict is not None and entry.library != entry.receipt_library
-    ]
-
-
-def _notes(request: VerifyRequest, found: CubinComparison | None) -> tuple[str, ...]:
-    receipt = request.receipt
-    notes: list[str] = []
-    if found is not None and not found.same_toolchain:
-        binary = "the same binary" if found.same else "another binary"
-        notes.append(f"{found.toolchain} makes {binary}; receipt: {found.receipt_toolchain}")
-    if receipt.kopt_version != __version__:
-        notes.append(f"kopt {__version__}; receipt: {receipt.kopt_version}")
-    now = problem_files(request.problem)
-    notes += [
-        f"{name} of the problem has changed since"
-        for name in BASELINE_FILES
-        if now.get(name) != receipt.problem_files.get(name)
-    ]
-    return tuple(notes)
 
 
 def _tell(request: VerifyRequest, line: str) -> None:

@@ -2,13 +2,14 @@
 
 from math import exp, log
 
-from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.bench_result import BenchResult, Comparison
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.receipt import Receipt, WorkloadEvidence
 from kopt.kernels.status import Status, Verdict
 from kopt.kernels.verify_result import CubinComparison, WorkloadReproduction
 
-from .agreement import SPREAD_OF_GAIN
+from .agreement import MAX_SPREAD, SPREAD_OF_GAIN
+from .reference_side import REFERENCE
 
 MAX_BETWEEN_GPUS = 0.03
 """Log ratio that a speedup may be beyond a receipt's range on another GPU of its model. Source: the
@@ -42,16 +43,21 @@ def accepted_range(
 ) -> tuple[float, float]:
     """Return the receipt's range of speedups, widened by the wider noise threshold.
 
+    No more than MAX_SPREAD is believed of the receipt's own range and noise, each: whoever writes a
+    receipt writes these, too.
+
     Args:
         entry: One workload of a receipt.
         threshold: Noise threshold of the new measurement, a log ratio.
-        on_another_gpu: Whether it was made on another GPU than the receipt's: a quarter of the
+        on_another_gpu: Whether it was made on another GPU of the receipt's model: a quarter of the
             gain is allowed then, at most MAX_BETWEEN_GPUS.
     """
-    wider = max(entry.noise_threshold, threshold)
+    wider = max(min(entry.noise_threshold, MAX_SPREAD), threshold)
     if on_another_gpu:
         wider = max(wider, min(MAX_BETWEEN_GPUS, SPREAD_OF_GAIN * log(entry.speedup)))
-    return entry.range[0] * exp(-wider), entry.range[1] * exp(wider)
+    low = max(entry.range[0], entry.speedup * exp(-MAX_SPREAD))
+    high = min(entry.range[1], entry.speedup * exp(MAX_SPREAD))
+    return low * exp(-wider), high * exp(wider)
 
 
 def as_receipt_says(entry: WorkloadEvidence, status: Status) -> WorkloadReproduction:
@@ -76,23 +82,17 @@ def compare_measurement(
     on_another_gpu: bool,
 ) -> WorkloadReproduction:
     """Return `before` with the new measurement, and whether it reproduces the receipt's."""
-    main = next(iter(result.comparisons), None)
+    main = _same_kind(entry, result)
     if result.status is not Status.PASSED or main is None:
         why = f"{result.status} when it was timed"
         return before.model_copy(update={"status": result.status, "reason": why})
-    floor = main.noise_floor
-    threshold = 0.0 if floor is None else floor.threshold
-    low, high = accepted_range(entry, threshold, on_another_gpu=on_another_gpu)
-    reason: str | None = None
-    if main.verdict is not Verdict.FASTER:
-        reason = f"{main.verdict.replace('_', ' ')} against {main.baseline.label}"
-    elif main.interval is None or main.interval[0] > high or main.interval[1] < low:
-        reason = f"faster than {main.baseline.label}, but by another ratio than in the receipt"
-    if reason is not None and main.baseline.label != entry.baseline.label:
-        reason += f" (the receipt's baseline is {entry.baseline.label})"
+    threshold = 0.0 if main.noise_floor is None else main.noise_floor.threshold
+    there = accepted_range(entry, threshold, on_another_gpu=False)
+    accepted = accepted_range(entry, threshold, on_another_gpu=on_another_gpu)
+    reason = _reason(entry, main, result, accepted)
     return before.model_copy(
         update={
-            "accepted_range": (low, high),
+            "accepted_range": accepted,
             "status": result.status,
             "baseline": main.baseline.label,
             "library": main.baseline.library,
@@ -100,6 +100,41 @@ def compare_measurement(
             "speedup": main.speedup,
             "interval": main.interval,
             "holds": reason is None,
+            "only_on_another_gpu": reason is None and not _meets(main, there),
             "reason": reason,
         }
     )
+
+
+def _same_kind(entry: WorkloadEvidence, result: BenchResult) -> Comparison | None:
+    """Return the comparison with the fastest library path, or with the reference kernel."""
+    is_reference = entry.baseline.name == REFERENCE
+    return next(
+        (one for one in result.comparisons if (one.baseline.name == REFERENCE) == is_reference),
+        None,
+    )
+
+
+def _reason(
+    entry: WorkloadEvidence,
+    main: Comparison,
+    result: BenchResult,
+    accepted: tuple[float, float],
+) -> str | None:
+    """Return why a measurement does not reproduce the receipt's; None if it does."""
+    reason: str | None = None
+    slower = next((one for one in result.comparisons if one.verdict is Verdict.SLOWER), None)
+    if main.verdict is not Verdict.FASTER:
+        reason = f"{main.verdict.replace('_', ' ')} against {main.baseline.label}"
+    elif not _meets(main, accepted):
+        reason = f"faster than {main.baseline.label}, but by another ratio than in the receipt"
+    elif slower is not None:
+        return f"faster than {main.baseline.label}, but slower than {slower.baseline.label}"
+    if reason is not None and main.baseline.label != entry.baseline.label:
+        reason += f" (the receipt's baseline is {entry.baseline.label})"
+    return reason
+
+
+def _meets(main: Comparison, accepted: tuple[float, float]) -> bool:
+    low, high = accepted
+    return main.interval is not None and main.interval[0] <= high and main.interval[1] >= low

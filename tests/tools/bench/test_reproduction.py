@@ -11,6 +11,7 @@ from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem
+from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.status import Status, Verdict
 from kopt.kernels.verify_result import VerifyResult
@@ -115,7 +116,10 @@ def test_another_gpu_may_differ_by_a_part_of_the_gain(
 ) -> None:
     facts = FACTS.model_copy(update={"uuid": "GPU-second"})
     assert promoted.verify(_us(us)).reproduction == "not_reproduced"
-    assert promoted.verify(_us(us, facts=facts)).reproduction == outcome
+    elsewhere = promoted.verify(_us(us, facts=facts))
+    assert elsewhere.reproduction == outcome
+    is_told = any("only because another GPU" in note for note in elsewhere.notes)
+    assert is_told == (outcome == "reproduced")
 
 
 @contextmanager
@@ -259,6 +263,19 @@ def test_a_receipt_against_a_library_is_measured_against_a_library(promoted: Pro
     assert "b8xh64: scripted 1.0; receipt: scripted 0.9" in result.notes
 
 
+@pytest.mark.parametrize(("us", "outcome"), [(5.0, "reproduced"), (3.5, "not_reproduced")])
+def test_a_receipt_against_the_reference_meets_a_library_that_runs_here(
+    promoted: Promoted, us: float, outcome: str
+) -> None:
+    problem = promoted.problem.model_copy(update={"baselines": (ROW_MAJOR,)})
+    script = Script(libraries={("lib", pdl): LibraryScript(us=us) for pdl in (False, True)})
+    request = VerifyRequest(promoted.receipt, problem)
+    result = verify_receipt(request, replace(_us(4.0), script=script), promoted.settings)
+    assert (result.reproduction, result.workloads[0].baseline) == (outcome, "reference")
+    if outcome == "not_reproduced":
+        assert "faster than reference, but slower than lib" in result.reasons[0]
+
+
 def test_a_receipt_of_an_unknown_problem_names_the_option(settings: Settings) -> None:
     with pytest.raises(ToolError, match=r"problem 'synthetic', which is not here.*--problems"):
         problem_of(sealed_receipt(), settings)
@@ -280,6 +297,4 @@ def test_a_problem_that_changed_since_is_another_problem(
 
 
 def _with_files(receipt: Receipt, folder: Path) -> Receipt:
-    from kopt.kernels.problem_loader import load_problem
-
     return receipt.model_copy(update={"problem_files": problem_files(load_problem(folder))})

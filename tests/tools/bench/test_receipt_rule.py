@@ -1,0 +1,117 @@
+"""Sealed receipts that claim what their samples do not."""
+
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import Settings
+from kopt.kernels.problem_loader import load_problem
+from kopt.kernels.receipt import Receipt, RepeatedMeasurement
+from kopt.kernels.status import Verdict
+from kopt.tools.bench.receipt_file import problem_files, read_receipt, receipt_text
+from kopt.tools.bench.receipt_rule import contradiction
+from kopt.tools.bench.reproduction import problem_of
+from support.receipts import FLOOR, measurement, sealed_receipt
+from support.tiny_problem import tiny_candidate, write_tiny_problem
+
+
+def _claiming(measurements: tuple[RepeatedMeasurement, ...], **fields: Any) -> Receipt:
+    """Return a receipt whose numbers follow from `measurements`."""
+    receipt = sealed_receipt()
+    (entry,) = receipt.workloads
+    speedups = [one.speedup for one in measurements]
+    middle = median(speedups)
+    changed = entry.model_copy(
+        update={
+            "measurements": measurements,
+            "speedup": middle,
+            "range": (min(speedups), max(speedups)),
+        }
+    )
+    update = {"workloads": (changed,), "geometric_mean_speedup": middle, **fields}
+    return receipt.model_copy(update=update)
+
+
+def _six(*speedups: float) -> tuple[RepeatedMeasurement, ...]:
+    return tuple(measurement(speedup, number) for number, speedup in enumerate(speedups))
+
+
+def test_a_receipt_of_agreeing_measurements_stands() -> None:
+    assert contradiction(_claiming(_six(*(1.25,) * 6))) is None
+
+
+def test_one_slow_measurement_among_fast_ones_is_no_range() -> None:
+    assert contradiction(_claiming(_six(1.01, *(5.0,) * 5))) == (
+        "the measurements of b8xh64 do not agree"
+    )
+
+
+@pytest.mark.parametrize(
+    "made",
+    [_six(1.25, 1.25), _six(*(1.25,) * 7), (*_six(*(1.25,) * 5), measurement(1.25, 0))],
+    ids=["two", "seven", "one twice"],
+)
+def test_six_sessions_are_needed_each_once(made: tuple[RepeatedMeasurement, ...]) -> None:
+    assert contradiction(_claiming(made)) == (
+        "workload b8xh64 was not measured 3 times in 2 processes each"
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"verdict": Verdict.SLOWER},
+        {"noise_floor": FLOOR.model_copy(update={"median": 3.0})},
+        {"noise_floor": FLOOR.model_copy(update={"median": 1000.0})},
+    ],
+    ids=["slower", "noise", "endless noise"],
+)
+def test_every_measurement_must_be_faster_beyond_its_own_noise(change: dict[str, Any]) -> None:
+    made = tuple(one.model_copy(update=change) for one in _six(*(1.25,) * 6))
+    assert contradiction(_claiming(made)) == (
+        "a measurement of b8xh64 is not faster than its baseline"
+    )
+
+
+@pytest.mark.parametrize("interval", [(1.24, 3.0), (0.0, 1.3), (1.3, 1.2), (1.1, 1.26)])
+def test_an_interval_must_be_that_of_its_samples(interval: tuple[float, float]) -> None:
+    made = tuple(one.model_copy(update={"interval": interval}) for one in _six(*(1.25,) * 6))
+    assert contradiction(_claiming(made)) == (
+        "an interval of b8xh64 does not follow from its samples"
+    )
+
+
+@pytest.mark.parametrize("ratio", [-800.0, 1000.0])
+def test_samples_beyond_all_speedups_are_refused_in_words(ratio: float) -> None:
+    made = tuple(
+        one.model_copy(update={"log_ratios": (ratio,) * 100, "speedup": max(0.0, ratio)})
+        for one in _six(*(1.25,) * 6)
+    )
+    receipt = _claiming(made, geometric_mean_speedup=1.0)
+    assert contradiction(receipt) == "a speedup of b8xh64 does not follow from its samples"
+
+
+def test_the_geometric_mean_must_be_that_of_the_workloads() -> None:
+    receipt = sealed_receipt().model_copy(update={"geometric_mean_speedup": 99.0})
+    assert contradiction(receipt) == "its geometric mean does not follow from its workloads"
+
+
+def test_a_number_that_no_float_holds_is_refused(tmp_path: Path) -> None:
+    text = receipt_text(sealed_receipt()).replace('"dropped_pairs": 0', '"dropped_pairs": 1e999')
+    path = tmp_path / "x.receipt.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ToolError, match="1e999 is too large"):
+        read_receipt(path)
+
+
+def test_a_receipt_must_cover_all_that_its_source_claims(
+    tmp_path: Path, settings: Settings
+) -> None:
+    files = problem_files(load_problem(write_tiny_problem(tmp_path)))
+    receipt = sealed_receipt("scale_rows", tiny_candidate(), problem_files=files)
+    with pytest.raises(ToolError, match="other workloads than its source claims: b32xh256, b8xh64"):
+        problem_of(receipt, replace(settings, problems=tmp_path))

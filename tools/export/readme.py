@@ -86,8 +86,9 @@ def _notes(signature: Signature, form: Form) -> str:
             " kernel before it in the stream has ended, and waits before it touches what that one"
             " may write."
             + (
-                f" {_listed(static)} may be read before that wait: whatever writes"
-                f" {'it' if len(static) == 1 else 'them'} must not be the kernel just before."
+                f" {_listed(static)} may be read before that wait: no earlier kernel may still"
+                f" write {'it' if len(static) == 1 else 'them'}. Put a launch without programmatic"
+                " serialization, or a synchronization, in between."
                 if static
                 else ""
             )

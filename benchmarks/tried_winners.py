@@ -86,9 +86,9 @@ def place_of(
     if not matching:
         return None
 
-    def rank(one: TriedCandidate) -> tuple[bool, int, float]:
+    def rank(one: TriedCandidate) -> tuple[bool, float]:
         same_code = sources[one.source].code == winner.code
-        return same_code, -len(_added(one, winner)), one.speedup or 0.0
+        return same_code, one.speedup or 0.0
 
     best = max(matching, key=rank)
     rivals = [one for one in timed if one.baseline == best.baseline]

@@ -150,6 +150,13 @@ def test_a_winner_may_have_one_name_more_which_is_said() -> None:
     assert "here place 1 of 1 with 1.250x (in another text without SPLIT)" in text
 
 
+def test_a_slow_candidate_with_all_names_is_not_taken_for_a_winner_of_another_code() -> None:
+    later = replace(WINNER, tune={"BLOCK": 128, "SPLIT": 1}, code="other")
+    slow = candidate(2, 0.4, tune=later.tune)
+    text = page(candidate(1, 1.25), slow, winners=(later,))
+    assert "here place 1 of 2 with 1.250x (in another text without SPLIT)" in text
+
+
 @pytest.mark.parametrize(
     "tune", [{"BLOCK": 32}, {"BLOCK": 128, "ROWS": 2, "HINT": 1}], ids=["value", "two names"]
 )

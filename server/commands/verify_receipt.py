@@ -16,7 +16,7 @@ from kopt.server.session import Session, command_body
 from kopt.server.verify_table import show_verified
 from kopt.server.views.verify_view import verify_view
 from kopt.tools.bench.receipt_file import read_receipt
-from kopt.tools.bench.receipt_search import refuse_source
+from kopt.tools.bench.receipt_search import places_of, refuse_source
 from kopt.tools.bench.reproduction import VerifyRequest, problem_of, verify_receipt
 
 EPILOG = """\b
@@ -24,13 +24,15 @@ Examples:
   kopt verify ~/.kopt/winners/fused_add_rmsnorm/b128xh4096.sm_90a.receipt.json
   kopt verify b128xh4096.sm_90a.receipt.json --device cuda:1 --json
   kopt verify ~/.kopt/winners
+  kopt verify silu_and_mul_b8xh14336
   kopt verify kernels/problems/*/winners/*.sm_90a.receipt.json --json
 
 \b
 The source in the receipt is compiled from an empty cache, checked in full and
 timed again at every workload of the receipt (docs/receipts.md has the rule).
-A folder stands for all receipts below it. Copies of one receipt are measured
-once; several receipts give one table, and with --json one kopt.verify_list/1.
+A folder stands for all receipts below it, a kernel id for its winner's. Copies
+of one receipt are measured once; several receipts give one table, and with
+--json one kopt.verify_list/1.
 Exit codes: 0 reproduced, 1 not reproduced, 2 no usable receipt, 3 not verified
 here: no GPU, another model of GPU, or a baseline that does not run."""
 
@@ -60,9 +62,10 @@ def command(session: Session, options: VerifyOptions) -> int:
     Without a GPU receipts are still read and their binaries compiled again and compared.
     """
     choice = DeviceChoice(options.device)
-    first, *others = options.receipt
+    places = places_of(options.receipt, session.settings)
+    first, *others = places
     if others or first.is_dir():
-        return show_verified(session, options.receipt, choice)
+        return show_verified(session, places, choice)
     refuse_source(first)
     receipt = read_receipt(first)
     problem = problem_of(receipt, session.settings)

@@ -54,7 +54,8 @@ def _speedup(one: ShippedKernel, workload: Workload) -> str:
     found = [entry for entry in receipt.workloads if entry.workload == workload.name]
     return "".join(
         f"\n  {entry.speedup:.3f}x {entry.baseline.label} ({entry.range[0]:.3f} to"
-        f" {entry.range[1]:.3f}), measured on {receipt.device.name}, {receipt.promoted_at[:10]}"
+        f" {entry.range[1]:.3f} in {len(entry.measurements)} measurements), measured on"
+        f" {receipt.device.name}, {receipt.promoted_at[:10]}"
         for entry in found
     )
 

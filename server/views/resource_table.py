@@ -105,7 +105,8 @@ def _remarks(file: CompiledFile) -> Iterator[RenderableType]:
     result = file.result
     others = [build for build in result.builds if file.workload not in build.workloads]
     if others:
-        yield Text(f"{file.name}: {len(others)} more builds serve other workloads; --json has them")
+        more = "1 more build serves" if len(others) == 1 else f"{len(others)} more builds serve"
+        yield Text(f"{file.name}: {more} other workloads; --json has them")
     if result.flagged:
         yield Text(f"{file.name}: looked at twice because of: {', '.join(result.flagged)}")
     if result.diagnostics:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kopt.config.errors import InfraError, SetupError
+from kopt.config.errors import InfraError, SetupError, ToolError
+from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.receipt import Receipt
@@ -15,9 +16,10 @@ from kopt.kernels.verify_result import Reproduction, VerifyResult
 from kopt.server.exits import ExitCode
 from kopt.tools.bench import reproduction_all
 from kopt.tools.bench.receipt_file import problem_files, receipt_text
+from kopt.tools.bench.receipt_search import places_of
 from kopt.tools.bench.reproduction import VerifyRequest
 from support.command_line import Kopt
-from support.receipts import sealed_receipt
+from support.receipts import claiming_one, sealed_receipt
 from support.tiny_problem import write_tiny_problem
 from support.verified import verified
 
@@ -66,7 +68,7 @@ def winners(tmp_path: Path) -> Path:
 
 def receipt(folder: Path, name: str, **fields: Any) -> Receipt:
     problem = load_problem(folder / "scale_rows")
-    reference = read_candidate(problem.folder / "reference.cu")
+    reference = claiming_one(read_candidate(problem.folder / "reference.cu"))
     candidate = Candidate(f"{reference.source}// {name}\n", name)
     known = {"problem_files": problem_files(problem), **fields}
     return sealed_receipt("scale_rows", candidate, **known)
@@ -205,3 +207,18 @@ def test_progress_says_which_receipt_of_how_many(
 ) -> None:
     del verifier
     assert "receipt 2 of 2: timing" in verify(winners).stderr
+
+
+def test_a_kernel_id_stands_for_the_receipts_of_its_winner(tmp_path: Path) -> None:
+    write_tiny_problem(tmp_path)
+    own = Settings(home=tmp_path / "home", problems=tmp_path)
+    path = own.winners / "scale_rows" / "b8xh64.sm_90a.receipt.json"
+    write(path, receipt(tmp_path, "a"))
+    assert places_of((Path("scale_rows_b8xh64"),), own) == (path,)
+    shipped = tmp_path / "scale_rows" / "winners" / path.name
+    write(shipped, receipt(tmp_path, "b"))
+    assert places_of((Path("scale_rows_b8xh64"), path), own) == (shipped, path)
+    with pytest.raises(ToolError, match="scale_rows_b32xh256 has no winner yet"):
+        places_of((Path("scale_rows_b32xh256"),), own)
+    with pytest.raises(ToolError, match="scale_rows_b9 is no file and no kernel id"):
+        places_of((Path("scale_rows_b9"),), own)

@@ -6,6 +6,7 @@ the main thread, which waits for nothing else, does them one by one.
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from kopt.search.models.halt import Halt
 
 T = TypeVar("T")
 _LOOK_EVERY_S = 0.5  # whoever waits asks so often whether the run is being stopped
+_SIGNALS_SEEN_EVERY_S = 1.0
+"""The owner wakes so often: a signal that the kernel hands to another thread ends no wait of this
+one, and Ctrl-C would be noticed when the next piece of work comes."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +84,18 @@ class Mailbox:
 
     def attend(self, timeout_s: float | None = None) -> None:
         """Wait for one piece of work and do it; the owner's part. `timeout_s`: no longer."""
-        try:
-            letter = self._waiting.get(timeout=timeout_s)
-        except queue.Empty:
+        ends_at = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            left = None if ends_at is None else max(0.0, ends_at - time.monotonic())
+            slice_s = _SIGNALS_SEEN_EVERY_S if left is None else min(left, _SIGNALS_SEEN_EVERY_S)
+            try:
+                letter = self._waiting.get(timeout=slice_s)
+            except queue.Empty:
+                if left is not None and left <= slice_s:
+                    return
+                continue
+            letter.open()
             return
-        letter.open()
 
     def close(self) -> None:
         """End all waiting for the owner, for good: whoever waits or will wait is told to stop."""

@@ -1,5 +1,7 @@
 """Work that other threads leave for the main thread, and the end of all waiting."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -94,3 +96,32 @@ def test_failure_of_a_worker_waits_for_the_others() -> None:
     _attend_until_idle(mailbox, crew)
     with pytest.raises(ValueError, match="mine"):
         crew.check()
+
+
+OTHERS_SIGNAL = """\
+import signal, sys, threading
+from kopt.search.rounds.main_thread import Mailbox
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+def receive():
+    owner = threading.main_thread().ident
+    while sys._current_frames()[owner].f_code.co_name != "attend":
+        pass
+    signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+
+signal.signal(signal.SIGUSR1, interrupt)
+threading.Thread(target=receive, daemon=True).start()
+try:
+    Mailbox().attend()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_signal_that_another_thread_received_ends_the_owners_wait() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OTHERS_SIGNAL], capture_output=True, text=True, timeout=LIMIT_S
+    )
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")

@@ -14,11 +14,12 @@ KERNEL = "silu_and_mul_b8xh14336"
 END_LIMIT_S = 20.0
 """Ten times what is promised, for a busy machine."""
 HANGING = """\
-import sys, threading
+import faulthandler, sys, threading
 from kopt.search.evaluation import local_evaluator
 from kopt.server.cli import main
 
 def hang(*_):
+    faulthandler.dump_traceback_later({limit} / 2)  # where it stands if it does not end
     print("hangs", flush=True)
     threading.Event().wait()
 
@@ -35,16 +36,20 @@ def test_interrupt_ends_a_search_whose_candidate_hangs(
 ) -> None:
     monkeypatch.setenv("KOPT_HOME", str(tmp_path / "own-home"))
     words = [command, "--kernel", KERNEL, "--device", "sim"]
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", HANGING, *words],
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", HANGING.format(limit=END_LIMIT_S), *words],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"hangs\n"
-    process.send_signal(signal.SIGINT)
-    stderr = process.communicate(timeout=END_LIMIT_S)[1].decode()
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"hangs\n"
+        process.send_signal(signal.SIGINT)
+        try:
+            stderr = process.communicate(timeout=END_LIMIT_S)[1].decode()
+        except subprocess.TimeoutExpired:
+            process.kill()
+            stderr = process.communicate()[1].decode()
     assert (process.returncode, go_on in stderr) == (130, True), stderr
     (run,) = kopt("runs", "--json").document["runs"]
     assert run["status"] == "paused"

@@ -58,4 +58,4 @@ def test_a_receipt_states_the_range_of_measurements_that_differ(
     promote_candidate(request_, opener, settings)
     receipt = read_receipt(settings.winners / "synthetic" / "b8xh64.sm_90a.receipt.json")
     low, high = receipt.workloads[0].range
-    assert high / low == pytest.approx(1.01, abs=0.004)
+    assert high / low == pytest.approx(1.01, abs=0.008)  # the ends of six medians

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from .expression_code import cpp_expression, cpp_predicate
+from .grid_limits import grid_limits
 from .prose import comment
 from .routes import Route
 from .signature import Signature
@@ -116,7 +117,8 @@ def served_shapes(signature: Signature, route: Route) -> str:
 def _unsupported(signature: Signature, routes: tuple[Route, ...]) -> str:
     subject = signature.subject
     rows = subject.problem.row_axis
-    texts = [subject.header.where, *signature.axes]
+    limits = tuple(grid_limits(signature, routes))
+    texts = [subject.header.where, *signature.axes, *(limit.text for limit in limits)]
     lines = ["const char* unsupported(const Params& params) {\n", _locals(signature, texts)]
 
     def refuse(condition: str, reason: str) -> None:
@@ -134,6 +136,8 @@ def _unsupported(signature: Signature, routes: tuple[Route, ...]) -> str:
         lines.append(f"  if ({rows} == 0) return nullptr;\n")
     if any(_conditions(signature, route) for route in routes):
         refuse("route(params).launch == nullptr", f"built for {_built_for(signature, routes)} only")
+    for limit in limits:
+        refuse(limit.condition, limit.reason)
     for tensor in subject.problem.tensors:
         bytes_ = signature.alignment_bytes(tensor)
         refuse(

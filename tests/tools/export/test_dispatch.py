@@ -20,7 +20,7 @@ from support.tiny_problem import BODY, tiny_problem, write_tiny_problem
 HEADER = """\
 /* kopt: 1
 family: other
-where: "H % 16 == 0 and B < 1000"
+where: "H % 16 == 0 and B < 70000"
 specialize: [H]
 tune: {BLOCK: [128, 256]}
 tune_where: ["BLOCK <= 4 * H", "B % (BLOCK // 128) == 0"]
@@ -30,7 +30,8 @@ variants:
     set: {BLOCK: 256}
     launch: [{kernel: scale_rows, grid: B, block: BLOCK, args: [x, out, H, scale]}]
   - when: "true"
-    launch: [{kernel: scale_rows, grid: B, block: BLOCK, args: [x, out, H, scale]}]
+    launch:
+      - {kernel: scale_rows, grid: "H // 16, B * BLOCK // 128", block: BLOCK, args: [x, out, H, scale]}
 */
 """
 MAIN = """\
@@ -92,8 +93,13 @@ def program(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("6 64 16", "|0|1|1"),
         ("0 64 0", "|0|nothing|0"),
         ("-2 64 0", "B must be 0 to 2147483647|1|nothing|1"),
-        ("8 72 0", "needs H % 16 == 0 and B < 1000|1|nothing|0"),
-        ("1000 64 0", "needs H % 16 == 0 and B < 1000|1|nothing|0"),
+        ("8 72 0", "needs H % 16 == 0 and B < 70000|1|nothing|0"),
+        ("70000 64 0", "needs H % 16 == 0 and B < 70000|1|nothing|0"),
+        ("65535 256 0", "|0|2|65535"),
+        (
+            "65536 256 0",
+            "scale_rows can have 65535 blocks in y, not B * BLOCK // 128|1|nothing|65536",
+        ),
         ("8 64 8", "x must be a pointer aligned to 16 bytes|1|nothing|1"),
     ],
 )
@@ -119,7 +125,7 @@ def test_a_shape_without_a_build_is_told_those_that_have_one(program: Path, shap
 
 def test_the_readme_has_the_shapes_workloads_and_values_of_each_build(problem: Problem) -> None:
     said = str(folder_files(tiny_subject(problem, HEADER + BODY), "cuda")["README.md"])
-    assert "A shape needs `H % 16 == 0 and B < 1000`." in said
+    assert "A shape needs `H % 16 == 0 and B < 70000`." in said
     assert "| B <= 8 | H = 64 with B % (256 / 128) == 0 | b8xh64 | BLOCK=256 |" in said
     assert "| otherwise | H = 256 with B % (128 / 128) == 0 | b32xh256 | BLOCK=128 |" in said
 

@@ -31,7 +31,10 @@ variants:
     launch: [{kernel: scale_rows, grid: B, block: BLOCK, args: [x, out, H, scale]}]
   - when: "true"
     launch:
-      - {kernel: scale_rows, grid: "H // 16, B * BLOCK // 128", block: BLOCK, args: [x, out, H, scale]}
+      - kernel: scale_rows
+        grid: H // 16, B * BLOCK // 128
+        block: BLOCK
+        args: [x, out, H, scale]
 */
 """
 MAIN = """\

@@ -51,7 +51,12 @@ def test_job_that_was_left_behind_is_not_run(tmp_path: Path, shared_home: Path) 
     with StdioProcess(home) as server:
         server.greet()
         begun = server.call(
-            "check_correctness", kernel=KERNEL, source=REFERENCE, device="sim", wait_s=0
+            "check_correctness",
+            kernel=KERNEL,
+            source=REFERENCE,
+            device="sim",
+            level="full",  # seconds of work: it cannot have ended when the server is killed
+            wait_s=0,
         )
         server.process.kill()
         server.process.wait()

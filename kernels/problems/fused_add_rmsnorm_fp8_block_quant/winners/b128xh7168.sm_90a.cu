@@ -1,9 +1,10 @@
 /* kopt: 1
 family: [clusters, register_caching, algebra]
 note: >-
-  The blocks of a cluster share a row, so that few rows use more SMs' paths to L2: each warp sends its partial sum to
-  every block by st.async, which an mbarrier counts, without fence or cluster barrier between loads and stores. The row
-  stays in registers; the product with the weight comes before the sums are there.
+  Up to 16 rows the blocks of a cluster share a row, so that few rows use more SMs' paths to L2: each warp sends its
+  partial sum to every block by st.async, which an mbarrier counts, without fence or cluster barrier between loads and
+  stores. Beyond, a block has a row of its own. The row stays in registers; the product with the weight comes before
+  the sums are there.
 where: "H % 7168 == 0"
 specialize: [H]
 tune: {BLOCK: [128, 224, 448], SPLIT: [7, 4, 1], TRIGGER: [0, 1], HINT: [1, 0], MIN_BLOCKS: [1, 2, 4]}
@@ -37,10 +38,11 @@ variants:
         pdl: true
         args: [out, block_scale, normed_out, input, residual, weight, BP, eps]
 */
-// Mapping: a cluster of SPLIT blocks owns a row; thread t of block k owns the 8 columns from 8 (k kOwn BLOCK + t) on,
-// kOwn times, each 8 BLOCK columns further. Shared memory: the partial sums of all warps of the cluster.
-// Order: mbarrier and weights before the wait; loads of x and r -> their sum, stored at once -> squares -> partial sums to
-// all blocks -> y, scales and codes. A thread reads all partial sums as one 16 byte word and a few shuffles.
+// Mapping: a cluster of SPLIT blocks owns a row (SPLIT 1: a block, without cluster and mbarrier); thread t of block k
+// owns the 8 columns from 8 (k kOwn BLOCK + t) on, kOwn times, each 8 BLOCK columns further. Shared memory: the partial
+// sums of all warps of the row.
+// Order: mbarrier and weights before the wait; loads of x and r -> their sum, stored at once -> squares -> partial sums
+// to all blocks -> y, scales and codes. A thread reads all partial sums as one 16 byte word and a few shuffles.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <kopt/cluster_exchange.cuh>

@@ -2,7 +2,7 @@
 family: [thread_utilization, vectorization, cache_policy]
 note: >-
   16 lanes a head and 8 columns a lane, small blocks over all heads, so that 8 positions fill the machine, too; an
-  empty state is masked out of the packed pairs; the next launch may start once this one's loads are on their way.
+  empty state is masked out of the packed pairs; the next launch may start at entry.
 where: "D == 128 and N * H < 134217728"
 tune: {BLOCK: [128, 64, 256, 512], HINT: [2, 0, 1], TRIGGER: [1, 0]}
 variants:

@@ -2,7 +2,8 @@
 family: [thread_utilization, vectorization, divergence]
 note: >-
   A block either rotates or only converts; those that rotate come first, because their angles hang on pos_ids; ITEMS
-  16 byte loads in flight a thread; the next launch may start once this one's loads are on their way.
+  16 byte loads in flight a thread that converts. The next launch may start at entry up to 16 tokens, beyond once this
+  one's loads are on their way.
 where: "H == 128 and R == 64 and C == 512 and N < 524288"
 tune: {BLOCK: [128, 256, 512], ITEMS: [4, 2], HINT: [2, 0, 1], TRIGGER: [1, 0]}
 variants:
@@ -102,7 +103,7 @@ __device__ void rotate(const __nv_bfloat16* rows, __nv_fp8_storage_t* out, const
   to[kRotators] = high;
 }
 
-// Whole: every vector of the chunk is one of `count`.
+// Whole: all vectors of the chunk are there, and `count` is not read.
 template <bool kWhole>
 __device__ void convert(const __nv_bfloat16* values, __nv_fp8_storage_t* out, unsigned chunk, unsigned count,
                         float scale) {

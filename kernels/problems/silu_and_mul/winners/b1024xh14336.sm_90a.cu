@@ -1,9 +1,10 @@
 /* kopt: 1
 family: [thread_utilization, vectorization, cache_policy]
 note: >-
-  8 columns a thread and a row over many blocks, so that 8 rows fill the machine, too; past L1; the next launch may
-  start once this one's loads are on their way.
-where: "H % 2048 == 0"
+  8 columns a thread and a row over many blocks, so that 8 rows fill the machine, too. Up to 512 rows loads and stores
+  leave L1 and L2 early. The next launch may start at entry up to 16 rows, beyond once this one's loads are on their
+  way.
+where: "H % 2048 == 0 and B < 65536"
 tune: {BLOCK: [128, 32, 64, 256], HINT: [2, 0, 1], TRIGGER: [1, 0]}
 variants:
   - when: "B <= 16"

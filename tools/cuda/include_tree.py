@@ -44,6 +44,14 @@ def digest_of(headers: Mapping[str, bytes]) -> str:
     return digest.hexdigest()
 
 
+_OF_WHEELS = {
+    "nvidia-cuda-runtime": "include/cuda_bf16.h",
+    "nvidia-cuda-crt": "include/crt/host_config.h",
+    "nvidia-cuda-cccl": "include/cccl/nv/target",
+}
+"""A header of each wheel. Other packages, PyTorch among them, bring only the first of these."""
+
+
 def include_root(settings: Settings) -> Path:
     """Return the absolute folder for -I that holds kopt/*.cuh, made on first use.
 
@@ -79,13 +87,15 @@ def cuda_include_folders() -> tuple[Path, ...]:
     """Return the folders of CUDA's header wheels, for g++ and NVRTC; nvcc knows its own.
 
     Raises:
-        SetupError: The wheels are not installed.
+        SetupError: A wheel is not installed.
     """
     root = pip_toolkit_root()
-    folder = root / "include" if root else None
-    if folder is None or not (folder / "cuda_bf16.h").is_file():
+    missing = [
+        wheel for wheel, header in _OF_WHEELS.items() if root is None or not (root / header).is_file()
+    ]
+    if root is None or missing:
         raise SetupError(
-            "CUDA's headers are missing: reinstall kopt with "
+            f"CUDA's headers are missing ({', '.join(missing)}): reinstall kopt with "
             "`pip install --force-reinstall kopt-mcp`, which brings the header wheels"
         )
-    return folder, folder / "cccl"
+    return root / "include", root / "include" / "cccl"

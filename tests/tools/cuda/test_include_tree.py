@@ -51,3 +51,14 @@ def test_missing_header_wheels_say_how_to_get_them(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(include_tree, "pip_toolkit_root", lambda: None)
     with pytest.raises(SetupError, match="pip install"):
         cuda_include_folders()
+
+
+def test_a_single_missing_header_wheel_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for header in ("include/cuda_bf16.h", "include/cccl/nv/target"):
+        (tmp_path / header).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / header).touch()
+    monkeypatch.setattr(include_tree, "pip_toolkit_root", lambda: tmp_path)
+    with pytest.raises(SetupError, match=r"\(nvidia-cuda-crt\)"):
+        cuda_include_folders()

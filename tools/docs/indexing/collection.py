@@ -150,9 +150,9 @@ class Collection:
     def pieces(self, first: int) -> list[Chunk]:
         """Return the pieces of one function in order; mostly it is one."""
         rows = self._select(
-            "select id from chunk where id = ?1 union"
-            " select id from chunk where first = ?1 and first <> id order by id",
-            (first,),
+            "select id from chunk where id = ? union"
+            " select id from chunk where first = ? and first <> id order by id",
+            (first, first),
         )
         return self._chunks([row[0] for row in rows])
 
@@ -183,8 +183,8 @@ class Collection:
     def words_like(self, word: str) -> list[str]:
         """Return words that begin as `word` does and are about as long, the frequent ones first."""
         rows = self._select(
-            "select word from word where word >= ?1 and word < ?2 and length(word) between ?3 and"
-            f" ?4 order by chunks desc, word limit {MOST_LIKE}",
+            "select word from word where word >= ? and word < ? and length(word) between ? and"
+            f" ? order by chunks desc, word limit {MOST_LIKE}",
             (word[:1], f"{word[:1]}\U0010ffff", len(word) - 3, len(word) + 3),
         )
         return [row[0] for row in rows]

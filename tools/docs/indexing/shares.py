@@ -22,9 +22,9 @@ _KNOWN = (
     f"select doc, kind, chunk.symbol_terms, comment_terms, code_terms, {_COUNTS} from ({{found}})"
     " as found join chunk on chunk.id = doc order by doc"
 )
-_OF_TERM = f"select doc, {_SUMS} from temp.instance where term = ?1 group by doc"
+_OF_TERM = f"select doc, {_SUMS} from temp.instance where term = :sought group by doc"
 _OF_PHRASE = f"select doc, {_SUMS} from ({{matches}}) group by doc"
-_MATCH = "select rowid as doc, '{field}' as col from fts where fts match '{field} : ' || ?1"
+_MATCH = "select rowid as doc, '{field}' as col from fts where fts match '{field} : ' || :sought"
 
 
 class Lengths(NamedTuple):
@@ -50,7 +50,7 @@ def phrase_shares(connection: sqlite3.Connection, phrase: str) -> list[tuple[int
             " using fts5vocab('main', 'fts', 'instance')"
         )
         found, sought = _OF_TERM, phrase
-    rows = connection.execute(_KNOWN.format(found=found), (sought,))
+    rows = connection.execute(_KNOWN.format(found=found), {"sought": sought})
     return [
         (chunk_id, _share(kind, Lengths(*lengths), counts))
         for chunk_id, kind, lengths, counts in _split(rows)

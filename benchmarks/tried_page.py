@@ -33,9 +33,10 @@ values, status, ratio, interval, times, registers and spills.
 - A best choice is picked after all were measured, so that its ratio is a little too good. Those of
   *promoted* are measured anew, in fresh processes.
 - Ratios of one kernel against one baseline compare; times of different runs do not.
-- *code* names the text below a source's header, as in the field `code` of the records; sources of
-  one code differ in the values they list. kopt's own headers are those of the day. *reached* is the
-  best ratio among a code's candidates with that value.
+- *code* names the text below a source's header without its comments, as in the field `code` of the
+  records; sources of one code differ in the values they list and in what they say of themselves.
+  kopt's own headers are those of the day. *reached* is the best ratio among a code's candidates
+  with that value.
 - Not here: candidates whose run was stopped before their turn, and sweeps before the first run
   below, of which only figures were kept: those in [results.md](results.md) that are not here.
 

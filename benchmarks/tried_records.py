@@ -14,6 +14,7 @@ from pydantic import Field, TypeAdapter
 
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status, Verdict
+from kopt.search.agents.bare_source import without_comments
 from kopt.search.evaluation.evaluator import EvaluationLevel
 
 FOLDER = Path(__file__).with_name("tried")
@@ -28,7 +29,7 @@ class TriedSource(Record):
     """SHA-256 of the text."""
     name: str
     code: str
-    """`code_of` the text: the same in sources that differ in what their headers claim only."""
+    """`code_of` the text: the same in sources that differ in header and comments only."""
     note: str
     """Its author's hypothesis; empty where there is none."""
     text: str
@@ -94,9 +95,13 @@ class Tried:
 
 
 def code_of(text: str) -> str:
-    """Return the name of the code below a source's header: 8 digits of its SHA-256."""
-    code = text.partition(_HEADER_END)[2]
-    return hashlib.sha256(code.encode()).hexdigest()[:8]
+    """Return the name of the code below a source's header: 8 digits of its SHA-256.
+
+    Comments and empty lines do not count.
+    """
+    code = without_comments(text).partition(_HEADER_END)[2]
+    lines = "\n".join(line for line in code.splitlines() if line)
+    return hashlib.sha256(lines.encode()).hexdigest()[:8]
 
 
 def merged(parts: Iterable[Tried]) -> Tried:

@@ -176,3 +176,9 @@ def test_kernels_are_ordered_by_size() -> None:
     large = candidate(0, 1.1, kernel="scale_rows_b128xh64")
     text = page(large, candidate(0, 1.1))
     assert text.index("#### scale_rows_b8xh64") < text.index("#### scale_rows_b128xh64")
+
+
+def test_the_name_of_a_code_is_of_what_computes() -> None:
+    code = code_of("/* kopt: 1 */\nint a = 1;\nint b;\n")
+    assert code == code_of("/* kopt: 1\nnote: Faster. */\n// One.\n\nint a = 1;  // two\nint b;\n")
+    assert code != code_of("/* kopt: 1 */\nint a = 2;\nint b;\n")

@@ -91,7 +91,9 @@ def cuda_include_folders() -> tuple[Path, ...]:
     """
     root = pip_toolkit_root()
     missing = [
-        wheel for wheel, header in _OF_WHEELS.items() if root is None or not (root / header).is_file()
+        wheel
+        for wheel, header in _OF_WHEELS.items()
+        if root is None or not (root / header).is_file()
     ]
     if root is None or missing:
         raise SetupError(

@@ -186,7 +186,7 @@ class Parts:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, LOCKED_AFTER_S)
+    connection = sqlite3.connect(path, timeout=LOCKED_AFTER_S)
     try:
         (version,) = connection.execute("pragma user_version").fetchone()
         if version not in (0, _FORMAT):

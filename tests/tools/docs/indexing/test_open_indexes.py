@@ -36,7 +36,10 @@ def _sources(collection: Collection, filters: Filters) -> set[str]:
 
 def test_a_mistake_of_kopt_and_a_lock_are_no_damage(tmp_path: Path) -> None:
     path = tmp_path / "any.sqlite"
-    with closing(sqlite3.connect(path, 0)) as one, closing(sqlite3.connect(path, 0)) as other:
+    with (
+        closing(sqlite3.connect(path, timeout=0)) as one,
+        closing(sqlite3.connect(path, timeout=0)) as other,
+    ):
         other.execute("begin exclusive")
         errors = [
             _error(one, "select * from meta"),

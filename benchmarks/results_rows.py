@@ -43,6 +43,8 @@ class Result:
     """Percent of the data sheet's bandwidth; a dash where no data sheet fits."""
     copy: str
     """Percent of the bandwidth of a copy of as many bytes; a dash where none was measured."""
+    is_copy_elsewhere: bool
+    """Whether the copy was measured on another GPU of the model."""
     flagged: bool
     device: DeviceFacts
     date: str
@@ -95,6 +97,7 @@ def _row(
         measurements=len(measured),
         roofline=_roofline(problem, receipt.device, evidence.workload, us),
         copy=_copy(headroom, receipt.device, evidence.kernel, us),
+        is_copy_elsewhere=headroom is not None and headroom.gpu.uuid != receipt.device.uuid,
         flagged=bool(receipt.flagged),
         device=receipt.device,
         date=receipt.promoted_at[:10],

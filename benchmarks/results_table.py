@@ -116,9 +116,10 @@ def _explanation(rows: Sequence[Result], counts: str) -> str:
         )
     parts.append(".")
     if any(row.copy != "-" for row in rows):
+        where = ", on two GPUs of the model" if any(row.is_copy_elsewhere for row in rows) else ""
         parts.append(
             " *of a copy*: the time of a copy of as many bytes / the time, both measured but not"
-            " together: good to some percent."
+            f" together{where}: good to some percent."
         )
     if any(row.flagged for row in rows):
         parts.append(" *flagged*: the receipt names something in the binary that raises scrutiny.")

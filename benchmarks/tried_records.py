@@ -5,6 +5,7 @@ its GPU with driver and CUDA version.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,8 @@ from kopt.search.agents.bare_source import without_comments
 from kopt.search.evaluation.evaluator import EvaluationLevel
 
 FOLDER = Path(__file__).with_name("tried")
-_HEADER_END = "*/\n"
+_HEADER_END = "*/"
+_EMPTY_LINES = re.compile(r"(?<!\\)\n\n+")  # but for one that ends a macro
 
 
 class TriedSource(Record):
@@ -99,9 +101,8 @@ def code_of(text: str) -> str:
 
     Comments and empty lines do not count.
     """
-    code = without_comments(text).partition(_HEADER_END)[2]
-    lines = "\n".join(line for line in code.splitlines() if line)
-    return hashlib.sha256(lines.encode()).hexdigest()[:8]
+    code = without_comments(text).partition(_HEADER_END)[2].strip()
+    return hashlib.sha256(_EMPTY_LINES.sub("\n", code).encode()).hexdigest()[:8]
 
 
 def merged(parts: Iterable[Tried]) -> Tried:

@@ -18,6 +18,7 @@ from support.tiny_problem import write_tiny_problem
 
 ROOT = Path(__file__).parents[2]
 BEGIN, END = MARKS
+VERIFIED = ROOT / "benchmarks" / "verified.txt"
 DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "results.md"]
 
 
@@ -79,7 +80,15 @@ def test_measured_copies_make_a_column(problem: Problem) -> None:
     assert "| 50% |" in with_copies
 
 
-def test_copies_of_another_gpu_do_not_count(problem: Problem) -> None:
+def test_copies_of_another_gpu_of_the_model_are_said_to_be(problem: Problem) -> None:
+    ship(problem)
+    found = headroom(copy_us=2.0)
+    other = found.model_copy(update={"gpu": H100.model_copy(update={"uuid": "GPU-2"})})
+    assert "on two GPUs" not in table(problem, found)
+    assert "measured but not together, on two GPUs of the model" in table(problem, other)
+
+
+def test_copies_of_another_model_of_gpu_do_not_count(problem: Problem) -> None:
     ship(problem)
     found = headroom(copy_us=2.0)
     other = found.model_copy(update={"gpu": H100.model_copy(update={"name": "NVIDIA B200"})})
@@ -153,3 +162,11 @@ def headroom(copy_us: float) -> Headroom:
         ceiling_gb_s=3000.0,
     )
     return Headroom(gpu=H100, planned=1, rows=(row,))
+
+
+def test_what_verify_printed_is_of_the_shipped_receipts() -> None:
+    """benchmarks/verified.txt is made anew with every winner."""
+    shipped = {row.kernel: row for row in read_results(list(load_problems().values()))}
+    rows = [line.split() for line in VERIFIED.read_text("utf-8").splitlines()]
+    said = {row[0]: (row[1], row[-1]) for row in rows if row and row[0] in shipped}
+    assert said == {name: (f"{row.speedup:.3f}x", "reproduced") for name, row in shipped.items()}

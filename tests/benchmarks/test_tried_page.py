@@ -182,3 +182,8 @@ def test_the_name_of_a_code_is_of_what_computes() -> None:
     code = code_of("/* kopt: 1 */\nint a = 1;\nint b;\n")
     assert code == code_of("/* kopt: 1\nnote: Faster. */\n// One.\n\nint a = 1;  // two\nint b;\n")
     assert code != code_of("/* kopt: 1 */\nint a = 2;\nint b;\n")
+
+
+def test_what_belongs_to_a_macro_counts() -> None:
+    inside, outside = "#define A 1 \\\n;\n", "#define A 1 \\\n\n;\n"
+    assert code_of(f"/* kopt: 1 */\n{inside}") != code_of(f"/* kopt: 1 */\n{outside}")

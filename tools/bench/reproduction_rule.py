@@ -13,7 +13,7 @@ from .reference_side import REFERENCE
 
 MAX_BETWEEN_GPUS = 0.03
 """Log ratio that a speedup may be beyond a receipt's range on another GPU of its model. Source: the
-same kernels on several H100s, at most 2.7 % apart (docs/receipts.md)."""
+same kernels on several H100s, at most 2.8 % apart (docs/receipts.md)."""
 
 
 def compare_cubins(receipt: Receipt, compiled: CompileResult) -> CubinComparison:

@@ -17,6 +17,13 @@ from kopt.config.settings import Settings, ensure_folder
 
 from .toolchain import pip_toolkit_root
 
+_OF_WHEELS = {
+    "nvidia-cuda-runtime": "include/cuda_bf16.h",
+    "nvidia-cuda-crt": "include/crt/host_config.h",
+    "nvidia-cuda-cccl": "include/cccl/nv/target",
+}
+"""A header of each wheel. Other packages, PyTorch among them, bring only the first of these."""
+
 
 @lru_cache
 def kopt_headers() -> Mapping[str, bytes]:
@@ -42,14 +49,6 @@ def digest_of(headers: Mapping[str, bytes]) -> str:
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
-
-
-_OF_WHEELS = {
-    "nvidia-cuda-runtime": "include/cuda_bf16.h",
-    "nvidia-cuda-crt": "include/crt/host_config.h",
-    "nvidia-cuda-cccl": "include/cccl/nv/target",
-}
-"""A header of each wheel. Other packages, PyTorch among them, bring only the first of these."""
 
 
 def include_root(settings: Settings) -> Path:

@@ -58,17 +58,22 @@ class ArtifactStore:
     def sweep(self) -> int:
         """Delete temporary files that a killed writer left a day ago or earlier; their number."""
         oldest = time.time() - _ABANDONED_AFTER_S
-        abandoned = [
-            path
-            for path in self.root.glob(f"*/{_TEMPORARY_PREFIX}*")
-            if path.stat().st_mtime < oldest
-        ]
+        temporary = self.root.glob(f"*/{_TEMPORARY_PREFIX}*")
+        abandoned = [path for path in temporary if _is_older(path, oldest)]
         for path in abandoned:
             path.unlink(missing_ok=True)
         return len(abandoned)
 
     def _path(self, digest: str) -> Path:
         return self.root / digest[:2] / digest
+
+
+def _is_older(path: Path, oldest: float) -> bool:
+    """Say whether a file is there and from before `oldest`: its writer may just have renamed it."""
+    try:
+        return path.stat().st_mtime < oldest
+    except FileNotFoundError:
+        return False
 
 
 def open_artifacts(home: Path) -> ArtifactStore:

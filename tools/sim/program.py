@@ -5,15 +5,12 @@ variables) lies beside it as JSON.
 """
 
 import hashlib
-import os
 import re
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
-from pydantic import ValidationError
 
 from kopt.config.errors import InfraError
 from kopt.config.settings import Settings
@@ -28,6 +25,7 @@ from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
 
 from .compiler_messages import parse_messages
 from .hook_coverage import DUMP_FLAG, unhooked_line
+from .kept_programs import find_kept, forget_old, keep
 from .object_screen import dynamic_shared_symbols, inline_assembly_line, screen_object
 from .program_facts import SimProgram, read_program_facts
 from .toolset import CANDIDATE_FLAGS, SimToolset, find_toolset
@@ -45,7 +43,6 @@ _BSS_VARIABLE = re.compile(
 _EXPORTED_NAME = re.compile(
     r"^\s*\.(?:globl|global|weak)\s+(?!kopt_sim_entry_\d+\s*$).*\n", re.MULTILINE
 )
-_KEPT_PROGRAMS = 256
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ def build_program(program: Program, settings: Settings) -> SimProgram | BuildFai
     key = hashlib.sha256(f"{toolset.digest}\0{headers.name}\0{unit}".encode()).hexdigest()
     programs = ensure_trusted_folder(settings.sim_cache / "programs", settings.home)
     folder = programs / key
-    kept = _find_kept(folder)
+    kept = find_kept(folder)
     if kept is not None:
         return kept
     with tempfile.TemporaryDirectory(prefix=".build-", dir=folder.parent) as name:
@@ -78,22 +75,9 @@ def build_program(program: Program, settings: Settings) -> SimProgram | BuildFai
         builder = _Builder(toolset, headers, work, settings)
         result = builder.build(program.candidate.source, kernels, folder)
         if isinstance(result, SimProgram):
-            _keep(work, folder)
-    _forget_old(folder.parent)
+            keep(work, folder)
+    forget_old(folder.parent)
     return result
-
-
-def _find_kept(folder: Path) -> SimProgram | None:
-    """Return the program in `folder` if it is whole; what is left of a broken one is removed."""
-    try:
-        program = SimProgram.model_validate_json((folder / "program.json").read_bytes())
-        os.utime(folder)
-        if os.access(program.executable, os.X_OK):
-            return program
-    except (OSError, ValidationError):
-        pass  # not there, or cut off by a full disk: built again
-    shutil.rmtree(folder, ignore_errors=True)
-    return None
 
 
 @dataclass(frozen=True)
@@ -189,28 +173,3 @@ def _unsupported(reason: str, line: int | None = None) -> BuildFailure:
         hint="use the wrappers of <kopt/...> or plain CUDA C++ (docs/sim.md lists what works)",
     )
     return BuildFailure(Status.UNSUPPORTED_ON_SIM, (diagnostic,))
-
-
-def _keep(work: Path, folder: Path) -> None:
-    """Put a finished build in place; another process may have been quicker."""
-    for name in ("unit.cpp", "unit.s", "unit.o", "unit.tsan"):
-        (work / name).unlink(missing_ok=True)
-    for scratch in ("home", "tmp"):  # the sandbox's
-        shutil.rmtree(work / scratch, ignore_errors=True)
-    try:
-        os.rename(work, folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
-        return
-    work.mkdir()  # the caller removes it
-
-
-def _forget_old(folder: Path) -> None:
-    """Keep the programs that were used last."""
-    programs = [path for path in folder.iterdir() if not path.name.startswith(".")]
-    if len(programs) <= _KEPT_PROGRAMS:
-        return
-    programs.sort(key=lambda path: path.stat().st_mtime)
-    for path in programs[: len(programs) - _KEPT_PROGRAMS]:
-        shutil.rmtree(path, ignore_errors=True)

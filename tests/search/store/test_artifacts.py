@@ -50,6 +50,14 @@ def test_sweep_takes_what_a_killed_writer_left_and_nothing_of_a_live_one(tmp_pat
     assert fresh.exists() and not old.exists() and artifacts.get(digest) == b"cubin"
 
 
+def test_sweep_passes_over_what_was_put_in_place_meanwhile(tmp_path: Path) -> None:
+    artifacts = open_artifacts(tmp_path)
+    artifacts.put(b"cubin")
+    listed_but_gone = _file(tmp_path).parent / ".tmpgone"
+    listed_but_gone.symlink_to(tmp_path / "nowhere")
+    assert artifacts.sweep() == 0
+
+
 def test_home_that_cannot_be_created_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SetupError, match="KOPT_HOME"):

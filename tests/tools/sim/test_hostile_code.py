@@ -1,5 +1,6 @@
 """Code that tries to get out of the simulator, or to take it over."""
 
+import signal
 import subprocess
 from dataclasses import replace
 from importlib.resources import as_file, files
@@ -128,7 +129,10 @@ def test_a_locked_process_has_no_system_call_of_use(sim: Sim, tmp_path: Path) ->
         command += [str(runtime / "lockdown.cpp"), "-o", "main"]
         subprocess.run(command, cwd=tmp_path, check=True)
     done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["42"] * 7 + ["0"]
+    *attempts, nothing = done.stdout.split()
+    # Refused, or killed where the C library blocks signals, as newer ones do for fork.
+    assert len(attempts) == 7 and set(attempts) <= {"42", f"-{int(signal.SIGSYS)}"}
+    assert nothing == "0"
 
 
 def test_the_verdict_is_the_same_at_every_sandbox_level(sim: Sim) -> None:

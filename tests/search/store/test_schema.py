@@ -1,6 +1,7 @@
 """What a run file refuses, and how it is opened."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -58,10 +59,10 @@ def test_file_of_an_older_format_gets_what_is_new_and_keeps_what_it_has(
         store.rounds.open(Opening(9, "step", (proposal,)))
         store.queue.add([0], "tie")
         assert store.reader.members()[-1].note == "why"
-        connection = open_viewer(path)
-        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-        assert _tables(connection) == _tables(open_writer(tmp_path / "new.sqlite"))
-        connection.close()
+        new = tmp_path / "new.sqlite"
+        with closing(open_viewer(path)) as connection, closing(open_writer(new)) as other:
+            assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+            assert _tables(connection) == _tables(other)
 
 
 def _tables(connection: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:

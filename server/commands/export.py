@@ -55,6 +55,7 @@ class ExportOptions:
 )
 @click.option(
     "-o",
+    "--to",
     "folder",
     metavar="DIR",
     type=click.Path(path_type=Path),

@@ -111,7 +111,7 @@ def test_a_candidate_of_a_run_says_what_the_run_found(
         assert lease is not None
         store.queue.finish(lease, passed(latency_us=2.0), 0.0)
     out = tmp_path / "out"
-    ending = kopt("export", "run-1/0", "--as", "cuda", "-o", out)
+    ending = kopt("export", "run-1/0", "--as", "cuda", "--to", out)
     assert ending.code == ExitCode.PASSED, ending.stderr
     said = (out / "README.md").read_text()
     assert "candidate 0 of run-1" in said and "That is no receipt" in said

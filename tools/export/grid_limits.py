@@ -38,11 +38,14 @@ def grid_limits(signature: Signature, routes: tuple[Route, ...]) -> Iterator[Gri
             for direction, text in zip("yz", launch.grid[1:], strict=False):
                 names = expression_names(text)
                 if names & axes and names <= axes | set(values):
-                    reason = f"{launch.kernel} can have {_MOST_BLOCKS} blocks in {direction}"
+                    reason = (
+                        f"{launch.kernel} would have {text} blocks in {direction}, "
+                        f"of at most {_MOST_BLOCKS}"
+                    )
                     builds[text, cpp_expression(text, values), reason].append(route.tag)
     for (text, extent, reason), tags in builds.items():
         condition = f"{extent} > {_MOST_BLOCKS}"
         if len(set(tags)) < len(routes):
             chosen = " || ".join(f"route(params).launch == launch_{tag}" for tag in tags)
             condition = f"({chosen}) && {condition}"
-        yield GridLimit(text, condition, f"{reason}, not {text}")
+        yield GridLimit(text, condition, reason)

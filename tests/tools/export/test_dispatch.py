@@ -101,7 +101,7 @@ def program(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("65535 256 0", "|0|2|65535"),
         (
             "65536 256 0",
-            "scale_rows can have 65535 blocks in y, not B * BLOCK // 128|1|nothing|65536",
+            "scale_rows would have B * BLOCK // 128 blocks in y, of at most 65535|1|nothing|65536",
         ),
         ("8 64 8", "x must be a pointer aligned to 16 bytes|1|nothing|1"),
     ],

@@ -88,7 +88,7 @@ def test_a_binding_passes_its_own_test(
 ) -> None:
     needed = ("torch",) if form == "torch" else ("torch", "tvm_ffi")
     missing = [module for module in needed if importlib.util.find_spec(module) is None]
-    if missing:
+    if missing:  # each form has a library of its own; the other forms need none of it
         pytest.skip(f"{' and '.join(missing)} is not installed")
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "torch"))
     monkeypatch.setenv("TVM_FFI_CACHE_DIR", str(tmp_path / "tvm"))

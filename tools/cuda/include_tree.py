@@ -83,7 +83,7 @@ def content_folder(settings: Settings, digest: str, headers: Mapping[str, bytes]
 
 
 def cuda_include_folders() -> tuple[Path, ...]:
-    """Return the folders of CUDA's header wheels, for g++ and NVRTC; nvcc knows its own.
+    """Return the folders of CUDA's header wheels, for g++; nvcc and NVRTC know their own.
 
     Raises:
         SetupError: A wheel is not installed.

@@ -1,46 +1,59 @@
 /* kopt: 1
 family: [clusters, register_caching, algebra]
 note: >-
-  Up to 16 rows the blocks of a cluster share a row, so that few rows use more SMs' paths to L2: each warp sends its
-  partial sum to every block by st.async, which an mbarrier counts, without fence or cluster barrier between loads and
-  stores. Beyond, a block has a row of its own. The row stays in registers; the product with the weight comes before
-  the sums are there.
+  Up to 16 rows a row to a cluster, so that few rows use more SMs' paths to L2. Beyond, several rows to a cluster: a
+  team of warps for each, a part of every row in each block, so that the scales of neighboring rows, which lie side by
+  side, are stored together instead of four bytes each. Each warp sends its partial sum to every block by st.async,
+  which an mbarrier of the row counts, without fence or cluster barrier between loads and stores. The row stays in
+  registers; the product with the weight comes before the sums are there.
 where: "H % 7168 == 0"
 specialize: [H]
-tune: {BLOCK: [128, 224, 448], SPLIT: [7, 4, 1], TRIGGER: [0, 1], HINT: [1, 0], MIN_BLOCKS: [1, 2, 4]}
-tune_where: ["H % (BLOCK * 8 * SPLIT) == 0", "BLOCK * MIN_BLOCKS <= 2048"]
+tune: {ROWS: [1, 4, 8], BLOCK: [128, 256, 512, 448], SPLIT: [7, 1],
+       TRIGGER: [0, 1], HINT: [1, 0], MIN_BLOCKS: [1, 3, 4, 2]}
+tune_where: ["H % (BLOCK // ROWS * 8 * SPLIT) == 0", "BLOCK % (32 * ROWS) == 0", "BLOCK * MIN_BLOCKS <= 2048",
+             "SPLIT > 1 or ROWS == 1"]
 variants:
   - when: "B <= 16"
-    set: {BLOCK: 128, SPLIT: 7, TRIGGER: 0, HINT: 1, MIN_BLOCKS: 1}
+    set: {ROWS: 1, BLOCK: 128, SPLIT: 7, TRIGGER: 0, HINT: 1, MIN_BLOCKS: 1}
     launch:
       - kernel: norm_block_quant_rows
-        grid: B * SPLIT
+        grid: B * SPLIT // ROWS
         block: BLOCK
         cluster: SPLIT
         pdl: true
         args: [out, block_scale, normed_out, input, residual, weight, BP, eps]
-  - when: "B <= 512"
-    set: {BLOCK: 448, SPLIT: 1, TRIGGER: 1, HINT: 0, MIN_BLOCKS: 2}
+  - when: "B % 4 == 0 and B <= 512"
+    set: {ROWS: 4, BLOCK: 256, SPLIT: 7, TRIGGER: 1, HINT: 0, MIN_BLOCKS: 3}
     launch:
       - kernel: norm_block_quant_rows
-        grid: B * SPLIT
+        grid: B * SPLIT // ROWS
+        block: BLOCK
+        cluster: SPLIT
+        pdl: true
+        args: [out, block_scale, normed_out, input, residual, weight, BP, eps]
+  - when: "B % 8 == 0"
+    set: {ROWS: 8, BLOCK: 512, SPLIT: 7, TRIGGER: 0, HINT: 0, MIN_BLOCKS: 4}
+    launch:
+      - kernel: norm_block_quant_rows
+        grid: B * SPLIT // ROWS
         block: BLOCK
         cluster: SPLIT
         pdl: true
         args: [out, block_scale, normed_out, input, residual, weight, BP, eps]
   - when: "true"
-    set: {BLOCK: 224, SPLIT: 1, TRIGGER: 1, HINT: 0, MIN_BLOCKS: 4}
+    set: {ROWS: 1, BLOCK: 448, SPLIT: 1, TRIGGER: 1, HINT: 0, MIN_BLOCKS: 2}
     launch:
       - kernel: norm_block_quant_rows
-        grid: B * SPLIT
+        grid: B * SPLIT // ROWS
         block: BLOCK
         cluster: SPLIT
         pdl: true
         args: [out, block_scale, normed_out, input, residual, weight, BP, eps]
 */
-// Mapping: a cluster of SPLIT blocks owns a row (SPLIT 1: a block, without cluster and mbarrier); thread t of block k
-// owns the 8 columns from 8 (k kOwn BLOCK + t) on, kOwn times, each 8 BLOCK columns further. Shared memory: the partial
-// sums of all warps of the row.
+// Mapping: a cluster of SPLIT blocks owns ROWS rows (SPLIT 1: a block, without cluster and mbarrier); team i of each
+// block, kTeam threads, has row i; its thread t in block k owns the 8 columns from 8 (k kOwn kTeam + t) on, kOwn times,
+// each 8 kTeam columns further. Shared memory: the partial sums of all warps of each row,
+// and the scales of the block's columns.
 // Order: mbarrier and weights before the wait; loads of x and r -> their sum, stored at once -> squares -> partial sums
 // to all blocks -> y, scales and codes. A thread reads all partial sums as one 16 byte word and a few shuffles.
 #include <cuda_bf16.h>
@@ -50,9 +63,12 @@ variants:
 #include <kopt/griddepcontrol.cuh>
 
 constexpr int kVectors = KOPT_H / 8;
-constexpr int kOwn = kVectors / (BLOCK * SPLIT);
-static_assert(kVectors % (BLOCK * SPLIT) == 0, "every thread has the same number of vectors");
-constexpr int kWarps = BLOCK / 32;
+constexpr int kTeam = BLOCK / ROWS;  // threads of a row in a block
+static_assert(kTeam % 32 == 0, "whole warps");
+constexpr int kOwn = kVectors / (kTeam * SPLIT);
+static_assert(kVectors % (kTeam * SPLIT) == 0, "every thread has the same number of vectors");
+constexpr int kWarps = kTeam / 32;
+constexpr int kScales = kOwn * kTeam / 16;  // of a row in a block
 constexpr int kSums = SPLIT * kWarps;
 constexpr int kSlots = kSums > 32 ? 64 : kSums > 16 ? 32 : kSums > 8 ? 16 : kSums > 4 ? 8 : 4;  // zero beyond kSums
 constexpr int kQuads = kSlots / 4;  // 16 byte words of them
@@ -90,39 +106,40 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS)
     norm_block_quant_rows(__nv_fp8_storage_t* out, float* block_scale, __nv_bfloat16* normed_out,
                           const __nv_bfloat16* input, __nv_bfloat16* residual,
                           const __nv_bfloat16* weight, int BP, float eps) {
-  __shared__ float4 sums[kQuads];
-  __shared__ kopt::mbarrier_t all_here;
-  float* partial = reinterpret_cast<float*>(sums);
-  const unsigned rank = SPLIT == 1 ? 0 : kopt::cluster_rank(), row = blockIdx.x / SPLIT;
-  const int thread = threadIdx.x;
+  __shared__ float4 sums[ROWS][kQuads];
+  __shared__ kopt::mbarrier_t all_here[ROWS];
+  __shared__ float tile[kScales][ROWS];
+  const int team = ROWS == 1 ? 0 : threadIdx.x / kTeam, thread = ROWS == 1 ? threadIdx.x : threadIdx.x % kTeam;
+  float* partial = reinterpret_cast<float*>(sums[team]);
+  const unsigned rank = SPLIT == 1 ? 0 : kopt::cluster_rank(), row = blockIdx.x / SPLIT * ROWS + team;
   if (thread < kSlots - kSums) partial[kSums + thread] = 0.0f;
   if (SPLIT > 1) {
-    if (threadIdx.x == 0) {
-      kopt::mbarrier_init(&all_here, 1);
-      kopt::mbarrier_arrive_expect_tx(&all_here, kSums * sizeof(float));
+    if (thread == 0) {
+      kopt::mbarrier_init(&all_here[team], 1);
+      kopt::mbarrier_arrive_expect_tx(&all_here[team], kSums * sizeof(float));
       kopt::fence_mbarrier_init();
     }
-    __syncthreads();  // the zeros and the mbarrier are there
+    __syncthreads();  // the zeros and the mbarriers are there
     kopt::cluster_arrive_relaxed();
   }
   if (TRIGGER == 0) kopt::griddepcontrol_launch_dependents();
-  const size_t first = static_cast<size_t>(row) * kVectors + rank * kOwn * BLOCK + threadIdx.x;
+  const size_t first = static_cast<size_t>(row) * kVectors + rank * kOwn * kTeam + thread;
   const Vector* x = reinterpret_cast<const Vector*>(input) + first;
   Vector* r = reinterpret_cast<Vector*>(residual) + first;
   Vector* normed = reinterpret_cast<Vector*>(normed_out) + first;
   Codes* codes = reinterpret_cast<Codes*>(out) + first;
-  float* scales = block_scale + (rank * kOwn * BLOCK + threadIdx.x) / 16 * BP + row;
-  const Vector* w = reinterpret_cast<const Vector*>(weight) + rank * kOwn * BLOCK + threadIdx.x;
+  float* scales = block_scale + (rank * kOwn * kTeam + thread) / 16 * BP + row;
+  const Vector* w = reinterpret_cast<const Vector*>(weight) + rank * kOwn * kTeam + thread;
   Vector g[kOwn];
 #pragma unroll
-  for (int step = 0; step < kOwn; ++step) g[step] = w[step * BLOCK];
+  for (int step = 0; step < kOwn; ++step) g[step] = w[step * kTeam];
   if (SPLIT > 1) kopt::cluster_wait();
   kopt::griddepcontrol_wait();
   Vector a[kOwn], b[kOwn];
 #pragma unroll
   for (int step = 0; step < kOwn; ++step) {
-    a[step] = x[step * BLOCK];
-    b[step] = r[step * BLOCK];
+    a[step] = x[step * kTeam];
+    b[step] = r[step * kTeam];
   }
   if (TRIGGER == 1) kopt::griddepcontrol_launch_dependents();
   float weighted[kOwn][8];
@@ -141,16 +158,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS)
       weighted[step][2 * i] = low * low_of(g[step].pairs[i]);
       weighted[step][2 * i + 1] = high * high_of(g[step].pairs[i]);
     }
-    put(&r[step * BLOCK], h);
+    put(&r[step * kTeam], h);
   }
   float sum = even + odd;
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) {
     sum += __shfl_xor_sync(0xffffffffu, sum, distance);
   }
-  const unsigned lane = threadIdx.x % 32, slot = rank * kWarps + threadIdx.x / 32;  // of this warp
+  const unsigned lane = threadIdx.x % 32, slot = rank * kWarps + static_cast<unsigned>(thread) / 32;  // of this warp
   if (SPLIT > 1) {
-    if (lane < SPLIT) kopt::st_async(&partial[slot], sum, &all_here, lane);
+    if (lane < SPLIT) kopt::st_async(&partial[slot], sum, &all_here[team], lane);
   } else if (lane == 0) {
     partial[slot] = sum;
   }
@@ -163,11 +180,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS)
     }
   }
   if (SPLIT > 1) {
-    kopt::mbarrier_wait_parity_cluster(&all_here, 0);
+    kopt::mbarrier_wait_parity_cluster(&all_here[team], 0);
   } else {
     __syncthreads();  // all warps have stored their sums before any thread reads them
   }
-  const float4 four = sums[threadIdx.x % kQuads];
+  const float4 four = sums[team][threadIdx.x % kQuads];
   float total = (four.x + four.y) + (four.z + four.w);
 #pragma unroll
   for (int distance = kQuads / 2; distance > 0; distance /= 2) {
@@ -181,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS)
     for (int i = 0; i < 4; ++i) {
       y.pairs[i] = pack(weighted[step][2 * i] * rstd, weighted[step][2 * i + 1] * rstd);
     }
-    put(&normed[step * BLOCK], y);
+    put(&normed[step * kTeam], y);
     const float amax = fmaxf(low_of(pack(most[step] * rstd, 0.0f)), 1e-4f);  // of the rounded y
     const float factor = rstd * __fdividef(448.0f, amax);
     Codes c;
@@ -190,7 +207,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS)
       const float2 scaled = {weighted[step][2 * i] * factor, weighted[step][2 * i + 1] * factor};
       c.pairs[i] = __nv_cvt_float2_to_fp8x2(scaled, __NV_SATFINITE, __NV_E4M3);
     }
-    codes[step * BLOCK] = c;
-    if (threadIdx.x % 16 == 0) scales[step * (BLOCK / 16) * BP] = amax / 448.0f;
+    codes[step * kTeam] = c;
+    if (thread % 16 == 0) {
+      if (ROWS == 1) {
+        scales[step * (kTeam / 16) * BP] = amax / 448.0f;
+      } else {
+        tile[(step * kTeam + thread) / 16][team] = amax / 448.0f;
+      }
+    }
+  }
+  if (ROWS > 1) {
+    __syncthreads();  // the scales of all rows are there
+    const unsigned first_row = blockIdx.x / SPLIT * ROWS;
+    for (int i = threadIdx.x; i < kScales * ROWS; i += BLOCK) {
+      block_scale[static_cast<size_t>(rank * kScales + i / ROWS) * BP + first_row + i % ROWS] =
+          tile[i / ROWS][i % ROWS];
+    }
   }
 }

@@ -1,8 +1,9 @@
 /* kopt: 1
 family: [thread_utilization, vectorization, cache_policy]
 note: >-
-  16 lanes a head and 8 columns a lane, small blocks over all heads, so that 8 positions fill the machine, too; an
-  empty state is masked out of the packed pairs; the next launch may start at entry.
+  16 lanes a head and 8 columns a lane over all heads. Up to 512 positions small blocks, so that 8 fill the machine,
+  too, and loads and stores that leave L1 and L2 early. An empty state is masked out of the packed pairs; the next
+  launch may start at entry.
 where: "D == 128 and N * H < 134217728"
 tune: {BLOCK: [128, 64, 256, 512], HINT: [2, 0, 1], TRIGGER: [1, 0]}
 variants:

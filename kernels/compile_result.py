@@ -130,6 +130,9 @@ class CompileResult(Record):
     left_out: tuple[str, ...] = ()
     """Workloads of the domain for which this choice of tune values has no plan; a warning among the
     diagnostics says why. A full check refuses such a choice."""
+    unserved: tuple[str, ...] = ()
+    """Conditions of the variants that no workload of the domain takes: nothing of them is compiled,
+    checked or measured, and an export refuses their shapes."""
     diagnostics: tuple[Diagnostic, ...] = ()
     flagged: tuple[str, ...] = ()
     """What raises scrutiny without refusing: clock reads and the like."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import product
 
 from .expressions import ExpressionError, evaluate_predicate, expression_names
-from .header import CandidateHeader
+from .header import CandidateHeader, Variant
 from .problem import Problem, Workload
 
 
@@ -17,6 +17,17 @@ def domain_from(first: Workload, header: CandidateHeader, problem: Problem) -> t
     """Return `first`, then the rest of the domain in file order."""
     rest = (other for other in domain(header, problem) if other.name != first.name)
     return (first, *rest)
+
+
+def unserved_variants(header: CandidateHeader, problem: Problem) -> dict[int, Variant]:
+    """Return the variants that no workload of the domain takes, by their place, the first 1."""
+    idle = dict(enumerate(header.variants, 1))
+    for workload in domain(header, problem):
+        taken = (
+            place for place, one in enumerate(header.variants, 1) if _holds(one.when, workload.axes)
+        )
+        idle.pop(next(taken, 0), None)
+    return idle
 
 
 def default_tune(header: CandidateHeader) -> dict[str, int]:

@@ -77,7 +77,7 @@ def named_builds(result: CompileResult) -> list[Build]:
 
 
 def remark_facts(result: CompileResult) -> Facts:
-    """Return what is told beside a result: what raises scrutiny, which workloads are left out."""
+    """Return what raises scrutiny, and what of the header nothing was built for."""
     facts: Facts = {}
     if result.flagged:
         facts["flagged"] = Listing(tuple(Quoted(flag) for flag in result.flagged))
@@ -85,6 +85,11 @@ def remark_facts(result: CompileResult) -> Facts:
         facts["left_out"] = (
             f"{' '.join(result.left_out)}: claimed by `where`, but this choice of tune values has"
             " no plan there; a full check refuses it"
+        )
+    if result.unserved:
+        facts["unserved"] = (
+            "variants that no workload takes, so not compiled, checked or measured, and refused by"
+            f" an export: {', '.join(f'when {condition}' for condition in result.unserved)}"
         )
     return facts
 

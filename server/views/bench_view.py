@@ -16,7 +16,7 @@ from kopt.search.facts.wording import short_id
 
 from .bench_facts import fact_lines, full_fact_lines
 from .bench_words import VERDICT_STYLES, verdict_words
-from .diagnostics import advice_text, diagnostics_text, left_out_lines, status_text
+from .diagnostics import advice_text, diagnostics_text, status_text, uncovered_lines
 
 
 def bench_view(name: str, result: BenchResult, is_full: bool) -> RenderableType:
@@ -34,7 +34,7 @@ def _parts(name: str, result: BenchResult, is_full: bool) -> Iterator[Renderable
     )
     if result.diagnostics:
         yield diagnostics_text(name, result.diagnostics)
-    yield from left_out_lines(result.check.compiled)
+    yield from uncovered_lines(result.check.compiled)
     if result.status is not Status.PASSED:
         yield advice_text(result.status)
     if result.latency is not None:

@@ -10,7 +10,7 @@ from kopt.kernels.check_result import CheckResult, Mismatch
 from kopt.kernels.status import Status
 from kopt.search.facts.wording import short_id, tune_words
 
-from .diagnostics import advice_text, diagnostics_text, left_out_lines, status_text
+from .diagnostics import advice_text, diagnostics_text, status_text, uncovered_lines
 from .sanitizer_view import sanitizer_lines
 
 
@@ -32,7 +32,7 @@ def _parts(name: str, result: CheckResult) -> Iterator[RenderableType]:
         yield _mismatch(result.mismatch)
     if result.diagnostics:
         yield diagnostics_text(name, result.diagnostics)
-    yield from left_out_lines(result.compiled)
+    yield from uncovered_lines(result.compiled)
     if result.workloads:
         yield _workloads(result)
     if result.accuracy:

@@ -46,11 +46,19 @@ def advice_text(status: Status) -> Text:
     return Text(f"What to do: {ADVICE[status]}")
 
 
-def left_out_lines(compiled: CompileResult) -> Iterator[Text]:
-    """Yield which workloads of the domain nothing was built for, of a build that has passed."""
-    if compiled.left_out and compiled.status is Status.PASSED:
+def uncovered_lines(compiled: CompileResult) -> Iterator[Text]:
+    """Yield what of the header nothing was built for, of a build that has passed."""
+    if compiled.status is not Status.PASSED:
+        return
+    if compiled.left_out:
         yield Text(
             f"Left out: {', '.join(compiled.left_out)}, where this choice of tune values has no"
             " plan (kopt compile says why); a full check refuses it",
+            style="yellow",
+        )
+    for condition in compiled.unserved:
+        yield Text(
+            f"No workload takes the variant 'when: {condition}': it is not compiled, checked or"
+            " measured, and an export refuses its shapes",
             style="yellow",
         )

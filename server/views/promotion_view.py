@@ -12,7 +12,7 @@ from kopt.kernels.status import Status
 from kopt.search.facts.wording import short_id
 
 from .bench_words import SPEEDUPS, percent, ratio_digits
-from .diagnostics import advice_text, diagnostics_text
+from .diagnostics import advice_text, diagnostics_text, uncovered_lines
 
 _WORDS = {
     "promoted": ("Promoted", "bold green"),
@@ -40,6 +40,7 @@ def _parts(name: str, result: PromotionResult) -> Iterator[RenderableType]:
     if result.status is not Status.PASSED:
         yield advice_text(result.status)
     yield from (Text(f"In its code: {text}", "yellow") for text in result.check.compiled.flagged)
+    yield from uncovered_lines(result.check.compiled)
     yield from _sanitizer(result)
     if result.attempts:
         yield _attempts(result)

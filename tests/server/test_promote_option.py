@@ -98,6 +98,19 @@ def test_each_of_several_workloads_stands_with_its_range(
     assert "b128xh14336: 1.500x faster than reference, 1.500 to 1.500 in 6 measurements" in lines
 
 
+def test_a_variant_that_nothing_was_promoted_of_is_named(
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = _promotion("promoted")
+    compiled = known.check.compiled.model_copy(update={"unserved": ("B % 8 != 0",)})
+    check = known.check.model_copy(update={"compiled": compiled})
+    promoted = known.model_copy(update={"check": check})
+    monkeypatch.setattr(promoting, "promote_candidate", _giving(promoted))
+    said = " ".join(kopt("bench", REFERENCE, "--promote").stdout.split())
+    assert "No workload takes the variant 'when: B % 8 != 0'" in said
+    assert "an export refuses its shapes" in said
+
+
 def test_promotion_on_the_simulator_is_refused(kopt: Kopt) -> None:
     ending = kopt("bench", REFERENCE, "--promote", "--device", "sim")
     assert ending.code == ExitCode.MACHINE

@@ -1,32 +1,32 @@
 """The unproven sm_100a kernels on the simulator: shapes and tune values that no workload has."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
-from kopt.kernels.problem_loader import load_problem, load_problems
+from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.shipped_kernels import shipped_kernels
 from kopt.kernels.status import Status
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.sim.device import SimDevice
+from support.other_shapes import with_one_workload
 from support.shared_caches import share_caches
 
 PROBLEMS = load_problems()
-CASES: tuple[tuple[str, str, dict[str, int]], ...] = (
-    ("add_rmsnorm_fp4quant", "{B: 3, H: 1024}", {}),
-    ("add_rmsnorm_fp4quant_sf128x4", "{B: 3, H: 1024}", {"COLUMNS": 8}),
-    ("add_rmsnorm_fp4quant", "{B: 2, H: 2048}", {"COLUMNS": 8, "WITH_SCALE_WORDS": 0}),
-    ("add_rmsnorm_fp4quant_sf128x4", "{B: 2, H: 2048}", {"STEPS": 2, "WITH_SCALE_WORDS": 0}),
-    ("nvfp4_quantize", "{M: 168, K: 1024}", {}),
-    ("nvfp4_quantize", "{M: 40, K: 1024}", {"ROWS": 1}),
-    ("nvfp4_quantize_linear", "{M: 40, K: 1024}", {}),
-    ("silu_mul_fp4quant", "{B: 3, M: 40, K: 1024}", {"MASK_FIRST": 0}),
+CASES: tuple[tuple[str, dict[str, int], dict[str, int]], ...] = (
+    ("add_rmsnorm_fp4quant", {"B": 3, "H": 1024}, {}),
+    ("add_rmsnorm_fp4quant_sf128x4", {"B": 3, "H": 1024}, {"COLUMNS": 8}),
+    ("add_rmsnorm_fp4quant", {"B": 2, "H": 2048}, {"COLUMNS": 8, "WITH_SCALE_WORDS": 0}),
+    ("add_rmsnorm_fp4quant_sf128x4", {"B": 2, "H": 2048}, {"STEPS": 2, "WITH_SCALE_WORDS": 0}),
+    ("nvfp4_quantize", {"M": 168, "K": 1024}, {}),
+    ("nvfp4_quantize", {"M": 40, "K": 1024}, {"ROWS": 1}),
+    ("nvfp4_quantize_linear", {"M": 40, "K": 1024}, {}),
+    ("silu_mul_fp4quant", {"B": 3, "M": 40, "K": 1024}, {"MASK_FIRST": 0}),
     (
         "silu_mul_fp4quant_linear",
-        "{B: 3, M: 40, K: 1024}",
+        {"B": 3, "M": 40, "K": 1024},
         {"ROWS": 1, "WITH_PAIRED_RECIPROCAL": 0},
     ),
 )
@@ -34,10 +34,9 @@ CASES: tuple[tuple[str, str, dict[str, int]], ...] = (
 
 @pytest.mark.parametrize(("name", "axes", "tune"), CASES)
 def test_rows_that_fill_no_tile_and_other_tune_values_are_right(
-    name: str, axes: str, tune: dict[str, int], tmp_path: Path, settings: Settings
+    name: str, axes: dict[str, int], tune: dict[str, int], tmp_path: Path, settings: Settings
 ) -> None:
-    folder = _with_one_workload(name, axes, tmp_path)
-    problem = load_problem(folder)
+    problem = with_one_workload(PROBLEMS[name], axes, tmp_path)
     shipped = shipped_kernels(PROBLEMS[name], PROBLEMS[name].workloads[0])
     (source,) = (one.source for one in shipped if one.standing == "unproven")
     request = CheckRequest(
@@ -50,19 +49,6 @@ def test_rows_that_fill_no_tile_and_other_tune_values_are_right(
     )
     result = check_candidate(request, SimDevice(settings), settings)
     assert result.status is Status.PASSED, (result.mismatch, result.diagnostics)
-
-
-def _with_one_workload(name: str, axes: str, folder: Path) -> Path:
-    """Write the problem with one small workload instead of its own."""
-    shipped, made = PROBLEMS[name].folder, folder / name
-    made.mkdir()
-    (made / "oracle.py").write_text((shipped / "oracle.py").read_text("utf-8"))
-    text = (shipped / "problem.yaml").read_text("utf-8")
-    sizes = re.findall(r"(\w+): (\d+)", axes)
-    workload = "x".join(f"{axis.lower()}{size}" for axis, size in sizes)
-    entry = f"workloads:\n  {workload}: {{axes: {axes}}}\ntolerance:"
-    (made / "problem.yaml").write_text(re.sub(r"workloads:.*?tolerance:", entry, text, flags=re.S))
-    return made
 
 
 @pytest.fixture(scope="module")

@@ -132,7 +132,7 @@ class CompileResult(Record):
     diagnostics says why. A full check refuses such a choice."""
     unserved: tuple[str, ...] = ()
     """Conditions of the variants that no workload of the domain takes: nothing of them is compiled,
-    checked or measured, and an export refuses their shapes."""
+    checked or measured, and an export refuses the shapes that would take them."""
     diagnostics: tuple[Diagnostic, ...] = ()
     flagged: tuple[str, ...] = ()
     """What raises scrutiny without refusing: clock reads and the like."""

@@ -19,15 +19,15 @@ def domain_from(first: Workload, header: CandidateHeader, problem: Problem) -> t
     return (first, *rest)
 
 
-def unserved_variants(header: CandidateHeader, problem: Problem) -> dict[int, Variant]:
-    """Return the variants that no workload of the domain takes, by their place, the first 1."""
-    idle = dict(enumerate(header.variants, 1))
-    for workload in domain(header, problem):
-        taken = (
-            place for place, one in enumerate(header.variants, 1) if _holds(one.when, workload.axes)
-        )
-        idle.pop(next(taken, 0), None)
-    return idle
+def variant_place(header: CandidateHeader, axes: Mapping[str, int]) -> int:
+    """Return the place, from 0, of the variant that a shape takes: the first that holds."""
+    return next(place for place, one in enumerate(header.variants) if _holds(one.when, axes))
+
+
+def unserved_variants(header: CandidateHeader, problem: Problem) -> tuple[Variant, ...]:
+    """Return the variants that no workload of the domain takes."""
+    taken = {variant_place(header, workload.axes) for workload in domain(header, problem)}
+    return tuple(one for place, one in enumerate(header.variants) if place not in taken)
 
 
 def default_tune(header: CandidateHeader) -> dict[str, int]:

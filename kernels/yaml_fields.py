@@ -48,6 +48,11 @@ def _place(text: str, error: ExpressionError) -> str:
     return f"in {text[:80]!r}, character {error.position + 1}"
 
 
+def _one_line(text: str) -> str:
+    """Return an expression as it is shown and put into exports, whatever separates its words."""
+    return " ".join(text.split())
+
+
 def described(node: Node) -> str:
     """Return the value of `node` as messages show it."""
     if isinstance(node, Mapping):
@@ -186,7 +191,7 @@ class Fields:
             except ExpressionError as error:
                 self.error(key, f"{error} ({_place(part, error)})")
                 return default
-        return parts
+        return tuple(_one_line(part) for part in parts)
 
     def expression(self, key: str, names: frozenset[str], default: str = "0") -> str:
         """Return one expression over `names`."""
@@ -250,4 +255,4 @@ def predicate_of(node: Node, what: str, names: frozenset[str], findings: Finding
     except ExpressionError as error:
         findings.error(f"{what}: {error} ({_place(node.text, error)})", node.line)
         return "true"
-    return node.text
+    return _one_line(node.text)

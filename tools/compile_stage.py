@@ -14,7 +14,6 @@ from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.compile_result import Build, CompileResult, Occupancy
 from kopt.kernels.domain import default_tune, unserved_variants
-from kopt.kernels.header import Variant
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, Workload
@@ -89,25 +88,9 @@ def compile_candidate(request: CompileRequest, settings: Settings) -> CompileRes
         settings.jobs,
     )
     built = [_Built(*pair) for pair in zip(planned.builds, outcomes, strict=True)]
-    idle = unserved_variants(parsed.header, request.problem)
-    told = (_unserved(place, variant) for place, variant in idle.items())
-    notes = (*parsed.diagnostics, *screened, *planned.left_out.values(), *told)
+    notes = (*parsed.diagnostics, *screened, *planned.left_out.values())
     result = _judge(request, source, built, notes)
-    uncovered = {
-        "left_out": tuple(planned.left_out),
-        "unserved": tuple(variant.when for variant in idle.values()),
-    }
-    return _with_evidence(result.model_copy(update=uncovered), built)
-
-
-def _unserved(place: int, variant: Variant) -> Diagnostic:
-    return Diagnostic(
-        severity="warning",
-        message=f"variant {place} (when: {variant.when}) serves no workload of the domain: it is"
-        " not compiled, checked or measured",
-        line=variant.line,
-        hint="an export refuses its shapes: let a variant that a workload takes serve them",
-    )
+    return _with_evidence(result.model_copy(update={"left_out": tuple(planned.left_out)}), built)
 
 
 def _check_archs(archs: Sequence[str]) -> None:
@@ -148,7 +131,13 @@ def _judge(
     if refused:
         return _result(request, Status.REFUSED, tuple(refused))
     passed = _result(request, Status.PASSED, _merged(built, notes))
-    return passed.model_copy(update={"occupancy": tuple(occupancy)})
+    unserved = unserved_variants(source.header, request.problem)
+    return passed.model_copy(
+        update={
+            "occupancy": tuple(occupancy),
+            "unserved": tuple(variant.when for variant in unserved),
+        }
+    )
 
 
 def _trapping(one: _Built, plans: Sequence[LaunchPlan]) -> list[Diagnostic]:

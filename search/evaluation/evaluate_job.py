@@ -224,6 +224,8 @@ def _summary(checked: CheckResult) -> str:
         shapes = "1 workload" if workloads == 1 else f"{workloads} workloads"
         missing = checked.compiled.left_out
         remark = f"; {', '.join(missing)} left out: no plan there" if missing else ""
+        idle = len(checked.compiled.unserved)
+        remark += f"; {idle} of its variants taken by no workload, so unchecked" if idle else ""
         return f"{executions} executions of {shapes} agree with the oracle{remark}"
     if checked.mismatch is not None:
         found = checked.mismatch

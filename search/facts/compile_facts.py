@@ -82,15 +82,16 @@ def remark_facts(result: CompileResult) -> Facts:
     if result.flagged:
         facts["flagged"] = Listing(tuple(Quoted(flag) for flag in result.flagged))
     if result.left_out:
-        facts["left_out"] = (
+        facts["left_out_workloads"] = (
             f"{' '.join(result.left_out)}: claimed by `where`, but this choice of tune values has"
             " no plan there; a full check refuses it"
         )
     if result.unserved:
-        facts["unserved"] = (
-            "variants that no workload takes, so not compiled, checked or measured, and refused by"
-            f" an export: {', '.join(f'when {condition}' for condition in result.unserved)}"
-        )
+        facts["unserved_variants"] = {
+            "meaning": "taken by no workload within `where`: nothing of them is compiled, checked"
+            " or measured, and an export refuses shapes that would take them",
+            "when": Listing(tuple(Quoted(condition) for condition in result.unserved)),
+        }
     return facts
 
 

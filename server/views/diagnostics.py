@@ -8,8 +8,10 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.kernels.status_advice import ADVICE
+from kopt.search.facts.wording import clipped
 
 SHOWN = 12  # more would push the first, which matters most, off the screen
+SHOWN_VARIANTS = 3
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
 
@@ -48,17 +50,23 @@ def advice_text(status: Status) -> Text:
 
 def uncovered_lines(compiled: CompileResult) -> Iterator[Text]:
     """Yield what of the header nothing was built for, of a build that has passed."""
-    if compiled.status is not Status.PASSED:
-        return
-    if compiled.left_out:
+    if compiled.left_out and compiled.status is Status.PASSED:
         yield Text(
             f"Left out: {', '.join(compiled.left_out)}, where this choice of tune values has no"
             " plan (kopt compile says why); a full check refuses it",
             style="yellow",
         )
-    for condition in compiled.unserved:
+    yield from unserved_lines(compiled.unserved)
+
+
+def unserved_lines(conditions: Sequence[str]) -> Iterator[Text]:
+    """Yield the variants that no workload takes, the first few of them."""
+    for condition in conditions[:SHOWN_VARIANTS]:
         yield Text(
-            f"No workload takes the variant 'when: {condition}': it is not compiled, checked or"
-            " measured, and an export refuses its shapes",
+            f"No workload within `where` takes the variant 'when: {clipped(condition, 80)}':"
+            " nothing of it is compiled, checked or measured, and an export refuses shapes that"
+            " would take it",
             style="yellow",
         )
+    if len(conditions) > SHOWN_VARIANTS:
+        yield Text(f"... nor {len(conditions) - SHOWN_VARIANTS} more variants", style="yellow")

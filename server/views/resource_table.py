@@ -10,7 +10,7 @@ from rich.text import Text
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.compile_result import Build, CompileResult, KernelResources, Occupancy
 
-from .diagnostics import advice_text, diagnostics_text, status_text
+from .diagnostics import advice_text, diagnostics_text, status_text, unserved_lines
 
 HEADER = (
     "function",
@@ -111,6 +111,7 @@ def _remarks(file: CompiledFile) -> Iterator[RenderableType]:
         yield Text(f"{file.name}: looked at twice because of: {', '.join(result.flagged)}")
     if result.diagnostics:
         yield diagnostics_text(file.name, result.diagnostics)
+    yield from unserved_lines(result.unserved)
     if result.status != "passed":
         yield Text.assemble(f"{file.name}: ", status_text(result.status))
         yield advice_text(result.status)

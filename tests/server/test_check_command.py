@@ -83,7 +83,9 @@ def test_workloads_that_a_choice_of_tune_values_leaves_out_are_named(
     assert "Left out: b1024xh14336, where this choice" in kopt("check", REFERENCE).stdout
     checked = CheckResult.model_validate_json(kopt("check", REFERENCE, "--json").stdout)
     assert checked.compiled.left_out == ("b1024xh14336",)
-    assert str(check_facts(checked, "concise")["left_out"]).startswith("b1024xh14336: claimed")
+    assert str(check_facts(checked, "concise")["left_out_workloads"]).startswith(
+        "b1024xh14336: claimed"
+    )
 
 
 def test_a_variant_that_no_workload_takes_is_named(kopt: Kopt, answer: Answer) -> None:
@@ -91,9 +93,10 @@ def test_a_variant_that_no_workload_takes_is_named(kopt: Kopt, answer: Answer) -
         status=Status.PASSED, kernel=KERNEL, candidate="c" * 64, unserved=("B % 8 != 0",)
     )
     answer(Status.PASSED, compiled=compiled)
-    assert "No workload takes the variant 'when: B % 8 != 0'" in kopt("check", REFERENCE).stdout
+    said = " ".join(kopt("check", REFERENCE).stdout.split())
+    assert "No workload within `where` takes the variant 'when: B % 8 != 0'" in said
     checked = CheckResult.model_validate_json(kopt("check", REFERENCE, "--json").stdout)
-    assert "when B % 8 != 0" in str(check_facts(checked, "concise")["unserved"])
+    assert "B % 8 != 0" in str(check_facts(checked, "concise")["unserved_variants"])
 
 
 def test_passed_is_0_and_says_what_was_not_covered(kopt: Kopt, answer: Answer) -> None:

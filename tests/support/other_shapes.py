@@ -17,6 +17,7 @@ def with_one_workload(shipped: Problem, axes: Mapping[str, int], folder: Path) -
     workload = "x".join(f"{axis.lower()}{size}" for axis, size in axes.items())
     sizes = ", ".join(f"{axis}: {size}" for axis, size in axes.items())
     entry = f"workloads:\n  {workload}: {{axes: {{{sizes}}}}}\ntolerance:"
-    text = re.sub(r"workloads:.*?tolerance:", entry, text, flags=re.S)
+    text, replaced = re.subn(r"workloads:.*?tolerance:", entry, text, flags=re.S)
+    assert replaced == 1
     (made / "problem.yaml").write_text(text)
     return load_problem(made)

@@ -6,11 +6,13 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.domain import unserved_variants
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
 from kopt.search.facts.compile_facts import remark_facts
+from kopt.server.views.diagnostics import uncovered_lines
 from kopt.tools.compile_stage import compile_candidate
 from support.compile_requests import request_for
 from support.tiny_problem import BODY, HEADER, tiny_problem
@@ -27,50 +29,72 @@ def with_variants(*conditions: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("conditions", "idle"),
+    ("conditions", "unserved"),
     [
-        (("true",), []),
-        (("B <= 16", "true"), []),
-        (("B <= 16", "B % 8 == 0", "true"), [3]),
-        (("B <= 64", "B <= 128", "true"), [2, 3]),
-        (("B == 1", "true"), [1]),
+        (("true",), ()),
+        (("B <= 16", "true"), ()),
+        (("B <= 16", "B % 8 == 0", "true"), ("true",)),
+        (("B <= 64", "B <= 128", "true"), ("B <= 128", "true")),
+        (("B == 1", "true"), ("B == 1",)),
     ],
 )
 def test_variant_serves_no_workload_if_another_is_taken_first_or_its_condition_never_holds(
-    conditions: tuple[str, ...], idle: list[int], tmp_path: Path
+    conditions: tuple[str, ...], unserved: tuple[str, ...], tmp_path: Path
 ) -> None:
     problem = tiny_problem(tmp_path)
-    header = parse_header(Candidate(with_variants(*conditions) + BODY), problem).header
-    assert header is not None
-    assert list(unserved_variants(header, problem)) == idle
+    assert conditions_without_workload(with_variants(*conditions), problem) == unserved
 
 
 def test_only_workloads_of_the_domain_count(tmp_path: Path) -> None:
-    problem = tiny_problem(tmp_path)
     source = with_variants("B <= 16", "true").replace("kopt: 1", 'kopt: 1\nwhere: "B == 32"')
-    header = parse_header(Candidate(source + BODY), problem).header
-    assert header is not None
-    assert list(unserved_variants(header, problem)) == [1]
+    assert conditions_without_workload(source, tiny_problem(tmp_path)) == ("B <= 16",)
 
 
-def test_compiling_warns_of_it_at_its_line_and_builds_the_others(
+def test_compiling_names_it_and_builds_the_others(
     compile_problem: Problem, settings: Settings
 ) -> None:
     source = with_variants("B <= 16", "B % 8 == 0", "true") + BODY
     result = compile_candidate(request_for(compile_problem, source), settings)
-    assert (result.status, result.unserved) == (Status.PASSED, ("true",))
-    assert result.left_out == ()
-    (warning,) = result.diagnostics
-    assert warning.severity == "warning"
-    assert warning.message.startswith("variant 3 (when: true) serves no workload of the domain")
-    assert source.splitlines()[(warning.line or 0) - 1] == '  - when: "true"'
-    assert "when true" in str(remark_facts(result)["unserved"])
+    assert (result.status, result.unserved, result.left_out) == (Status.PASSED, ("true",), ())
+    assert [build.workloads for build in result.builds] == [("b8xh64", "b32xh256")]
+    assert "'true'" in str(remark_facts(result)["unserved_variants"])
+    assert "no workload within `where` takes the variant 'when: true'" in said(result).lower()
 
 
-def test_variants_that_are_all_taken_are_not_warned_of(
+def test_variants_that_are_all_taken_are_not_told(
     compile_problem: Problem, settings: Settings
 ) -> None:
     source = with_variants("B <= 16", "true") + BODY
     result = compile_candidate(request_for(compile_problem, source), settings)
-    assert (result.unserved, result.diagnostics) == ((), ())
-    assert "unserved" not in remark_facts(result)
+    assert (result.unserved, said(result)) == ((), "")
+    assert "unserved_variants" not in remark_facts(result)
+
+
+def test_a_build_that_fails_does_not_tell_it(compile_problem: Problem, settings: Settings) -> None:
+    source = with_variants("B <= 16", "B % 8 == 0", "true") + BODY.replace("float* out", "floot* o")
+    result = compile_candidate(request_for(compile_problem, source), settings)
+    assert (result.status, result.unserved) == (Status.COMPILE_ERROR, ())
+
+
+def test_conditions_are_told_on_one_line_each_and_not_all_of_them(
+    compile_problem: Problem, settings: Settings
+) -> None:
+    strange = r"B ==\n\n  1 or\x1c\x85\u2028 B == 2"  # escapes of YAML
+    never = [f"B == {n} or " + " or ".join(["H == 1"] * 30) for n in range(1, 8)]
+    header = with_variants("B <= 64", *never, "true").replace('"B == 1 or', f'"{strange} or', 1)
+    result = compile_candidate(request_for(compile_problem, header + BODY), settings)
+    assert result.unserved[0].startswith("B == 1 or B == 2 or H == 1")
+    lines = said(result).splitlines()
+    assert len(lines) == 4
+    assert max(map(len, lines)) < 300
+    assert lines[-1] == "... nor 5 more variants"
+
+
+def conditions_without_workload(header: str, problem: Problem) -> tuple[str, ...]:
+    parsed = parse_header(Candidate(header + BODY), problem).header
+    assert parsed is not None
+    return tuple(variant.when for variant in unserved_variants(parsed, problem))
+
+
+def said(result: CompileResult) -> str:
+    return "\n".join(line.plain for line in uncovered_lines(result))

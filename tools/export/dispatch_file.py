@@ -134,7 +134,7 @@ def _unsupported(signature: Signature, routes: tuple[Route, ...]) -> str:
         refuse(f"!({cpp_predicate(subject.header.where)})", f"needs {subject.header.where}")
     if rows in signature.axes:
         lines.append(f"  if ({rows} == 0) return nullptr;\n")
-    if any(_conditions(signature, route) for route in routes):
+    if subject.unserved or any(_conditions(signature, route) for route in routes):
         refuse("route(params).launch == nullptr", f"built for {_built_for(signature, routes)} only")
     for limit in limits:
         refuse(limit.condition, limit.reason)

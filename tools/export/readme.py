@@ -41,6 +41,8 @@ def _shapes(signature: Signature, routes: tuple[Route, ...]) -> str:
     needs = [] if where == "true" else [f"`{where}`"]
     needs += [f"{axis} a multiple of {number}" for axis, number in signature.exact_multiples()]
     rows = "".join(_row(signature, route) for route in routes)
+    if subject.unserved:
+        rows += "| otherwise | nothing: refused | | |\n"
     return (
         f"Compiled for {subject.arch}."
         + (f" A shape needs {' and '.join(needs)}." if needs else "")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.kernels.expressions import evaluate_predicate
+from kopt.kernels.domain import variant_place
 from kopt.kernels.header import Variant
 from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
 from kopt.kernels.problem import Workload
@@ -41,7 +41,7 @@ def plan_routes(subject: Subject) -> tuple[Route, ...]:
     groups: dict[tuple[int, tuple[int, ...]], list[Workload]] = {}
     defines: dict[tuple[int, tuple[int, ...]], dict[str, int]] = {}
     for workload in subject.workloads:
-        key = _variant_of(subject, workload), _fixed(subject, workload)
+        key = variant_place(subject.header, workload.axes), _fixed(subject, workload)
         groups.setdefault(key, []).append(workload)
         defines[key] = _defines(subject, workload)
     several = len({variant for variant, _ in groups}) > 1
@@ -59,15 +59,6 @@ def plan_routes(subject: Subject) -> tuple[Route, ...]:
 def variant_of(subject: Subject, route: Route) -> Variant:
     """Return the variant that `route` launches."""
     return subject.header.variants[route.variant]
-
-
-def _variant_of(subject: Subject, workload: Workload) -> int:
-    variants = subject.header.variants
-    return next(
-        place
-        for place, variant in enumerate(variants)
-        if evaluate_predicate(variant.when, workload.axes)
-    )
 
 
 def _fixed(subject: Subject, workload: Workload) -> tuple[int, ...]:

@@ -24,6 +24,8 @@ class ExportResult(Record):
     form: Form
     kernels: tuple[str, ...]
     """Kernel ids that the export serves."""
+    unserved: tuple[str, ...] = ()
+    """Conditions of the variants that none of them takes: shapes that would are refused."""
     candidate: str
     """SHA-256 of the source."""
     arch: str
@@ -51,6 +53,7 @@ def export(subject: Subject, form: Form, folder: Path) -> ExportResult:
     return ExportResult(
         form=form,
         kernels=tuple(problem.kernel_id(workload) for workload in subject.workloads),
+        unserved=subject.unserved,
         candidate=subject.candidate.id,
         arch=subject.arch,
         receipt=None if subject.receipt is None else subject.receipt.digest,

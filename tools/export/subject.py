@@ -7,7 +7,7 @@ from typing import Literal
 
 from kopt.config.errors import ToolError
 from kopt.kernels.candidate import Candidate
-from kopt.kernels.domain import default_tune, domain
+from kopt.kernels.domain import default_tune, domain, unserved_variants
 from kopt.kernels.header import CandidateHeader
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem, Workload
@@ -51,6 +51,11 @@ class Subject:
     def workloads(self) -> tuple[Workload, ...]:
         """The workloads that the kernel claims, in file order."""
         return domain(self.header, self.problem)
+
+    @cached_property
+    def unserved(self) -> tuple[str, ...]:
+        """Conditions of the variants that no workload takes: the export refuses their shapes."""
+        return tuple(variant.when for variant in unserved_variants(self.header, self.problem))
 
     @cached_property
     def values(self) -> dict[str, int]:

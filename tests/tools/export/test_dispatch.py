@@ -14,6 +14,7 @@ from kopt.tools.export.device_code import device_code
 from kopt.tools.export.folder_files import folder_files, source_files
 from kopt.tools.export.routes import plan_routes
 from kopt.tools.export.signature import Signature
+from kopt.tools.export.subject import Subject
 from support.exports import tiny_subject, write_files
 from support.tiny_problem import BODY, tiny_problem, write_tiny_problem
 
@@ -37,6 +38,31 @@ variants:
         args: [x, out, H, scale]
 */
 """
+BUILDS = """\
+cudaError_t launch_variant1_h64(const Params&, cudaStream_t) { return launched_as("1"); }
+cudaError_t launch_variant2_h256(const Params&, cudaStream_t) { return launched_as("2"); }
+std::size_t scratch_bytes_variant1_h64(const Params&) { return 1; }
+std::size_t scratch_bytes_variant2_h256(const Params& params) { return params.B; }
+"""
+UNSERVED = """\
+/* kopt: 1
+family: other
+scratch: {sums: {dtype: float32, shape: "B, 3"}}
+variants:
+  - when: B <= 8
+    launch: [{kernel: scale_rows, grid: B, block: 128, args: [x, out, H, scale]}]
+  - when: B % 8 == 0
+    launch: [{kernel: scale_rows, grid: B, block: 256, args: [x, out, H, scale]}]
+  - when: "true"
+    launch: [{kernel: scale_rows, grid: B, block: 64, args: [x, out, H, scale]}]
+*/
+"""
+UNSERVED_BUILDS = """\
+cudaError_t launch_variant1(const Params&, cudaStream_t) { return launched_as("1"); }
+cudaError_t launch_variant2(const Params&, cudaStream_t) { return launched_as("2"); }
+std::size_t scratch_bytes_variant1(const Params&) { return 1; }
+std::size_t scratch_bytes_variant2(const Params& params) { return params.B; }
+"""
 MAIN = """\
 #include <cstdio>
 #include <cstdlib>
@@ -45,11 +71,7 @@ MAIN = """\
 namespace scale_rows {
 const char* launched = "nothing";
 cudaError_t launched_as(const char* build) { launched = build; return cudaSuccess; }
-cudaError_t launch_variant1_h64(const Params&, cudaStream_t) { return launched_as("1"); }
-cudaError_t launch_variant2_h256(const Params&, cudaStream_t) { return launched_as("2"); }
-std::size_t scratch_bytes_variant1_h64(const Params&) { return 1; }
-std::size_t scratch_bytes_variant2_h256(const Params& params) { return params.B; }
-}
+BUILDS}
 int main(int, char** argv) {
   using namespace scale_rows;
   Params params;
@@ -73,19 +95,39 @@ def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
 @pytest.fixture(scope="module")
 def program(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a program that asks for one shape: B H OFFSET-OF-X."""
-    folder = tmp_path_factory.mktemp("dispatch")
     subject = tiny_subject(problem, HEADER + BODY)
-    code = device_code(subject.candidate.source)
     routes = plan_routes(subject)
     assert [route.tag for route in routes] == ["variant1_h64", "variant2_h256"]
     assert [route.defines["BLOCK"] for route in routes] == [256, 128]
-    files = source_files(Signature(subject, code.alignment_bytes), routes, code)
-    write_files({**files, "main.cpp": MAIN}, folder)
+    return built_program(subject, BUILDS, tmp_path_factory.mktemp("dispatch"))
+
+
+def built_program(subject: Subject, builds: str, folder: Path) -> Path:
+    """Return the choice between the builds of `subject` with `builds` in their place."""
+    code = device_code(subject.candidate.source)
+    files = source_files(Signature(subject, code.alignment_bytes), plan_routes(subject), code)
+    write_files({**files, "main.cpp": MAIN.replace("BUILDS", builds)}, folder)
     includes = [f"-I{path}" for path in cuda_include_folders()]
     sources = [str(folder / "main.cpp"), "-x", "c++", str(folder / "scale_rows.cu")]
     words = [Settings(home=folder).gxx, "-std=c++17", "-Wall", "-Werror", *includes, *sources]
     subprocess.run([*words, "-o", str(folder / "program")], check=True)
     return folder / "program"
+
+
+def answered(program: Path, shape: str) -> str:
+    return subprocess.run(
+        [str(program), *shape.split()], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_a_shape_of_a_variant_without_a_build_is_refused(problem: Problem, tmp_path: Path) -> None:
+    subject = tiny_subject(problem, UNSERVED + BODY)
+    program = built_program(subject, UNSERVED_BUILDS, tmp_path)
+    assert answered(program, "3 64 0") == "|0|1|1"
+    assert answered(program, "24 64 0") == "|0|2|24"
+    assert answered(program, "17 64 0") == "built for B <= 8; B % 8 == 0 only|1|nothing|0"
+    said = str(folder_files(subject, "cuda")["README.md"])
+    assert "| otherwise | nothing: refused | | |" in said
 
 
 @pytest.mark.parametrize(
@@ -107,18 +149,12 @@ def program(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_shape_takes_its_build_or_a_reason(program: Path, shape: str, answer: str) -> None:
-    done = subprocess.run(
-        [str(program), *shape.split()], check=True, capture_output=True, text=True
-    )
-    assert done.stdout == answer
+    assert answered(program, shape) == answer
 
 
 @pytest.mark.parametrize("shape", ["32 64 0", "8 256 0", "8 128 0", "3 64 0"])
 def test_a_shape_without_a_build_is_told_those_that_have_one(program: Path, shape: str) -> None:
-    done = subprocess.run(
-        [str(program), *shape.split()], check=True, capture_output=True, text=True
-    )
-    reason, error, launched, _ = done.stdout.split("|")
+    reason, error, launched, _ = answered(program, shape).split("|")
     assert reason == (
         "built for B <= 8 with H = 64 with B % (256 / 128) == 0;"
         " otherwise with H = 256 with B % (128 / 128) == 0 only"

@@ -77,7 +77,7 @@ def evaluate_job(job: EvaluationJob, site: EvaluationSite) -> Evaluation:
         candidate=Candidate(job.source, job.source_name),
         level="full" if is_proof else "quick",
         tune=job.tune,
-        # The same instructions in a fraction of the time; what is called a winner is nvcc's.
+        # Nearly always the same instructions, sooner; what is called a winner is nvcc's.
         compiler="nvcc" if is_proof else "nvrtc",
         arch=job.arch,
         hidden_draw=1 if job.level == "again" else 0,

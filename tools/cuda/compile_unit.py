@@ -28,7 +28,7 @@ from .ptxas_report import PtxasKernel, parse_ptxas_report
 from .sass import SassFunction, disassemble
 from .sass_reader import read_instructions
 
-_FACTS_VERSION = "10"
+_FACTS_VERSION = "11"
 """Raised whenever the unit of an unchanged cubin would be recorded differently."""
 _COMPILER_KILLED = re.compile(r"died due to signal|Killed signal|virtual memory exhausted")
 _LOCK_MARGIN_S = 30.0
@@ -82,7 +82,7 @@ def _make(job: CompileJob, context: CompileContext) -> tuple[CompiledUnit, Compi
     used: Compiler = context.compiler
     if used == "nvrtc":
         run = run_nvrtc(job, context)
-    if run is None:  # what NVRTC cannot compile, nvcc compiles or explains
+    if run is None:  # what NVRTC cannot compile or spills, nvcc compiles or explains
         used = "nvcc"
         run = run_nvcc(job, context)
     unit = CompiledUnit(

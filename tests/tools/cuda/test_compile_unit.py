@@ -250,6 +250,21 @@ extern "C" __global__ void k(int* o) { o[0] = INT_MAX; }
     assert (unit.status, unit.toolchain.compiler) == (Status.PASSED, "nvcc")
 
 
+def test_what_nvrtc_spills_goes_to_nvcc(nvrtc: CompileContext) -> None:
+    source = """extern "C" __global__ void k(float* o, const float* i) {
+  float v[48];
+  for (int n = 0; n < 48; ++n) v[n] = i[n * 32 + threadIdx.x];
+  __syncthreads();
+  for (int n = 0; n < 48; ++n) o[n * 32 + threadIdx.x] = v[47 - n] * v[n];
+}
+"""
+    loose = compile_unit(job(source), nvrtc).unit
+    assert (loose.toolchain.compiler, loose.kernels[0].spill_store_bytes) == ("nvrtc", 0)
+    tight = compile_unit(replace(job(source), max_registers=24), nvrtc).unit
+    assert (tight.status, tight.toolchain.compiler) == (Status.PASSED, "nvcc")
+    assert tight.kernels[0].spill_store_bytes > 0
+
+
 def test_errors_come_from_nvcc_whichever_compiler_was_asked(nvrtc: CompileContext) -> None:
     unit = compile_unit(job('extern "C" __global__ void k() { mistake; }'), nvrtc).unit
     assert (unit.status, unit.toolchain.compiler) == (Status.COMPILE_ERROR, "nvcc")

@@ -1,8 +1,9 @@
-"""Compile requests for the tiny problem."""
+"""What is compiled: requests for the tiny problem, and sources alone."""
 
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem import Problem
 from kopt.tools.compile_stage import CompileRequest
+from kopt.tools.cuda.compile_job import CompileJob
 
 
 def request_for(problem: Problem, source: str, *archs: str, **tune: int) -> CompileRequest:
@@ -14,3 +15,8 @@ def request_for(problem: Problem, source: str, *archs: str, **tune: int) -> Comp
         archs=archs or ("sm_100a",),
         tune=tune or None,
     )
+
+
+def job(source: str, arch: str = "sm_90a", **defines: int) -> CompileJob:
+    """Return the compile of `source` with these defines, without a problem."""
+    return CompileJob(source=source, plan_assertions="", arch=arch, defines=defines)

@@ -6,6 +6,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem
+from kopt.tools.cuda.compile_job import CompileContext
 from kopt.tools.cuda.toolchain import FoundToolchain, find_toolchain
 from support.shared_caches import share_caches
 from support.tiny_problem import tiny_problem
@@ -29,3 +30,15 @@ def toolchain(settings: Settings) -> FoundToolchain:
 def compile_problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
     """The tiny problem, written once."""
     return tiny_problem(tmp_path_factory.mktemp("problem"))
+
+
+@pytest.fixture
+def nvcc(settings: Settings, toolchain: FoundToolchain) -> CompileContext:
+    """How nvcc compiles."""
+    return CompileContext("nvcc", toolchain, settings)
+
+
+@pytest.fixture
+def nvrtc(settings: Settings, toolchain: FoundToolchain) -> CompileContext:
+    """How the fast path compiles."""
+    return CompileContext("nvrtc", toolchain, settings)

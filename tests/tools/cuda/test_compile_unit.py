@@ -1,4 +1,4 @@
-"""One compile with its facts: identity, caching, failures, and NVRTC beside nvcc."""
+"""One compile with its facts: identity, caching, failures."""
 
 import json
 import subprocess
@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from elftools.elf.elffile import ELFFile
 
 from kopt.config.settings import Settings
 from kopt.kernels.status import Status
-from kopt.tools.cuda.compile_job import CompileContext, CompileJob
-from kopt.tools.cuda.compile_unit import UnitOutcome, compile_unit
+from kopt.tools.cuda.compile_job import CompileContext
+from kopt.tools.cuda.compile_unit import compile_unit
 from kopt.tools.cuda.cubin_screen import NOT_INSPECTED
-from kopt.tools.cuda.toolchain import FoundToolchain
+from support.compile_requests import job
 from support.cuda_sources import FP4_QUANTIZE, SCALE
 from support.shared_caches import share_caches
 
@@ -24,56 +23,12 @@ namespace { __device__ __noinline__ float helper(float a) { return a * a + 1.0f;
 static __device__ __noinline__ float other(float a) { return helper(a) * helper(a + 1.0f); }
 extern "C" __global__ void k(float* o) { o[0] = other(o[1]) + other(o[2]) + helper(o[3]); }
 """
-CLUSTER_SUM = """
-#include <cooperative_groups.h>
-extern "C" __global__ void __cluster_dims__(2) k(float* o) {
-  __shared__ float part;
-  cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
-  if (threadIdx.x == 0) part = o[blockIdx.x];
-  cluster.sync();
-  const float other = *cluster.map_shared_rank(&part, cluster.block_rank() ^ 1);
-  cluster.barrier_arrive();
-  o[blockIdx.x] = part + other;
-  cluster.barrier_wait();
-}
-"""
-WARP_SUM = """
-#include <cooperative_groups.h>
-#include <cooperative_groups/reduce.h>
-namespace cg = cooperative_groups;
-extern "C" __global__ void k(float* o) {
-  const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
-  o[threadIdx.x] = cg::reduce(warp, o[threadIdx.x], cg::plus<float>());
-}
-"""
 BOMB = """
 template <int N, int M> struct Bomb { static constexpr int value =
     Bomb<N - 1, 2 * M>::value + Bomb<N - 1, 2 * M + 1>::value; };
 template <int M> struct Bomb<0, M> { static constexpr int value = M; };
 extern "C" __global__ void k(int* o) { o[0] = Bomb<26, 0>::value; }
 """
-
-
-@pytest.fixture
-def nvcc(settings: Settings, toolchain: FoundToolchain) -> CompileContext:
-    return CompileContext("nvcc", toolchain, settings)
-
-
-@pytest.fixture
-def nvrtc(settings: Settings, toolchain: FoundToolchain) -> CompileContext:
-    return CompileContext("nvrtc", toolchain, settings)
-
-
-def job(source: str, arch: str = "sm_90a", **defines: int) -> CompileJob:
-    return CompileJob(source=source, plan_assertions="", arch=arch, defines=defines)
-
-
-def machine_code(outcome: UnitOutcome) -> dict[str, bytes]:
-    """The instructions of each kernel, byte for byte."""
-    assert outcome.entry is not None
-    with outcome.entry.cubin_path.open("rb") as file:
-        sections = list(ELFFile(file).iter_sections())
-        return {one.name: one.data() for one in sections if one.name.startswith(".text.")}
 
 
 def test_the_second_compile_is_the_first_one_s_record(nvcc: CompileContext) -> None:
@@ -202,73 +157,6 @@ def test_what_only_nvdisasm_can_read_is_unavailable_without_it_not_zero(
     assert unit.kernels[0].instruction_mix == {}
     assert unit.producer_waits is None
     assert unit.flagged == (NOT_INSPECTED,)
-
-
-@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
-def test_nvrtc_and_nvcc_give_the_same_instructions(
-    nvcc: CompileContext, nvrtc: CompileContext, arch: str
-) -> None:
-    slow = compile_unit(job(FP4_QUANTIZE, arch), nvcc)
-    fast = compile_unit(job(FP4_QUANTIZE, arch), nvrtc)
-    assert fast.unit.toolchain.compiler == "nvrtc"
-    assert machine_code(fast) == machine_code(slow)
-    assert list(machine_code(fast)) == [".text.quantize"]
-    assert fast.unit.kernels == slow.unit.kernels
-
-
-@pytest.mark.parametrize("source", [CLUSTER_SUM, WARP_SUM], ids=["cluster", "reduce"])
-def test_cooperative_groups_mean_the_same_to_nvrtc(
-    nvcc: CompileContext, nvrtc: CompileContext, source: str
-) -> None:
-    slow, fast = compile_unit(job(source), nvcc), compile_unit(job(source), nvrtc)
-    assert fast.unit.toolchain.compiler == "nvrtc"
-    assert machine_code(fast) == machine_code(slow)
-
-
-def test_atomics_of_libcu_that_groups_would_bring_go_to_nvcc(nvrtc: CompileContext) -> None:
-    source = """#include <cooperative_groups.h>
-extern "C" __global__ void k(int* o) { cuda::atomic_ref<int>(*o).fetch_add(1); }
-"""
-    unit = compile_unit(job(source), nvrtc).unit
-    assert (unit.status, unit.toolchain.compiler) == (Status.PASSED, "nvcc")
-
-
-def test_nvrtc_knows_fixed_width_integers(nvrtc: CompileContext) -> None:
-    source = """#include <cstdint>
-#include <cmath>
-extern "C" __global__ void k(uint64_t* o, const int8_t* i) { o[0] = std::uint64_t(i[0]); }
-"""
-    unit = compile_unit(job(source), nvrtc).unit
-    assert (unit.status, unit.toolchain.compiler) == (Status.PASSED, "nvrtc")
-
-
-def test_what_nvrtc_cannot_compile_goes_to_nvcc(nvrtc: CompileContext) -> None:
-    source = """#include <climits>
-extern "C" __global__ void k(int* o) { o[0] = INT_MAX; }
-"""
-    unit = compile_unit(job(source), nvrtc).unit
-    assert (unit.status, unit.toolchain.compiler) == (Status.PASSED, "nvcc")
-
-
-def test_what_nvrtc_spills_goes_to_nvcc(nvrtc: CompileContext) -> None:
-    source = """extern "C" __global__ void k(float* o, const float* i) {
-  float v[48];
-  for (int n = 0; n < 48; ++n) v[n] = i[n * 32 + threadIdx.x];
-  __syncthreads();
-  for (int n = 0; n < 48; ++n) o[n * 32 + threadIdx.x] = v[47 - n] * v[n];
-}
-"""
-    loose = compile_unit(job(source), nvrtc).unit
-    assert (loose.toolchain.compiler, loose.kernels[0].spill_store_bytes) == ("nvrtc", 0)
-    tight = compile_unit(replace(job(source), max_registers=24), nvrtc).unit
-    assert (tight.status, tight.toolchain.compiler) == (Status.PASSED, "nvcc")
-    assert tight.kernels[0].spill_store_bytes > 0
-
-
-def test_errors_come_from_nvcc_whichever_compiler_was_asked(nvrtc: CompileContext) -> None:
-    unit = compile_unit(job('extern "C" __global__ void k() { mistake; }'), nvrtc).unit
-    assert (unit.status, unit.toolchain.compiler) == (Status.COMPILE_ERROR, "nvcc")
-    assert unit.diagnostics[0].line == 1
 
 
 COMPILE_ONCE = """

@@ -1,0 +1,110 @@
+"""NVRTC beside nvcc: the same machine code, and what goes to nvcc."""
+
+from dataclasses import replace
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from kopt.kernels.status import Status
+from kopt.tools.cuda.compile_job import CompileContext
+from kopt.tools.cuda.compile_unit import UnitOutcome, compile_unit
+from support.compile_requests import job
+from support.cuda_sources import FP4_QUANTIZE
+
+CLUSTER_SUM = """
+#include <cooperative_groups.h>
+extern "C" __global__ void __cluster_dims__(2) k(float* o) {
+  __shared__ float part;
+  cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+  if (threadIdx.x == 0) part = o[blockIdx.x];
+  cluster.sync();
+  const float other = *cluster.map_shared_rank(&part, cluster.block_rank() ^ 1);
+  cluster.barrier_arrive();
+  o[blockIdx.x] = part + other;
+  cluster.barrier_wait();
+}
+"""
+WARP_SUM = """
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void k(float* o) {
+  const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+  o[threadIdx.x] = cg::reduce(warp, o[threadIdx.x], cg::plus<float>());
+}
+"""
+
+
+def machine_code(outcome: UnitOutcome) -> dict[str, bytes]:
+    """The instructions of each kernel, byte for byte."""
+    assert outcome.entry is not None
+    with outcome.entry.cubin_path.open("rb") as file:
+        sections = list(ELFFile(file).iter_sections())
+        return {one.name: one.data() for one in sections if one.name.startswith(".text.")}
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+def test_nvrtc_and_nvcc_give_the_same_instructions(
+    nvcc: CompileContext, nvrtc: CompileContext, arch: str
+) -> None:
+    slow = compile_unit(job(FP4_QUANTIZE, arch), nvcc)
+    fast = compile_unit(job(FP4_QUANTIZE, arch), nvrtc)
+    assert fast.unit.toolchain.compiler == "nvrtc"
+    assert machine_code(fast) == machine_code(slow)
+    assert list(machine_code(fast)) == [".text.quantize"]
+    assert fast.unit.kernels == slow.unit.kernels
+
+
+@pytest.mark.parametrize("source", [CLUSTER_SUM, WARP_SUM], ids=["cluster", "reduce"])
+def test_cooperative_groups_mean_the_same_to_nvrtc(
+    nvcc: CompileContext, nvrtc: CompileContext, source: str
+) -> None:
+    slow, fast = compile_unit(job(source), nvcc), compile_unit(job(source), nvrtc)
+    assert fast.unit.toolchain.compiler == "nvrtc"
+    assert machine_code(fast) == machine_code(slow)
+
+
+def test_atomics_of_libcu_that_groups_would_bring_go_to_nvcc(nvrtc: CompileContext) -> None:
+    source = """#include <cooperative_groups.h>
+extern "C" __global__ void k(int* o) { cuda::atomic_ref<int>(*o).fetch_add(1); }
+"""
+    unit = compile_unit(job(source), nvrtc).unit
+    assert (unit.status, unit.toolchain.compiler) == (Status.PASSED, "nvcc")
+
+
+def test_nvrtc_knows_fixed_width_integers(nvrtc: CompileContext) -> None:
+    source = """#include <cstdint>
+#include <cmath>
+extern "C" __global__ void k(uint64_t* o, const int8_t* i) { o[0] = std::uint64_t(i[0]); }
+"""
+    unit = compile_unit(job(source), nvrtc).unit
+    assert (unit.status, unit.toolchain.compiler) == (Status.PASSED, "nvrtc")
+
+
+def test_what_nvrtc_cannot_compile_goes_to_nvcc(nvrtc: CompileContext) -> None:
+    source = """#include <climits>
+extern "C" __global__ void k(int* o) { o[0] = INT_MAX; }
+"""
+    unit = compile_unit(job(source), nvrtc).unit
+    assert (unit.status, unit.toolchain.compiler) == (Status.PASSED, "nvcc")
+
+
+def test_what_nvrtc_spills_goes_to_nvcc(nvrtc: CompileContext) -> None:
+    source = """extern "C" __global__ void k(float* o, const float* i) {
+  float v[48];
+  for (int n = 0; n < 48; ++n) v[n] = i[n * 32 + threadIdx.x];
+  __syncthreads();
+  for (int n = 0; n < 48; ++n) o[n * 32 + threadIdx.x] = v[47 - n] * v[n];
+}
+"""
+    loose = compile_unit(job(source), nvrtc).unit
+    assert (loose.toolchain.compiler, loose.kernels[0].spill_store_bytes) == ("nvrtc", 0)
+    tight = compile_unit(replace(job(source), max_registers=24), nvrtc).unit
+    assert (tight.status, tight.toolchain.compiler) == (Status.PASSED, "nvcc")
+    assert tight.kernels[0].spill_store_bytes > 0
+
+
+def test_errors_come_from_nvcc_whichever_compiler_was_asked(nvrtc: CompileContext) -> None:
+    unit = compile_unit(job('extern "C" __global__ void k() { mistake; }'), nvrtc).unit
+    assert (unit.status, unit.toolchain.compiler) == (Status.COMPILE_ERROR, "nvcc")
+    assert unit.diagnostics[0].line == 1

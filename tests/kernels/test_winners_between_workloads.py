@@ -19,7 +19,7 @@ from support.other_shapes import with_one_workload
 from support.shared_caches import share_caches
 
 PROBLEMS = load_problems()
-ROWS = (1, 20, 127, 520, 521)
+ROWS = (1, 20, 127, 520)
 
 
 def distinct_winners(problem: Problem) -> dict[str, ShippedKernel]:

@@ -116,7 +116,9 @@ def _explanation(rows: Sequence[Result], counts: str) -> str:
         )
     parts.append(".")
     if any(row.copy != "-" for row in rows):
-        where = ", on two GPUs of the model" if any(row.is_copy_elsewhere for row in rows) else ""
+        where = (
+            ", on different GPUs of the model" if any(row.is_copy_elsewhere for row in rows) else ""
+        )
         parts.append(
             " *of a copy*: the time of a copy of as many bytes / the time, both measured but not"
             f" together{where}: good to some percent."

@@ -85,7 +85,7 @@ def test_copies_of_another_gpu_of_the_model_are_said_to_be(problem: Problem) -> 
     found = headroom(copy_us=2.0)
     other = found.model_copy(update={"gpu": H100.model_copy(update={"uuid": "GPU-2"})})
     assert "on two GPUs" not in table(problem, found)
-    assert "measured but not together, on two GPUs of the model" in table(problem, other)
+    assert "measured but not together, on different GPUs of the model" in table(problem, other)
 
 
 def test_copies_of_another_model_of_gpu_do_not_count(problem: Problem) -> None:

@@ -1,10 +1,10 @@
 """NVRTC, the fast path of sweeps: mostly the same SASS as nvcc, in a fifth of the time.
 
 It has no host headers and other texts for errors, so that whatever it does not compile goes to
-nvcc, which decides. A failure is never reported from here. So does what it spills: nvcc of the same
-release may find the registers, and a promotion takes nvcc's build. Measured: with 13.2.86 all
-shipped kernels are equal byte for byte; with 13.0.88 a kernel bounded to 32 registers spilled
-16 bytes here and none by nvcc (docs/results.md).
+nvcc, which decides. A failure is never reported from here. What it spills goes to nvcc, too, which
+may find the registers where NVRTC of the same release does not, and whose build a promotion takes.
+Measured: by 13.2.86 the machine code of all shipped kernels is equal; by 13.0.88 a kernel bounded
+to 32 registers spills 16 bytes here and none with nvcc (docs/results.md).
 """
 
 from .compile_job import CompileContext, CompileJob, CompilerRun

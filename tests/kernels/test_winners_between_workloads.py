@@ -1,6 +1,6 @@
 """The shipped winners on the simulator at row counts that no workload has.
 
-`where` claims them; promotion checks the workloads alone. 20 and 520 fill clusters of 4 or 8 rows.
+`where` claims them; promotion checks the workloads alone. 520 fills clusters of 8 rows, 521 does not.
 """
 
 from pathlib import Path
@@ -9,6 +9,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.domain import unserved_variants
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.shipped_kernels import ShippedKernel, shipped_kernels
@@ -19,7 +20,7 @@ from support.other_shapes import with_one_workload
 from support.shared_caches import share_caches
 
 PROBLEMS = load_problems()
-ROWS = (1, 20, 127, 520)
+ROWS = (1, 127, 520, 521)
 
 
 def distinct_winners(problem: Problem) -> dict[str, ShippedKernel]:
@@ -52,6 +53,13 @@ def test_winner_is_right_at_other_row_counts(
     )
     result = check_candidate(request, SimDevice(settings), settings)
     assert result.status is Status.PASSED, (result.mismatch, result.diagnostics)
+
+
+@pytest.mark.parametrize(("shipped", "winner"), WINNERS)
+def test_every_variant_of_a_winner_serves_a_workload(
+    shipped: Problem, winner: ShippedKernel
+) -> None:
+    assert unserved_variants(read_candidate(winner.source).header, shipped) == ()
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,15 @@
 /* kopt: 1
 family: [clusters, register_caching, algebra]
 note: >-
-  Up to 16 rows a row to a cluster, so that few rows use more SMs' paths to L2. Beyond, several rows to a cluster: a
-  team of warps for each, a part of every row in each block, so that the scales of neighboring rows, which lie side by
-  side, are stored together instead of four bytes each. Each warp sends its partial sum to every block by st.async,
-  which an mbarrier of the row counts, without fence or cluster barrier between loads and stores. The row stays in
-  registers; the product with the weight comes before the sums are there.
+  A row to a cluster, so that its rows use many SMs' paths to L2. Beyond 512 rows, where eight divides them, eight rows
+  to a cluster: a team of warps for each, a part of every row in each block, so that the scales of neighboring rows,
+  which lie side by side, are stored together instead of four bytes each. Each warp sends its partial sum to every
+  block by st.async, which an mbarrier of the row counts, without fence or cluster barrier between loads and stores.
+  The row stays in registers; the product with the weight comes before the sums are there.
 where: "H % 7168 == 0"
 specialize: [H]
-tune: {ROWS: [1, 4, 8], BLOCK: [128, 256, 512, 448], SPLIT: [7, 1],
-       TRIGGER: [0, 1], HINT: [1, 0], MIN_BLOCKS: [1, 3, 4, 2]}
-tune_where: ["H % (BLOCK // ROWS * 8 * SPLIT) == 0", "BLOCK % (32 * ROWS) == 0", "BLOCK * MIN_BLOCKS <= 2048",
-             "SPLIT > 1 or ROWS == 1"]
+tune: {ROWS: [1, 8], BLOCK: [128, 512], SPLIT: [7], TRIGGER: [0], HINT: [1, 0], MIN_BLOCKS: [1, 4]}
+tune_where: ["H % (BLOCK // ROWS * 8 * SPLIT) == 0", "BLOCK % (32 * ROWS) == 0", "BLOCK * MIN_BLOCKS <= 2048"]
 variants:
   - when: "B <= 16"
     set: {ROWS: 1, BLOCK: 128, SPLIT: 7, TRIGGER: 0, HINT: 1, MIN_BLOCKS: 1}
@@ -22,16 +20,7 @@ variants:
         cluster: SPLIT
         pdl: true
         args: [out, block_scale, normed_out, input, residual, weight, BP, eps]
-  - when: "B % 4 == 0 and B <= 512"
-    set: {ROWS: 4, BLOCK: 256, SPLIT: 7, TRIGGER: 1, HINT: 0, MIN_BLOCKS: 3}
-    launch:
-      - kernel: norm_block_quant_rows
-        grid: B * SPLIT // ROWS
-        block: BLOCK
-        cluster: SPLIT
-        pdl: true
-        args: [out, block_scale, normed_out, input, residual, weight, BP, eps]
-  - when: "B % 8 == 0"
+  - when: "B > 512 and B % 8 == 0"
     set: {ROWS: 8, BLOCK: 512, SPLIT: 7, TRIGGER: 0, HINT: 0, MIN_BLOCKS: 4}
     launch:
       - kernel: norm_block_quant_rows
@@ -41,7 +30,7 @@ variants:
         pdl: true
         args: [out, block_scale, normed_out, input, residual, weight, BP, eps]
   - when: "true"
-    set: {ROWS: 1, BLOCK: 448, SPLIT: 1, TRIGGER: 1, HINT: 0, MIN_BLOCKS: 2}
+    set: {ROWS: 1, BLOCK: 128, SPLIT: 7, TRIGGER: 0, HINT: 0, MIN_BLOCKS: 1}
     launch:
       - kernel: norm_block_quant_rows
         grid: B * SPLIT // ROWS
@@ -50,10 +39,9 @@ variants:
         pdl: true
         args: [out, block_scale, normed_out, input, residual, weight, BP, eps]
 */
-// Mapping: a cluster of SPLIT blocks owns ROWS rows (SPLIT 1: a block, without cluster and mbarrier); team i of each
-// block, kTeam threads, has row i; its thread t in block k owns the 8 columns from 8 (k kOwn kTeam + t) on, kOwn times,
-// each 8 kTeam columns further. Shared memory: the partial sums of all warps of each row,
-// and the scales of the block's columns.
+// Mapping: a cluster of SPLIT blocks owns ROWS rows; team i of each block, kTeam threads, has row i; its thread t in
+// block k owns the 8 columns from 8 (k kOwn kTeam + t) on, kOwn times, each 8 kTeam columns further. Shared memory: the
+// partial sums of all warps of each row, and the scales of the block's columns.
 // Order: mbarrier and weights before the wait; loads of x and r -> their sum, stored at once -> squares -> partial sums
 // to all blocks -> y, scales and codes. A thread reads all partial sums as one 16 byte word and a few shuffles.
 #include <cuda_bf16.h>
@@ -111,17 +99,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS)
   __shared__ float tile[kScales][ROWS];
   const int team = ROWS == 1 ? 0 : threadIdx.x / kTeam, thread = ROWS == 1 ? threadIdx.x : threadIdx.x % kTeam;
   float* partial = reinterpret_cast<float*>(sums[team]);
-  const unsigned rank = SPLIT == 1 ? 0 : kopt::cluster_rank(), row = blockIdx.x / SPLIT * ROWS + team;
+  const unsigned rank = kopt::cluster_rank(), row = blockIdx.x / SPLIT * ROWS + team;
   if (thread < kSlots - kSums) partial[kSums + thread] = 0.0f;
-  if (SPLIT > 1) {
-    if (thread == 0) {
-      kopt::mbarrier_init(&all_here[team], 1);
-      kopt::mbarrier_arrive_expect_tx(&all_here[team], kSums * sizeof(float));
-      kopt::fence_mbarrier_init();
-    }
-    __syncthreads();  // the zeros and the mbarriers are there
-    kopt::cluster_arrive_relaxed();
+  if (thread == 0) {
+    kopt::mbarrier_init(&all_here[team], 1);
+    kopt::mbarrier_arrive_expect_tx(&all_here[team], kSums * sizeof(float));
+    kopt::fence_mbarrier_init();
   }
+  __syncthreads();  // the zeros and the mbarriers are there
+  kopt::cluster_arrive_relaxed();
   if (TRIGGER == 0) kopt::griddepcontrol_launch_dependents();
   const size_t first = static_cast<size_t>(row) * kVectors + rank * kOwn * kTeam + thread;
   const Vector* x = reinterpret_cast<const Vector*>(input) + first;
@@ -133,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS)
   Vector g[kOwn];
 #pragma unroll
   for (int step = 0; step < kOwn; ++step) g[step] = w[step * kTeam];
-  if (SPLIT > 1) kopt::cluster_wait();
+  kopt::cluster_wait();
   kopt::griddepcontrol_wait();
   Vector a[kOwn], b[kOwn];
 #pragma unroll
@@ -166,11 +152,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS)
     sum += __shfl_xor_sync(0xffffffffu, sum, distance);
   }
   const unsigned lane = threadIdx.x % 32, slot = rank * kWarps + static_cast<unsigned>(thread) / 32;  // of this warp
-  if (SPLIT > 1) {
-    if (lane < SPLIT) kopt::st_async(&partial[slot], sum, &all_here[team], lane);
-  } else if (lane == 0) {
-    partial[slot] = sum;
-  }
+  if (lane < SPLIT) kopt::st_async(&partial[slot], sum, &all_here[team], lane);
 #pragma unroll
   for (int step = 0; step < kOwn; ++step) {
     most[step] = largest_magnitude(weighted[step]);
@@ -179,11 +161,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS)
       most[step] = fmaxf(most[step], __shfl_xor_sync(0xffffffffu, most[step], distance));
     }
   }
-  if (SPLIT > 1) {
-    kopt::mbarrier_wait_parity_cluster(&all_here[team], 0);
-  } else {
-    __syncthreads();  // all warps have stored their sums before any thread reads them
-  }
+  kopt::mbarrier_wait_parity_cluster(&all_here[team], 0);
   const float4 four = sums[team][threadIdx.x % kQuads];
   float total = (four.x + four.y) + (four.z + four.w);
 #pragma unroll

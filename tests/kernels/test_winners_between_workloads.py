@@ -10,6 +10,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.domain import unserved_variants
+from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.shipped_kernels import ShippedKernel, shipped_kernels
@@ -59,7 +60,9 @@ def test_winner_is_right_at_other_row_counts(
 def test_every_variant_of_a_winner_serves_a_workload(
     shipped: Problem, winner: ShippedKernel
 ) -> None:
-    assert unserved_variants(read_candidate(winner.source).header, shipped) == ()
+    header = parse_header(read_candidate(winner.source), shipped).header
+    assert header is not None
+    assert unserved_variants(header, shipped) == ()
 
 
 @pytest.fixture(scope="module")

@@ -117,6 +117,7 @@ def _candidate(export: Export, row: _Row, evaluations: Sequence[_Row]) -> TriedC
         seq=row["seq"],
         date=f"{began:%Y-%m-%d}",
         device=gpu.name,
+        gpu=gpu.uuid,
         driver=gpu.driver_version,
         cuda=gpu.cuda_version,
         arch=settings.arch,

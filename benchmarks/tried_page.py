@@ -32,7 +32,8 @@ values, status, ratio, interval, times, registers and spills.
   *inconclusive*: it does not. *failed*: why is listed below the kernel's table.
 - A best choice is picked after all were measured, so that its ratio is a little too good. Those of
   *promoted* are measured anew, in fresh processes.
-- Ratios of one kernel against one baseline compare; times of different runs do not.
+- Ratios of one kernel against one baseline compare, to a percent only within a run or a GPU; times
+  of different runs do not. *GPU* is the beginning of its UUID, - where it was not kept.
 - *code* names the text below a source's header without its comments, as in the field `code` of the
   records; sources of one code differ in the values they list and in what they say of themselves.
   kopt's own headers are those of the day. *reached* is the best ratio among a code's candidates

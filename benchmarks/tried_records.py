@@ -1,7 +1,7 @@
 """What was tried, as records under benchmarks/tried/: one file of JSON lines a problem.
 
-A line is a source or a candidate. Nothing of the machine that made them is kept but the model of
-its GPU with driver and CUDA version.
+A line is a source or a candidate. Nothing of the machine that made them is kept but its GPU, model
+and UUID, with driver and CUDA version.
 """
 
 import hashlib
@@ -50,6 +50,8 @@ class TriedCandidate(Record):
     date: str
     """UTC day of the run's beginning, ISO 8601."""
     device: str
+    gpu: str | None = None
+    """UUID; None in records that began before it was kept."""
     driver: str
     cuda: str
     arch: str

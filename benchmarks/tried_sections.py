@@ -15,9 +15,9 @@ OVERVIEW = (
     *("kernel", "baseline", "candidates", "faster", "inconclusive", "slower", "failed"),
     *("best", "95 % interval", "us", "winner"),
 )
-TEXTS = ("kernel", "winner", "run", "code", "tried", "best choice", "baseline")
+TEXTS = ("kernel", "winner", "run", "GPU", "code", "tried", "best choice", "baseline")
 _RUNS = (
-    *("run", "code", "tried", "baseline", "candidates", "faster", "inconclusive", "slower"),
+    *("run", "GPU", "code", "tried", "baseline", "candidates", "faster", "inconclusive", "slower"),
     *("failed", "best", "95 % interval", "us", "best choice"),
 )
 _Candidates = Sequence[TriedCandidate]
@@ -62,6 +62,7 @@ def kernel_section(tried: KernelTried) -> str:
     rows = [
         (
             run,
+            _gpu(some[0]),
             f"`{tried.code(some[0])}`",
             _swept(some),
             ", ".join(_baselines(some)) or "-",
@@ -80,6 +81,11 @@ def _runs(candidates: _Candidates) -> Iterator[tuple[str, list[TriedCandidate]]]
     """Yield the candidates of each run and code."""
     for run, source in dict.fromkeys((one.run, one.source) for one in candidates):
         yield run, [one for one in candidates if (one.run, one.source) == (run, source)]
+
+
+def _gpu(one: TriedCandidate) -> str:
+    """Return the first digits of the GPU's UUID."""
+    return "-" if one.gpu is None else one.gpu.removeprefix("GPU-").partition("-")[0]
 
 
 def _baselines(candidates: _Candidates) -> list[str]:

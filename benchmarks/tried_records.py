@@ -51,7 +51,7 @@ class TriedCandidate(Record):
     """UTC day of the run's beginning, ISO 8601."""
     device: str
     gpu: str | None = None
-    """UUID; None in records that began before it was kept."""
+    """UUID; None for runs before it was kept."""
     driver: str
     cuda: str
     arch: str

@@ -1,6 +1,7 @@
 """The shipped winners on the simulator at row counts that no workload has.
 
-`where` claims them; promotion checks the workloads alone. 520 fills clusters of 8 rows, 521 does not.
+`where` claims them; promotion checks the workloads alone. 520 fills clusters of 8 rows, 521 does
+not.
 """
 
 from pathlib import Path

@@ -26,7 +26,8 @@ ifneq ($(made_in),$(CURDIR))
 $(venv)/.stamp-place: .FORCE
 endif
 
-.PHONY: run demo-llm demo-study test test-clients session lint types install bundle clean help g++ .FORCE
+.PHONY: run demo-llm demo-study test test-clients clients session lint types mypy pyright install bundle \
+	clean help g++ .FORCE
 
 run: $(venv)/.stamp-toolkit | g++ ## search for a faster kernel on the CPU simulator: the main job
 	@echo "make run: searching $(KERNEL) on the simulator"
@@ -45,11 +46,13 @@ test: $(venv)/.stamp-test | g++ ## run the tests
 	@echo "make test: running the tests"
 	@$(pytest)
 
-test-clients: $(venv)/.stamp-test | g++ ## run the tests with real MCP clients, from npm (CLIENTS=all: Codex, Gemini, opencode too)
-	@echo "make test-clients: installing clients from npm into $(installed) (500 MB the first time)"
-	@KOPT_CLIENTS=$(installed) tests/clients/install.sh $(CLIENTS)
+test-clients: clients $(venv)/.stamp-test | g++ ## run the tests with real MCP clients, from npm (CLIENTS=all: Codex, Gemini, opencode too)
 	@echo "make test-clients: running the tests"
 	@KOPT_CLIENTS=$(installed) $(pytest) tests/clients $(CLIENT_FLAGS)
+
+clients: $(venv)/.stamp-test
+	@echo "make clients: installing MCP clients from npm into $(installed) (500 MB the first time)"
+	@KOPT_CLIENTS=$(installed) tests/clients/install.sh $(CLIENTS)
 
 session: CLIENT_FLAGS := -k scripted_session --write-session
 session: test-clients ## write docs/session.md: a session of Claude Code with a scripted model
@@ -59,10 +62,15 @@ lint: $(venv)/.stamp-lint ## ruff: rules and format
 	@$(venv)/bin/ruff check .
 	@$(venv)/bin/ruff format --check .
 
-types: $(venv)/.stamp-lint $(venv)/.stamp-test ## mypy and pyright, both strict
-	@echo "make types: mypy and pyright"
+types: mypy pyright ## mypy and pyright, both strict
+
+mypy: $(venv)/.stamp-lint $(venv)/.stamp-test
+	@echo "make types: mypy"
 	@$(venv)/bin/mypy -p kopt
 	@$(venv)/bin/mypy tests
+
+pyright: $(venv)/.stamp-lint $(venv)/.stamp-test
+	@echo "make types: pyright"
 	@$(venv)/bin/pyright
 
 install: $(venv)/.stamp-toolkit ## install kopt and the CUDA compiler into .venv
@@ -103,6 +111,7 @@ $(venv)/.stamp-test $(venv)/.stamp-lint: $(venv)/.stamp-%: pyproject.toml $(venv
 	@echo "make: installing the $* tools into $(venv)"
 	@$(pip) install -qq --group $*
 	@touch $@
+$(venv)/.stamp-lint: | $(venv)/.stamp-test # one pip at a time
 
 g++:
 	@command -v $${KOPT_CXX:-g++} >/dev/null || { echo "kopt needs g++ for the simulator;" \

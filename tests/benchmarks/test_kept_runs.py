@@ -92,10 +92,13 @@ def test_a_candidate_has_ratio_times_and_where_they_come_from(export: Path, tmp_
     assert (best.device, best.gpu, best.driver) == (H100.name, H100.uuid, H100.driver_version)
 
 
-def test_a_source_is_kept_once_and_no_path_of_the_machine_is(export: Path, tmp_path: Path) -> None:
+def test_a_source_is_kept_once_and_the_gpu_alone_names_the_machine(
+    export: Path, tmp_path: Path
+) -> None:
     tried = kept(export, tmp_path)
     assert [one.source for one in tried.candidates] == [tried.sources[0].sha] * 9
     text = (tmp_path / "silu_and_mul.jsonl").read_text("utf-8")
+    assert text.count(H100.uuid) == text.count(f'"gpu":"{H100.uuid}"') == 9
     assert str(tmp_path) not in text
 
 

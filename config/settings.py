@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from .claude_access import DEFAULT_BASE_URL, ClaudeAccess
-from .errors import SetupError, ToolError
+from .errors import ToolError
 from .library_environment import library_environment
 from .secret_marks import looks_secret
 
@@ -235,26 +235,6 @@ def client_folders(environment: Mapping[str, str] = os.environ) -> ClientFolders
 def project_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
     """Return CLAUDE_PROJECT_DIR: the project for which Claude Code starts a server."""
     return _optional_path(environment.get("CLAUDE_PROJECT_DIR"))
-
-
-def ensure_folder(path: Path) -> Path:
-    """Create `path` with its parents, each of mode 0700, and return it.
-
-    Raises:
-        SetupError: It cannot be created or written; the message names KOPT_HOME.
-    """
-    try:
-        # Path.mkdir gives its mode to the last folder alone; the umask would decide on the others.
-        for folder in (*reversed(path.parents), path):
-            if not folder.is_dir():
-                folder.mkdir(exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise SetupError(
-            f"cannot create {path}: {error.strerror}; set KOPT_HOME to a folder you can write"
-        ) from error
-    if not os.access(path, os.W_OK | os.X_OK):
-        raise SetupError(f"cannot write to {path}; set KOPT_HOME to a folder you can write")
-    return path
 
 
 def _package_index(environment: Mapping[str, str]) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from kopt import __version__
 from kopt.config.errors import ToolError
+from kopt.config.files import ensure_folder
 from kopt.config.search_settings import SearchSettings, load_search_settings
-from kopt.config.settings import DEFAULT_ARCH, Settings, ensure_folder
+from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem

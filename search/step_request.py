@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
-from kopt.config.nobody import tell_nobody
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
@@ -72,13 +72,13 @@ def run_of_key(key: str) -> str:
 class StepHooks:
     """Who is told while a step works."""
 
-    on_past: Callable[[Sequence[Event]], None] = tell_nobody
+    on_past: Callable[[Sequence[Event]], None] = ignore
     """Once, before all others: the events of earlier steps."""
-    on_event: Callable[[Event], None] = tell_nobody
+    on_event: Callable[[Event], None] = ignore
     """Every event of the run, after it was committed."""
-    on_run: Callable[[str], None] = tell_nobody
+    on_run: Callable[[str], None] = ignore
     """The run's id, once it is locked and the step can be carried out."""
-    say: Callable[[str], None] = tell_nobody
+    say: Callable[[str], None] = ignore
     """What goes on besides: who holds the run, that the leader is profiled."""
 
 

@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kopt.config.callbacks import ignore
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.config.nobody import tell_nobody
 from kopt.search.forecast.run_plan import RunPlan, plan_run
 from kopt.search.runs import RunRequest
 
@@ -28,7 +28,7 @@ def print_dry_run(session: Session, requests: Sequence[RunRequest], choice: Devi
         SetupError: No such device here, or a model whose price is not known.
     """
     # Looked at and not used: nothing waits for a GPU here.
-    with opened_device(choice, session.settings, tell_nobody) as opened:
+    with opened_device(choice, session.settings, ignore) as opened:
         facts = None if opened.timer is None else opened.timer.facts
         gpu = opened.device.gpu or gpu_for_arch(opened.arch)
         name, arch = opened.device.name, opened.arch

@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from kopt.config.nobody import tell_nobody
+from kopt.config.callbacks import ignore
 
 Show = Callable[[str], None]
 
@@ -27,7 +27,7 @@ _LEAST_S = 2.0  # a line that stands for less has no time beside it
 def status_line(quiet: bool) -> Generator[Show, None, None]:
     """Yield a function that shows one line of text; with `quiet` it shows nothing."""
     if quiet:
-        yield tell_nobody
+        yield ignore
     elif sys.stderr.isatty():
         console = Console(stderr=True, markup=False, highlight=False)
         with console.status("") as status:

@@ -11,7 +11,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from kopt.config.nobody import tell_nobody
+from kopt.config.callbacks import ignore
 from kopt.search.run_teller import RunTeller
 from kopt.search.store.run_records import Event, EventKind
 
@@ -33,7 +33,7 @@ def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunTeller
     for event in past:
         watch.see(event)
     if quiet:
-        yield RunTeller(on_event=tell_nobody, say=tell_nobody)
+        yield RunTeller(on_event=ignore, say=ignore)
     elif sys.stderr.isatty():
         with _live(watch) as teller:
             yield teller

@@ -4,7 +4,6 @@ A folder is locked as long as its process lives. What a killed process leaves is
 lock and removed by the next process that makes a folder for the same purpose.
 """
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -13,6 +12,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+
+from kopt.config.locks import file_lock, try_lock
 
 _MEMORY = Path("/dev/shm")
 _LOCK = ".lock"
@@ -32,8 +33,7 @@ def scratch_folder(purpose: str, needed_bytes: int) -> Generator[Path]:
     _sweep_once(parent, purpose)
     with tempfile.TemporaryDirectory(prefix=_prefix(purpose), dir=parent) as name:
         folder = Path(name)
-        with (folder / _LOCK).open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with file_lock(folder / _LOCK):
             yield folder
 
 
@@ -44,11 +44,12 @@ def sweep(parent: Path, purpose: str) -> None:
             young = time.time() - folder.stat().st_mtime < _YOUNG_S
             if young or folder.stat().st_uid != os.getuid():
                 continue
-            with (folder / _LOCK).open("a") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-        except OSError:  # held, or another process was quicker
+            lock = try_lock(folder / _LOCK)
+        except OSError:  # another process was quicker
             continue
+        if lock is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            lock.release()
 
 
 @lru_cache

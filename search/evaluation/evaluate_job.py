@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from kopt.config.callbacks import ignore
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
-from kopt.config.nobody import tell_nobody
 from kopt.config.settings import Settings
 from kopt.kernels.byte_model import roofline, workload_bytes
 from kopt.kernels.candidate import Candidate
@@ -55,7 +55,7 @@ class EvaluationSite:
     artifacts: ArtifactStore
     measured: MeasuredOnce = field(default_factory=MeasuredOnce)
     """What was measured here since the process began."""
-    say: Callable[[str], None] = tell_nobody
+    say: Callable[[str], None] = ignore
     """Told, from any thread, what goes on besides the events of a run: what its first timing waits
     for, that the leader is profiled or promoted."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from kopt.config.errors import ToolError
-from kopt.config.settings import ensure_folder
+from kopt.config.files import ensure_folder, write_atomically
 from kopt.search.knowledge import ledger_rows as rows
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.editing import changes_nothing, clamped, refusal
@@ -26,7 +26,6 @@ from kopt.search.knowledge.reading import read_base
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.rendering import render_complete, render_small
 from kopt.search.knowledge.seed_base import load_seed, seed_digest
-from kopt.search.store.artifacts import write_durably
 from kopt.search.store.transaction import Transaction
 
 logger = logging.getLogger(__name__)
@@ -280,7 +279,7 @@ class KnowledgeStore:
                     f"{self.path} was damaged or edited: rendered again, what stood there is in"
                     f" {kept.name} (`kopt kb import` takes in what others have learned)"
                 )
-            write_durably(self.path, text)
+            write_atomically(self.path, text)
 
     def _written(self) -> str | None:
         """Return the digest of base.yaml as it lies there, or None if there is none."""

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from kopt.config.errors import SetupError
+from kopt.config.files import write_atomically
 from kopt.config.settings import Settings
-from kopt.search.store.artifacts import write_durably
 from kopt.search.store.run_reader import RunReader
 
 from .contents import read_contents
@@ -23,7 +23,7 @@ def write_reports(reader: RunReader, folder: Path, settings: Settings) -> tuple[
     page, markdown = folder / "report.html", folder / "report.md"
     for path, text in ((page, render_page(contents)), (markdown, render_markdown(contents))):
         try:
-            write_durably(path, text.encode())
+            write_atomically(path, text.encode())
         except OSError as error:
             raise SetupError(f"cannot write {path}: {error.strerror}") from error
     return page, markdown

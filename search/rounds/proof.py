@@ -1,10 +1,10 @@
 """The end of a run: its best are checked in full and read, and on a GPU put to the promotion."""
 
 from kopt.config.errors import ToolError
+from kopt.config.files import write_atomically
 from kopt.kernels.status import Status
 from kopt.search.proposer import Member
 from kopt.search.selection.ranking import rank
-from kopt.search.store.artifacts import write_durably
 from kopt.search.store.run_records import EventKind, RunStatus
 from kopt.search.winner import pin_tune, winner_path
 
@@ -45,7 +45,7 @@ def prove(drive: RunDrive) -> None:
     if winner is not None:
         # The file first: a finished run is never touched again.
         text = pin_tune(winner.source, winner.tune)
-        write_durably(winner_path(store.folder), text.encode())
+        write_atomically(winner_path(store.folder), text.encode())
     ended: RunStatus = "failed" if winner is None else "done"
     is_spent = state.stop_reason == "budget"
     store.finish("budget" if is_spent else ended, None if winner is None else winner.seq)

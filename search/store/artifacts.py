@@ -6,16 +6,13 @@ run refers to which digest stands in the run's `blob` table, not here.
 """
 
 import hashlib
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from kopt.config.errors import InfraError
-from kopt.config.settings import ensure_folder
+from kopt.config.files import TEMPORARY_PREFIX, ensure_folder, fsync_folder, write_atomically
 
-_TEMPORARY_PREFIX = ".tmp"
 # Older temporary files belong to a writer that was killed: no write takes anywhere near this long.
 _ABANDONED_AFTER_S = 24 * 3600.0
 
@@ -36,7 +33,7 @@ class ArtifactStore:
         if path.exists():
             return digest
         ensure_folder(path.parent)
-        write_durably(path, data)
+        write_atomically(path, data)
         fsync_folder(self.root)
         return digest
 
@@ -58,7 +55,7 @@ class ArtifactStore:
     def sweep(self) -> int:
         """Delete temporary files that a killed writer left a day ago or earlier; their number."""
         oldest = time.time() - _ABANDONED_AFTER_S
-        temporary = self.root.glob(f"*/{_TEMPORARY_PREFIX}*")
+        temporary = self.root.glob(f"*/{TEMPORARY_PREFIX}*")
         abandoned = [path for path in temporary if _is_older(path, oldest)]
         for path in abandoned:
             path.unlink(missing_ok=True)
@@ -83,30 +80,3 @@ def open_artifacts(home: Path) -> ArtifactStore:
         SetupError: The folder cannot be created or written.
     """
     return ArtifactStore(ensure_folder(home / "store" / "cas"))
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """Replace the file at `path` by `data` in one step that survives a kill and a power loss.
-
-    The order is what makes it so: temporary file in the same folder, write, fsync, rename, fsync
-    of the folder.
-    """
-    with NamedTemporaryFile(dir=path.parent, prefix=_TEMPORARY_PREFIX, delete=False) as temporary:
-        try:
-            temporary.write(data)
-            temporary.flush()
-            os.fsync(temporary.fileno())
-        except BaseException:  # a full disk: whoever tries again must not leave a file each time
-            os.unlink(temporary.name)
-            raise
-    os.replace(temporary.name, path)
-    fsync_folder(path.parent)
-
-
-def fsync_folder(folder: Path) -> None:
-    """Wait until the names in `folder` are on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
-from kopt.config.nobody import tell_nobody
 
 _FILE_NAME = "run.lock"
 # `is_run_locked` holds a shared lock for microseconds; that must not look like a writer.
@@ -32,7 +32,7 @@ class LockClaim:
     """What it does with the run; shown to those who wait meanwhile."""
     limit_s: float = 0.0
     """How long it waits for another process."""
-    say: Callable[[str], None] = tell_nobody
+    say: Callable[[str], None] = ignore
     """Told who holds the lock, at once and every few seconds."""
 
 

@@ -5,10 +5,10 @@ from html import escape
 from pathlib import Path
 
 from kopt.config.errors import SetupError
+from kopt.config.files import write_atomically
 from kopt.search.reports.markdown_text import plain, table_lines
 from kopt.search.reports.page_parts import json_element, table_parts, whole_page
 from kopt.search.reports.sections import Table
-from kopt.search.store.artifacts import write_durably
 
 from .study_charts import arm_chart, place_chart
 from .study_report import StudyReport
@@ -25,7 +25,7 @@ def write_study(report: StudyReport) -> tuple[Path, Path]:
     page, markdown = folder / "study.html", folder / "study.md"
     for path, text in ((page, study_page(report)), (markdown, study_markdown(report))):
         try:
-            write_durably(path, text.encode())
+            write_atomically(path, text.encode())
         except OSError as error:
             raise SetupError(f"cannot write {path}: {error.strerror}") from error
     return page, markdown

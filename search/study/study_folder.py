@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from kopt import __version__
 from kopt.config.errors import SetupError, ToolError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder, write_atomically
+from kopt.config.settings import Settings
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.run_folders import find_folder, new_run_folder
-from kopt.search.store.artifacts import write_durably
 from kopt.search.store.run_rows import now_us
 
 from .plan import STUDY_PREFIX, Cell, StudyPlan
@@ -48,14 +48,14 @@ def begin_study(asked: Mapping[str, Any], base: Path | None, settings: Settings)
         created_us=now_us(),
     )
     if base is not None and text is not None:
-        write_durably(folder / _BASE, text.encode())
+        write_atomically(folder / _BASE, text.encode())
         try:
             _begin_bases(plan, text, settings)
         except ToolError as error:
             shutil.rmtree(folder)
             raise ToolError(f"{base}: {error}") from error
     # Last: a folder without a plan is no study.
-    write_durably(folder / _PLAN, plan.model_dump_json(by_alias=True, indent=1).encode())
+    write_atomically(folder / _PLAN, plan.model_dump_json(by_alias=True, indent=1).encode())
     return plan
 
 

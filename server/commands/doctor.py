@@ -9,7 +9,8 @@ import click
 
 from kopt import __version__
 from kopt.config.errors import KoptError, SetupError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
 from kopt.server.console import print_document, print_views
 from kopt.server.docs_findings import docs_findings

@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from kopt import __version__
+from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.config.nobody import tell_nobody
 from kopt.search.study.plan import StudyPlan
 from kopt.search.study.study_folder import begin_study, find_study
 from kopt.search.study.study_report import StudyReport, report_study
@@ -151,7 +151,7 @@ def _show_forecast(session: Session, options: StudyOptions) -> int:
     asked: dict[str, Any] = asked_of_study(options, session)
     choice = DeviceChoice(options.device, options.arch)
     # Looked at and not used: nothing waits for a GPU here.
-    with opened_device(choice, session.settings, tell_nobody) as on:
+    with opened_device(choice, session.settings, ignore) as on:
         plan = StudyPlan(
             **asked,
             **place_of_study(on),

@@ -15,8 +15,8 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from kopt.config.errors import InfraError, ToolError
+from kopt.config.files import write_atomically
 from kopt.kernels.record import Record
-from kopt.search.store.artifacts import write_durably
 
 from .records import JobError, JobRequest, Progress
 
@@ -103,7 +103,7 @@ class JobFiles:
 
     def write_result(self, record: Record) -> None:
         """End the job with the record of its stage."""
-        write_durably(self.result, record.model_dump_json(by_alias=True).encode())
+        write_atomically(self.result, record.model_dump_json(by_alias=True).encode())
 
     def _read_error(self) -> JobError | None:
         try:
@@ -115,11 +115,11 @@ class JobFiles:
 
     def write_error(self, error: JobError) -> None:
         """End the job without a result."""
-        write_durably(self.error, error.model_dump_json().encode())
+        write_atomically(self.error, error.model_dump_json().encode())
 
     def write_cancelled(self) -> None:
         """End the job because somebody asked for that."""
-        write_durably(self.cancelled, b"")
+        write_atomically(self.cancelled, b"")
 
     @property
     def wants_cancel(self) -> bool:
@@ -154,7 +154,7 @@ class JobFiles:
     def begin_attempt(self) -> int:
         """Count one more attempt, before it begins, and return its number from 1 on."""
         number = self.read_attempts() + 1
-        write_durably(self.folder / "attempts", str(number).encode())
+        write_atomically(self.folder / "attempts", str(number).encode())
         return number
 
     def excuse_attempt(self) -> None:

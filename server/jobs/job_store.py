@@ -17,8 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kopt.config.errors import SetupError, ToolError
-from kopt.config.settings import ensure_folder
-from kopt.search.store.artifacts import fsync_folder, write_durably
+from kopt.config.files import ensure_folder, fsync_folder, write_atomically
 from kopt.server.work.requests import Work
 
 from .job_files import JobFiles
@@ -191,7 +190,7 @@ class JobStore:
         new.mkdir(mode=0o700)
         claim = None
         try:
-            write_durably(new / JobFiles(new).request.name, data)
+            write_atomically(new / JobFiles(new).request.name, data)
             claim = _lock(JobFiles(new))
             if claim is None:
                 raise AssertionError("nobody else knows this folder")

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from kopt.config.nobody import tell_nobody
+from kopt.config.callbacks import ignore
 from kopt.config.settings import Settings
 from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
 from kopt.tools.open_device import gpu_problem
@@ -27,7 +27,7 @@ class WarmDevices:
         self._settings = settings
         self._opened: dict[str, OpenedDevice] = {}
         self._stack = ExitStack()
-        self._show: Show = tell_nobody
+        self._show: Show = ignore
 
     @property
     def is_empty(self) -> bool:
@@ -53,7 +53,7 @@ class WarmDevices:
                 self._opened[known] = self._stack.enter_context(self._open(known))
             yield self._opened[known]
         finally:
-            self._show = tell_nobody
+            self._show = ignore
 
     def close(self) -> None:
         """End the processes of all devices; the next `use` opens them again."""

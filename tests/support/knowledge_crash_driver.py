@@ -57,7 +57,7 @@ def seen(folder: Path) -> dict[str, Any]:
     connection = sqlite3.connect(folder / FILE_NAME)
     (check,) = connection.execute("PRAGMA integrity_check").fetchone()
     connection.close()
-    files = sorted(path.name for path in folder.iterdir() if not path.name.startswith(".tmp"))
+    files = sorted(path.name for path in folder.iterdir() if not path.name.startswith(".new-"))
     return {
         "versions": versions,
         "samples": samples,

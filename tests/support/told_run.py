@@ -6,6 +6,7 @@ that its fix #3 (1.05) mends, b2 nothing. In round 2 a refinement of #1 is #4 (1
 
 from pathlib import Path
 
+from kopt.config.files import write_atomically
 from kopt.kernels.status import Status
 from kopt.search.agents.plans import Reflection
 from kopt.search.budget import parse_budget
@@ -15,7 +16,6 @@ from kopt.search.models.call_store import CallStore
 from kopt.search.models.ledger import Reservation, Settlement
 from kopt.search.models.model import ModelRequest, SystemBlock, Usage
 from kopt.search.proposer import LineageKind, Proposal
-from kopt.search.store.artifacts import write_durably
 from kopt.search.store.round_table import Opening
 from kopt.search.store.run_records import BranchPlan
 from kopt.search.store.store import RunStore
@@ -39,7 +39,7 @@ def told_run(home: Path, words: str = "wider loads", kernel: str = "made_up_b8")
     writer.first_round()
     writer.second_round()
     store.rounds.close([4, 1], ("rounds", "all 2 rounds are done"))
-    write_durably(winner_path(store.folder), SOURCE.encode())
+    write_atomically(winner_path(store.folder), SOURCE.encode())
     store.queue.add((4,), "full")
     writer.evaluate(_timed(1.38), "full")
     store.finish("done", 4)

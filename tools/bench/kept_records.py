@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from pydantic import AwareDatetime, JsonValue, ValidationError
 
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 
 Kept = TypeVar("Kept", bound=Record)

@@ -13,7 +13,8 @@ from pathlib import Path
 from time import perf_counter
 
 from kopt.config.errors import InfraError, SetupError, ToolError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.domain import domain

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from kopt.config.errors import SetupError, ToolError
-from kopt.config.settings import ensure_folder
+from kopt.config.files import ensure_folder
 from kopt.kernels.bench_result import BaselinePath
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem, Workload

@@ -15,7 +15,8 @@ import tempfile
 from pathlib import Path
 
 from kopt.config.errors import SetupError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 
 POOL_SIZE = 4
 _SECRET_BYTES = 32

@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 import kopt.kernels
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 
 from .case_data import CaseData, CaseKey, make_case_data
 from .case_files import CaseFiles, case_from_files, case_to_files

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 from kopt.tools.sandbox.policy import SandboxLevel
 
 from .toolchain import FoundToolchain

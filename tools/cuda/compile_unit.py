@@ -14,10 +14,9 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 
 from .compile_job import CompileContext, CompileJob, Compiler, CompilerRun
-from .compiled_unit import CompiledUnit
 from .compiler_log import names_ptx_lines, parse_log
 from .cubin import CubinFacts, CubinKernel, read_cubin
-from .cubin_cache import CacheEntry, key_lock, load_entry, store_entry
+from .cubin_cache import CacheEntry, CompiledUnit, entry_lock, load_entry, store_entry
 from .cubin_screen import screen_cubin
 from .include_tree import headers_digest
 from .loads_in_flight import loads_in_flight
@@ -66,7 +65,7 @@ def compile_unit(job: CompileJob, context: CompileContext) -> UnitOutcome:
     if entry is not None:
         return UnitOutcome(entry.unit, entry, cached=True)
     # Waiting longer than a compile may take means that a waiter finds a result at the end.
-    with key_lock(cache, key, context.wall_s + _LOCK_MARGIN_S):
+    with entry_lock(cache, key, context.wall_s + _LOCK_MARGIN_S):
         entry = load_entry(cache, key)
         if entry is not None:
             return UnitOutcome(entry.unit, entry, cached=True)

@@ -1,31 +1,49 @@
-"""The compile cache: content-addressed folders that any number of processes share.
+"""The compile cache: folders named by the hash of a compile, shared by any number of processes.
 
-An entry is complete or absent: it is written beside its place, synced, and renamed. Whoever finds
-none compiles under the key's lock while the others wait for the result. What is read is checked
-against its hash, so that a damaged entry is built again instead of believed.
+An entry is complete or absent. A process that finds none compiles under the lock of the key while
+the others wait for the result. What is read is checked against its hash, so that a damaged entry is
+built again instead of believed.
 """
 
-import fcntl
 import hashlib
-import os
-import shutil
-import tempfile
-import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from kopt.config.settings import ensure_folder
-
-from .compiled_unit import CompiledUnit
+from kopt.config.files import ensure_folder, publish_folder, staging_folder
+from kopt.config.locks import key_lock
+from kopt.kernels.compile_result import KernelResources, Toolchain
+from kopt.kernels.record import Diagnostic, Record
+from kopt.kernels.status import Status
+from kopt.tools.sandbox.policy import SandboxLevel
 
 CUBIN_NAME = "candidate.cubin"
 LOG_NAME = "compiler.log"
 _UNIT_NAME = "unit.json"
-_LOCK_POLL_S = 0.02
+
+
+class CompiledUnit(Record):
+    """The compile of one source for one architecture, with one set of defines by one compiler."""
+
+    status: Status
+    """passed, plan_error, compile_error, refused or timeout."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    flagged: tuple[str, ...] = ()
+    cubin_sha256: str | None
+    """None if nothing was built."""
+    module_global_bytes: int = 0
+    kernels: tuple[KernelResources, ...] = ()
+    producer_waits: tuple[str, ...] | None = None
+    """Kernels that wait for the producer of a programmatic dependent launch; None if unknown."""
+    trapping: tuple[str, ...] = ()
+    """Kernels that contain a trap: refused unless they are launched cooperatively."""
+    toolchain: Toolchain
+    compile_s: float
+    sandbox: SandboxLevel
+    repeatable: bool = True
+    """False for a time-out or a killed compiler: another try may end otherwise."""
 
 
 @dataclass(frozen=True)
@@ -66,84 +84,23 @@ def load_entry(cache: Path, key: str) -> CacheEntry | None:
 def store_entry(cache: Path, key: str, unit: CompiledUnit, cubin: bytes | None, log: str) -> None:
     """Write the entry of `key`, in place of a damaged one if there is one."""
     folder = _entry_folder(cache, key)
-    parent = ensure_folder(folder.parent)
-    with tempfile.TemporaryDirectory(dir=parent, prefix="new-") as staging:
-        fresh = Path(staging) / "entry"
-        fresh.mkdir()
-        payload = unit.model_dump_json()
-        digest = hashlib.sha256(payload.encode()).hexdigest()
-        _write_synced(fresh / LOG_NAME, log.encode())
+    ensure_folder(folder.parent)
+    payload = unit.model_dump_json().encode()
+    with staging_folder(folder) as staging:
+        (staging / LOG_NAME).write_bytes(log.encode())
         if cubin is not None:
-            _write_synced(fresh / CUBIN_NAME, cubin)
-        _write_synced(fresh / _UNIT_NAME, f"{digest}\n{payload}".encode())
-        _sync_folder(fresh)
-        if folder.exists():
-            shutil.move(folder, Path(staging) / "damaged")
-        try:
-            os.rename(fresh, folder)
-        except OSError:
-            if not folder.is_dir():  # else a process without the lock was first
-                raise
-    _sync_folder(parent)
+            (staging / CUBIN_NAME).write_bytes(cubin)
+        digest = hashlib.sha256(payload).hexdigest()
+        (staging / _UNIT_NAME).write_bytes(f"{digest}\n".encode() + payload)
+        publish_folder(staging, folder, replaces=True, durable=True)
 
 
-@contextmanager
-def key_lock(cache: Path, key: str, wait_s: float) -> Generator[bool, None, None]:
-    """Hold the lock of `key`; yields False, without it, if others held it for `wait_s`.
-
-    The lock ends with its process, however that ends. It saves work and protects the replacement
-    of damaged entries; correctness rests on the rename alone.
-    """
+def entry_lock(cache: Path, key: str, wait_s: float) -> AbstractContextManager[bool]:
+    """Hold the lock of the entry of `key`; see `key_lock`."""
     path = _entry_folder(cache, key).with_suffix(".lock")
     ensure_folder(path.parent)
-    descriptor = _acquire(path, time.monotonic() + wait_s)
-    if descriptor is None:
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(descriptor)
-
-
-def _acquire(path: Path, deadline: float) -> int | None:
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            if time.monotonic() >= deadline:
-                return None
-            time.sleep(_LOCK_POLL_S)
-            continue
-        if _is_current(path, descriptor):
-            return descriptor
-        os.close(descriptor)  # its last holder removed it in between
-
-
-def _is_current(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
+    return key_lock(path, wait_s)
 
 
 def _entry_folder(cache: Path, key: str) -> Path:
     return cache.absolute() / key[:2] / key
-
-
-def _write_synced(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -4,16 +4,14 @@ Candidates write `#include <kopt/nvfp4_utils.cuh>`. The headers are copied once 
 is named by their content, so that a cubin of an older kopt is never taken for one of this kopt.
 """
 
-import hashlib
-import os
-import tempfile
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
 from kopt.config.errors import SetupError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import content_hash, ensure_folder, publish_folder, staging_folder
+from kopt.config.settings import Settings
 
 from .toolchain import pip_toolkit_root
 
@@ -44,11 +42,7 @@ def headers_digest() -> str:
 
 def digest_of(headers: Mapping[str, bytes]) -> str:
     """Return the SHA-256 over names and contents, 64 hex digits."""
-    digest = hashlib.sha256()
-    for name, content in headers.items():
-        digest.update(f"{name}\0{len(content)}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()
+    return content_hash(part for header in headers.items() for part in header)
 
 
 def include_root(settings: Settings) -> Path:
@@ -68,17 +62,12 @@ def content_folder(settings: Settings, digest: str, headers: Mapping[str, bytes]
     if target.is_dir():
         return target
     ensure_folder(parent)
-    with tempfile.TemporaryDirectory(dir=parent) as staging:
-        tree = Path(staging) / "tree"
+    with staging_folder(target) as tree:
         for name, content in headers.items():
             path = tree / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        try:
-            os.rename(tree, target)
-        except OSError:
-            if not target.is_dir():  # else another process was first, with the same content
-                raise
+        publish_folder(tree, target)
     return target
 
 

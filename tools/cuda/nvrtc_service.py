@@ -19,7 +19,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from kopt.config.errors import InfraError, KoptError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import available_level, run_sandboxed
 from kopt.tools.sandbox.policy import SandboxLevel, SandboxPolicy
 

@@ -14,7 +14,8 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from kopt.config.errors import ToolError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 from kopt.kernels.source_screen import screen_source
 from kopt.tools.cuda.nvcc import readable_folders
 from kopt.tools.cuda.toolchain import FoundToolchain, find_toolchain

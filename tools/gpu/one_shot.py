@@ -13,7 +13,8 @@ from functools import cached_property
 from pathlib import Path
 
 from kopt.config.errors import SetupError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 from kopt.tools.device import Arrays
 from kopt.tools.launchable import Launchable
 from kopt.tools.sandbox.ladder import available_level, run_sandboxed

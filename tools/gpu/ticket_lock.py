@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kopt.config.errors import SetupError
+from kopt.config.locks import is_descriptor_locked
 
 LOCK_FOLDER = Path("/tmp/kopt-locks")
 """Fixed, not TMPDIR: users with different settings must meet."""
@@ -160,13 +161,9 @@ class TicketLock:
         except OSError:  # released meanwhile, or not a plain file: not one of ours
             return False
         try:
-            # Shared: several waiters may look at once without taking each other for the owner.
-            fcntl.flock(ticket, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+            return is_descriptor_locked(ticket)
         finally:
             os.close(ticket)
-        return False
 
     def _describe(self, folder: int, number: int) -> Holder | None:
         try:

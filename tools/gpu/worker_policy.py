@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import kopt
+from kopt.config.files import ensure_trusted_folder
 from kopt.config.settings import Settings
-from kopt.config.trusted_folder import ensure_trusted_folder
 from kopt.tools.sandbox.confinement import PATH
 from kopt.tools.sandbox.gpu_devices import gpu_devices
 from kopt.tools.sandbox.policy import SandboxPolicy

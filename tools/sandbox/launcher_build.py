@@ -1,16 +1,18 @@
 """Builds the sandbox launcher once per compiler and source; it does not run anything confined."""
 
-import hashlib
-import os
 import subprocess
-import tempfile
 from functools import lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from kopt.config.errors import SetupError
+from kopt.config.files import (
+    content_hash,
+    ensure_trusted_folder,
+    is_trusted_file,
+    replacing_file,
+)
 from kopt.config.settings import Settings, without_secrets
-from kopt.config.trusted_folder import ensure_trusted_folder, is_trusted_file
 
 SOURCES = (
     "launcher.cpp",
@@ -34,22 +36,15 @@ def build_launcher(settings: Settings) -> Path:
             message says what to do.
     """
     version = _run_compiler(settings, ["--version"])
-    digest = hashlib.sha256(f"{version}\0{FLAGS}".encode())
     folder = files("kopt.tools.sandbox")
-    for name in SOURCES:
-        digest.update(folder.joinpath(name).read_bytes())
-    folder_of_launchers = ensure_trusted_folder(settings.home / "cache" / "sandbox", settings.home)
-    target = folder_of_launchers / f"launcher-{digest.hexdigest()[:32]}"
+    sources = (folder.joinpath(name).read_bytes() for name in SOURCES)
+    digest = content_hash([version, *FLAGS, *sources])
+    launchers = ensure_trusted_folder(settings.home / "cache" / "sandbox", settings.home)
+    target = launchers / f"launcher-{digest[:32]}"
     if not is_trusted_file(target):
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix="launcher-build-")
-        os.close(handle)
-        with as_file(folder) as source_folder:
+        with as_file(folder) as source_folder, replacing_file(target, mode=0o700) as fresh:
             source = str(source_folder / SOURCES[0])
-            try:
-                _run_compiler(settings, [*FLAGS, "-o", temporary, source])
-                os.replace(temporary, target)
-            finally:
-                Path(temporary).unlink(missing_ok=True)
+            _run_compiler(settings, [*FLAGS, "-o", str(fresh), source])
     return target
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from .program_facts import SimProgram
+from kopt.config.files import publish_folder, remove_folder
 
-KEPT_PROGRAMS = 256
+from .program_facts import SimProgram
 
 
 def find_kept(folder: Path) -> SimProgram | None:
@@ -26,7 +26,7 @@ def find_kept(folder: Path) -> SimProgram | None:
             return program
     except (OSError, ValidationError):
         pass  # cut off by a full disk: built again
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
     return None
 
 
@@ -36,27 +36,4 @@ def keep(work: Path, folder: Path) -> None:
         (work / name).unlink(missing_ok=True)
     for scratch in ("home", "tmp"):  # the sandbox's
         shutil.rmtree(work / scratch, ignore_errors=True)
-    try:
-        os.rename(work, folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
-        return
-    work.mkdir()  # the caller removes it
-
-
-def forget_old(programs: Path, most: int = KEPT_PROGRAMS) -> None:
-    """Keep the `most` programs that were used last."""
-    folders = [path for path in programs.iterdir() if not path.name.startswith(".")]
-    if len(folders) <= most:
-        return
-    for folder in sorted(folders, key=_used_s)[: len(folders) - most]:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _used_s(folder: Path) -> float:
-    """Return when a program was used last, Unix seconds; 0 if another process forgot it."""
-    try:
-        return folder.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
+    publish_folder(work, folder)

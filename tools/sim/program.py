@@ -4,17 +4,20 @@ The program is kept by content under KOPT_HOME/cache/sim; what it needs to be ru
 variables) lies beside it as JSON.
 """
 
-import hashlib
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
 from kopt.config.errors import InfraError
+from kopt.config.files import (
+    content_hash,
+    ensure_trusted_folder,
+    evict_least_used,
+    staging_folder,
+)
 from kopt.config.settings import Settings
-from kopt.config.trusted_folder import ensure_trusted_folder
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.cuda.include_tree import include_root
@@ -25,12 +28,14 @@ from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
 
 from .compiler_messages import parse_messages
 from .hook_coverage import DUMP_FLAG, unhooked_line
-from .kept_programs import find_kept, forget_old, keep
+from .kept_programs import find_kept, keep
 from .object_screen import dynamic_shared_symbols, inline_assembly_line, screen_object
 from .program_facts import SimProgram, read_program_facts
 from .toolset import CANDIDATE_FLAGS, SimToolset, find_toolset
 from .unit import dynamic_shared_names, make_unit, module_variables
 
+KEPT_PROGRAMS = 256
+"""Programs not used for longest are removed beyond this number."""
 _COMPILE_S = 60.0
 _RED_ZONE_BYTES = 256
 """Gap behind each static shared variable, so that an overrun is not the next variable."""
@@ -63,20 +68,19 @@ def build_program(program: Program, settings: Settings) -> SimProgram | BuildFai
     kernels = tuple(dict.fromkeys(launch.kernel for launch in program.plan.launches))
     unit = make_unit(program.candidate.source, program.plan.defines, kernels)
     headers = include_root(settings)
-    key = hashlib.sha256(f"{toolset.digest}\0{headers.name}\0{unit}".encode()).hexdigest()
+    key = content_hash([toolset.digest, headers.name, unit])
     programs = ensure_trusted_folder(settings.sim_cache / "programs", settings.home)
     folder = programs / key
     kept = find_kept(folder)
     if kept is not None:
         return kept
-    with tempfile.TemporaryDirectory(prefix=".build-", dir=folder.parent) as name:
-        work = Path(name)
+    with staging_folder(folder) as work:
         (work / "unit.cpp").write_text(unit, "utf-8")
         builder = _Builder(toolset, headers, work, settings)
         result = builder.build(program.candidate.source, kernels, folder)
         if isinstance(result, SimProgram):
             keep(work, folder)
-    forget_old(folder.parent)
+    evict_least_used(programs, KEPT_PROGRAMS)
     return result
 
 

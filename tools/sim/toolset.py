@@ -4,20 +4,22 @@ Built once per g++ and per version of the sources, in KOPT_HOME/cache/sim, conte
 put in place by one rename. Of several processes one builds and the others wait for it.
 """
 
-import hashlib
-import os
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from kopt.config.errors import SetupError
+from kopt.config.files import (
+    content_hash,
+    ensure_trusted_folder,
+    publish_folder,
+    staging_folder,
+)
+from kopt.config.locks import key_lock
 from kopt.config.settings import Settings, without_secrets
-from kopt.config.trusted_folder import ensure_trusted_folder
-from kopt.tools.cuda.cubin_cache import key_lock
 from kopt.tools.cuda.include_tree import cuda_include_folders
 from kopt.tools.full_disk import refuse_full_disk
 from kopt.tools.sandbox.ladder import run_sandboxed
@@ -94,10 +96,10 @@ def find_toolset(settings: Settings) -> SimToolset:
     digest = _digest(gxx, sources)
     folder = ensure_trusted_folder(settings.sim_cache, settings.home) / f"toolset-{digest[:24]}"
     if not folder.is_dir():
-        with key_lock(settings.sim_cache, digest, _BUILD_S):
+        with key_lock(settings.sim_cache / f"{digest}.lock", _BUILD_S):
             if not folder.is_dir():
                 _build(gxx, sources, folder, settings)
-    return SimToolset(gxx, folder, hashlib.sha256(digest.encode() + _screens()).hexdigest())
+    return SimToolset(gxx, folder, content_hash([digest, _screens()]))
 
 
 def _source_files() -> dict[str, bytes]:
@@ -119,12 +121,8 @@ def _screens() -> bytes:
 
 def _digest(gxx: Path, sources: dict[str, bytes]) -> str:
     asked = subprocess.run([gxx, "-v"], capture_output=True, check=False, env=without_secrets())
-    digest = hashlib.sha256(asked.stderr)
-    digest.update(repr((CANDIDATE_FLAGS, _RUNTIME_FLAGS, cuda_include_folders())).encode())
-    for name, data in sources.items():
-        digest.update(f"{name}\0{len(data)}\0".encode())
-        digest.update(data)
-    return digest.hexdigest()
+    options = repr((CANDIDATE_FLAGS, _RUNTIME_FLAGS, cuda_include_folders()))
+    return content_hash([asked.stderr, options, *(part for one in sources.items() for part in one)])
 
 
 @dataclass(frozen=True)
@@ -171,16 +169,10 @@ class _Build:
 
 
 def _build(gxx: Path, sources: dict[str, bytes], folder: Path, settings: Settings) -> None:
-    work = Path(tempfile.mkdtemp(prefix=".toolset-", dir=folder.parent))
-    try:
+    with staging_folder(folder) as work:
         for name, data in sources.items():
             path = work / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         _Build(gxx, work, settings).run_all()
-        os.rename(work, folder)
-    except OSError:
-        if not folder.is_dir():  # else another process was quicker, with the same contents
-            raise
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        publish_folder(work, folder)

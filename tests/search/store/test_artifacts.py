@@ -42,7 +42,7 @@ def test_artifacts_are_readable_by_their_owner_only(tmp_path: Path) -> None:
 def test_sweep_takes_what_a_killed_writer_left_and_nothing_of_a_live_one(tmp_path: Path) -> None:
     artifacts = open_artifacts(tmp_path)
     digest = artifacts.put(b"cubin")
-    old, fresh = (_file(tmp_path).parent / name for name in (".tmpold", ".tmpfresh"))
+    old, fresh = (_file(tmp_path).parent / name for name in (".new-old", ".new-fresh"))
     for path in (old, fresh):
         path.write_bytes(b"half")
     os.utime(old, (0, 0))
@@ -53,7 +53,7 @@ def test_sweep_takes_what_a_killed_writer_left_and_nothing_of_a_live_one(tmp_pat
 def test_sweep_passes_over_what_was_put_in_place_meanwhile(tmp_path: Path) -> None:
     artifacts = open_artifacts(tmp_path)
     artifacts.put(b"cubin")
-    listed_but_gone = _file(tmp_path).parent / ".tmpgone"
+    listed_but_gone = _file(tmp_path).parent / ".new-gone"
     listed_but_gone.symlink_to(tmp_path / "nowhere")
     assert artifacts.sweep() == 0
 

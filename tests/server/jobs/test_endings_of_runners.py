@@ -94,4 +94,4 @@ async def test_an_end_that_the_disk_did_not_take_is_written_when_it_can_be(
             await anyio.sleep(0.05)
     view = await host.view(job_id)
     assert view.error is not None and "File too large" in view.error.message
-    assert not list(store.files(job_id).folder.glob(".tmp*"))
+    assert not list(store.files(job_id).folder.glob(".new-*"))

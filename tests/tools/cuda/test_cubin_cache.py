@@ -1,17 +1,13 @@
 """The compile cache: what is stored comes back, damaged entries do not, one process compiles."""
 
 import hashlib
-import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import pytest
 
 from kopt.kernels.compile_result import Toolchain
 from kopt.kernels.status import Status
-from kopt.tools.cuda.compiled_unit import CompiledUnit
-from kopt.tools.cuda.cubin_cache import key_lock, load_entry, store_entry
+from kopt.tools.cuda.cubin_cache import CompiledUnit, entry_lock, load_entry, store_entry
 
 KEY = hashlib.sha256(b"key").hexdigest()
 CUBIN = b"\x7fELF of a cubin"
@@ -68,58 +64,6 @@ def test_a_damaged_entry_is_absent_and_can_be_stored_again(
 def test_storing_leaves_nothing_beside_the_entry(tmp_path: Path) -> None:
     store_entry(tmp_path, KEY, unit(), CUBIN, "")
     store_entry(tmp_path, KEY, unit(), CUBIN, "")
-    with key_lock(tmp_path, KEY, 1.0) as held:
+    with entry_lock(tmp_path, KEY, 1.0) as held:
         assert held
     assert [path.name for path in (tmp_path / KEY[:2]).iterdir()] == [KEY]
-
-
-def test_a_held_lock_is_waited_for_only_so_long(tmp_path: Path) -> None:
-    with key_lock(tmp_path, KEY, 1.0), key_lock(tmp_path, KEY, 0.0) as held:
-        assert not held
-
-
-def test_locks_of_other_keys_do_not_wait(tmp_path: Path) -> None:
-    other = hashlib.sha256(b"other").hexdigest()
-    with key_lock(tmp_path, KEY, 1.0), key_lock(tmp_path, other, 0.0) as held:
-        assert held
-
-
-def test_a_lock_passes_from_thread_to_thread(tmp_path: Path) -> None:
-    inside: list[int] = []
-    most: list[int] = []
-
-    def work() -> None:
-        with key_lock(tmp_path, KEY, 30.0) as held:
-            assert held
-            inside.append(1)
-            most.append(len(inside))
-            inside.pop()
-
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert most == [1] * 6
-
-
-HOLD_AND_DIE = """
-import os, sys
-from pathlib import Path
-from kopt.tools.cuda.cubin_cache import key_lock
-with key_lock(Path(sys.argv[1]), sys.argv[2], 5.0) as held:
-    assert held
-    os._exit(9)
-"""
-
-
-def test_the_lock_of_a_dead_process_is_free(tmp_path: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-P", "-c", HOLD_AND_DIE, tmp_path, KEY],
-        check=False,
-        cwd=tmp_path,
-        timeout=60,
-    )
-    assert run.returncode == 9
-    with key_lock(tmp_path, KEY, 0.0) as held:
-        assert held

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kopt.config.locks import key_lock
 from kopt.config.settings import Settings
-from kopt.tools.cuda.cubin_cache import key_lock
 from kopt.tools.sim import toolset
 
 LIMIT_S = 60.0
@@ -20,9 +20,9 @@ def test_of_two_that_need_it_at_once_one_builds_it_and_the_other_waits(
     asked = threading.Semaphore(0)
     built: list[Path] = []
 
-    def lock(cache: Path, key: str, wait_s: float) -> AbstractContextManager[bool]:
+    def lock(path: Path, wait_s: float) -> AbstractContextManager[bool]:
         asked.release()
-        return key_lock(cache, key, wait_s)
+        return key_lock(path, wait_s)
 
     def build(_gxx: Path, _sources: object, folder: Path, _settings: Settings) -> None:
         for _ in range(2):  # both are where one of them can only wait

@@ -12,7 +12,8 @@ from typing import BinaryIO
 
 import httpx2
 
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 from kopt.tools.docs.build_lock import file_lock
 
 from .package_index import file_url

@@ -17,7 +17,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from kopt.config.errors import ToolError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 from kopt.tools.docs.own.corpus import SOURCES
 
 from .archives import ALL_MEMBERS, Member

@@ -12,7 +12,8 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from kopt.config.errors import SetupError, ToolError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 from kopt.tools.docs.library.git_sources import git_choice
 from kopt.tools.docs.library.harvest import FolderChoice, Selection

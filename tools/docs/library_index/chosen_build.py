@@ -5,7 +5,8 @@ A build holds what is asked for and what was chosen before, so that nothing leav
 """
 
 from kopt.config.errors import ToolError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 from kopt.tools.docs.build_lock import build_lock
 
 from .assembly import assemble

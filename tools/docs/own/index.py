@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from kopt.config.errors import SetupError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 from kopt.tools.docs.build_lock import build_lock
 from kopt.tools.docs.damage import OwnIndexDamaged
 from kopt.tools.docs.indexing.collection import Collection

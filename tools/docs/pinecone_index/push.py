@@ -4,7 +4,8 @@ import asyncio
 import time
 
 from kopt.config.errors import BackendUnavailable, SetupError
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 from kopt.tools.docs.build_lock import build_lock
 
 from .client import opened_client, opened_index

@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from kopt.config.settings import Settings, ensure_folder
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
 
 _SUFFIX = ".ids"
 

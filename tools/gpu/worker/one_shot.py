@@ -7,12 +7,12 @@ and poison, so that the driver's own bounds are the tensor's and outputs are uni
 nothing, compares nothing and hands no values out: a timed or a checked run is the worker's.
 """
 
-import os
 import sys
 from pathlib import Path
 
 import numpy as np
 
+from kopt.config.files import write_atomically
 from kopt.tools.gpu.array_file import read_arrays
 from kopt.tools.gpu.messages import StartRequest
 from kopt.tools.gpu.one_shot_files import (
@@ -69,9 +69,7 @@ def _buffers(request: OneShotRequest, folder: Path, stream: Stream) -> tuple[One
 
 
 def _write(folder: Path, answer: OneShotAnswer) -> None:
-    fresh = folder / f"{ANSWER_FILE}.new"
-    fresh.write_text(answer.model_dump_json(), "utf-8")
-    os.replace(fresh, folder / ANSWER_FILE)
+    write_atomically(folder / ANSWER_FILE, answer.model_dump_json(), durable=False)
 
 
 if __name__ == "__main__":

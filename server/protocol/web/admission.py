@@ -20,17 +20,17 @@ _UNAVAILABLE = "kopt: too many connections are open; close some, or try again la
 
 
 @dataclass(frozen=True)
-class Entry:
+class Admitted:
     """A connection that is kept."""
 
     peer: Peer | None
     """Who is at its other end; None: another machine."""
-    stranger: str | None
-    """Under what it is counted; None: the server's own user, who is never crowded out."""
+    counted_as: str | None
+    """The user or address it counts for; None: the server's own user, who is never crowded out."""
 
 
 class Admission:
-    """Counts the connections of one server."""
+    """The connections of one server, counted."""
 
     def __init__(self, limits: HttpLimits, serves_strangers: bool) -> None:
         """Keep within `limits`; without `serves_strangers` only the server's user comes in."""
@@ -38,7 +38,7 @@ class Admission:
         self._serves_strangers = serves_strangers
         self._held: Counter[str] = Counter()
 
-    def enter(self, connection: socket.socket) -> Entry | Response:
+    def enter(self, connection: socket.socket) -> Admitted | Response:
         """Return the accepted `connection` as one that is kept, or the refusal."""
         try:
             address = _address(connection)
@@ -46,7 +46,7 @@ class Admission:
             return refused(403, _unknown())
         peer = peer_of(connection) if address.is_loopback else None
         if peer is not None and peer.is_own:
-            return Entry(peer, None)
+            return Admitted(peer, None)
         if not self._serves_strangers:
             return refused(403, _foreign() if peer is not None and peer.inode else _unknown())
         stranger = _stranger(address, peer)
@@ -56,15 +56,13 @@ class Admission:
         ):
             return refused(503, _UNAVAILABLE)
         self._held[stranger] += 1
-        return Entry(peer, stranger)
+        return Admitted(peer, stranger)
 
-    def leave(self, entry: Entry) -> None:
+    def leave(self, admitted: Admitted) -> None:
         """Count a connection no longer."""
-        if entry.stranger is None:
-            return
-        self._held[entry.stranger] -= 1
-        if not self._held[entry.stranger]:
-            del self._held[entry.stranger]
+        if admitted.counted_as is not None:
+            self._held[admitted.counted_as] -= 1
+            self._held += Counter()  # drops what counts none
 
 
 def _address(connection: socket.socket) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
@@ -77,7 +75,7 @@ def _address(connection: socket.socket) -> ipaddress.IPv4Address | ipaddress.IPv
 def _stranger(address: ipaddress.IPv4Address | ipaddress.IPv6Address, peer: Peer | None) -> str:
     """Return a user of this machine, an IPv4 address, or a network of IPv6, which one host has."""
     if address.is_loopback:
-        return f"uid {peer.uid}" if peer is not None and peer.inode else "nobody"
+        return f"uid {peer.uid}" if peer is not None and peer.inode else "unknown"
     return str(address) if address.version == 4 else address.exploded[:19]
 
 

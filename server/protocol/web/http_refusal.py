@@ -6,6 +6,7 @@ of OAuth, which they know too.
 
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from mcp.types import INVALID_REQUEST
 from starlette.responses import Response
@@ -18,7 +19,7 @@ def refused(status: int, message: str, headers: dict[str, str] | None = None) ->
 
 
 def refused_for_now(message: str, retry_after_s: int) -> Response:
-    """Return a refusal that ends by itself: 429 with the seconds to wait."""
+    """Return a 429 with the seconds to wait."""
     return refused(429, message, {"Retry-After": str(retry_after_s)})
 
 
@@ -26,6 +27,14 @@ def unauthorized(message: str) -> Response:
     """Return a 401; Claude Code shows `error_description` as it is."""
     body = {"error": "unauthorized", "error_description": message}
     return _json(401, body, {"WWW-Authenticate": 'Bearer realm="kopt"'})
+
+
+def on_the_wire(reply: Response) -> bytes:
+    """Return `reply` as HTTP/1.1 sends it, for a connection whose request is not read."""
+    status = HTTPStatus(reply.status_code)
+    head = f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode()
+    lines = b"".join(name + b": " + value + b"\r\n" for name, value in reply.raw_headers)
+    return head + lines + b"\r\n" + bytes(reply.body)
 
 
 def _json(status: int, body: Mapping[str, object], headers: dict[str, str]) -> Response:

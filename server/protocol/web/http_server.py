@@ -6,6 +6,7 @@ It ends within two seconds, whatever is open: jobs are records, and the next ser
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import sys
 import threading
@@ -22,10 +23,9 @@ from kopt.server.protocol.stdio import SIGNALS, Runners
 
 from .admission import Admission
 from .http_app import http_app
-from .lingering import Lingering
+from .http_connection import LingeringClose, timed_connection, timed_requests
 from .listen_address import Doorway
 from .request_limits import HttpLimits
-from .timed_connection import timed_connection
 
 _GRACE_S = 0.3
 """For replies that are nearly there; then streams are cut."""
@@ -33,8 +33,6 @@ _CUT_S = 1
 """For streams to end after that."""
 _LAST_RESORT_S = 1.8
 """Then the process ends, whatever still runs in it."""
-_IDLE_S = 15
-"""Between two requests of one connection."""
 
 
 class QuietServer(uvicorn.Server):
@@ -45,24 +43,26 @@ class QuietServer(uvicorn.Server):
     ) -> None:
         """Serve `app` to whom `admission` lets in; `say_ready` is called once it answers."""
         limits = admission.limits
-        self._lingering = Lingering(limits)
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=timed_connection(admission, self._lingering),
-                h11_max_incomplete_event_size=limits.header_bytes,
-                ws="none",
-                lifespan="on",
-                log_config=None,
-                log_level="warning",
-                access_log=False,
-                proxy_headers=False,  # anyone on this machine could claim to be someone else
-                server_header=False,
-                limit_concurrency=limits.connections,
-                timeout_keep_alive=_IDLE_S,
-                timeout_graceful_shutdown=_CUT_S,
-            )
+        self._lingering = LingeringClose(limits)
+        config = uvicorn.Config(
+            timed_requests(app),
+            http="h11",
+            h11_max_incomplete_event_size=limits.header_bytes,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,  # anyone on this machine could claim to be someone else
+            server_header=False,
+            limit_concurrency=limits.connections,
+            timeout_keep_alive=math.ceil(limits.idle_s),
+            timeout_graceful_shutdown=_CUT_S,
         )
+        config.load()
+        connection = timed_connection(config.http_protocol_class, admission, self._lingering)
+        config.http_protocol_class = connection
+        super().__init__(config)
         self._say_ready = say_ready
 
     @contextlib.contextmanager

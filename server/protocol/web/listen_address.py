@@ -1,4 +1,4 @@
-"""Where an HTTP server listens, and what it must know before it may listen there.
+"""Where an HTTP server listens, and the names, origins and tokens that it accepts there.
 
 Loopback needs nothing. Any other address needs tokens and names, because whoever reaches the server
 compiles and runs code on this machine. Everything that can be wrong is found before it is served.
@@ -6,18 +6,21 @@ compiles and runs code on this machine. Everything that can be wrong is found be
 
 import errno
 import ipaddress
+import re
 import socket
 from dataclasses import dataclass
 from typing import Any
 
 from kopt.config.errors import ToolError
 
-from .http_access import LOOPBACK_NAMES, Access, allowed_host, allowed_origin
 from .http_options import HttpOptions
 from .local_peer import names_peers
-from .token_file import read_tokens
+from .token_file import Tokens, read_tokens
 
 PATH = "/mcp"
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:(?P<port>\d{1,5}))?")
+_ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:\d{1,5})?")
 _BACKLOG = 512
 _EXAMPLE_TOKEN_FILE = "~/.config/kopt/token"
 _REASONS = {
@@ -26,6 +29,29 @@ _REASONS = {
     errno.EACCES: "only root may listen on ports below 1024; choose another --port",
     errno.EADDRNOTAVAIL: "this machine has no such address; choose another --host",
 }
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a request must show."""
+
+    hosts: frozenset[str]
+    """Lower-case; `name` with any port, `name:port` with this one."""
+    origins: frozenset[str]
+    """Of requests that name one, which browsers do and MCP clients do not."""
+    pages: tuple[str, ...] = ()
+    """Those origins whose scripts may read the replies: the ones that the user named."""
+    tokens: Tokens | None = None
+    """None: no token is asked for."""
+
+    def allows_host(self, header: str) -> bool:
+        """Return whether a Host header names this server."""
+        found = _HOST.fullmatch(header.lower())
+        return found is not None and not self.hosts.isdisjoint({found["name"], found[0]})
+
+    def allows_origin(self, header: str | None) -> bool:
+        """Return whether an Origin header may call; None, no header, may."""
+        return header is None or header.lower() in self.origins
 
 
 @dataclass(frozen=True)
@@ -44,8 +70,8 @@ def open_doorway(options: HttpOptions) -> Doorway:
     Raises:
         ToolError: The address cannot be used, needs what is not given, or what is given is wrong.
     """
-    hosts = {allowed_host(text) for text in options.allowed_hosts}
-    pages = tuple(allowed_origin(text) for text in options.allowed_origins)
+    hosts = {_allowed_host(text) for text in options.allowed_hosts}
+    pages = tuple(_allowed_origin(text) for text in options.allowed_origins)
     family, address = _resolved(options)
     is_loopback = ipaddress.ip_address(address[0].partition("%")[0]).is_loopback
     if not is_loopback and (options.token_file is None or not hosts):
@@ -69,6 +95,34 @@ def open_doorway(options: HttpOptions) -> Doorway:
     )
     shown = name if is_loopback else sorted(hosts)[0].partition(":")[0] if hosts else name
     return Doorway(listener, access, f"http://{shown}:{port}{PATH}", is_loopback)
+
+
+def _allowed_host(text: str) -> str:
+    """Read one --allowed-host.
+
+    Raises:
+        ToolError: It is no name, address or either with a port.
+    """
+    if not _HOST.fullmatch(text.lower()):
+        raise ToolError(
+            f"--allowed-host {text!r} is not NAME or NAME:PORT; there are no wildcards, because a"
+            " web page could then reach this server under a name of its own (DNS rebinding)"
+        )
+    return text.lower()
+
+
+def _allowed_origin(text: str) -> str:
+    """Read one --allowed-origin.
+
+    Raises:
+        ToolError: It is not of the form that browsers send.
+    """
+    if not _ORIGIN.fullmatch(text.lower()):
+        raise ToolError(
+            f"--allowed-origin {text!r} is not of the form https://NAME or https://NAME:PORT;"
+            " there are no wildcards, because any web page could then run code here"
+        )
+    return text.lower()
 
 
 def _resolved(options: HttpOptions) -> tuple[int, Any]:

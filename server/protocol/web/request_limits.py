@@ -1,19 +1,26 @@
-"""How much one caller may ask of the server at once, and how fast.
+"""How much one caller may ask of the server at once, how fast, and how large a request may be.
 
 Long work is bounded elsewhere: its jobs wait in a queue per device, in turns over the callers.
 """
 
+import asyncio
+import math
+import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kopt.server.protocol.caller import CALLER
 
-from .http_refusal import refused_for_now
-from .rate_limit import RateLimit
+from .http_refusal import refused, refused_for_now
 
 MIB = 1024 * 1024
+_MAX_KEYS = 4096
+_PER_HEADER_LINE = 4
+"""Bytes of `: ` and of the line's end."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,8 @@ class HttpLimits:
     """Until a connection has sent the headers of its next request."""
     header_bytes: int = 16 * 1024
     """Of one request, its line and all its headers."""
+    idle_s: float = 15.0
+    """Between two requests of one connection."""
     connections: int = 512
     """In all; a request beyond them is answered with 503."""
     connections_of_one: int = 128
@@ -47,14 +56,39 @@ class HttpLimits:
     """Such connections at a time, beside the others; beyond them a client may see a reset."""
 
 
-class RequestLimits:
+class RateLimiter:
+    """A bucket of permits for each of any number of keys, refilled at a steady rate."""
+
+    def __init__(
+        self, per_s: float, at_once: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Refill `per_s` permits a second, up to `at_once`."""
+        self._per_s = per_s
+        self._at_once = at_once
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, float]] = {}
+        """Permits left, and when that was."""
+
+    def wait_s(self, key: str) -> int:
+        """Take a permit of `key`: 0, or the whole seconds after which there is one again."""
+        now = self._clock()
+        left, then = self._buckets.pop(key, (float(self._at_once), now))
+        left = min(self._at_once, left + (now - then) * self._per_s)
+        granted = left >= 1
+        self._buckets[key] = (left - 1 if granted else left, now)
+        if len(self._buckets) > _MAX_KEYS:  # the first is the one not seen for longest
+            del self._buckets[next(iter(self._buckets))]
+        return 0 if granted else max(1, math.ceil((1 - left) / self._per_s))
+
+
+class CallerLimits:
     """Lets requests through as long as their caller keeps within the limits."""
 
     def __init__(self, app: ASGIApp, limits: HttpLimits) -> None:
         """Stand in front of `app`, behind what finds out the caller."""
         self._app = app
         self._open_limit = limits.open_requests
-        self._rate = RateLimit(limits.requests_per_s, limits.requests_at_once)
+        self._rate = RateLimiter(limits.requests_per_s, limits.requests_at_once)
         self._open: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,3 +112,73 @@ class RequestLimits:
             self._open[caller] -= 1
             if not self._open[caller]:
                 del self._open[caller]
+
+
+class _TooLarge(Exception):
+    """More bytes came than are read."""
+
+
+class BodyLimit:
+    """Reads the whole body, in size and time, before `app` sees the request."""
+
+    def __init__(self, app: ASGIApp, limits: HttpLimits) -> None:
+        """Stand in front of `app`."""
+        self._app = app
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on or refuse one request; a client that hangs up meanwhile is asked no more."""
+        limits = self._limits
+        try:
+            async with asyncio.timeout(limits.body_s):
+                body = await self._read(scope, receive)
+        except _TooLarge:
+            allowed = limits.body_bytes / MIB
+            message = f"kopt: the request is larger than {allowed:g} MiB; send less source at once"
+            await refused(413, message)(scope, receive, send)
+        except TimeoutError:
+            message = f"kopt: the request did not arrive within {limits.body_s:g} s"
+            await refused(408, message)(scope, receive, send)
+        else:
+            if body is not None:
+                await self._app(scope, _replay(body, receive), send)
+
+    async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
+        """Return the body; None if the client hung up before its end."""
+        declared = Headers(scope=scope).get("content-length", "")
+        if declared.isdecimal() and len(declared) < 20 and int(declared) > self._limits.body_bytes:
+            raise _TooLarge
+        body = bytearray()
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                return None
+            body += message.get("body", b"")
+            if len(body) > self._limits.body_bytes:
+                raise _TooLarge
+            if not message.get("more_body", False):
+                return bytes(body)
+
+
+def header_bytes(scope: Scope) -> int:
+    """Return the size of a request's line and headers.
+
+    uvicorn bounds only what is still incomplete: headers that come at once are complete, at any
+    size, when it first sees them.
+    """
+    lines = sum(len(name) + len(value) + _PER_HEADER_LINE for name, value in scope["headers"])
+    return lines + len(scope.get("raw_path") or b"") + len(scope["query_string"])
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a receive that gives `body` once, then what the connection gives."""
+    is_read = False
+
+    async def replay() -> Message:
+        nonlocal is_read
+        if is_read:
+            return await receive()
+        is_read = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay

@@ -7,7 +7,7 @@ import pytest
 from starlette.responses import Response
 
 from kopt.server.protocol.web import admission
-from kopt.server.protocol.web.admission import Admission, Entry
+from kopt.server.protocol.web.admission import Admission, Admitted
 from kopt.server.protocol.web.local_peer import Peer
 from kopt.server.protocol.web.request_limits import HttpLimits
 
@@ -40,8 +40,8 @@ class Come:
         self._connection = connection
         self._monkeypatch = monkeypatch
 
-    def __call__(self, door: Admission, peer: Peer | None) -> Entry | int:
-        """Return the entry of one more connection of `peer`, or the status of its refusal."""
+    def __call__(self, door: Admission, peer: Peer | None) -> Admitted | int:
+        """Return what became of one more connection of `peer`, or the status of its refusal."""
 
         def told(_: socket.socket) -> Peer | None:
             return peer
@@ -57,7 +57,7 @@ def test_without_tokens_whoever_is_not_known_as_the_own_user_is_refused(
 ) -> None:
     door = Admission(LIMITS, serves_strangers=False)
     assert come(door, peer) == 403
-    assert come(door, OWN) == Entry(OWN, None)
+    assert come(door, OWN) == Admitted(OWN, None)
 
 
 def test_a_connection_that_is_reset_before_it_is_looked_at_is_refused() -> None:
@@ -72,7 +72,7 @@ def test_with_tokens_no_user_of_the_machine_crowds_out_another(come: Come) -> No
     entries = [come(door, ALICE) for _ in range(4)]
     assert come(door, ALICE) == 503
     assert [come(door, BOB) for _ in range(3)][-1] == 503  # two are kept for the own user
-    assert come(door, OWN) == Entry(OWN, None)
-    assert isinstance(entries[0], Entry)
+    assert come(door, OWN) == Admitted(OWN, None)
+    assert isinstance(entries[0], Admitted)
     door.leave(entries[0])
-    assert isinstance(come(door, BOB), Entry)
+    assert isinstance(come(door, BOB), Admitted)

@@ -16,7 +16,7 @@ from mcp.server import MCPServer
 from starlette.types import Message, Receive, Scope, Send
 
 from kopt.server.protocol.web import local_peer
-from kopt.server.protocol.web.local_gate import LocalGate
+from kopt.server.protocol.web.http_app import Checked, local_callers
 from kopt.server.protocol.web.local_peer import names_peers, peer_of, process_of
 from kopt.server.protocol.web.request_limits import HttpLimits
 from support.http_asking import PING, PING_HEADERS, answering
@@ -135,7 +135,8 @@ async def test_a_request_of_which_nothing_is_known_is_refused(extra: dict[str, A
         sent.append(message)
 
     ends = {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}
-    await LocalGate(app)({"type": "http", "headers": [], **ends, **extra}, receive, send)
+    scope = {"type": "http", "headers": [], **ends, **extra}
+    await Checked(app, local_callers())(scope, receive, send)
     assert sent[0]["status"] == 403
 
 

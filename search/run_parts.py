@@ -22,14 +22,13 @@ from kopt.search.evaluation.local_evaluator import LocalEvaluator
 from kopt.search.leader_profile import Profiler
 from kopt.search.memory_parts import catalogue_of, memory_of
 from kopt.search.model_source import ModelSource, open_model
-from kopt.search.models.call_desk import CallDesk
-from kopt.search.models.call_store import CallStore
+from kopt.search.models.call_ledger import CallLedger
+from kopt.search.models.client import ModelClient
 from kopt.search.models.prices import load_prices
-from kopt.search.models.rate import RateLimit, RateSettings
+from kopt.search.models.rate_limit import RateLimit, RateSettings
 from kopt.search.promoting import promote_member
 from kopt.search.proposer import Proposal
 from kopt.search.rounds.agents import Agents
-from kopt.search.rounds.call_ledger import PostedLedger
 from kopt.search.rounds.drive import Search, no_profile
 from kopt.search.rounds.main_thread import Mailbox
 from kopt.search.store.store import RunStore
@@ -112,16 +111,17 @@ def _model_roles(store: RunStore, place: RunPlace, mailbox: Mailbox) -> ModelRol
     return ModelRoles(Means(desk, make_briefing(subject, run.search), tools))
 
 
-def _desk(store: RunStore, place: RunPlace, mailbox: Mailbox) -> CallDesk:
+def _desk(store: RunStore, place: RunPlace, mailbox: Mailbox) -> ModelClient:
     """Return where the model is asked, once its prices and its door are known to be there."""
     run, settings = store.reader.state().settings, place.site.settings
     how, prices = run.search, load_prices(settings.home)
     for role in ROLES:
         prices.price(how.roles.of(role).model)
     pace = RateSettings(how.concurrency, how.requests_per_minute, how.input_tokens_per_minute)
-    return CallDesk(
+    return ModelClient(
         model=open_model(place.models, settings, mailbox.halt),
-        ledger=PostedLedger(CallStore(store.log, run.budget), mailbox),
+        ledger=CallLedger(store.log, run.budget),
+        thread=mailbox,
         artifacts=store.artifacts,
         prices=prices,
         rate=RateLimit(pace, mailbox.halt),

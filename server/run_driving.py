@@ -21,7 +21,7 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.search.budget import UNLIMITED, Budget, parse_budget
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.model_source import NO_KEY, ModelSource, refuse_unaskable
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.reports.files import write_reports
 from kopt.search.run_parts import RunPlace
 from kopt.search.run_report import RunReport, report_run, view_run

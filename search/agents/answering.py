@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kopt.search.facts.wording import plain_beginning
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply
 
 from .conversation import Conversation, Desk, Opening, answered, said

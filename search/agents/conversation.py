@@ -32,7 +32,7 @@ class Recorded(Protocol):
 
 
 class Desk(Protocol):
-    """Where models are asked (`models/call_desk.py`): records, pays and remembers every call."""
+    """Where models are asked (`models/client.py`): records, pays and remembers every call."""
 
     def ask(self, request: ModelRequest) -> ModelReply:
         """Return the answer, the recorded one if this call was made before.

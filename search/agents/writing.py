@@ -16,7 +16,7 @@ from kopt.config.errors import ToolError
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS, candidate_of_text
 from kopt.kernels.record import ToldRecord
 from kopt.search.facts.wording import plain, plain_beginning
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, Tool, ToolCall
 
 from .conversation import Block, Conversation, Desk, Opening, answered, said

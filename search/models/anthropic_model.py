@@ -1,14 +1,14 @@
 """Claude behind the Messages API: the real `Model`. Its offline twin is in `recording.py`.
 
 Every call is a stream, because long replies are not sent otherwise. Nothing is repeated here: the
-client's own retries are off, and `patience.py` has the only policy. Importing this module costs a
+client's own retries are off, and `retry.py` has the only policy. Importing this module costs a
 second of CPU: import it where Claude is asked.
 """
 
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,13 +21,48 @@ from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError
 from kopt.search.facts.wording import plain_beginning
 
-from .bounded_http import open_http
-from .call_errors import CallFailed
-from .claude_failures import failure_of_call
-from .claude_wire import cached_prefix, reply_of, request_arguments
-from .first_alone import FirstAlone
+from .anthropic_wire import cached_prefix, failure_of_call, reply_of, request_arguments
+from .errors import CallFailed
 from .halt import Halt
 from .model import ModelReply, ModelRequest
+from .prompt_cache import CacheWarmup
+
+
+def open_http(most_bytes: int) -> httpx2.Client:
+    """Return a client that reads at most `most_bytes` of any answer."""
+
+    def bound(response: httpx2.Response) -> None:
+        encoding = response.headers.get("content-encoding", "identity")
+        if encoding != "identity":
+            raise httpx2.RemoteProtocolError("the answer is compressed, which was not asked for")
+        if isinstance(response.stream, httpx2.SyncByteStream):
+            response.stream = _Bounded(response.stream, most_bytes)
+
+    return anthropic.DefaultHttpxClient(
+        follow_redirects=False,
+        headers={"accept-encoding": "identity"},
+        event_hooks={"response": [bound]},
+    )
+
+
+class _Bounded(httpx2.SyncByteStream):
+    """The bytes of an answer, up to a limit."""
+
+    def __init__(self, stream: httpx2.SyncByteStream, most_bytes: int) -> None:
+        self._stream = stream
+        self._left = most_bytes
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._stream:
+            self._left -= len(piece)
+            if self._left < 0:
+                self.close()  # httpx does not for a body that is read at once
+                raise httpx2.RemoteProtocolError("the answer is longer than any reply")
+            yield piece
+
+    def close(self) -> None:
+        self._stream.close()
+
 
 # The library does not check what a service sends: broken pieces end in any of the built-in ones.
 _FROM_SERVICE = (
@@ -68,7 +103,7 @@ class AnthropicModel:
         """
         self._limits = limits or ReplyLimits()
         self._halt = halt
-        self._first_alone = FirstAlone(halt)
+        self._first_alone = CacheWarmup(halt)
         self._secrets = tuple(s for s in (access.api_key, access.auth_token) if s)
         try:
             self._client = anthropic.Anthropic(
@@ -83,7 +118,7 @@ class AnthropicModel:
         except httpx2.InvalidURL as error:
             raise SetupError("ANTHROPIC_BASE_URL is no address that can be used") from error
         self.close = weakref.finalize(self, self._client.close)
-        """Closes all connections, at the latest when nobody has the model any more."""
+        """Closes all connections, at the latest when the model is garbage-collected."""
 
     def reply(self, request: ModelRequest) -> ModelReply:
         """Return Claude's answer; blocks until it is complete.

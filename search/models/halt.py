@@ -1,17 +1,17 @@
-"""The one word that ends all waiting of a run: what Ctrl-C says to every thread at once."""
+"""The stop signal of a run: Ctrl-C ends the waiting of all its threads at once."""
 
 import threading
 
-from .call_errors import Stopped
+from .errors import Stopped
 
-_LOOK_EVERY_S = 0.1  # whoever waits for something else asks so often
+_LOOK_EVERY_S = 0.1  # a thread that waits for something else looks this often
 
 
 class Halt:
-    """Given once, by the main thread; asked by everything that waits or works elsewhere."""
+    """A stop signal, set once by the main thread and checked by every thread that waits."""
 
     def __init__(self) -> None:
-        """Let everything go on."""
+        """Make a signal that is not set."""
         self._event = threading.Event()
 
     def stop(self) -> None:
@@ -24,7 +24,7 @@ class Halt:
         return self._event.is_set()
 
     def check(self) -> None:
-        """Go on, or raise.
+        """Raise if the signal is set.
 
         Raises:
             Stopped: The run is being stopped.
@@ -33,7 +33,7 @@ class Halt:
             raise Stopped("the run is being stopped")
 
     def wait(self, seconds: float) -> None:
-        """Wait so long.
+        """Wait for `seconds`.
 
         Raises:
             Stopped: The run is being stopped, before or meanwhile.
@@ -42,7 +42,7 @@ class Halt:
         self.check()
 
     def wait_on(self, changed: threading.Condition, seconds: float = _LOOK_EVERY_S) -> None:
-        """Wait for news from other threads, for a moment at most; look then what has changed.
+        """Wait for a notification from other threads, for a moment at most.
 
         Raises:
             Stopped: The run is being stopped.

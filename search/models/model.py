@@ -1,4 +1,4 @@
-"""What is said to a model and what it says: the records, and the protocol of whoever answers.
+"""Requests to a model and its replies: the records, and the protocol `Model`.
 
 A request is complete: it holds everything that decides the answer, as plain JSON, so that it can
 be recorded and replayed. The real model is in `anthropic_model.py`, its offline twin in
@@ -52,7 +52,7 @@ class ModelRequest(Record):
     """The same for all calls of a role in a run, or the provider's cache is of no use."""
     tools: tuple[Tool, ...] = ()
     messages: tuple[dict[str, Any], ...] = Field(min_length=1)
-    """As the Messages API takes them: `role`, and `content` as text or a list of blocks."""
+    """Messages as the Messages API takes them: `role`, and `content` as text or blocks."""
     answer_schema: dict[str, Any] | None = None
     """JSON schema that the text of the reply follows; None asks for free text."""
 
@@ -61,7 +61,7 @@ class Usage(Record):
     """Tokens of one call as the provider counts them; the four inputs add up to the prompt."""
 
     input_tokens: Tokens = 0
-    """Of the prompt, neither read from the provider's cache nor written to it."""
+    """Prompt tokens neither read from the provider's cache nor written to it."""
     cache_write_5m_tokens: Tokens = 0
     cache_write_1h_tokens: Tokens = 0
     cache_read_tokens: Tokens = 0
@@ -80,7 +80,7 @@ class Usage(Record):
 
     @property
     def total_tokens(self) -> int:
-        """What a budget of tokens counts: prompt and output."""
+        """Tokens that count towards a budget: prompt and output."""
         return self.prompt_tokens + self.output_tokens
 
 
@@ -88,14 +88,14 @@ class ToolCall(Record):
     """One call of a tool that a reply asks for."""
 
     id: str
-    """What the result has to name."""
+    """Named by the block with the tool's result."""
     name: str
     arguments: Any
     """An object that follows the tool's schema, if the model kept to it; anything else if not."""
 
 
 class ModelReply(Record):
-    """What a model answered. A refusal and a cut reply are answers too, and are paid for."""
+    """A reply of a model. A refusal and a cut reply are replies too, and are paid for."""
 
     content: tuple[dict[str, Any], ...]
     """The blocks, thinking included, exactly as the next request has to send them back."""
@@ -103,9 +103,9 @@ class ModelReply(Record):
     """end_turn, tool_use, max_tokens, refusal, pause_turn, ...: why it ends here."""
     usage: Usage
     model: str
-    """Which model answered, as the provider names it."""
+    """Name of the model that answered, as the provider has it."""
     request_id: str | None
-    """What to name when asking the provider about this call."""
+    """The provider's id of the call, for its support."""
     latency_s: float
     """Wall time from the request to the end of the reply, seconds."""
     refusal: str | None = None

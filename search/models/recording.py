@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from kopt.config.errors import SetupError, ToolError
 from kopt.kernels.record import Record
 
-from .call_errors import CallFailed
+from .errors import CallFailed
 from .model import Model, ModelReply, ModelRequest
 
 _BEGINNING = b'{"format":"kopt.recording/'

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kopt.config.errors import SetupError
 from kopt.search.agents.plans import Hypothesis, Plan
-from kopt.search.models.call_errors import BudgetSpent
+from kopt.search.models.errors import BudgetSpent
 from kopt.search.selection.slots import Slot, plan_slots, reserve_wanted
 from kopt.search.store.round_table import Opening
 from kopt.search.store.run_reader import RunReader

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from kopt.search.models.call_errors import BudgetSpent
+from kopt.search.models.errors import BudgetSpent
 
 from .crew import Crew
 from .drive import RunDrive

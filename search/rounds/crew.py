@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from kopt.search.models.call_errors import BudgetSpent, Stopped
+from kopt.search.models.errors import BudgetSpent, Stopped
 
 from .main_thread import Mailbox
 

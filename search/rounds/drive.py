@@ -13,7 +13,7 @@ from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.promotion_result import PromotionResult
 from kopt.search.counted_time import counted_s, preparing_s
 from kopt.search.evaluation.evaluator import Evaluator
-from kopt.search.models.call_errors import BudgetSpent
+from kopt.search.models.errors import BudgetSpent
 from kopt.search.proposer import Member, Population, Proposal, Proposer
 from kopt.search.selection.beam import select_beam
 from kopt.search.store.run_records import RoundRow, RunState, StopReason

@@ -12,7 +12,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kopt.search.models.call_errors import Stopped
+from kopt.search.models.errors import Stopped
 from kopt.search.models.halt import Halt
 
 T = TypeVar("T")

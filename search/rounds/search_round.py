@@ -6,7 +6,7 @@ A caller's step and `kopt run` do the same rounds; they differ in when they stop
 from collections.abc import Callable
 from dataclasses import replace
 
-from kopt.search.models.call_errors import BudgetSpent
+from kopt.search.models.errors import BudgetSpent
 from kopt.search.proposer import Proposal
 from kopt.search.selection.beam import find_ties
 from kopt.search.selection.stopping import FinishedRound, roofline_reached, stop_reason

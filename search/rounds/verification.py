@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from kopt.config.errors import InfraError
 from kopt.kernels.check_result import CheckResult
 from kopt.search.agents.learning_view import Finding, SoftVerdict, SoftView
-from kopt.search.models.call_errors import BudgetSpent, CallFailed
+from kopt.search.models.errors import BudgetSpent, CallFailed
 from kopt.search.proposer import Member
 from kopt.search.store.run_records import EventKind
 

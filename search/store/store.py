@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from kopt.search.models.call_store import abandon_open_calls
+from kopt.search.models.call_ledger import abandon_open_calls
 
 from .artifacts import ArtifactStore
 from .evaluation_queue import EvaluationQueue

@@ -40,6 +40,18 @@ def test_help_imports_nothing_heavy() -> None:
     assert run.stdout.splitlines()[-1] == "loaded: []"
 
 
+@pytest.mark.parametrize("words", [["--help"], ["check", "missing.cu"], ["check", "--help"]])
+def test_clients_of_services_are_imported_by_what_asks_them_alone(words: list[str]) -> None:
+    code = (
+        f"import sys; from kopt.server.cli import main; main({words})\n"
+        "print('loaded:', [name for name in ('anthropic', 'pinecone') if name in sys.modules])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.splitlines()[-1] == "loaded: []"
+
+
 def test_python_m_kopt_is_the_same_command(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "kopt", "--version"], capture_output=True, text=True, cwd=tmp_path

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kopt.search.models.call_errors import CallFailed
-from kopt.search.models.call_store import abandon_open_calls
+from kopt.search.models.call_ledger import abandon_open_calls
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest
 from kopt.search.models.prices import load_prices
 from support.call_ledgers import OneThreadLedger, desk_for, open_ledger

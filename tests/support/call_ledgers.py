@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kopt.search.budget import UNLIMITED, Budget
-from kopt.search.models.call_desk import CallDesk
-from kopt.search.models.call_errors import CallFailed
-from kopt.search.models.call_store import CallStore
+from kopt.search.models.call_ledger import CallLedger
+from kopt.search.models.client import ModelClient
 from kopt.search.models.halt import Halt
-from kopt.search.models.ledger import CallDocuments, Reservation, Settlement
 from kopt.search.models.model import Model
-from kopt.search.models.patience import Patience
 from kopt.search.models.prices import load_prices
-from kopt.search.models.rate import RateLimit, RateSettings
+from kopt.search.models.rate_limit import RateLimit, RateSettings
+from kopt.search.models.retry import RetryPolicy
 from kopt.search.models.spend import Spend, read_spend
 from kopt.search.store.artifacts import ArtifactStore, open_artifacts
 from kopt.search.store.run_log import RunLog
@@ -24,41 +22,17 @@ from kopt.search.store.schema import open_writer
 
 _T = TypeVar("_T")
 
-AT_ONCE = Patience(step_s=0.0)
+AT_ONCE = RetryPolicy(step_s=0.0)
 """Waits no longer than the service asks."""
 
 
 @dataclass(frozen=True)
 class OneThreadLedger:
-    """A `CallStore` whose every method runs on one thread, as in a run."""
+    """A `CallLedger` and the one thread that uses it, as in a run."""
 
-    store: CallStore
+    store: CallLedger
     artifacts: ArtifactStore
     thread: ThreadPoolExecutor
-
-    def find(self, call: str) -> CallDocuments | None:
-        """As `CallStore.find`."""
-        return self.do(lambda: self.store.find(call))
-
-    def last_of(self, prefix: str) -> CallDocuments | None:
-        """As `CallStore.last_of`."""
-        return self.do(lambda: self.store.last_of(prefix))
-
-    def reserve(self, reservation: Reservation) -> str | None:
-        """As `CallStore.reserve`."""
-        return self.do(lambda: self.store.reserve(reservation))
-
-    def retry(self, row: str, failure: CallFailed, wait_s: float) -> None:
-        """As `CallStore.retry`."""
-        self.do(lambda: self.store.retry(row, failure, wait_s))
-
-    def settle(self, row: str, settlement: Settlement) -> None:
-        """As `CallStore.settle`."""
-        self.do(lambda: self.store.settle(row, settlement))
-
-    def fail(self, row: str, failure: CallFailed) -> None:
-        """As `CallStore.fail`."""
-        self.do(lambda: self.store.fail(row, failure))
 
     def do(self, work: Callable[[], _T]) -> _T:
         """Return what `work` returns on that thread."""
@@ -86,7 +60,7 @@ def open_ledger(folder: Path, budget: Budget = UNLIMITED) -> Generator[OneThread
     artifacts = open_artifacts(folder)
     with ThreadPoolExecutor(1) as thread:
         connection = thread.submit(open_writer, folder / "run.sqlite").result(timeout=30.0)
-        store = CallStore(RunLog(connection, artifacts), budget)
+        store = CallLedger(RunLog(connection, artifacts), budget)
         try:
             yield OneThreadLedger(store, artifacts, thread)
         finally:
@@ -95,15 +69,16 @@ def open_ledger(folder: Path, budget: Budget = UNLIMITED) -> Generator[OneThread
 
 def desk_for(
     model: Model, ledger: OneThreadLedger, halt: Halt | None = None, concurrency: int = 8
-) -> CallDesk:
+) -> ModelClient:
     """Return a desk that asks `model`, with the packaged prices."""
     halt = halt or Halt()
-    return CallDesk(
+    return ModelClient(
         model=model,
-        ledger=ledger,
+        ledger=ledger.store,
+        thread=ledger,
         artifacts=ledger.artifacts,
         prices=load_prices(Path("/nowhere")),
         rate=RateLimit(RateSettings(concurrency), halt),
         halt=halt,
-        patience=AT_ONCE,
+        policy=AT_ONCE,
     )

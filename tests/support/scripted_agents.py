@@ -27,15 +27,14 @@ from kopt.search.agents.view import BranchTask, Failure, GaveUp, RoundView, Writ
 from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
 from kopt.search.knowledge.edits import AddEntry, AddNote
-from kopt.search.models.call_desk import CallDesk
-from kopt.search.models.call_store import CallStore
+from kopt.search.models.call_ledger import CallLedger
+from kopt.search.models.client import ModelClient
 from kopt.search.models.model import Model, ModelReply, ModelRequest
-from kopt.search.models.patience import Patience
 from kopt.search.models.prices import load_prices
-from kopt.search.models.rate import RateLimit, RateSettings
+from kopt.search.models.rate_limit import RateLimit, RateSettings
+from kopt.search.models.retry import RetryPolicy
 from kopt.search.proposer import Population, Proposal, Proposer
 from kopt.search.rounds.agents import Agents
-from kopt.search.rounds.call_ledger import PostedLedger
 from kopt.search.rounds.drive import Search
 from kopt.search.rounds.main_thread import Mailbox
 from kopt.search.store.store import RunStore
@@ -52,7 +51,7 @@ Line = Callable[[str], str]
 class ScriptedRoles:
     """Asks the desk one call a role; `write` and `mend` hand in the line that it says."""
 
-    desk: CallDesk
+    desk: ModelClient
 
     def plan(self, view: RoundView) -> Plan:
         """Return a hypothesis per slot, of the families in turn, and the reserve asked for."""
@@ -187,14 +186,15 @@ def agents_search(
     """Return a search of the run in `store` whose agents ask `model`."""
     mailbox = Mailbox()
     budget = store.reader.state().settings.budget
-    desk = CallDesk(
+    desk = ModelClient(
         model=model,
-        ledger=PostedLedger(CallStore(store.log, budget), mailbox),
+        ledger=CallLedger(store.log, budget),
+        thread=mailbox,
         artifacts=store.artifacts,
         prices=load_prices(store.folder),
         rate=RateLimit(RateSettings(concurrency=8), mailbox.halt),
         halt=mailbox.halt,
-        patience=Patience(tries=1, busy_s=0.0),
+        policy=RetryPolicy(tries=1, busy_s=0.0),
     )
     roles = ScriptedRoles(desk)
     return Search(

@@ -11,10 +11,9 @@ from kopt.kernels.status import Status
 from kopt.search.agents.plans import Reflection
 from kopt.search.budget import parse_budget
 from kopt.search.evaluation.evaluator import Evaluation
-from kopt.search.models.call_errors import CallFailed
-from kopt.search.models.call_store import CallStore
-from kopt.search.models.ledger import Reservation, Settlement
-from kopt.search.models.model import ModelRequest, SystemBlock, Usage
+from kopt.search.models.call_ledger import CallLedger, Reservation, Settlement
+from kopt.search.models.errors import CallFailed
+from kopt.search.models.model import ModelReply, ModelRequest, SystemBlock, Usage
 from kopt.search.proposer import LineageKind, Proposal
 from kopt.search.store.round_table import Opening
 from kopt.search.store.run_records import BranchPlan
@@ -52,7 +51,7 @@ class _Writer:
     def __init__(self, store: RunStore, words: str) -> None:
         self._store = store
         self._words = words
-        self._calls = CallStore(store.log, store.reader.state().settings.budget)
+        self._calls = CallLedger(store.log, store.reader.state().settings.budget)
 
     def first_round(self) -> None:
         """Three branches: one passes, one needs a fix, one gives up."""
@@ -118,14 +117,15 @@ class _Writer:
         row = self._calls.reserve(self._reservation(call, role))
         assert row is not None
         sha = self._store.artifacts.put(b"reply")
-        settled = Settlement(
-            response_sha=sha,
-            response_bytes=5,
-            microusd=10_000,
-            usage=usage,
+        reply = ModelReply(
+            content=(),
             stop="end_turn",
+            usage=usage,
+            model=f"{role}-model",
+            request_id=None,
             latency_s=2.0,
         )
+        settled = Settlement(reply, response_sha=sha, response_bytes=5, microusd=10_000)
         self._calls.settle(row, settled)
 
     def _refused_call(self, call: str) -> None:

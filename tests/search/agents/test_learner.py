@@ -11,7 +11,7 @@ from kopt.search.agents.learner import learn
 from kopt.search.agents.learner_answers import MOST_EDITS
 from kopt.search.agents.learning_view import Learned, LearningView
 from kopt.search.knowledge.edits import AddEntry, AddNote, AddTechnique, AdjustPrior, Deprecate
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply
 from support.agent_cases import means
 from support.learning_cases import BYTES_STATE, LATENCY_STATE, RESULTS, learning_view

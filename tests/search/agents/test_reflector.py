@@ -8,7 +8,7 @@ import pytest
 
 from kopt.search.agents.plans import Lesson, Reflection
 from kopt.search.agents.reflector import reflect
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply
 from support.agent_cases import means, round_view
 from support.scripted_desk import desk, failure, reply, says

@@ -7,7 +7,7 @@ import pytest
 
 from kopt.search.agents.learning_view import StateDecision
 from kopt.search.agents.state_decision import decide_state
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply
 from support.agent_cases import means
 from support.learning_cases import BYTES_STATE, LATENCY_STATE, state_question

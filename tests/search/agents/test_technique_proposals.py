@@ -9,7 +9,7 @@ import pytest
 from kopt.search.agents.learning_view import Learned
 from kopt.search.agents.technique_proposals import MOST_PROPOSALS, propose_techniques
 from kopt.search.knowledge.edits import AddEntry, AddTechnique
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply
 from support.agent_cases import means
 from support.learning_cases import NEW_STATE, technique_question

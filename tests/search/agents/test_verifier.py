@@ -7,7 +7,7 @@ import pytest
 
 from kopt.search.agents.learning_view import SoftVerdict
 from kopt.search.agents.verifier import soft_verify
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply
 from support.agent_cases import means
 from support.learning_cases import full_check, soft_view

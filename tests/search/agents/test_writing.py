@@ -15,7 +15,7 @@ from kopt.search.agents.writing import (
     obtain_candidate,
     offered,
 )
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, SystemBlock, ToolCall
 from support.scripted_desk import (
     ScriptedDesk,

@@ -9,7 +9,7 @@ import pytest
 from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError
 from kopt.search.models.anthropic_model import AnthropicModel
-from kopt.search.models.call_errors import CallFailed, Stopped
+from kopt.search.models.errors import CallFailed, Stopped
 from kopt.search.models.halt import Halt
 from kopt.search.models.model import SystemBlock, Usage
 from support.fake_messages import BodyScript, FakeMessages

@@ -11,7 +11,7 @@ import pytest
 from kopt.config.claude_access import ClaudeAccess
 from kopt.search.budget import UNLIMITED, Budget
 from kopt.search.models.anthropic_model import AnthropicModel, ReplyLimits
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.halt import Halt
 from kopt.search.models.model import ModelReply, SystemBlock
 from kopt.search.models.recording import RecordingModel
@@ -124,8 +124,8 @@ def test_key_is_in_no_file_log_or_error_of_a_run(
 
 def test_desk_alone_does_not_import_the_client() -> None:
     script = (
-        "import sys, kopt.search.models.call_desk, kopt.search.models.recording,"
-        " kopt.search.models.call_store; print('anthropic' in sys.modules)"
+        "import sys, kopt.search.models.client, kopt.search.models.recording,"
+        " kopt.search.models.call_ledger; print('anthropic' in sys.modules)"
     )
     command = [sys.executable, "-P", "-c", script]
     assert subprocess.run(command, capture_output=True, check=True).stdout == b"False\n"

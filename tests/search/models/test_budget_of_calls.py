@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kopt.search.budget import Budget
-from kopt.search.models.call_errors import BudgetSpent, CallFailed
+from kopt.search.models.errors import BudgetSpent, CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest, Usage
 from kopt.search.models.prices import PriceTable, load_prices
 from kopt.search.models.prompt_bound import bound_prompt

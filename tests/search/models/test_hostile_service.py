@@ -10,7 +10,7 @@ import pytest
 from kopt.config.claude_access import ClaudeAccess
 from kopt.search.budget import Budget
 from kopt.search.models.anthropic_model import AnthropicModel, ReplyLimits
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.halt import Halt
 from kopt.search.models.model import MOST_LEVELS, ModelReply
 from support.call_ledgers import desk_for, open_ledger

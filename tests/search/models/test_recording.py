@@ -9,7 +9,7 @@ import pytest
 from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError, ToolError
 from kopt.search.models.anthropic_model import AnthropicModel
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.halt import Halt
 from kopt.search.models.model import ModelReply, ModelRequest
 from kopt.search.models.recording import RecordingModel, ReplayModel

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kopt.search.models.call_errors import BudgetSpent, Stopped
+from kopt.search.models.errors import BudgetSpent, Stopped
 from kopt.search.rounds.crew import Crew
 from kopt.search.rounds.main_thread import Mailbox
 

@@ -11,7 +11,7 @@ import pytest
 
 from kopt.search.budget import Budget
 from kopt.search.loop import run_search
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import Model, ModelReply, ModelRequest
 from kopt.search.store.run_records import EventKind, RunSettings
 from kopt.search.store.store import RunStore

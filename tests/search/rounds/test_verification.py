@@ -9,7 +9,7 @@ import pytest
 from kopt.search.budget import Budget
 from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.loop import run_search
-from kopt.search.models.call_errors import CallFailed
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest
 from kopt.search.proposer import Population, Proposal, Proposer
 from kopt.search.reports.happenings import judgements

@@ -6,7 +6,7 @@ import pytest
 
 from kopt.config.errors import SetupError
 from kopt.search.budget import Budget
-from kopt.search.models.call_errors import BudgetSpent, CallFailed, FailureKind, Stopped
+from kopt.search.models.errors import BudgetSpent, CallFailed, FailureKind, Stopped
 from kopt.search.models.halt import Halt
 from kopt.search.models.model import ModelReply, ModelRequest, Usage
 from support.call_ledgers import desk_for, open_ledger

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from kopt.search.models.call_errors import Stopped
-from kopt.search.models.first_alone import FirstAlone
+from kopt.search.models.errors import Stopped
 from kopt.search.models.halt import Halt
+from kopt.search.models.prompt_cache import CacheWarmup
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Clock:
 class Others:
     """Calls of other threads, all with one prefix."""
 
-    gate: FirstAlone
+    gate: CacheWarmup
     pool: ThreadPoolExecutor
     inside: threading.Semaphore
 
@@ -41,7 +41,7 @@ class Others:
 
 
 def test_others_wait_until_the_service_begins_to_answer_the_first() -> None:
-    gate = FirstAlone(Halt())
+    gate = CacheWarmup(Halt())
     with ThreadPoolExecutor(3) as pool:
         others = Others(gate, pool, threading.Semaphore(0))
         with gate.turn("prefix") as cached:
@@ -52,7 +52,7 @@ def test_others_wait_until_the_service_begins_to_answer_the_first() -> None:
 
 
 def test_first_that_fails_leaves_its_turn_to_another() -> None:
-    gate = FirstAlone(Halt())
+    gate = CacheWarmup(Halt())
     with ThreadPoolExecutor(2) as pool:
         others = Others(gate, pool, threading.Semaphore(0))
         with pytest.raises(ZeroDivisionError), gate.turn("prefix"):
@@ -62,14 +62,14 @@ def test_first_that_fails_leaves_its_turn_to_another() -> None:
 
 
 def test_another_prefix_does_not_wait() -> None:
-    gate = FirstAlone(Halt())
+    gate = CacheWarmup(Halt())
     with gate.turn("prefix"), gate.turn("another"), gate.turn(None), gate.turn(None):
         pass
 
 
 def test_prefix_that_was_long_unused_is_written_by_one_alone_again() -> None:
     clock = Clock()
-    gate = FirstAlone(Halt(), clock)
+    gate = CacheWarmup(Halt(), clock)
     with gate.turn("prefix") as cached:
         cached()
         with gate.turn("prefix") as read:
@@ -86,7 +86,7 @@ def test_prefix_that_was_long_unused_is_written_by_one_alone_again() -> None:
 
 def test_first_that_ends_late_does_not_end_the_turn_of_a_later_one() -> None:
     clock = Clock()
-    gate = FirstAlone(Halt(), clock)
+    gate = CacheWarmup(Halt(), clock)
     with ThreadPoolExecutor(1) as pool:
         others = Others(gate, pool, threading.Semaphore(0))
         early = gate.turn("prefix")
@@ -102,7 +102,7 @@ def test_first_that_ends_late_does_not_end_the_turn_of_a_later_one() -> None:
 
 def test_stopped_run_ends_the_waiting() -> None:
     halt = Halt()
-    gate = FirstAlone(halt)
+    gate = CacheWarmup(halt)
     with gate.turn("prefix"), ThreadPoolExecutor(1) as pool:
 
         def wait_for_a_turn() -> None:

@@ -1,4 +1,4 @@
-"""Lets the first of several calls with one prompt prefix go ahead until that prefix is cached.
+"""Prompt cache warm-up: the first of several calls with one prefix goes ahead until it is cached.
 
 Calls that begin together do not share a cache entry that is not yet written: each would pay for
 writing it, at 20 to 40 times the price of reading it.
@@ -15,11 +15,11 @@ from .halt import Halt
 _CACHED_FOR_S = 240.0
 
 
-class FirstAlone:
-    """Knows which prefixes are cached and which are being written."""
+class CacheWarmup:
+    """Holds calls back while another one writes their prefix to the provider's cache."""
 
     def __init__(self, halt: Halt, now_s: Callable[[], float] = time.monotonic) -> None:
-        """Know none."""
+        """Begin with no prefix cached."""
         self._halt = halt
         self._now_s = now_s
         self._changed = threading.Condition()  # guards both below

@@ -3,7 +3,7 @@
 KoptError
 ├── CallFailed    no answer; `kind` says who can mend it
 ├── BudgetSpent   the call was not made, because it might cost more than is left
-└── Stopped       the run is being stopped; whoever waited for a model gives up
+└── Stopped       the run is being stopped; every wait for a model ends
 
 What a model says is never an error: a refusal or a cut reply is a `ModelReply`.
 """
@@ -43,4 +43,4 @@ class BudgetSpent(KoptError):
 
 
 class Stopped(KoptError):
-    """The run is being stopped; nothing is to be begun, waited for or recorded any more."""
+    """The run is being stopped: nothing is begun, waited for or recorded any more."""

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from kopt.search.models.call_errors import CallFailed, FailureKind
-from kopt.search.models.patience import Course, Patience
+from kopt.search.models.errors import CallFailed, FailureKind
+from kopt.search.models.retry import Retries, RetryPolicy
 
 
 def failed(
@@ -18,8 +18,8 @@ def broken(kind: FailureKind = "time") -> CallFailed:
     return CallFailed(kind=kind, message="cut off", may_cost=True)
 
 
-def course(busy_s: float = 1800.0) -> Course:
-    return Course(Patience(busy_s=busy_s), jitter=random.Random(1))
+def course(busy_s: float = 1800.0) -> Retries:
+    return Retries(RetryPolicy(busy_s=busy_s), jitter=random.Random(1))
 
 
 @pytest.mark.parametrize("status", [429, 529])
@@ -54,14 +54,14 @@ def test_sixth_failure_of_the_service_is_the_last(status: int | None) -> None:
 def test_service_that_had_answered_is_waited_for_until_the_time_for_it_is_over(
     status: int | None,
 ) -> None:
-    waiting = Course(Patience(busy_s=600.0), has_answered=True, jitter=random.Random(1))
+    waiting = Retries(RetryPolicy(busy_s=600.0), has_answered=True, jitter=random.Random(1))
     waits = [wait for _ in range(200) if (wait := waiting.wait_s(failed(status))) is not None]
     assert 500.0 < sum(waits) <= 600.0
     assert waiting.wait_s(failed(status, after_s=60.0)) is None
 
 
 def test_service_that_had_answered_is_not_asked_for_ever() -> None:
-    waiting = Course(Patience(step_s=0.0), has_answered=True)
+    waiting = Retries(RetryPolicy(step_s=0.0), has_answered=True)
     waits = [waiting.wait_s(failed(500)) for _ in range(100)]
     assert waits[-1] is None and None not in waits[:-1]
 
@@ -87,4 +87,4 @@ def test_waits_grow_to_a_minute_and_are_spread() -> None:
 
 
 def test_two_calls_that_fail_together_do_not_come_back_together() -> None:
-    assert Course(Patience()).wait_s(failed(529)) != Course(Patience()).wait_s(failed(529))
+    assert Retries(RetryPolicy()).wait_s(failed(529)) != Retries(RetryPolicy()).wait_s(failed(529))

@@ -1,7 +1,9 @@
 """The ledger of a run's model calls: the table `llm_call`, one transaction a method.
 
 Used by the one thread that writes the run. A call is in the table before it is made, at the most
-that it can cost; so no kill and no number of branches can spend more than the budget.
+that it can cost; so no kill and no number of branches can spend more than the budget. One row is
+one attempt that may have to be paid: a call whose stream broke stays in the ledger at its worst
+case, and is asked again under the next id, `r2/b3/coder/0#2`.
 """
 
 import sqlite3
@@ -12,26 +14,67 @@ from kopt.search.store.run_log import RunLog
 from kopt.search.store.run_records import EventKind
 from kopt.search.store.run_rows import name_blob, now_us
 
-from .call_errors import BudgetSpent, CallFailed
-from .ledger import CallDocuments, Reservation, Settlement
+from .errors import BudgetSpent, CallFailed
+from .model import ModelReply, ModelRequest
 from .spend import Spend, limits, read_spend, warnings
 
+
+@dataclass(frozen=True)
+class Reservation:
+    """A call that is about to be made, with the most that it can take from the budget."""
+
+    request: ModelRequest
+    request_sha: str
+    """Its document among the artifacts."""
+    request_bytes: int
+    """Size of that document."""
+    microusd: int
+    """Worst case, 1e-6 USD (computed)."""
+    tokens: int
+    """Worst case: prompt and output."""
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """A call that was answered."""
+
+    reply: ModelReply
+    response_sha: str
+    response_bytes: int
+    microusd: int
+    """Its cost, 1e-6 USD (computed from the usage and the table of prices)."""
+
+
+@dataclass(frozen=True)
+class AnsweredCall:
+    """Where request and reply of an answered call lie among the artifacts."""
+
+    id: str
+    request_sha: str
+    response_sha: str
+
+
+_TOLD = (
+    *("why", "input_tokens", "cache_write_tokens", "cache_read_tokens", "output_tokens"),
+    "latency_s",
+)
+"""Columns of a call that has ended that its event holds too."""
 # The rows of a call: its id, and its id with #2, #3, ... where it had to be asked again.
 _OF_CALL = "(id = :call OR substr(id, 1, length(:call) + 1) = :call || '#')"
 
 
 @dataclass(frozen=True)
-class CallStore:
-    """The `Ledger` of the run that `log` writes, within `budget`."""
+class CallLedger:
+    """The model calls of the run that `log` writes, within `budget`."""
 
     log: RunLog
     budget: Budget
 
-    def find(self, call: str) -> CallDocuments | None:
+    def find(self, call: str) -> AnsweredCall | None:
         """Return the answered call of this id, whichever attempt it was."""
         return self._documents(f"{_OF_CALL} LIMIT 1", {"call": call})
 
-    def last_of(self, prefix: str) -> CallDocuments | None:
+    def last_of(self, prefix: str) -> AnsweredCall | None:
         """Return the answered call with the highest turn among the ids `prefix/N`."""
         turn = "substr(id, length(:prefix) + 2)"  # `3`, or `3#2`, which casts to 3
         condition = (
@@ -41,7 +84,10 @@ class CallStore:
         return self._documents(condition, {"prefix": prefix})
 
     def reserve(self, reservation: Reservation) -> str | None:
-        """Enter a call at its worst case; None: it does not fit before another one has ended.
+        """Enter a call at its worst case and return the id of its row.
+
+        None: it does not fit as long as other calls hold their worst cases; try again when one of
+        them has ended.
 
         Raises:
             BudgetSpent: It does not fit, whatever the calls under way give back.
@@ -55,22 +101,15 @@ class CallStore:
             ).fetchone()
             row = f"{request.id}#{before + 1}" if before else request.id
             round_number, branch = _place(request.id)
-            size_and_kind = (reservation.request_bytes, "model_request")
-            name_blob(connection, reservation.request_sha, size_and_kind)
+            blob = (reservation.request_bytes, "model_request")
+            name_blob(connection, reservation.request_sha, blob)
             connection.execute(
                 "INSERT INTO llm_call (id, role, model, round, branch, state, request_sha,"
                 " reserved_microusd, reserved_tokens, attempts, started_us)"
                 " VALUES (?, ?, ?, ?, ?, 'reserved', ?, ?, ?, 1, ?)",
                 (
-                    row,
-                    request.role,
-                    request.model,
-                    round_number,
-                    branch,
-                    reservation.request_sha,
-                    reservation.microusd,
-                    reservation.tokens,
-                    now_us(),
+                    *(row, request.role, request.model, round_number, branch),
+                    *(reservation.request_sha, reservation.microusd, reservation.tokens, now_us()),
                 ),
             )
             self.log.emit(
@@ -92,7 +131,7 @@ class CallStore:
 
     def settle(self, row: str, settlement: Settlement) -> None:
         """Replace the worst case of an open row by what the call cost."""
-        usage = settlement.usage
+        reply, usage = settlement.reply, settlement.reply.usage
         values: dict[str, object] = {
             "response_sha": settlement.response_sha,
             "cost_microusd": settlement.microusd,
@@ -100,12 +139,12 @@ class CallStore:
             "cache_write_tokens": usage.cache_write_5m_tokens + usage.cache_write_1h_tokens,
             "cache_read_tokens": usage.cache_read_tokens,
             "output_tokens": usage.output_tokens,
-            "stop": settlement.stop,
-            "latency_s": settlement.latency_s,
+            "stop": reply.stop,
+            "latency_s": reply.latency_s,
         }
         with self.log.transaction() as connection:
-            size_and_kind = (settlement.response_bytes, "model_reply")
-            name_blob(connection, settlement.response_sha, size_and_kind)
+            blob = (settlement.response_bytes, "model_reply")
+            name_blob(connection, settlement.response_sha, blob)
             self._end(connection, row, "done", values)
 
     def fail(self, row: str, failure: CallFailed) -> None:
@@ -149,13 +188,8 @@ class CallStore:
                 round=round_number,
                 branch=branch,
                 state=state,
-                why=values.get("why"),
-                input_tokens=values.get("input_tokens"),
-                cache_write_tokens=values.get("cache_write_tokens"),
-                cache_read_tokens=values.get("cache_read_tokens"),
-                output_tokens=values.get("output_tokens"),
                 cost_microusd=cost_microusd,
-                latency_s=values.get("latency_s"),
+                **{name: values.get(name) for name in _TOLD},
                 spent_microusd=after.total.microusd - after.open.microusd,
                 limit_microusd=self.budget.microusd,
             )
@@ -165,13 +199,13 @@ class CallStore:
                     EventKind.BUDGET_WARNING, limit=limit.name, spent=spent, most=limit.most
                 )
 
-    def _documents(self, condition: str, values: dict[str, str]) -> CallDocuments | None:
+    def _documents(self, condition: str, values: dict[str, str]) -> AnsweredCall | None:
         row = self.log.connection.execute(
             "SELECT id, request_sha, response_sha FROM llm_call"
             f" WHERE state = 'done' AND {condition}",
             values,
         ).fetchone()
-        return None if row is None else CallDocuments(*row)
+        return None if row is None else AnsweredCall(*row)
 
 
 def abandon_open_calls(connection: sqlite3.Connection) -> None:

@@ -16,6 +16,8 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 py
 venv := .venv
 installed := $(or $(KOPT_CLIENTS),$(CURDIR)/$(venv)/clients)
 pip := $(venv)/bin/python -m pip --disable-pip-version-check
+# What constraints.txt holds the versions of; the GPU's extra stays free, since torch comes with a driver.
+locked := --extra toolkit --extra docs --group test --group lint --group site
 # With bytecode, whatever the user's shell says: the tests start kopt some hundred times. A process
 # takes neighbours, which share what their module has set up, and helps the other at the end.
 pytest := env -u PYTHONDONTWRITEBYTECODE $(venv)/bin/pytest -q -n auto --dist worksteal
@@ -26,8 +28,8 @@ ifneq ($(made_in),$(CURDIR))
 $(venv)/.stamp-place: .FORCE
 endif
 
-.PHONY: run demo-llm demo-study test test-clients clients session lint types mypy pyright install bundle \
-	clean help g++ .FORCE
+.PHONY: run demo-llm demo-study test test-all test-clients clients session lint types mypy pyright docs \
+	lock install bundle clean help g++ .FORCE
 
 run: $(venv)/.stamp-toolkit | g++ ## search for a faster kernel on the CPU simulator: the main job
 	@echo "make run: searching $(KERNEL) on the simulator"
@@ -42,9 +44,13 @@ demo-study: $(venv)/.stamp-toolkit | g++ ## with and without memory on four kern
 	@echo "make demo-study: comparing searches on the simulator with a scripted model"
 	@PYTHONPATH=tests $(venv)/bin/python benchmarks/demo_study.py $(STUDY_FLAGS)
 
-test: $(venv)/.stamp-test | g++ ## run the tests
+test: $(venv)/.stamp-test | g++ ## run the tests but the slow ones: six minutes on two cores
 	@echo "make test: running the tests"
-	@$(pytest)
+	@$(pytest) -m "not slow"
+
+test-all: test ## run the tests, then the slow ones: crashes, endings of processes, every shipped kernel
+	@echo "make test-all: running the slow tests"
+	@$(pytest) -m slow
 
 test-clients: clients $(venv)/.stamp-test | g++ ## run the tests with real MCP clients, from npm (CLIENTS=all: Codex, Gemini, opencode too)
 	@echo "make test-clients: running the tests"
@@ -72,6 +78,15 @@ mypy: $(venv)/.stamp-lint $(venv)/.stamp-test
 pyright: $(venv)/.stamp-lint $(venv)/.stamp-test
 	@echo "make types: pyright"
 	@$(venv)/bin/pyright
+
+docs: $(venv)/.stamp-site ## the manual as a site in build/site; fails on a broken link
+	@echo "make docs: building build/site"
+	@NO_MKDOCS_2_WARNING=1 $(venv)/bin/mkdocs build --quiet --strict
+
+lock: $(venv)/.stamp-place ## renew constraints.txt: the newest versions that pyproject.toml allows
+	@$(pip) install -qq uv
+	@$(venv)/bin/uv pip compile --quiet --upgrade --universal --no-header --no-annotate \
+		--python-version 3.11 $(locked) pyproject.toml -o constraints.txt
 
 install: $(venv)/.stamp-toolkit ## install kopt and the CUDA compiler into .venv
 
@@ -102,16 +117,17 @@ $(venv)/.stamp-place:
 	@$(pip) install -qq --upgrade 'pip>=25.1' # the first with --group
 	@printf '%s\n' "$(CURDIR)" > $@
 
-$(venv)/.stamp-toolkit: pyproject.toml $(venv)/.stamp-place
+$(venv)/.stamp-toolkit: pyproject.toml constraints.txt $(venv)/.stamp-place
 	@echo "make: installing kopt and the CUDA compiler from pip into $(venv) (250 MB the first time)"
-	@$(pip) install -qq -e '.[toolkit,docs]'
+	@$(pip) install -qq -c constraints.txt -e '.[toolkit,docs]'
 	@touch $@
 
-$(venv)/.stamp-test $(venv)/.stamp-lint: $(venv)/.stamp-%: pyproject.toml $(venv)/.stamp-toolkit
+$(venv)/.stamp-test $(venv)/.stamp-lint $(venv)/.stamp-site: $(venv)/.stamp-%: pyproject.toml $(venv)/.stamp-toolkit
 	@echo "make: installing the $* tools into $(venv)"
-	@$(pip) install -qq --group $*
+	@$(pip) install -qq -c constraints.txt --group $*
 	@touch $@
 $(venv)/.stamp-lint: | $(venv)/.stamp-test # one pip at a time
+$(venv)/.stamp-site: | $(venv)/.stamp-lint
 
 g++:
 	@command -v $${KOPT_CXX:-g++} >/dev/null || { echo "kopt needs g++ for the simulator;" \

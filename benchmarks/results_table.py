@@ -7,7 +7,8 @@ A document takes the table between two lines of its own:
     <!-- results: written by benchmarks/results_table.py -->
     <!-- end of results -->
 
-Copies are those of benchmarks/headroom.json where that file is there (`bench_headroom.py`).
+or, where the first of them says `results in short`, four of its rows and the means. Copies are
+those of benchmarks/headroom.json where that file is there (`bench_headroom.py`).
 """
 
 import argparse
@@ -23,6 +24,17 @@ from results_rows import LAUNCH_DOMINATED, Result, read_results
 from kopt.kernels.problem_loader import load_problems
 
 MARKS = ("<!-- results: written by benchmarks/results_table.py -->", "<!-- end of results -->")
+SHORT_MARKS = (
+    "<!-- results in short: written by benchmarks/results_table.py -->",
+    "<!-- end of results in short -->",
+)
+SHORT_KERNELS = (
+    "silu_and_mul_b8xh14336",
+    "fused_add_rmsnorm_quant_b8xh8192",
+    "fused_add_rmsnorm_fp8_block_quant_b128xh7168",
+    "fused_add_rmsnorm_b1024xh8192",
+)
+"""The greatest gain, the greatest without an outlying baseline, one of 128 rows, the least."""
 VERIFY = ".venv/bin/kopt verify kernels/problems/*/winners/*.receipt.json"
 _COLUMNS = (
     "kernel",
@@ -35,6 +47,7 @@ _COLUMNS = (
     "of roofline",
     "of a copy",
 )
+_SHORT_COLUMNS = ("kernel", "baseline", "its us", "kopt us", "speedup", "95 % interval")
 _TEXTS = ("kernel", "shape", "baseline")
 
 
@@ -50,12 +63,35 @@ def results_markdown(results: Sequence[Result]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def shipped_table(headroom: Path = KEPT) -> str:
-    """Return the table of the winners that come with the problems."""
+def short_markdown(results: Sequence[Result]) -> str:
+    """Return the rows of `SHORT_KERNELS` and the means of all `results`, for a first page."""
+    shown = [row for name in SHORT_KERNELS for row in results if row.kernel == name]
+    cells = [_cells(row) for row in shown]
+    picked = [[row[_COLUMNS.index(one)] for one in _SHORT_COLUMNS] for row in cells]
+    devices = " and ".join(sorted({row.device.name for row in results}))
+    return (
+        f"{grid(_SHORT_COLUMNS, picked, _TEXTS)}\n\n{devices}, measured; all"
+        f" {len(results)} kernels:\n\n" + "\n".join(_means(results)) + "\n"
+    )
+
+
+def shipped_results(headroom: Path = KEPT) -> list[Result]:
+    """Return the winners that come with the problems, with the copies measured in `headroom`."""
     measured = None
     if headroom.is_file():
         measured = Headroom.model_validate_json(headroom.read_text("utf-8"))
-    return results_markdown(read_results(list(load_problems().values()), measured))
+    return read_results(list(load_problems().values()), measured)
+
+
+def with_tables(document: str, results: Sequence[Result]) -> str:
+    """Return `document` with the table that it has a place for.
+
+    Raises:
+        ValueError: It has no place for either table.
+    """
+    if SHORT_MARKS[0] in document:
+        return insert_between(document, SHORT_MARKS, short_markdown(results))
+    return insert_between(document, MARKS, results_markdown(results))
 
 
 def _group(rows: Sequence[Result]) -> str:
@@ -134,14 +170,14 @@ def main() -> None:
     parser.add_argument("--headroom", type=Path, default=KEPT, help="of bench_headroom.py")
     parser.add_argument("--write", type=Path, nargs="+", default=[], metavar="FILE")
     options = parser.parse_args()
-    table = shipped_table(options.headroom)
+    results = shipped_results(options.headroom)
     for path in options.write:
         try:
-            path.write_text(insert_between(path.read_text("utf-8"), MARKS, table), "utf-8")
+            path.write_text(with_tables(path.read_text("utf-8"), results), "utf-8")
         except ValueError as error:
             raise SystemExit(f"{path}: {error}") from error
     if not options.write:
-        print(table, end="")
+        print(results_markdown(results), end="")
 
 
 if __name__ == "__main__":

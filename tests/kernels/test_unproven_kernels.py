@@ -14,6 +14,8 @@ from kopt.tools.sim.device import SimDevice
 from support.other_shapes import with_one_workload
 from support.shared_caches import share_caches
 
+pytestmark = pytest.mark.slow  # every unproven kernel in full
+
 PROBLEMS = load_problems()
 CASES: tuple[tuple[str, dict[str, int], dict[str, int]], ...] = (
     ("add_rmsnorm_fp4quant", {"B": 3, "H": 1024}, {}),

@@ -21,6 +21,8 @@ from kopt.tools.sim.device import SimDevice
 from support.other_shapes import with_one_workload
 from support.shared_caches import share_caches
 
+pytestmark = pytest.mark.slow  # every shipped kernel at shapes of its own
+
 PROBLEMS = load_problems()
 ROWS = (1, 20, 127, 520, 521)
 

@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow  # kill -9 at every write
+
 SUPPORT = Path(__file__).resolve().parents[2] / "support"
 TIME_LIMIT_S = 240.0
 

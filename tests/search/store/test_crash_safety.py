@@ -15,6 +15,8 @@ from kopt.search.store.artifacts import open_artifacts
 from kopt.search.store.store import RunStore
 from support.scripted_runs import final_state, new_store, search
 
+pytestmark = pytest.mark.slow  # kill -9 at every write
+
 SUPPORT = Path(__file__).resolve().parents[2] / "support"
 TIME_LIMIT_S = 240.0
 

@@ -13,7 +13,7 @@ from kopt.server.jobs.job_store import JobStore
 from kopt.server.jobs.process_tree import living
 from support.job_works import ON_SIM, QUICK, SPINNING, trees, wait_until_told
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # whole server processes
 
 BOUND_S = 60.0
 GONE_S = 5.0

@@ -20,7 +20,7 @@ from support.job_works import (
     wait_until_told,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # whole server processes
 
 BOUND_S = 60.0
 

@@ -11,6 +11,8 @@ import pytest
 from support.job_works import KERNEL, ON_SIM, REFERENCE, SPINNING, job_settings
 from support.stdio_process import END_LIMIT_S, StdioProcess, wait_until_gone
 
+pytestmark = pytest.mark.slow  # endings of whole processes
+
 ENDINGS = [
     pytest.param(None, 0, id="EOF"),
     pytest.param(signal.SIGINT, 130, id="SIGINT"),

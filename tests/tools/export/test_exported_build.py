@@ -15,6 +15,8 @@ from kopt.tools.export.build_flags import gencode, nvcc_flags
 from kopt.tools.export.stage import export
 from support.exports import sample_subject
 
+pytestmark = pytest.mark.slow  # compiles exports
+
 
 def machine_code(cubin: Path) -> tuple[bytes, ...]:
     """Return the code of every kernel of a cubin, whatever the kernels are called."""

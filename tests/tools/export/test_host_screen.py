@@ -11,6 +11,8 @@ from kopt.tools.export.host_screen import refuse_host_code
 from kopt.tools.export.subject import Subject
 from support.exports import sample_subject
 
+pytestmark = pytest.mark.slow  # compiles exports
+
 
 def with_code(added: str) -> Subject:
     """Return a sound sample with `added` behind its own code."""

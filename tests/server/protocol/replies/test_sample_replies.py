@@ -21,6 +21,8 @@ from support.job_views import done_job
 from support.samples import Sample, read_samples
 from support.sound_replies import PAGE_TOKENS, sound
 
+pytestmark = pytest.mark.slow  # every sample over MCP
+
 FOLDER = Path(__file__).parents[3] / "samples"
 SAMPLES = read_samples(FOLDER)
 PROFILED = ("good_two_pass", "good_split_row_scratch", "good_scalar", "evil_missing_barrier")

@@ -16,6 +16,8 @@ from support.http_asking import PING, PING_HEADERS
 from support.job_works import ON_SIM, SPINNING
 from support.serve_process import ServeProcess
 
+pytestmark = pytest.mark.slow  # a server process and its endings
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LIMIT_S = 400.0
 """The simulator's runtime is compiled first, on a machine that may be busy."""

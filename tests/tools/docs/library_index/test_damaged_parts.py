@@ -19,6 +19,8 @@ from kopt.tools.docs.records import SearchRequest
 from kopt.tools.docs.search import search_documents
 from support.fake_harvest import fake_harvest
 
+pytestmark = pytest.mark.slow  # an index damaged in every part
+
 QUERY = SearchRequest(query="walrus row")
 
 

@@ -12,6 +12,8 @@ from kopt.tools.docs.own.intrinsic_cards import Card
 from support.card_compiler import Compiled, compile_cards, refusals
 from support.intrinsic_files import all_cards
 
+pytestmark = pytest.mark.slow  # compiles every intrinsic
+
 ASSEMBLY = [card for card in all_cards() if card.ptx]
 FUNCTIONS = [card for card in all_cards() if not card.ptx]
 TARGETS = (

@@ -17,12 +17,12 @@ from .config_file import (
     restore_config,
 )
 from .entering import enter_server
-from .json_tree import MalformedText, UnsafeEdit
+from .json_edit import MalformedText, UnsafeEdit
 from .secret_masking import masked_diff
 
 
 @dataclass(frozen=True)
-class Place:
+class SetupTarget:
     """Which file of a client, and the server's name in it."""
 
     client: Client
@@ -38,7 +38,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Change:
+class ConfigChange:
     """What a file is to become."""
 
     file: ConfigFile
@@ -58,7 +58,7 @@ class Change:
         return diff_of(self.file.path, self.file.data, self.after)
 
 
-def plan_entry(place: Place, server: Server) -> Change:
+def plan_entry(place: SetupTarget, server: Server) -> ConfigChange:
     """Return the change that enters `server`; nothing is written.
 
     Raises:
@@ -80,10 +80,10 @@ def plan_entry(place: Place, server: Server) -> Change:
             f"the layout of {file.path} allows no safe edit ({error}). Nothing was changed; delete"
             f" {place.name!r} there if it stands in it, or add it by hand (docs/clients.md)"
         ) from error
-    return Change(file, after.encode())
+    return ConfigChange(file, after.encode())
 
 
-def plan_undo(place: Place) -> Change:
+def plan_undo(place: SetupTarget) -> ConfigChange:
     """Return the change that takes back the latest one made for this server; nothing is written.
 
     Raises:
@@ -98,7 +98,7 @@ def plan_undo(place: Place) -> Change:
         now = None if file.data is None else digest_of(file.data)
         fitting = [backup for backup in backups if backup.written == now]
         if fitting:
-            return Change(file, fitting[-1].data, fitting[-1])
+            return ConfigChange(file, fitting[-1].data, fitting[-1])
         raise ToolError(_changed_since(place, file, backups[-1]))
     raise ToolError(
         f"nothing to undo: no backup of {' or '.join(map(str, place.files))} for a server"
@@ -106,7 +106,7 @@ def plan_undo(place: Place) -> Change:
     )
 
 
-def carry_out(change: Change, name: str) -> Path | None:
+def carry_out(change: ConfigChange, name: str) -> Path | None:
     """Make `change`; return the backup, or None for an undo.
 
     Raises:
@@ -127,7 +127,7 @@ def diff_of(path: Path, before: bytes | None, after: bytes | None) -> str:
     return masked_diff(_decoded(before), _decoded(after), names)
 
 
-def _read(place: Place, path: Path) -> ConfigFile:
+def _read(place: SetupTarget, path: Path) -> ConfigFile:
     return read_config(
         path, place.scope == "user", place.project if place.scope == "project" else None
     )
@@ -144,7 +144,7 @@ def _text(file: ConfigFile) -> str:
         raise ToolError(f"{file.path} is not UTF-8 text; nothing was changed") from error
 
 
-def _changed_since(place: Place, file: ConfigFile, backup: Backup) -> str:
+def _changed_since(place: SetupTarget, file: ConfigFile, backup: Backup) -> str:
     by_hand = place.client.take_out[place.scope].format(name=place.name)
     diff = diff_of(file.path, file.data, backup.data).rstrip("\n")
     kept = "there was no file" if backup.data is None else f"what it was stands in {backup.path}"

@@ -1,13 +1,14 @@
-"""What is to be known of an MCP client: where its servers stand, and how one is written there.
+"""An MCP client: where its servers stand, and how one is written there.
 
-One record a client, one file a record; `known_clients.py` lists them. Nothing here reads a file.
+`known_clients.py` lists them. Nothing here reads a file.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from kopt.config.errors import ToolError
 from kopt.config.settings import ClientFolders
 
 Format = Literal["json", "jsonc", "toml"]
@@ -30,7 +31,7 @@ class LocalServer:
         return entry | ({"env": dict(self.environment)} if self.environment else {})
 
     def typed_entry(self) -> dict[str, Any]:
-        """Return the same behind the kind of transport, where a client wants to be told."""
+        """Return the entry behind the kind of transport, where a client wants to be told."""
         return {"type": "stdio", **self.entry()}
 
 
@@ -42,21 +43,14 @@ class RemoteServer:
     token_variable: str | None
     """The environment variable that holds the bearer token; the token itself is never written."""
 
+    def headers(self, reference: str) -> dict[str, Any]:
+        """Return the member with the token's header; `reference` is how a variable is named."""
+        if not self.token_variable:
+            return {}
+        return {"headers": {"Authorization": f"Bearer {reference.format(self.token_variable)}"}}
+
 
 Server = LocalServer | RemoteServer
-
-
-@dataclass(frozen=True)
-class ClientEntry:
-    """How one client writes a server down."""
-
-    local: Callable[[LocalServer], dict[str, Any]]
-    remote: Callable[[RemoteServer], dict[str, Any]] | None
-    """None: the client's file holds no servers reached over HTTP."""
-    local_fields: frozenset[str]
-    """Fields that have no place in a remote server's entry."""
-    remote_fields: frozenset[str]
-    """Fields that have no place in a local server's entry."""
 
 
 @dataclass(frozen=True)
@@ -64,23 +58,30 @@ class Client:
     """One MCP client."""
 
     key: str
-    """What the command line calls it."""
+    """The client's name on the command line."""
     title: str
     format: Format
     table: str
     """The object of the file that holds the servers by name."""
-    entry: ClientEntry
+    local: Callable[[LocalServer], dict[str, Any]]
+    """The entry of a server that the client starts."""
+    remote: Callable[[RemoteServer], dict[str, Any]] | None
+    """The entry of a server over HTTP; None: the client's file holds none."""
+    local_fields: frozenset[str]
+    """Fields that have no place in a remote server's entry."""
+    remote_fields: frozenset[str]
+    """Fields that have no place in a local server's entry."""
     user_files: Callable[[ClientFolders], tuple[Path, ...]]
     """The user's own files, the one that wins first; the last is created where none exists."""
     project_files: tuple[str, ...]
-    """The same below a project's folder; empty: there is no such file."""
+    """Files below a project's folder, the one that wins first; empty: there is no such file."""
     default_scope: Scope
     next_step: Mapping[Scope, str]
-    """What the user does once the file is written."""
+    """The user's next step once the file is written."""
     take_out: Mapping[Scope, str]
     """How to take the server out where the file has changed since; {name} is its name."""
-    new_file: Mapping[str, Any]
-    """What a file that kopt creates holds beside the server."""
+    new_file: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Content, beside the server, of a file that kopt creates."""
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
@@ -95,3 +96,18 @@ class Client:
         if scope == "user":
             return self.user_files(folders)
         return tuple(project / name for name in self.project_files)
+
+    def entry(self, server: Server) -> dict[str, Any]:
+        """Return how the client writes `server` down.
+
+        Raises:
+            ToolError: The client's file holds no servers reached over HTTP.
+        """
+        if isinstance(server, LocalServer):
+            return self.local(server)
+        if self.remote is None:
+            raise ToolError(
+                f"{self.title} reads no servers over HTTP from its file: add {server.url} in its"
+                " settings as a connector, or leave out --http"
+            )
+        return self.remote(server)

@@ -6,28 +6,9 @@ spoil a file: every other server and setting is then still what it was.
 
 from typing import Any
 
-from kopt.config.errors import ToolError
-
 from .client import Client, LocalServer, Server
-from .json_edit import replace_json, set_json
-from .json_tree import MalformedText, UnsafeEdit, is_object, read_tree
+from .json_edit import MalformedText, UnsafeEdit, is_object, read_json, replace_json, set_json
 from .toml_edit import read_toml, replace_toml, set_toml
-
-
-def entry_of(client: Client, server: Server) -> dict[str, Any]:
-    """Return how `client` writes `server` down.
-
-    Raises:
-        ToolError: The client's file holds no servers reached over HTTP.
-    """
-    if isinstance(server, LocalServer):
-        return client.entry.local(server)
-    if client.entry.remote is None:
-        raise ToolError(
-            f"{client.title} reads no servers over HTTP from its file: add {server.url} in its"
-            " settings as a connector, or leave out --http"
-        )
-    return client.entry.remote(server)
 
 
 def enter_server(client: Client, text: str, name: str, server: Server) -> str:
@@ -41,7 +22,7 @@ def enter_server(client: Client, text: str, name: str, server: Server) -> str:
         UnsafeEdit: Its layout is one that the editor does not master.
         ToolError: The client's file holds no servers reached over HTTP.
     """
-    entry = entry_of(client, server)
+    entry = client.entry(server)
     foreign = _foreign_fields(client, server) - entry.keys()
     if not text.strip("\ufeff \t\r\n"):
         return _new_text(client, name, entry)
@@ -78,14 +59,13 @@ def _new_text(client: Client, name: str, entry: dict[str, Any]) -> str:
 
 
 def _foreign_fields(client: Client, server: Server) -> frozenset[str]:
-    entry = client.entry
-    return entry.remote_fields if isinstance(server, LocalServer) else entry.local_fields
+    return client.remote_fields if isinstance(server, LocalServer) else client.local_fields
 
 
 def _read(client: Client, text: str) -> dict[str, Any]:
     if client.format == "toml":
         return read_toml(text)
-    document = read_tree(text, comments=client.format == "jsonc").value
+    document = read_json(text, comments=client.format == "jsonc")
     if not is_object(document):
         raise MalformedText("the file holds no object")
     return document

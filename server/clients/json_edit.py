@@ -1,16 +1,66 @@
 """Setting one value in a JSON text by the smallest edit, so that comments and layout stay.
 
 A new member goes below the last one, at its indentation; a value that differs is replaced in its
-place. Nothing else of the text changes.
+place. Nothing else of the text changes. Python's own parser reads the text: comments and trailing
+commas are blanked out before, which moves nothing. A key that stands twice in one object is
+refused, because clients disagree on which one counts.
 """
 
 import json
-from typing import Any
-
-from .json_tree import JsonNode, MalformedText, is_object, read_tree
+import re
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeGuard
 
 DEFAULT_INDENT = "  "
 BLANKS = " \t\r\n"
+_STRING = r'"(?:[^"\\\n]|\\.)*"'
+_COMMENT = re.compile(rf"{_STRING}|(//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
+_TRAILING_COMMA = re.compile(rf"{_STRING}|[{{\[]\s*,|(,)(?=\s*[}}\]])", re.DOTALL)
+_NOT_BLANK = re.compile(r"[^ \t\r\n]")
+
+
+class MalformedText(ValueError):
+    """The text is not what its format allows; the message has the line. Stays in this folder."""
+
+
+class UnsafeEdit(ValueError):
+    """An edit would not do what it is meant to. Stays in this folder."""
+
+
+@dataclass(frozen=True)
+class _Span:
+    """One value: `text[start:end]`."""
+
+    start: int
+    end: int
+    value: Any
+
+
+@dataclass(frozen=True)
+class _Members:
+    """The members of the object at `text[start:end]`, in the order of the text."""
+
+    start: int
+    end: int
+    values: dict[str, _Span]
+    first_at: int
+    """Where the first key stands."""
+    has_comma: bool
+    """Whether a comma follows the last one."""
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether `value` is what a JSON object is read as."""
+    return isinstance(value, dict)
+
+
+def read_json(text: str, *, comments: bool = True) -> Any:
+    """Return what `text` holds; without `comments` also trailing commas are refused.
+
+    Raises:
+        MalformedText: It is not JSON; the message says where.
+    """
+    return _parsed(_plain(text, comments))
 
 
 def set_json(text: str, keys: tuple[str, ...], value: Any) -> str:
@@ -25,61 +75,132 @@ def set_json(text: str, keys: tuple[str, ...], value: Any) -> str:
     if not text.strip("\ufeff \t\r\n"):
         nested = _nested(keys, value)
         return f"{text[:1] if text.startswith(chr(0xFEFF)) else ''}{_render(nested, '', '  ')}\n"
-    node = read_tree(text)
-    if not is_object(node.value):
+    found = _root(text)
+    if not is_object(found.value):
         raise MalformedText("the file holds no object")
     for depth, key in enumerate(keys):
-        member = node.member(key)
-        if member is None:
-            return _insert(text, node, key, _nested(keys[depth + 1 :], value))
-        node = member.node
-        if depth < len(keys) - 1 and not is_object(node.value):
+        members = _members(text, found.start)
+        if key not in members.values:
+            return _insert(text, members, key, _nested(keys[depth + 1 :], value))
+        found = members.values[key]
+        if depth < len(keys) - 1 and not is_object(found.value):
             raise MalformedText(f"{key!r} is no object")
-    if is_object(value) and is_object(node.value):
+    if is_object(value) and is_object(found.value):
         for key, below in value.items():
             text = set_json(text, (*keys, key), below)
         return text
-    return text if node.value == value else _replace(text, node, value)
+    return text if found.value == value else _replace(text, found, value)
 
 
 def replace_json(text: str, keys: tuple[str, ...], value: Any) -> str:
     """Return `text` with exactly `value` below `keys`, which must be there.
 
     Raises:
-        MalformedText: It is not JSON, or has no such key.
+        LookupError: There is no such key.
     """
-    node = read_tree(text)
+    found = _root(text)
     for key in keys:
-        member = node.member(key)
-        if member is None:
-            raise MalformedText(f"no {key!r}")
-        node = member.node
-    return _replace(text, node, value)
+        found = _members(text, found.start).values[key]
+    return _replace(text, found, value)
 
 
-def _replace(text: str, node: JsonNode, value: Any) -> str:
-    new = _render(value, _line_indent(text, node.start), _indent_unit(text))
-    return text[: node.start] + new + text[node.end :]
+def _plain(text: str, comments: bool = True) -> str:
+    """Return `text` as plain JSON of the same length: what JSON has not is blanked out."""
+    if text.startswith("\ufeff"):  # a byte order mark is no part of JSON
+        text = f" {text[1:]}"
+    for pattern, what in ((_COMMENT, "comments"), (_TRAILING_COMMA, "comma after the last item")):
+        found = next((match for match in pattern.finditer(text) if match[1]), None)
+        if found is not None and not comments:
+            raise MalformedText(f"{_place(text, found.start())}: this client allows no {what}")
+        text = pattern.sub(_blanked, text)
+    return text
 
 
-def _insert(text: str, parent: JsonNode, key: str, value: Any) -> str:
+def _blanked(match: re.Match[str]) -> str:
+    return re.sub(r"[^\r\n]", " ", match[0]) if match[1] else match[0]
+
+
+def _parsed(plain: str) -> Any:
+    try:
+        return json.loads(plain, object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        seen = repr(plain[error.pos]) if error.pos < len(plain) else "the end of the file"
+        what = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        raise MalformedText(f"{_place(plain, error.pos)}: {what}, found {seen}") from error
+    except RecursionError as error:
+        raise MalformedText("too many levels of objects and lists") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise MalformedText(f"the key {key!r} stands twice in one object")
+        found[key] = value
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise MalformedText(f"{name} is no value of JSON")
+
+
+def _place(text: str, at: int) -> str:
+    return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
+
+
+def _root(text: str) -> _Span:
+    plain = _plain(text)
+    value = _parsed(plain)
+    return _Span(_next(plain, 0), len(plain.rstrip(BLANKS)), value)
+
+
+def _members(text: str, start: int) -> _Members:
+    """Return the members of the object that begins at `start` of a well-formed text."""
+    plain = _plain(text)
+    values: dict[str, _Span] = {}
+    decode = json.JSONDecoder().raw_decode
+    first_at = at = _next(plain, start + 1)
+    end = start + 1
+    while plain[at] != "}":
+        key, colon = decode(plain, at)
+        value_at = _next(plain, _next(plain, colon) + 1)
+        value, end = decode(plain, value_at)
+        values[key] = _Span(value_at, end, value)
+        at = _next(plain, end)
+        if plain[at] == ",":
+            at = _next(plain, at + 1)
+    has_comma = "," in _COMMENT.sub(_blanked, text[end:at])
+    return _Members(start, at + 1, values, first_at, has_comma)
+
+
+def _next(plain: str, at: int) -> int:
+    """Return where the next thing that is no blank stands."""
+    match = _NOT_BLANK.search(plain, at)
+    return len(plain) if match is None else match.start()
+
+
+def _replace(text: str, old: _Span, value: Any) -> str:
+    new = _render(value, _line_indent(text, old.start), _indent_unit(text))
+    return text[: old.start] + new + text[old.end :]
+
+
+def _insert(text: str, parent: _Members, key: str, value: Any) -> str:
     """Put a member that is not there yet behind the last one."""
     unit, outer = _indent_unit(text), _line_indent(text, parent.start)
     head, tail = text[: parent.end - 1], text[parent.end - 1 :]
-    if not parent.members:
+    if not parent.values:
         inner = outer + unit
         new = f"{inner}{json.dumps(key)}: {_render(value, inner, unit)}"
         return f"{head.rstrip(BLANKS)}\n{new}\n{outer}{tail}"
-    first, last = parent.members[0], parent.members[-1].node
-    if parent.comma_at is None:
+    last = list(parent.values.values())[-1]
+    if not parent.has_comma:
         head = f"{text[: last.end]},{text[last.end : parent.end - 1]}"
-    closing = "," if parent.comma_at is not None else ""
+    closing = "," if parent.has_comma else ""
     kept = head.rstrip(BLANKS)
-    if "\n" not in text[parent.start : first.start] and "\n" not in head[len(kept) :]:
+    is_inline = "\n" not in text[parent.start : parent.first_at]
+    if is_inline and "\n" not in head[len(kept) :]:
         return f"{kept} {json.dumps(key)}: {json.dumps(value)}{closing}{head[len(kept) :]}{tail}"
-    inner = _line_indent(text, first.start)
-    if "\n" not in text[parent.start : first.start]:
-        inner = outer + unit
+    inner = outer + unit if is_inline else _line_indent(text, parent.first_at)
     new = f"{inner}{json.dumps(key)}: {_render(value, inner, unit)}{closing}"
     return f"{kept}\n{new}\n{outer}{tail}"
 
@@ -97,10 +218,10 @@ def _line_indent(text: str, at: int) -> str:
 
 def _indent_unit(text: str) -> str:
     """Return what the first member of the file is indented by."""
-    root = read_tree(text)
-    if not root.members or "\n" not in text[root.start : root.members[0].start]:
+    root = _members(text, _root(text).start)
+    if not root.values or "\n" not in text[root.start : root.first_at]:
         return DEFAULT_INDENT
-    return _line_indent(text, root.members[0].start) or DEFAULT_INDENT
+    return _line_indent(text, root.first_at) or DEFAULT_INDENT
 
 
 def _render(value: Any, indent: str, unit: str) -> str:

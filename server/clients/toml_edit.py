@@ -12,7 +12,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
-from .json_tree import MalformedText, is_object
+from .json_edit import MalformedText, is_object
 
 
 def read_toml(text: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import client_folders, server_variables
-from kopt.server.clients.change import Change, Place, carry_out, plan_entry, plan_undo
+from kopt.server.clients.change import ConfigChange, SetupTarget, carry_out, plan_entry, plan_undo
 from kopt.server.clients.client import LocalServer, RemoteServer, Scope, Server
 from kopt.server.clients.known_clients import CLIENTS
 from kopt.server.console import print_document
@@ -93,7 +93,7 @@ def command(session: Session, options: SetupOptions) -> int:
     return ExitCode.PASSED
 
 
-def _place(options: SetupOptions) -> Place:
+def _place(options: SetupOptions) -> SetupTarget:
     client = CLIENTS[options.client]
     if not NAME.fullmatch(options.name):
         raise click.UsageError(
@@ -104,7 +104,7 @@ def _place(options: SetupOptions) -> Place:
     scope = options.scope or client.default_scope
     if scope not in client.scopes:
         raise click.UsageError(f"{client.title} has no {scope} file; leave out --scope")
-    return Place(client, scope, options.name, client_folders(), Path.cwd())
+    return SetupTarget(client, scope, options.name, client_folders(), Path.cwd())
 
 
 def _server(options: SetupOptions) -> Server:
@@ -183,7 +183,7 @@ def _own_command() -> tuple[str, ...]:
     return (str(Path(sys.executable).absolute()), "-P", "-m", "kopt")
 
 
-def _show(place: Place, change: Change) -> None:
+def _show(place: SetupTarget, change: ConfigChange) -> None:
     state = "" if change.file.data is not None else " (not there yet)"
     click.echo(f"{place.client.title}, {place.scope} file: {change.file.path}{state}")
     if change.is_needed:
@@ -204,7 +204,7 @@ def _agreed(session: Session) -> bool:
     return click.confirm("Make this change?")
 
 
-def _report(place: Place, change: Change, is_made: bool, backup: Path | None) -> None:
+def _report(place: SetupTarget, change: ConfigChange, is_made: bool, backup: Path | None) -> None:
     is_new = change.file.data is None
     if not change.is_needed:
         click.echo("nothing to do: it says so already")
@@ -219,7 +219,9 @@ def _report(place: Place, change: Change, is_made: bool, backup: Path | None) ->
         click.echo(f"to undo: {_undo_command(place)}")
 
 
-def _print_document(place: Place, change: Change, is_made: bool, backup: Path | None) -> None:
+def _print_document(
+    place: SetupTarget, change: ConfigChange, is_made: bool, backup: Path | None
+) -> None:
     print_document(
         {
             "schema": SCHEMA,
@@ -236,7 +238,7 @@ def _print_document(place: Place, change: Change, is_made: bool, backup: Path | 
     )
 
 
-def _undo_command(place: Place) -> str:
+def _undo_command(place: SetupTarget) -> str:
     words = ["kopt setup", place.client.key, "--undo"]
     if place.scope != place.client.default_scope:
         words.append(f"--scope {place.scope}")

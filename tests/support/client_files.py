@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from kopt.config.settings import ClientFolders
-from kopt.server.clients.change import Place
+from kopt.server.clients.change import SetupTarget
 from kopt.server.clients.client import Client, LocalServer, RemoteServer
-from kopt.server.clients.json_tree import is_object, read_tree
+from kopt.server.clients.json_edit import is_object, read_json
 from kopt.server.clients.known_clients import CLIENTS
 
 LOCAL = LocalServer("/opt/kopt/bin/kopt", ("serve",), {"CUDA_HOME": "/usr/local/cuda"})
@@ -59,16 +59,16 @@ theme = 'dark'
 """A file of each format with another server and, where the format allows them, with comments."""
 
 
-def place_of(client: Client, root: Path, name: str = "kopt") -> Place:
+def place_of(client: Client, root: Path, name: str = "kopt") -> SetupTarget:
     """Return the default file of `client` for a user whose home and project are below `root`."""
     home, project = root / "home", root / "project"
     home.mkdir(exist_ok=True)
     project.mkdir(exist_ok=True)
     folders = ClientFolders(home=home, config=home / ".config", applications=home / ".config")
-    return Place(client, client.default_scope, name, folders, project)
+    return SetupTarget(client, client.default_scope, name, folders, project)
 
 
-def with_others(place: Place) -> Path:
+def with_others(place: SetupTarget) -> Path:
     """Write the file of `place` with another server in it, and return its path."""
     path = place.files[-1]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def parsed(client: Client, path: Path) -> dict[str, Any]:
     if client.format == "json":
         document: dict[str, Any] = json.loads(text)
         return document
-    value = read_tree(text).value
+    value = read_json(text)
     assert is_object(value)
     return value
 

@@ -8,7 +8,6 @@ import pytest
 from kopt.config.errors import KoptError, SetupError, ToolError
 from kopt.server.clients.change import carry_out, plan_entry, plan_undo
 from kopt.server.clients.client import Client
-from kopt.server.clients.entering import entry_of
 from support.client_files import (
     LOCAL,
     OTHER_SERVERS,
@@ -22,7 +21,7 @@ from support.client_files import (
 
 every_client = pytest.mark.parametrize("client", all_clients(), ids=lambda client: client.key)
 with_comments = [client for client in all_clients() if client.format != "json"]
-with_remote = [client for client in all_clients() if client.entry.remote is not None]
+with_remote = [client for client in all_clients() if client.remote is not None]
 
 
 @every_client
@@ -33,7 +32,7 @@ def test_a_file_that_is_not_there_is_created_with_the_server(
     change = plan_entry(place, LOCAL)
     carry_out(change, place.name)
     document = parsed(client, change.file.path)
-    assert document == {**client.new_file, client.table: {"kopt": entry_of(client, LOCAL)}}
+    assert document == {**client.new_file, client.table: {"kopt": client.entry(LOCAL)}}
 
 
 @every_client
@@ -43,7 +42,7 @@ def test_an_empty_file_is_filled(client: Client, tmp_path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(" \n")
     carry_out(plan_entry(place, LOCAL), place.name)
-    assert parsed(client, path)[client.table]["kopt"] == entry_of(client, LOCAL)
+    assert parsed(client, path)[client.table]["kopt"] == client.entry(LOCAL)
 
 
 @every_client
@@ -53,7 +52,7 @@ def test_every_line_of_other_servers_and_settings_stays(client: Client, tmp_path
     before, lines = parsed(client, path), path.read_text("utf-8").splitlines()
     carry_out(plan_entry(place, LOCAL), place.name)
     after = parsed(client, path)
-    assert after[client.table].pop("kopt") == entry_of(client, LOCAL)
+    assert after[client.table].pop("kopt") == client.entry(LOCAL)
     assert after == before
     now = iter(path.read_text("utf-8").splitlines())
     # In this order; a comma may be new at the end of the line before the server.
@@ -177,10 +176,10 @@ def test_a_server_over_http_replaces_a_local_one_without_remains(
     carry_out(plan_entry(place, LOCAL), place.name)
     carry_out(plan_entry(place, REMOTE), place.name)
     entry = parsed(client, path)[client.table]["kopt"]
-    assert entry == entry_of(client, REMOTE)
+    assert entry == client.entry(REMOTE)
     assert "KOPT_TOKEN" in str(entry)
     carry_out(plan_entry(place, LOCAL), place.name)
-    assert parsed(client, path)[client.table]["kopt"] == entry_of(client, LOCAL)
+    assert parsed(client, path)[client.table]["kopt"] == client.entry(LOCAL)
 
 
 @pytest.mark.parametrize("client", with_comments, ids=lambda client: client.key)
@@ -196,7 +195,7 @@ def test_members_and_comments_that_the_user_added_to_the_entry_stay(
     path.write_text(text.replace(head, f"{head}\n{mine}").replace("/opt/kopt", "/old"))
     carry_out(plan_entry(place, LOCAL), place.name)
     assert mine in path.read_text("utf-8")
-    assert parsed(client, path)[client.table]["kopt"] == {"mine": 1, **entry_of(client, LOCAL)}
+    assert parsed(client, path)[client.table]["kopt"] == {"mine": 1, **client.entry(LOCAL)}
 
 
 def test_comments_are_refused_where_the_client_would_refuse_the_file(tmp_path: Path) -> None:
@@ -210,6 +209,6 @@ def test_comments_are_refused_where_the_client_would_refuse_the_file(tmp_path: P
 
 
 def test_claude_desktop_says_that_it_takes_no_server_over_http(tmp_path: Path) -> None:
-    place = place_of(next(c for c in all_clients() if c.entry.remote is None), tmp_path)
+    place = place_of(next(c for c in all_clients() if c.remote is None), tmp_path)
     with pytest.raises(ToolError, match="connector"):
         plan_entry(place, REMOTE)

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from kopt.server.clients.json_tree import MalformedText
+from kopt.server.clients.json_edit import MalformedText
 from kopt.server.clients.toml_edit import replace_toml, set_toml
 
 SERVER = {"command": "/k", "args": ["serve"], "env": {"A": "1"}}

@@ -13,10 +13,10 @@ from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.profile_result import ProfileResult, Suspect
 from kopt.kernels.record import Diagnostic, Record
 from kopt.kernels.status import Provenance
-from kopt.search.facts.wording import plain
 from kopt.search.proposer import Member
 from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.speeds import speed_words
+from kopt.tools.facts.wording import plain
 
 from .noted import Noted
 from .remembered import Remembered

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from math import exp
 from typing import Any
 
-from kopt.search.facts.wording import plain_beginning
 from kopt.search.store.run_records import Event, EventKind
+from kopt.tools.facts.wording import plain_beginning
 
 from .run_best import BestSoFar, orders, time_words
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kopt.search.facts.wording import plain_beginning
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply
+from kopt.tools.facts.wording import plain_beginning
 
 from .conversation import Conversation, Desk, Opening, answered, said
 from .prompt_files import render_prompt

@@ -13,13 +13,13 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.candidate_guide import GUIDE
 from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.problem import Problem, Workload
-from kopt.search.facts.fitting import cleaned
-from kopt.search.facts.gpu_facts import gpu_facts
-from kopt.search.facts.kernel_facts import author_facts
-from kopt.search.facts.rendering import render
-from kopt.search.facts.wording import plain
 from kopt.search.knowledge.records import Technique
 from kopt.search.models.model import SystemBlock
+from kopt.tools.facts.fitting import cleaned
+from kopt.tools.facts.gpu_facts import gpu_facts
+from kopt.tools.facts.kernel_facts import author_facts
+from kopt.tools.facts.rendering import render
+from kopt.tools.facts.wording import plain
 
 from .fencing import fenced
 from .prompt_files import render_prompt

@@ -7,14 +7,14 @@ candidate says of itself, and what compilers say of it, is quoted.
 from collections.abc import Iterable, Sequence
 
 from kopt.kernels.check_result import CheckResult
-from kopt.search.facts.check_facts import check_facts
-from kopt.search.facts.findings import with_excerpts
-from kopt.search.facts.fitting import Facts, cleaned, fitted
-from kopt.search.facts.profile_facts import profile_facts
-from kopt.search.facts.rendering import render
-from kopt.search.facts.wording import Quoted, plain_beginning
 from kopt.search.proposer import Member
 from kopt.search.selection.speeds import speed_words
+from kopt.tools.facts.check_facts import check_facts
+from kopt.tools.facts.findings import with_excerpts
+from kopt.tools.facts.fitting import Facts, cleaned, fitted
+from kopt.tools.facts.profile_facts import profile_facts
+from kopt.tools.facts.rendering import render
+from kopt.tools.facts.wording import Quoted, plain_beginning
 
 from .fencing import fenced
 from .plans import Hypothesis

@@ -8,7 +8,7 @@ system prompt says that what is fenced is data.
 import hashlib
 import re
 
-from kopt.search.facts.wording import lines, plain
+from kopt.tools.facts.wording import lines, plain
 
 _MARK_DIGITS = 16
 _FOLDERS = re.compile(r"(?<![\w<.])/(?:[\w.+~-]+/)+")

@@ -1,6 +1,6 @@
 """The fixer: mends a candidate of a branch that failed its check, or is slower than its parent."""
 
-from kopt.search.facts.wording import plain
+from kopt.tools.facts.wording import plain
 
 from .candidate_words import evidence_of, findings_of, result_words, source_of
 from .fencing import fenced

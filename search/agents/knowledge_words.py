@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from math import expm1
 
 from kopt.kernels.status import Status
-from kopt.search.facts.fitting import Facts, cleaned
-from kopt.search.facts.rendering import render
-from kopt.search.facts.wording import Quoted, plain, plain_beginning
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.selector import Drawn
 from kopt.search.knowledge.policy.update import pooled
 from kopt.search.knowledge.records import Entry, Evidence, Sample, Signature, State
 from kopt.search.proposer import Member
+from kopt.tools.facts.fitting import Facts, cleaned
+from kopt.tools.facts.rendering import render
+from kopt.tools.facts.wording import Quoted, plain, plain_beginning
 
 from .fencing import fenced
 from .view import Advice

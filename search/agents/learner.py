@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from kopt.kernels.record import ToldRecord
-from kopt.search.facts.fitting import Facts, cleaned
-from kopt.search.facts.rendering import render
-from kopt.search.facts.wording import Quoted
 from kopt.search.knowledge.policy.calibration import Calibration, calibrate
 from kopt.search.knowledge.records import Sample
+from kopt.tools.facts.fitting import Facts, cleaned
+from kopt.tools.facts.rendering import render
+from kopt.tools.facts.wording import Quoted
 
 from .answering import Answer, obtain_answer
 from .conversation import Opening

@@ -12,7 +12,6 @@ from pydantic import Field, ValidationError
 
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import ToldRecord
-from kopt.search.facts.wording import plain_beginning
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.editing import refusal
 from kopt.search.knowledge.edits import (
@@ -28,6 +27,7 @@ from kopt.search.knowledge.policy.update import pooled
 from kopt.search.knowledge.projection import extend
 from kopt.search.knowledge.records import Category, Entry, Sample, Technique
 from kopt.search.knowledge.states.switches import MAX_TECHNIQUE_CHARACTERS
+from kopt.tools.facts.wording import plain_beginning
 
 from .knowledge_words import SampleNames
 from .learning_view import Learned

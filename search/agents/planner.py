@@ -13,9 +13,9 @@ from pydantic import Field, ValidationError
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import ToldRecord
-from kopt.search.facts.rendering import render
-from kopt.search.facts.wording import plain_beginning
 from kopt.search.selection.slots import Slot
+from kopt.tools.facts.rendering import render
+from kopt.tools.facts.wording import plain_beginning
 
 from .answering import Answer, obtain_answer
 from .briefing import Briefing

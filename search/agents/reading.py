@@ -12,13 +12,13 @@ from kopt.config.settings import Settings
 from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.problem import Problem
 from kopt.kernels.profile_result import ProfileResult
-from kopt.search.facts.docs_facts import hit_facts
-from kopt.search.facts.fitting import Facts, cleaned
-from kopt.search.facts.rendering import render
 from kopt.search.noted import Noted, NoteDesk
 from kopt.search.proposer import Member
 from kopt.search.retrieval import Asker, search_for_run
 from kopt.tools.docs.records import SearchRequest, SearchResult
+from kopt.tools.facts.docs_facts import hit_facts
+from kopt.tools.facts.fitting import Facts, cleaned
+from kopt.tools.facts.rendering import render
 
 from .fencing import without_folders
 

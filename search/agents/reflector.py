@@ -3,7 +3,7 @@
 from pydantic import Field, ValidationError
 
 from kopt.kernels.record import ToldRecord
-from kopt.search.facts.wording import plain_beginning
+from kopt.tools.facts.wording import plain_beginning
 
 from .answering import Answer, obtain_answer
 from .briefing import Briefing

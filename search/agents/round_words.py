@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from kopt.search.facts.fitting import Facts, cleaned
-from kopt.search.facts.rendering import render
-from kopt.search.facts.wording import Quoted, plain
 from kopt.search.knowledge.states.switches import switch_of
 from kopt.search.proposer import Member
 from kopt.search.suggestions import Known, Suggestion, make_suggestions
+from kopt.tools.facts.fitting import Facts, cleaned
+from kopt.tools.facts.rendering import render
+from kopt.tools.facts.wording import Quoted, plain
 
 from .briefing import Briefing
 from .candidate_words import candidate_table, evidence_of, labels, source_of

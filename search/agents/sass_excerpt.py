@@ -6,11 +6,11 @@ from pathlib import Path
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.compile_result import CompileResult
-from kopt.search.facts.compile_facts import named_builds
-from kopt.search.facts.fitting import Facts
-from kopt.search.facts.wording import Block, Quoted
 from kopt.tools.cuda.sass_listing import list_instructions
 from kopt.tools.cuda.toolchain import find_toolchain
+from kopt.tools.facts.compile_facts import named_builds
+from kopt.tools.facts.fitting import Facts
+from kopt.tools.facts.wording import Block, Quoted
 
 MOST_SHOWN = 80
 """Instructions of one excerpt."""

@@ -6,10 +6,10 @@ from pydantic import ValidationError
 
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import ToldRecord
-from kopt.search.facts.fitting import cleaned
-from kopt.search.facts.profile_facts import profile_facts
-from kopt.search.facts.rendering import render
 from kopt.search.knowledge.records import Signature
+from kopt.tools.facts.fitting import cleaned
+from kopt.tools.facts.profile_facts import profile_facts
+from kopt.tools.facts.rendering import render
 
 from .answering import Answer, obtain_answer
 from .candidate_words import document_words

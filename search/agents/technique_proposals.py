@@ -6,12 +6,12 @@ from dataclasses import replace
 from pydantic import Field, ValidationError
 
 from kopt.kernels.record import ToldRecord
-from kopt.search.facts.fitting import cleaned
-from kopt.search.facts.rendering import render
-from kopt.search.facts.wording import plain_beginning
 from kopt.search.knowledge.editing import refusal
 from kopt.search.knowledge.edits import AddEntry, AddTechnique, Edit
 from kopt.search.knowledge.projection import extend
+from kopt.tools.facts.fitting import cleaned
+from kopt.tools.facts.rendering import render
+from kopt.tools.facts.wording import plain_beginning
 
 from .answering import Answer, obtain_answer
 from .conversation import Opening

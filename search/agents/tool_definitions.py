@@ -5,8 +5,8 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from kopt.kernels.record import ToldRecord
-from kopt.search.facts.wording import plain_beginning
 from kopt.search.models.model import Tool
+from kopt.tools.facts.wording import plain_beginning
 
 MISTAKES_CHARACTERS = 1_000
 """The most that is told of mistakes: it names fields as the model did, and is prompt again."""

@@ -7,10 +7,10 @@ one that quotes lines which are there, measurement alone decides.
 from pydantic import ValidationError
 
 from kopt.kernels.record import ToldRecord
-from kopt.search.facts.check_facts import check_facts
-from kopt.search.facts.fitting import cleaned
-from kopt.search.facts.rendering import render
-from kopt.search.facts.wording import Quoted, plain, plain_beginning
+from kopt.tools.facts.check_facts import check_facts
+from kopt.tools.facts.fitting import cleaned
+from kopt.tools.facts.rendering import render
+from kopt.tools.facts.wording import Quoted, plain, plain_beginning
 
 from .answering import Answer, obtain_answer
 from .bare_source import quotes, without_comments

@@ -15,9 +15,9 @@ from pydantic import Field, ValidationError
 from kopt.config.errors import ToolError
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS, candidate_of_text
 from kopt.kernels.record import ToldRecord
-from kopt.search.facts.wording import plain, plain_beginning
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, Tool, ToolCall
+from kopt.tools.facts.wording import plain, plain_beginning
 
 from .conversation import Block, Conversation, Desk, Opening, answered, said
 from .prompt_files import render_prompt

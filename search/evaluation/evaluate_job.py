@@ -25,7 +25,6 @@ from kopt.search.evaluation.evaluator import (
     KnownMeasurement,
     Value,
 )
-from kopt.search.facts.wording import plain_beginning
 from kopt.search.selection.family_evidence import MachineCode, judge_family
 from kopt.search.store.artifacts import ArtifactStore
 from kopt.tools.bench.request import TimingDevice
@@ -34,6 +33,7 @@ from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.device import Device
 from kopt.tools.estimate import estimate_time, find_build
+from kopt.tools.facts.wording import plain_beginning
 from kopt.tools.gpu_time import metered_gpu_time
 
 from .computed_values import computed_values

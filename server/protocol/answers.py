@@ -10,8 +10,8 @@ from typing import Any
 from anyio import to_thread
 from mcp.types import CallToolResult
 
-from kopt.search.facts.fitting import Detail
 from kopt.server.jobs.records import JobView
+from kopt.tools.facts.fitting import Detail
 
 
 async def job_answer(view: JobView, detail: Detail, offset: int = 0) -> CallToolResult:

@@ -22,9 +22,9 @@ def document_text(uid: str, settings: Settings) -> str:
         ToolError: There is no such document, or its source is hidden, or no run of KOPT_RUN.
         SetupError: It is to be logged with a run and cannot be.
     """
-    from kopt.search.facts.docs_facts import origin_words, place_words
     from kopt.search.retrieval import Asker, read_for_run
     from kopt.tools.docs.excerpts import shown
+    from kopt.tools.facts.docs_facts import origin_words, place_words
 
     chunk = read_for_run(uid, Asker(None, PREFIX), settings).document
     head = [shown(chunk.title), shown(place_words(chunk)), shown(origin_words(chunk)), NOTICE]

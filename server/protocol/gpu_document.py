@@ -2,8 +2,8 @@
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import load_gpus
-from kopt.search.facts.gpu_facts import gpu_facts
-from kopt.search.facts.rendering import render
+from kopt.tools.facts.gpu_facts import gpu_facts
+from kopt.tools.facts.rendering import render
 
 from .refusal import nearest, shown
 

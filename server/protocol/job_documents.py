@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.search.facts.wording import lines
+from kopt.tools.facts.wording import lines
 
 from .replies.job_links import log_paths
 

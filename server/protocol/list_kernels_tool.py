@@ -58,7 +58,7 @@ def one_kernel(arguments: ListKernelsArguments, options: ServeOptions) -> dict[s
     if arguments.query:
         raise ToolError("give kernel (shows that one) or query (filters the list), not both")
     from kopt.kernels.problem_loader import find_kernel  # loads numpy: not when a server starts
-    from kopt.search.facts.kernel_facts import full_kernel_facts, kernel_facts
+    from kopt.tools.facts.kernel_facts import full_kernel_facts, kernel_facts
 
     settings = options.settings
     problem, workload = find_kernel(known_kernel(arguments.kernel, settings), settings.problems)
@@ -79,7 +79,7 @@ def matching_kernels(arguments: ListKernelsArguments, options: ServeOptions) -> 
         ToolError: The page lies behind the last one.
     """
     from kopt.kernels.problem_loader import load_problems  # loads numpy: not when a server starts
-    from kopt.search.facts.kernel_facts import full_kernel_row, kernel_row
+    from kopt.tools.facts.kernel_facts import full_kernel_row, kernel_row
 
     (arch,) = chosen_archs((arguments.arch or DEFAULT_ARCH,))
     gpu = gpu_for_arch(arch)

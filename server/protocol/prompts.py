@@ -8,7 +8,7 @@ from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import Field
 
 from kopt.config.errors import KoptError, ToolError
-from kopt.search.facts.wording import clipped, lines
+from kopt.tools.facts.wording import clipped, lines
 
 from .choices import chosen_device, known_kernel
 from .serve_options import ServeOptions

@@ -106,7 +106,7 @@ def _searched(call: ToolCall, request: "SearchRequest", run_id: str) -> "SearchR
 
 
 def _hit(hit: "Hit") -> dict[str, Any]:
-    from kopt.search.facts.docs_facts import hit_facts, rest_words
+    from kopt.tools.facts.docs_facts import hit_facts, rest_words
 
     facts = hit_facts(hit)
     if hit.left_out_lines:

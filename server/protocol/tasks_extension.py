@@ -15,10 +15,10 @@ from mcp.server.mcpserver import Extension, MethodBinding, require_client_extens
 from mcp.types import CallToolRequestParams, CallToolResult, GetTaskRequestParams
 
 from kopt.config.errors import ToolError
-from kopt.search.facts.fitting import Detail
-from kopt.search.facts.wording import clipped, plain
 from kopt.server.jobs.jobs import Jobs
 from kopt.server.jobs.records import JobState, JobView
+from kopt.tools.facts.fitting import Detail
+from kopt.tools.facts.wording import clipped, plain
 
 from .answers import job_answer
 

@@ -12,8 +12,8 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 
 from kopt.kernels.record import ToldRecord
-from kopt.search.facts.fitting import Detail
 from kopt.server.jobs.jobs import Jobs
+from kopt.tools.facts.fitting import Detail
 
 from .serve_options import ServeOptions
 

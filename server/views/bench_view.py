@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kopt.kernels.bench_result import BenchResult, Comparison, Latency
 from kopt.kernels.status import Status, Verdict
-from kopt.search.facts.wording import short_id
+from kopt.tools.facts.wording import short_id
 
 from .bench_facts import fact_lines, full_fact_lines
 from .bench_words import VERDICT_STYLES, verdict_words

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from kopt.kernels.check_result import CheckResult, Mismatch
 from kopt.kernels.status import Status
-from kopt.search.facts.wording import short_id, tune_words
+from kopt.tools.facts.wording import short_id, tune_words
 
 from .diagnostics import advice_text, diagnostics_text, status_text, uncovered_lines
 from .sanitizer_view import sanitizer_lines

@@ -8,7 +8,7 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.kernels.status_advice import ADVICE
-from kopt.search.facts.wording import clipped
+from kopt.tools.facts.wording import clipped
 
 SHOWN = 12  # more would push the first, which matters most, off the screen
 SHOWN_VARIANTS = 3

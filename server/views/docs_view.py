@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
-from kopt.search.facts.docs_facts import origin_words, place_words, rest_words
 from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.records import DocumentText, Hit, SearchResult
+from kopt.tools.facts.docs_facts import origin_words, place_words, rest_words
 
 BAR = "│ "
 MOST_PLACES = 3

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from kopt.kernels.profile_choices import ChoiceProfile, ProfileChoices
 from kopt.kernels.status import Status
-from kopt.search.facts.wording import short_id, tune_words
+from kopt.tools.facts.wording import short_id, tune_words
 
 from .diagnostics import status_text
 

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from kopt.kernels.profile_result import LaunchProfile, ProfileResult, TensorTraffic
 from kopt.kernels.status import Status
-from kopt.search.facts.compile_facts import mix_words
-from kopt.search.facts.wording import short_id
+from kopt.tools.facts.compile_facts import mix_words
+from kopt.tools.facts.wording import short_id
 
 from .diagnostics import advice_text, diagnostics_text, status_text
 from .measured_view import bottleneck_lines, hardware_lines, measured_lines

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.verify_result import Reproduction, VerifyResult, WorkloadReproduction
-from kopt.search.facts.wording import short_id
+from kopt.tools.facts.wording import short_id
 
 from .bench_words import ACCEPTED, SPEEDUPS, ratio_digits
 

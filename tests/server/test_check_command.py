@@ -12,11 +12,11 @@ from kopt.kernels.check_result import CheckResult, Mismatch, TensorAccuracy, Wor
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.search.facts.check_facts import check_facts
 from kopt.server import devices
 from kopt.server.commands import check_file
 from kopt.server.exits import ExitCode
 from kopt.tools.check.stage import CheckRequest
+from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.sim.device import SimDevice
 from support.command_line import Kopt
 from support.named_gpu import NamedGpu, opener

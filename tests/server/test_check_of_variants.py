@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kopt.kernels.check_result import CheckResult
-from kopt.search.facts.check_facts import check_facts
+from kopt.tools.facts.check_facts import check_facts
 from support.command_line import Kopt
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "good_variants_by_shape.cu"

@@ -13,12 +13,12 @@ from kopt.kernels.bench_result import (
     RejectedBaseline,
 )
 from kopt.kernels.status import Provenance, Status, Verdict
-from kopt.search.facts.check_facts import wrong_facts
-from kopt.search.facts.compile_facts import build_facts, function_rows, remark_facts
-from kopt.search.facts.findings import advice, diagnostic_facts, head
-from kopt.search.facts.fitting import Detail, Facts, Listing
-from kopt.search.facts.wording import Quoted
 from kopt.server.views.bench_words import verdict_words
+from kopt.tools.facts.check_facts import wrong_facts
+from kopt.tools.facts.compile_facts import build_facts, function_rows, remark_facts
+from kopt.tools.facts.findings import advice, diagnostic_facts, head
+from kopt.tools.facts.fitting import Detail, Facts, Listing
+from kopt.tools.facts.wording import Quoted
 
 from .next_steps import mend_and_call, same_call
 

@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
-from kopt.search.facts.fitting import Facts
 from kopt.search.step_request import run_of_key
 from kopt.server.jobs.records import JobError, JobView, Progress
 from kopt.server.work.requests import StepWork
+from kopt.tools.facts.fitting import Facts
 
 _ASK_AGAIN_S = 45
 UNREADABLE = "its result was written by another version of kopt and cannot be summed up"

@@ -7,8 +7,8 @@ from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.status import Status
-from kopt.search.facts.findings import Judged
-from kopt.search.facts.wording import plain_beginning
+from kopt.tools.facts.findings import Judged
+from kopt.tools.facts.wording import plain_beginning
 
 _TUNE_NAME_CHARACTERS = 80
 _TUNE_CHARACTERS = 400

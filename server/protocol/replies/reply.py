@@ -16,14 +16,14 @@ from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import Record
-from kopt.search.facts.check_facts import check_facts
-from kopt.search.facts.compile_facts import compile_facts
-from kopt.search.facts.findings import with_excerpts
-from kopt.search.facts.fitting import Detail, Facts, cleaned, fitted, page
-from kopt.search.facts.profile_facts import profile_facts
-from kopt.search.facts.rendering import render, structured
 from kopt.search.step_result import StepResult
 from kopt.server.jobs.records import JobView
+from kopt.tools.facts.check_facts import check_facts
+from kopt.tools.facts.compile_facts import compile_facts
+from kopt.tools.facts.findings import with_excerpts
+from kopt.tools.facts.fitting import Detail, Facts, cleaned, fitted, page
+from kopt.tools.facts.profile_facts import profile_facts
+from kopt.tools.facts.rendering import render, structured
 
 from .bench_reply import bench_facts, bench_next
 from .job_links import job_links, log_uri, result_uri

@@ -5,16 +5,16 @@ Hypotheses, notes and compiler messages of candidates come back as quotes.
 
 from kopt.kernels.status import Provenance, Status
 from kopt.search.candidate_report import CandidateReport
-from kopt.search.facts.findings import diagnostic_entry
-from kopt.search.facts.fitting import Detail, Facts, Listing
-from kopt.search.facts.profile_facts import bottleneck_facts
-from kopt.search.facts.wording import Quoted, short_id, tune_words
 from kopt.search.remembered import Remembered
 from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.retirement import Retirement
 from kopt.search.step_result import BeamMember, SteppedCandidate, StepResult
 from kopt.search.suggestions import Suggestion
 from kopt.server.protocol.document_address import document_uri
+from kopt.tools.facts.findings import diagnostic_entry
+from kopt.tools.facts.fitting import Detail, Facts, Listing
+from kopt.tools.facts.profile_facts import bottleneck_facts
+from kopt.tools.facts.wording import Quoted, short_id, tune_words
 
 from .next_steps import tune_argument
 

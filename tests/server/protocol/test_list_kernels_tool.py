@@ -10,7 +10,7 @@ import pytest
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem_loader import find_kernel, load_problems
-from kopt.search.facts.fitting import tokens
+from kopt.tools.facts.fitting import tokens
 from support.scripted_jobs import ScriptedJobs
 from support.tiny_problem import write_tiny_problem
 from support.tool_client import ERAS, KERNEL, connected, facts_of, serve_options, text_of

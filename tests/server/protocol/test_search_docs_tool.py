@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from mcp.types import CallToolResult, TextResourceContents
 
-from kopt.search.facts.fitting import tokens
 from kopt.search.retrieval_log import read_retrievals
+from kopt.tools.facts.fitting import tokens
 from support.scripted_jobs import ScriptedJobs
 from support.scripted_runs import new_store
 from support.tool_client import ERAS, connected, facts_of, serve_options, text_of

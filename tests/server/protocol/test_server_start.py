@@ -15,8 +15,8 @@ HEAVY = ("numpy", "torch", "elftools", "sqlite3", "kopt.kernels.problem_loader")
 STAGES = ("kopt.search", "kopt.tools")
 LOADED_STAGES = {
     *("kopt.search", "kopt.search.store", "kopt.search.store.artifacts"),
-    *("kopt.search.facts", "kopt.search.facts.fitting", "kopt.search.facts.gpu_facts"),
-    *("kopt.search.facts.rendering", "kopt.search.facts.wording"),
+    *("kopt.tools.facts", "kopt.tools.facts.fitting", "kopt.tools.facts.gpu_facts"),
+    *("kopt.tools.facts.rendering", "kopt.tools.facts.wording"),
     *("kopt.tools", "kopt.tools.sandbox", "kopt.tools.sandbox.gpu_devices"),
 }
 """What the jobs need: files that are written for good, and to tell a GPU's jobs from the others;

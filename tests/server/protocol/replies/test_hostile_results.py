@@ -8,8 +8,8 @@ from kopt.kernels.check_result import CheckResult, Mismatch
 from kopt.kernels.compile_result import CompileResult, KernelResources
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.search.facts.fitting import Detail
 from kopt.server.protocol.replies.reply import job_reply
+from kopt.tools.facts.fitting import Detail
 from support.bench_results import check
 from support.job_views import JOB_ID, KERNEL, done_job
 from support.sound_replies import CONCISE_TOKENS, PAGE_TOKENS, sound, text_of

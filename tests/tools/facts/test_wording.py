@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.search.facts.wording import (
+from kopt.tools.facts.wording import (
     MARK,
     clipped,
     file_name,

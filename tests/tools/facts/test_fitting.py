@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kopt.search.facts.fitting import (
+from kopt.tools.facts.fitting import (
     CONCISE_TOKENS,
     PAGE_TOKENS,
     Facts,
@@ -14,7 +14,7 @@ from kopt.search.facts.fitting import (
     page,
     tokens,
 )
-from kopt.search.facts.wording import Block, Quoted
+from kopt.tools.facts.wording import Block, Quoted
 
 REST = "job_wait with detail=full"
 

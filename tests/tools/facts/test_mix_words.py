@@ -1,6 +1,6 @@
 """The instruction mix in words: the commonest first, conversions by format."""
 
-from kopt.search.facts.compile_facts import mix_words
+from kopt.tools.facts.compile_facts import mix_words
 from support.estimate_cases import Case
 
 MIX = (("bar", 1), ("f2fp", 12), ("ldg_128", 2), ("shfl", 10))

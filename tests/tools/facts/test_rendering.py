@@ -5,8 +5,8 @@ import random
 import pytest
 import yaml
 
-from kopt.search.facts.rendering import render, structured
-from kopt.search.facts.wording import Block, Quoted
+from kopt.tools.facts.rendering import render, structured
+from kopt.tools.facts.wording import Block, Quoted
 
 TRICKY = [
     "",

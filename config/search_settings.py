@@ -1,7 +1,6 @@
 """How the search behaves: `search.yaml` beside this file, which explains every key, as a record."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import files
 from math import ceil
@@ -9,6 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from kopt.config.near_matches import close_names, did_you_mean
 
 from .errors import ToolError
 
@@ -269,8 +270,8 @@ def _nearest(key: str, prefix: str) -> str:
         name = path.rpartition(".")[2]
         if name not in by_name or path == f"{prefix}{name}":
             by_name[name] = path
-    found = get_close_matches(key, by_name, n=1, cutoff=0.5)
-    return f"; did you mean {by_name[found[0]]}?" if found else "; the keys are in search.yaml"
+    found = close_names(key, by_name, most=1, likeness=0.5)
+    return f"; {did_you_mean([by_name[found[0]]])}" if found else "; the keys are in search.yaml"
 
 
 def _paths(tree: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -6,7 +6,8 @@ division by zero is an `ExpressionError`. The syntax is `expression_parser.py`'s
 
 import operator
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
+
+from kopt.config.near_matches import near_matches
 
 from .expression_parser import MAX_VALUE, ExpressionError, Node, parse
 
@@ -111,9 +112,8 @@ def _check_names(node: Node, names: frozenset[str]) -> None:
 
 
 def _unknown_name(node: Node, names: Mapping[str, int] | frozenset[str]) -> ExpressionError:
-    close = get_close_matches(node.name, names, n=3)
-    allowed = f"did you mean {' or '.join(close)}?" if close else f"known: {_listed(names)}"
-    return ExpressionError(f"unknown name {node.name!r}; {allowed}", node.position)
+    message = f"unknown name {node.name!r}; {near_matches(node.name, names)}"
+    return ExpressionError(message, node.position)
 
 
 def _listed(names: Mapping[str, int] | frozenset[str]) -> str:

@@ -8,19 +8,13 @@ import re
 from dataclasses import dataclass, field
 from math import prod
 
+from kopt.config.near_matches import near_matches
+
 from .dtypes import DTYPE_SIZE_BYTES
 from .header import ScratchTemplate, TensorMapTemplate
 from .problem import Problem
 from .strict_yaml import Node, Sequence
-from .yaml_fields import (
-    IDENTIFIER,
-    Fields,
-    Findings,
-    described,
-    integer_of,
-    near_matches,
-    predicate_of,
-)
+from .yaml_fields import IDENTIFIER, Fields, Findings, described, integer_of, predicate_of
 
 MAX_TUNE_CHOICES = 65_536
 MAX_MAP_RANK = 5

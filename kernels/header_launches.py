@@ -3,10 +3,12 @@
 Each reader turns YAML into templates and reports mistakes into `Findings` of the scope.
 """
 
+from kopt.config.near_matches import near_matches
+
 from .header import ArgumentTemplate, LaunchTemplate, Variant
 from .header_declarations import INT32, Scope
 from .strict_yaml import Mapping, Node, Scalar, Sequence
-from .yaml_fields import Fields, integer_of, near_matches, text_of
+from .yaml_fields import Fields, integer_of, text_of
 
 MAX_LAUNCHES = 16
 MAX_VARIANTS = 32

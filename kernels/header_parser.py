@@ -7,6 +7,8 @@ what a candidate says. Numbers are put in by `plan_resolver.py`.
 import re
 from collections.abc import Mapping
 
+from kopt.config.near_matches import near_matches
+
 from .candidate import Candidate
 from .domain import default_tune, domain
 from .expressions import ExpressionError, evaluate_predicate, expression_names
@@ -23,7 +25,7 @@ from .header_launches import read_variants
 from .problem import Problem
 from .record import Diagnostic
 from .strict_yaml import Scalar, Sequence, YamlError, load_yaml
-from .yaml_fields import Fields, Findings, described, near_matches, text_of
+from .yaml_fields import Fields, Findings, described, text_of
 
 FORMAT_VERSION = 1
 

@@ -8,9 +8,10 @@ of CUDA headers are declared as the structs that they are), and each of its name
 
 from collections.abc import Iterator
 
+from kopt.config.near_matches import either
+
 from .plan import Argument, Launch, LaunchPlan
 from .problem import Problem
-from .yaml_fields import either
 
 ASSERTIONS_FILE = "launch_plan"
 """The file name of these lines in compiler messages."""

@@ -8,13 +8,14 @@ from collections.abc import Collection, Sequence
 from math import prod
 
 from kopt.config.gpu_specs import GpuSpec
+from kopt.config.near_matches import near_matches
 
 from .compile_result import KernelResources
 from .plan import Argument, Launch, LaunchPlan
 from .plan_resolver import BlocksPerSm
 from .problem import Problem
 from .record import Diagnostic
-from .yaml_fields import Findings, near_matches
+from .yaml_fields import Findings
 
 ARGUMENT_SIZE_BYTES = {
     "tensor": 8,

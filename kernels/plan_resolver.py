@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kopt.config.gpu_specs import GpuSpec
+from kopt.config.near_matches import near_matches
 
 from .domain import default_tune
 from .expressions import ExpressionError, evaluate_expression, evaluate_predicate
@@ -16,7 +17,7 @@ from .plan import Argument, Dim3, Launch, LaunchPlan, PlanOutcome, Scratch, Tens
 from .plan_limits import check_launch, check_scratch
 from .problem import Problem, Workload, storage_shape
 from .tensor_map_limits import MappedBuffer, check_tensor_map
-from .yaml_fields import Findings, near_matches
+from .yaml_fields import Findings
 
 BlocksPerSm = Callable[[str, int, int], int]
 """(kernel, threads per block, dynamic shared memory in bytes) -> co-resident blocks on one SM."""

@@ -8,11 +8,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from kopt.config.near_matches import near_matches
+
 from .dtypes import DTYPE_SIZE_BYTES
 from .expressions import ExpressionError, evaluate_expression
 from .problem import Baseline, Layout, Problem, ScalarSpec, TensorSpec, Workload
 from .strict_yaml import Scalar, load_yaml
-from .yaml_fields import Fields, Findings, described, integer_of, near_matches, text_of
+from .yaml_fields import Fields, Findings, described, integer_of, text_of
 
 MAX_AXIS = 2**31 - 1
 MAX_RANK = 5

@@ -1,17 +1,17 @@
 """Finding problems: the packaged ones, a user's folder, and one kernel by its id."""
 
 from collections.abc import Collection
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
 from kopt.config.errors import ToolError
+from kopt.config.near_matches import close_names, did_you_mean
 
 from .problem import Problem, Workload
 from .problem_file import read_problem
 from .strict_yaml import YamlError
-from .yaml_fields import Findings, either
+from .yaml_fields import Findings
 
 FILE_NAME = "problem.yaml"
 MAX_FILE_BYTES = 64 * 1024
@@ -88,9 +88,9 @@ def find_kernel(kernel_id: str, extra: Path | None = None) -> tuple[Problem, Wor
 def _near_kernels(kernel_id: str, kernels: Collection[str]) -> str:
     """Return the ids that look like `kernel_id`, else those that contain it, else their number."""
     containing = [name for name in sorted(kernels) if kernel_id and kernel_id in name]
-    close = get_close_matches(kernel_id, sorted(kernels), n=3) or containing[:_NEAR_SHOWN]
+    close = close_names(kernel_id, sorted(kernels)) or containing[:_NEAR_SHOWN]
     if close:
-        return f"did you mean {either(close)}?"
+        return did_you_mean(close)
     return f"'kopt list' shows the {len(kernels)} that there are"
 
 

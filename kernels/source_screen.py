@@ -6,8 +6,9 @@ same code, and the tricks that would hide either. It does not judge what the ker
 """
 
 import re
-from difflib import get_close_matches
 from itertools import groupby
+
+from kopt.config.near_matches import close_names, did_you_mean
 
 from .candidate import Candidate
 from .excerpts import source_excerpt
@@ -123,8 +124,8 @@ class _Screen:
         else:
             reason = f"the include {token.text} is not on the list of allowed headers"
         known_headers = STANDARD_HEADERS | CUDA_HEADERS | kopt_headers()
-        close = get_close_matches(name, known_headers, n=2, cutoff=_NEAR_HEADER)
-        hint = f"did you mean {' or '.join(f'<{match}>' for match in close)}?" if close else None
+        close = close_names(name, known_headers, most=2, likeness=_NEAR_HEADER)
+        hint = did_you_mean([f"<{match}>" for match in close]) if close else None
         allowed = "allowed are <kopt/...>, CUDA's own headers and standard headers by name"
         if token.text.startswith('"') and not close:
             allowed = f"a candidate is one file: put what it needs into it; {allowed}"

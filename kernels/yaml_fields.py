@@ -5,9 +5,10 @@ finds all its mistakes. Whoever reads must look at `Findings.diagnostics` before
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from typing import TypeVar
+
+from kopt.config.near_matches import near_matches
 
 from .expressions import ExpressionError, check_expression, check_predicate, split_expressions
 from .record import Diagnostic
@@ -29,19 +30,6 @@ class Findings:
     def error(self, message: str, line: int | None, hint: str | None = None) -> None:
         """Add one error."""
         self.diagnostics.append(Diagnostic(message=message, line=line, hint=hint))
-
-
-def near_matches(name: str, known: Iterable[str]) -> str:
-    """Return what to say after an unknown name: near matches, else everything that is known."""
-    options = sorted(known)
-    if close := get_close_matches(name, options, n=3):
-        return f"did you mean {either(close)}?"
-    return f"known: {', '.join(options) or 'none'}"
-
-
-def either(names: Sequence[str]) -> str:
-    """Return `names` as alternatives: "a", "a or b", "a, b or c"."""
-    return " or ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def _place(text: str, error: ExpressionError) -> str:

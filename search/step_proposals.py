@@ -6,11 +6,11 @@ request that no evaluation could answer.
 
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import PurePath
 from typing import NamedTuple
 
 from kopt.config.errors import ToolError
+from kopt.config.near_matches import close_names, did_you_mean
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS, candidate_of_text
 from kopt.kernels.domain import default_tune, tune_choices
 from kopt.kernels.families import FAMILIES
@@ -149,7 +149,7 @@ def _techniques(place: str, named: Sequence[str]) -> tuple[str, ...]:
                 " (kopt kb show lists them)"
             )
         if meant := _meant(name):
-            raise ToolError(f"{place}: no technique is called {name}; did you mean {meant}?")
+            raise ToolError(f"{place}: no technique is called {name}; {did_you_mean([meant])}")
     return tuple(dict.fromkeys(named))
 
 
@@ -158,7 +158,7 @@ def _meant(name: str) -> str | None:
     shipped = load_seed().techniques
     if name in shipped:
         return None
-    near = get_close_matches(name, shipped, n=1, cutoff=_MISSPELT)
+    near = close_names(name, shipped, most=1, likeness=_MISSPELT)
     # fp6 is no misspelt fp4.
     return next((one for one in near if _digits(one) == _digits(name)), None)
 

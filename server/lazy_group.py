@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from kopt.config.near_matches import close_names, did_you_mean
+
 
 @dataclass(frozen=True)
 class LazyCommand:
@@ -50,10 +52,8 @@ class LazyGroup(click.Group):
             click.UsageError: No such sub-command.
         """
         if args and args[0] not in self.table and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], self.table, n=2)
-            known = f"did you mean {' or '.join(near)}?" if near else ", ".join(self.table)
+            near = close_names(args[0], self.table, most=2)
+            known = did_you_mean(near) if near else ", ".join(self.table)
             ctx.fail(f"no such command {args[0]!r}; {known}")
         return super().resolve_command(ctx, args)
 

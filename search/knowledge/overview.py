@@ -6,10 +6,10 @@ from typing import Literal
 from pydantic import Field
 
 from kopt.config.errors import ToolError
+from kopt.config.near_matches import near_matches
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance
-from kopt.kernels.yaml_fields import near_matches
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.posterior import Prediction, Situation, predict
 from kopt.search.knowledge.policy.update import pooled

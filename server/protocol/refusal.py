@@ -6,11 +6,10 @@ fail: those are results.
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from mcp.types import CallToolResult, TextContent
 
-from kopt.kernels.yaml_fields import either
+from kopt.config.near_matches import close_names, did_you_mean
 
 _SHOWN = 200
 _NEAR = 5
@@ -34,10 +33,10 @@ def near_names(name: str, known: Iterable[str]) -> list[str]:
     names = list(known)
     asked = name[:_SHOWN].lower()
     words = [word for word in _WORDS.split(asked) if len(word) >= _LEAST_WORD]
-    close = get_close_matches(asked, names, n=_NEAR)
+    close = close_names(asked, names, _NEAR)
     sharing = [one for one in names if any(word in one for word in words)]
     parts = {part for one in names for part in one.split("_")}
-    alike = [part for word in words for part in get_close_matches(word, parts, n=1)]
+    alike = [part for word in words for part in close_names(word, parts, 1)]
     similar = [one for one in names if any(part in one.split("_") for part in alike)]
     return list(dict.fromkeys((*close, *sharing, *similar)))[:_NEAR]
 
@@ -45,5 +44,5 @@ def near_names(name: str, known: Iterable[str]) -> list[str]:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return "did you mean a or b?", or what there is if nothing is near."""
     names = list(known)
-    close = get_close_matches(name[:_SHOWN], names, n=3)
-    return f"did you mean {either(close)}?" if close else f"allowed: {', '.join(names)}"
+    close = close_names(name, names)
+    return did_you_mean(close) if close else f"allowed: {', '.join(names)}"

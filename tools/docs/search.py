@@ -8,10 +8,10 @@ code is built by `kopt docs build`.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TypeVar
 
 from kopt.config.errors import ToolError
+from kopt.config.near_matches import close_names, did_you_mean
 from kopt.config.settings import Settings
 from kopt.tools.docs.answer import MOST_FURTHER, Quoted, Wanted, quoted_hits
 from kopt.tools.docs.filters import Filters, check_left_out, filters_of
@@ -126,20 +126,20 @@ def read_document(uid: str, settings: Settings) -> DocumentText:
                 place = f"{chunk.path}:{chunk.start_line}"
                 return DocumentText(uid=chunk.uid, location=place, document=chunk)
         near = _near_uids(uid, there, settings)
-        hint = f"did you mean {', '.join(near)}?" if near else "uids are those of search hits"
+        hint = did_you_mean(near) if near else "uids are those of search hits"
         raise ToolError(f"no document has the uid {uid[:200]!r}; {hint}")
 
     return _with_all(settings, answer)
 
 
-def _near_uids(uid: str, there: _Open, settings: Settings) -> list[str]:
+def _near_uids(uid: str, there: _Open, settings: Settings) -> tuple[str, ...]:
     """Return uids that look like `uid`: of kopt's own all, of the library's those of that file."""
     file = uid.rpartition("#")[0].rpartition("/")[2]
     known = there.own.collection.uids()
     if there.library and file:
         known += there.library.uids(f"/{file}#")
     seen = [one for one in known if one.partition(":")[0] not in settings.without_sources]
-    return get_close_matches(uid[:200], seen, n=NEAREST)
+    return close_names(uid, seen, NEAREST)
 
 
 def _with_all(settings: Settings, use: Callable[[_Open], Answer]) -> Answer:

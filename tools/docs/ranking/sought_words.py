@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from kopt.config.near_matches import close_names
 from kopt.tools.docs.code_tokens import exact_term, query_names, query_terms
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.records import UnknownWord
@@ -92,4 +92,4 @@ def nearest_words(name: str, collections: Sequence[Collection]) -> tuple[str, ..
     """Return the words of documents that are spelled most like `name`, in lower case."""
     word = name.lower()[:_LONGEST_WORD]
     words = dict.fromkeys(like for one in collections for like in one.words_like(word))
-    return tuple(get_close_matches(word, words, n=NEAREST))
+    return close_names(word, words, NEAREST)

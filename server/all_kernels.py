@@ -5,7 +5,6 @@ from typing import Literal
 
 import click
 from pydantic import Field
-from rich.console import Group, RenderableType
 from rich.text import Text
 
 from kopt.config.errors import KoptError, SetupError
@@ -16,6 +15,7 @@ from kopt.search.run_report import RunReport, RunSummary
 
 from .exits import ExitCode, Interrupted
 from .views.run_view import runs_table
+from .views.tables import View
 
 
 class FailedKernel(Record):
@@ -80,10 +80,11 @@ def run_all(settings: Settings, run: Callable[[str], RunReport]) -> AllRuns:
     )
 
 
-def all_runs_view(all_runs: AllRuns) -> RenderableType:
-    """Return one line for each kernel that got a run, and how many did not."""
-    table = [runs_table(all_runs.runs)] if all_runs.runs else []
-    lines = [Text(f"{one.kernel}: {one.problem}", style="red") for one in all_runs.failed]
+def all_runs_view(all_runs: AllRuns) -> View:
+    """Yield one line for each kernel that got a run, and how many did not."""
+    if all_runs.runs:
+        yield from runs_table(all_runs.runs)
+    yield from (Text(f"{one.kernel}: {one.problem}", style="red") for one in all_runs.failed)
     if all_runs.not_begun:
         count = len(all_runs.not_begun)
         why = (
@@ -91,8 +92,7 @@ def all_runs_view(all_runs: AllRuns) -> RenderableType:
             if all_runs.status == "interrupted"
             else "they would lack the same"
         )
-        lines.append(Text(f"{count} more kernels were not begun: {why}."))
-    return Group(*table, *lines)
+        yield Text(f"{count} more kernels were not begun: {why}.")
 
 
 def _summary(report: RunReport) -> RunSummary:

@@ -18,7 +18,6 @@ from kopt.kernels.status import Verdict
 from kopt.tools.bench.bench_all import BenchAllRequest, bench_all
 from kopt.tools.bench.request import BaselineChoice
 
-from .console import print_record, print_views
 from .devices import DeviceChoice, opened_device
 from .exits import ExitCode
 from .progress import status_line
@@ -88,10 +87,7 @@ def _measure(
 
 
 def _show(session: Session, table: BenchAllResult) -> None:
-    if session.as_json:
-        print_record(table)
-    else:
-        print_views(bench_table_view(table))
+    session.show(table, bench_table_view(table))
 
 
 def _write(path: Path, text: str, mode: Literal["a", "w"] = "w") -> None:

@@ -3,7 +3,7 @@
 import json
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import click
 from rich.console import Console, RenderableType
@@ -23,8 +23,8 @@ def print_document(document: Mapping[str, object]) -> None:
     click.echo(json.dumps(document))
 
 
-def print_views(*views: RenderableType) -> None:
-    """Print `views` one below the other: coloured on a terminal, plain and wide elsewhere."""
+def print_view(view: Iterable[RenderableType]) -> None:
+    """Print the parts of `view` in order: coloured on a terminal, plain and wide elsewhere."""
     is_terminal = sys.stdout.isatty()
     console = Console(
         width=shutil.get_terminal_size().columns if is_terminal else PIPE_WIDTH,
@@ -34,8 +34,8 @@ def print_views(*views: RenderableType) -> None:
         emoji=False,
     )
     with console.capture() as captured:
-        for view in views:
-            console.print(view)
+        for part in view:
+            console.print(part)
     text = captured.get()
     if not is_terminal:  # rich fills table cells up with blanks
         text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())

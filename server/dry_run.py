@@ -13,7 +13,7 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.search.forecast.run_plan import RunPlan, plan_run
 from kopt.search.runs import RunRequest
 
-from .console import print_document, print_record, print_views
+from .console import print_document, print_record, print_view
 from .devices import DeviceChoice, opened_device
 from .exits import ExitCode
 from .session import Session
@@ -45,9 +45,9 @@ def _print(session: Session, plans: Sequence[RunPlan]) -> None:
         documents = [json.loads(plan.model_dump_json(by_alias=True)) for plan in plans]
         print_document({"schema": "kopt.run-plans/1", "status": "passed", "plans": documents})
     elif len(plans) == 1:
-        print_views(plan_view(plans[0]))
+        print_view(plan_view(plans[0]))
     else:
-        print_views(plan_view(plans[0]), _each(plans))
+        print_view((*plan_view(plans[0]), _each(plans)))
 
 
 def _each(plans: Sequence[RunPlan]) -> RenderableType:

@@ -1,14 +1,18 @@
 """What every sub-command begins with: --problems, --json and the resolved settings."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from rich.console import RenderableType
 
 from kopt.config.settings import Settings, settings_from_environment
+from kopt.kernels.record import Record
+
+from .console import print_document, print_record, print_view
 
 Options = TypeVar("Options")
 
@@ -20,6 +24,15 @@ class Session:
     settings: Settings
     as_json: bool
     """True: exactly one JSON document on stdout and nothing else."""
+
+    def show(self, result: Record | Mapping[str, object], view: Iterable[RenderableType]) -> None:
+        """Print `result` as its JSON document, or else `view`, which nothing looks at before."""
+        if not self.as_json:
+            print_view(view)
+        elif isinstance(result, Record):
+            print_record(result)
+        else:
+            print_document(result)
 
 
 def command_body(

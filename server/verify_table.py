@@ -10,7 +10,6 @@ import click
 
 from kopt.config.errors import KoptError
 from kopt.kernels.verify_list_result import VerifyListResult
-from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice
 from kopt.server.exits import ExitCode
 from kopt.server.progress import status_line
@@ -54,10 +53,7 @@ def show_verified(session: Session, places: Sequence[Path], choice: DeviceChoice
 
 
 def _show(session: Session, found: VerifyListResult) -> None:
-    if session.as_json:
-        print_record(found)
-    else:
-        print_views(verify_list_view(found))
+    session.show(found, verify_list_view(found))
 
 
 def _exit_code(found: VerifyListResult) -> ExitCode:

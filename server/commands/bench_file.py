@@ -9,7 +9,6 @@ import click
 from kopt.kernels.bench_result import BenchResult, without_samples
 from kopt.kernels.status import Status, Verdict
 from kopt.server.bench_table import TableRequest, show_table
-from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode
 from kopt.server.options import device_arch_option, device_option, tune_option
@@ -148,10 +147,7 @@ def command(session: Session, options: BenchOptions) -> int:
         result = benchmark(_request(target, options, show), opened, session.settings)
     if options.detail == "concise":
         result = without_samples(result)
-    if session.as_json:
-        print_record(result)
-    else:
-        print_views(bench_view(str(options.file), result, options.detail == "full"))
+    session.show(result, bench_view(str(options.file), result, options.detail == "full"))
     return _exit_code(result)
 
 
@@ -191,10 +187,7 @@ def _promote(session: Session, options: BenchOptions, target: Target) -> ExitCod
     )
     with status_line(quiet=session.as_json) as show:
         result = promote(promotion, session.settings, show)
-    if session.as_json:
-        print_record(result)
-    else:
-        print_views(promotion_view(str(options.file), result))
+    session.show(result, promotion_view(str(options.file), result))
     return ExitCode.PASSED if result.outcome == "promoted" else ExitCode.FELL_SHORT
 
 

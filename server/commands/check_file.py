@@ -8,7 +8,6 @@ import click
 from kopt.config.errors import SetupError, ToolError
 from kopt.kernels.check_result import CheckLevel, CheckResult
 from kopt.kernels.status import Status
-from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
 from kopt.server.exits import ExitCode
 from kopt.server.options import (
@@ -118,10 +117,7 @@ def command(session: Session, options: CheckOptions) -> int:
         result = check_candidate(request, opened.device, session.settings)
         if options.sanitize and opened.timer is not None:
             result = _sanitized(result, request, opened.timer, session)
-    if session.as_json:
-        print_record(result)
-    else:
-        print_views(check_view(str(options.file), result))
+    session.show(result, check_view(str(options.file), result))
     if result.status is not Status.PASSED:
         return ExitCode.FELL_SHORT
     judged = result.sanitizer is None or result.sanitizer.is_complete

@@ -7,7 +7,7 @@ import click
 
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.status import Status
-from kopt.server.console import print_document, print_record, print_views
+from kopt.server.console import print_document, print_record, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.options import arch_option, kernel_option, tune_option
 from kopt.server.progress import status_line
@@ -68,7 +68,7 @@ def command(session: Session, options: CompileOptions) -> int:
     if session.as_json:
         _print_json([file.result for file in compiled])
     else:
-        print_views(compile_view(compiled))
+        print_view(compile_view(compiled))
     passed = all(file.result.status is Status.PASSED for file in compiled)
     return ExitCode.PASSED if passed else ExitCode.FELL_SHORT
 

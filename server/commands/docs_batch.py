@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from kopt.config.errors import ToolError
-from kopt.server.console import print_views
+from kopt.server.console import print_view
 from kopt.server.exits import ExitCode, failure_of
 from kopt.server.session import Session
 from kopt.server.views.docs_view import search_view
@@ -98,6 +98,6 @@ def _document(query: str, answer: Answer) -> dict[str, object]:
 def _show(query: str, answer: Answer) -> None:
     heading = Text(f"=== {shown(query)[:200]}", style="bold")
     if isinstance(answer, ToolError):
-        print_views(heading, Text(str(answer), style="yellow"), "")
+        print_view((heading, Text(str(answer), style="yellow"), ""))
     else:
-        print_views(heading, search_view(answer), "")
+        print_view((heading, *search_view(answer), ""))

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from kopt.server.console import print_record, print_views
 from kopt.server.docs_progress import build_step
 from kopt.server.exits import ExitCode, Interrupted
 from kopt.server.session import Session, command_body
@@ -124,10 +123,7 @@ def command(session: Session, options: BuildOptions) -> int:
     except KeyboardInterrupt as error:
         again = "the same command without --fresh" if options.fresh else "the same command"
         raise Interrupted(f"interrupted; nothing is lost: {again} goes on where it was") from error
-    if session.as_json:
-        print_record(result)
-    else:
-        print_views(build_view(result))
+    session.show(result, build_view(result))
     return ExitCode.FELL_SHORT if _lacks_what_was_named(options, result) else ExitCode.PASSED
 
 

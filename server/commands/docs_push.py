@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import click
 
 from kopt.config.errors import SetupError, ToolError
-from kopt.server.console import print_record, print_views
+from kopt.server.console import print_record, print_view
 from kopt.server.docs_progress import push_step
 from kopt.server.exits import ExitCode, Interrupted
 from kopt.server.session import Session, command_body
@@ -82,7 +82,7 @@ def command(session: Session, options: PushOptions) -> int:
     if options.dry_run and session.as_json:
         print_record(estimate)
     elif not session.as_json:
-        print_views(estimate_view(estimate))
+        print_view(estimate_view(estimate))
     if options.dry_run:
         return ExitCode.PASSED
     if session.settings.pinecone_api_key is None:
@@ -118,7 +118,4 @@ def _upload(session: Session, request: PushRequest) -> None:
         raise Interrupted(
             "interrupted; what was sent stays: the same command goes on from there"
         ) from error
-    if session.as_json:
-        print_record(result)
-    else:
-        print_views(push_view(result))
+    session.show(result, push_view(result))

@@ -6,7 +6,6 @@ from typing import Literal
 import click
 
 from kopt.search.retrieval import Asker, search_for_run
-from kopt.server.console import print_record, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.docs_view import search_view
@@ -94,10 +93,7 @@ def command(session: Session, options: SearchOptions) -> int:
     if not query:
         raise click.UsageError("say what to look for: TEXT, --symbol NAME or --batch FILE")
     result = ask(query)
-    if session.as_json:
-        print_record(result)
-    else:
-        print_views(search_view(result))
+    session.show(result, search_view(result))
     return ExitCode.PASSED
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import click
 
 from kopt.search.retrieval import Asker, read_for_run
-from kopt.server.console import print_record, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.docs_view import document_view
@@ -31,8 +30,5 @@ def command(session: Session, options: ShowOptions) -> int:
     """Show one document in full; UID is that of a search hit."""
     asker = Asker(options.run, "kopt docs show")
     document = read_for_run(options.uid, asker, session.settings)
-    if session.as_json:
-        print_record(document)
-    else:
-        print_views(document_view(document))
+    session.show(document, document_view(document))
     return ExitCode.PASSED

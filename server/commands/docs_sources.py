@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import click
 
-from kopt.server.console import print_record, print_views
 from kopt.server.docs_progress import build_step
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
@@ -41,8 +40,5 @@ def command(session: Session, options: SourcesOptions) -> int:
                 options.forget, session.settings, lambda progress: show(build_step(progress))
             )
     result = list_sources(session.settings)
-    if session.as_json:
-        print_record(result)
-    else:
-        print_views(sources_view(result, session.settings.without_sources))
+    session.show(result, sources_view(result, session.settings.without_sources))
     return ExitCode.PASSED

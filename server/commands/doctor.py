@@ -12,7 +12,7 @@ from kopt.config.errors import KoptError, SetupError
 from kopt.config.files import ensure_folder
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
-from kopt.server.console import print_document, print_views
+from kopt.server.console import print_document, print_view
 from kopt.server.docs_findings import docs_findings
 from kopt.server.exits import ExitCode
 from kopt.server.gpu_findings import gpu_findings
@@ -74,7 +74,7 @@ def command(session: Session, options: DoctorOptions) -> int:
             }
         )
     else:
-        print_views(doctor_view(findings))
+        print_view(doctor_view(findings))
     return ExitCode.MACHINE if lacks else ExitCode.PASSED
 
 

@@ -6,7 +6,6 @@ from typing import cast
 
 import click
 
-from kopt.server.console import print_record, print_views
 from kopt.server.exits import ExitCode
 from kopt.server.export_source import Choice, find_subject
 from kopt.server.options import kernel_option, optional_arch, tune_option
@@ -78,8 +77,5 @@ def command(session: Session, options: ExportOptions) -> int:
     folder = options.folder or Path(f"{subject.name}-{form}")
     refuse_host_code(subject, session.settings)
     result = export(subject, form, folder)
-    if session.as_json:
-        print_record(result)
-    else:
-        print_views(export_view(result))
+    session.show(result, export_view(result))
     return ExitCode.PASSED

@@ -10,7 +10,7 @@ from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.diff import compare
 from kopt.search.knowledge.reading import read_base
 from kopt.search.knowledge.rendering import render_complete
-from kopt.server.console import print_document, print_views
+from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge, read_base_file
 from kopt.server.session import Session, command_body
@@ -56,7 +56,7 @@ def command(session: Session, options: DiffOptions) -> int:
         schema = "kopt.knowledge-diff/1"
         print_document({"schema": schema, "status": "passed", "differences": shown})
     else:
-        print_views(differences_view(differences))
+        print_view(differences_view(differences))
     return ExitCode.PASSED
 
 

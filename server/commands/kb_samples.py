@@ -9,7 +9,7 @@ from kopt.config.settings import Settings
 from kopt.search.knowledge.overview import find_state
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.run_folders import find_folder, run_folders
-from kopt.server.console import print_document, print_views
+from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge
 from kopt.server.session import Session, command_body
@@ -49,7 +49,7 @@ def command(session: Session, options: SamplesOptions) -> int:
         shown = [sample.model_dump(mode="json") for sample in samples]
         print_document({"schema": "kopt.samples/1", "status": "passed", "samples": shown})
     elif samples:
-        print_views(samples_view(samples))
+        print_view(samples_view(samples))
     else:
         click.echo("no such samples; runs with techniques or sweeps leave some: kopt run")
     return ExitCode.PASSED

@@ -3,19 +3,19 @@
 from dataclasses import dataclass
 
 import click
-from rich.console import RenderableType
 
 from kopt.kernels.record import Record
 from kopt.search.knowledge.overview import find_state, report_base, report_state
 from kopt.search.knowledge.policy.calibration import calibrate
 from kopt.search.knowledge.records import ESTIMATED
-from kopt.server.console import print_document, print_record, print_views
+from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge
 from kopt.server.options import optional_arch
 from kopt.server.session import Session, command_body
 from kopt.server.views.knowledge_lists_view import calibration_view
 from kopt.server.views.knowledge_view import base_view, state_view
+from kopt.server.views.tables import View
 
 EPILOG = """\b
 Examples:
@@ -76,11 +76,8 @@ def command(session: Session, options: ShowOptions) -> int:
     return ExitCode.PASSED
 
 
-def _show(session: Session, report: Record, view: RenderableType) -> None:
-    if session.as_json:
-        print_record(report)
-    else:
-        print_views(view)
+def _show(session: Session, report: Record, view: View) -> None:
+    session.show(report, view)
 
 
 def _show_calibration(session: Session, state: str | None) -> ExitCode:
@@ -93,7 +90,7 @@ def _show_calibration(session: Session, state: str | None) -> ExitCode:
         schema = "kopt.knowledge-calibration/1"
         print_document({"schema": schema, "status": "passed", "calibration": shown})
     elif found:
-        print_views(calibration_view(found))
+        print_view(calibration_view(found))
     else:
         click.echo("nothing was predicted yet: run a search with techniques first")
     return ExitCode.PASSED

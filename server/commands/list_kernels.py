@@ -11,7 +11,7 @@ from kopt.kernels.byte_model import memory_floor_us, workload_bytes
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.shipped_kernels import visible_kernels
-from kopt.server.console import print_document, print_views
+from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.kernel_table import KernelRow, kernel_table
@@ -59,7 +59,7 @@ def command(session: Session, options: ListOptions) -> int:
         return ExitCode.PASSED
     if not rows:
         raise ToolError(f"no kernel has a library baseline on {gpu.arch}; 'kopt list' shows all")
-    print_views(kernel_table(rows, gpu))
+    print_view(kernel_table(rows, gpu))
     return ExitCode.PASSED
 
 

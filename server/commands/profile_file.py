@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from rich.console import RenderableType
 
 from kopt.kernels.profile_choices import ProfileChoices
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.status import Status
-from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode
 from kopt.server.options import (
@@ -25,6 +23,7 @@ from kopt.server.session import Session, command_body
 from kopt.server.target import find_target, refuse_unknown_tune
 from kopt.server.views.profile_choices_view import profile_choices_view
 from kopt.server.views.profile_view import profile_view
+from kopt.server.views.tables import View
 from kopt.tools.profile_choices import profile_choices
 from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
@@ -96,14 +95,11 @@ def command(session: Session, options: ProfileOptions) -> int:
         devices = ProfileDevices(SimDevice(session.settings), opened.timer)
         run = profile_choices if options.tune.every else profile_candidate
         profile = run(request, session.settings, devices)
-    if session.as_json:
-        print_record(profile)
-    else:
-        print_views(_view(str(options.file), profile))
+    session.show(profile, _view(str(options.file), profile))
     return ExitCode.PASSED if profile.status is Status.PASSED else ExitCode.FELL_SHORT
 
 
-def _view(name: str, profile: ProfileResult | ProfileChoices) -> RenderableType:
+def _view(name: str, profile: ProfileResult | ProfileChoices) -> View:
     if isinstance(profile, ProfileChoices):
         return profile_choices_view(name, profile)
     return profile_view(name, profile)

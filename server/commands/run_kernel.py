@@ -8,7 +8,6 @@ import click
 from kopt.config.errors import ToolError
 from kopt.kernels.problem_loader import load_problems
 from kopt.server.all_kernels import all_runs_view, run_all
-from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice
 from kopt.server.exits import ExitCode
 from kopt.server.options import device_arch_option, device_option
@@ -101,19 +100,13 @@ def command(session: Session, options: RunOptions) -> int:
     if options.resume is None and options.kernel is None:
         read_settings(options, session)  # wrong for one, wrong for all
         every = run_all(session.settings, partial(begin_and_drive, session, options))
-        if session.as_json:
-            print_record(every)
-        else:
-            print_views(all_runs_view(every))
+        session.show(every, all_runs_view(every))
         return every.exit_code
     if options.resume is None:
         report = begin_and_drive(session, options, options.kernel or "")
     else:
         report = resume(session, options, options.resume)
-    if session.as_json:
-        print_record(report)
-    else:
-        print_views(run_view(report))
+    session.show(report, run_view(report))
     return ExitCode.FELL_SHORT if report.winner is None else ExitCode.PASSED
 
 

@@ -15,7 +15,7 @@ from kopt.search.reports.markdown import render_markdown
 from kopt.search.reports.page import render_page
 from kopt.search.run_export import export_lines
 from kopt.search.run_report import list_runs, report_run, view_run
-from kopt.server.console import print_document, print_record, print_views
+from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.run_view import run_view, runs_table
@@ -82,7 +82,7 @@ def _list(session: Session) -> ExitCode:
         runs = [summary.model_dump(mode="json", by_alias=True) for summary in summaries]
         print_document({"schema": "kopt.runs/1", "status": "passed", "runs": runs})
     elif summaries:
-        print_views(runs_table(summaries))
+        print_view(runs_table(summaries))
     else:
         click.echo(f"no runs yet in {session.settings.runs}; start one: kopt run --kernel ID")
     return ExitCode.PASSED
@@ -99,10 +99,7 @@ def show(session: Session, options: RunOptions) -> int:
     """Show one run: ranking, statuses, winner. Works while it is running, too."""
     with view_run(options.run, session.settings) as (reader, folder):
         report = report_run(reader, folder)
-    if session.as_json:
-        print_record(report)
-    else:
-        print_views(run_view(report))
+    session.show(report, run_view(report))
     return ExitCode.PASSED
 
 

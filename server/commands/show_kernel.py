@@ -10,7 +10,7 @@ from kopt.kernels.candidate import read_candidate
 from kopt.kernels.candidate_skeleton import candidate_skeleton
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.shipped_kernels import visible_kernels
-from kopt.server.console import print_document, print_views
+from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.problem_view import example_view, problem_view, shipped_view
@@ -71,9 +71,7 @@ def command(session: Session, options: ShowOptions) -> int:
     elif options.example or options.skeleton:
         click.echo(example if options.example else skeleton, nl=False)
     else:
-        print_views(
-            problem_view(problem, workload, model, rooflines),
-            shipped_view(shipped, workload),
-            example_view(model.kernel, example, skeleton),
-        )
+        print_view(problem_view(problem, workload, model, rooflines))
+        print_view(shipped_view(shipped, workload))
+        print_view(example_view(model.kernel, example, skeleton))
     return ExitCode.PASSED

@@ -16,7 +16,6 @@ from kopt.search.step import take_step
 from kopt.search.step_request import StepCandidate, StepHooks, StepRequest, step_device
 from kopt.search.step_result import StepResult
 from kopt.search.store.artifacts import open_artifacts
-from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode, Interrupted
 from kopt.server.options import device_option
@@ -108,10 +107,7 @@ def command(session: Session, options: StepOptions) -> int:
         artifacts = open_artifacts(session.settings.home)
         site = EvaluationSite(opened.device, opened.timer, session.settings, artifacts)
         result = _step(request, session.settings, site, quiet)
-    if session.as_json:
-        print_record(result)
-    else:
-        print_views(step_view(result))
+    session.show(result, step_view(result))
     return _exit_code(result)
 
 

@@ -12,7 +12,6 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.search.study.plan import StudyPlan
 from kopt.search.study.study_folder import begin_study, find_study
 from kopt.search.study.study_report import StudyReport, report_study
-from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode
 from kopt.server.options import device_arch_option, device_option
@@ -113,10 +112,7 @@ def command(session: Session, options: StudyOptions) -> int:
     if options.dry_run:
         return _show_forecast(session, options)
     report = _begun(session, options) if options.resume is None else _resumed(session, options)
-    if session.as_json:
-        print_record(report)
-    else:
-        print_views(study_view(report))
+    session.show(report, study_view(report))
     return ExitCode.PASSED
 
 
@@ -162,8 +158,5 @@ def _show_forecast(session: Session, options: StudyOptions) -> int:
         )
         gpu = on.device.gpu or gpu_for_arch(on.arch)
     forecast = forecast_study(plan, session.settings, gpu)
-    if session.as_json:
-        print_record(forecast)
-    else:
-        print_views(forecast_view(forecast))
+    session.show(forecast, forecast_view(forecast))
     return ExitCode.PASSED

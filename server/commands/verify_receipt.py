@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 
 from kopt.kernels.verify_result import Reproduction
-from kopt.server.console import print_record, print_views
 from kopt.server.devices import DeviceChoice
 from kopt.server.exits import ExitCode
 from kopt.server.options import device_option
@@ -75,8 +74,5 @@ def command(session: Session, options: VerifyOptions) -> int:
             lambda: timing_device(choice, session.settings, show),
             session.settings,
         )
-    if session.as_json:
-        print_record(result)
-    else:
-        print_views(verify_view(str(first), receipt, result))
+    session.show(result, verify_view(str(first), receipt, result))
     return _EXIT_CODES[result.reproduction]

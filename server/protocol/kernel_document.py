@@ -5,7 +5,7 @@ Loads numpy by way of the problems and rich by way of the views: import it insid
 
 from io import StringIO
 
-from rich.console import Console
+from rich.console import Console, Group
 
 from kopt.config.gpu_specs import load_gpus
 from kopt.config.settings import Settings
@@ -33,7 +33,7 @@ def kernel_document(kernel_id: str, settings: Settings) -> str:
     lines = [roofline(model, gpu) for gpu in load_gpus().values()]
     written = StringIO()
     console = Console(file=written, width=_WIDTH, color_system=None, emoji=False, highlight=False)
-    console.print(problem_view(problem, workload, model, lines))
+    console.print(Group(*problem_view(problem, workload, model, lines)))
     definition = "\n".join(line.rstrip() for line in written.getvalue().splitlines())
     families = "\n".join(f"- {name}: {change}" for name, change in FAMILY_CHANGES.items())
     parts = [

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from kopt.kernels.bench_all_result import BenchAllResult, BenchRow
 from kopt.kernels.bench_result import BenchResult, Comparison
 from kopt.kernels.status import Status
+
+from .tables import View
 
 COLUMNS = ("kernel", "source", "us", "baseline", "its us", "speedup", "95 % interval", "verdict")
 NUMBERS = ("us", "its us", "speedup", "95 % interval")
@@ -18,8 +19,8 @@ EXPLANATION = (
 )
 
 
-def bench_table_view(table: BenchAllResult) -> RenderableType:
-    """Return the table with one row for each kernel and baseline, then what was not timed."""
+def bench_table_view(table: BenchAllResult) -> View:
+    """Yield the table with one row for each kernel and baseline, then what was not timed."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for column in COLUMNS:
         shown.add_column(column, justify="right" if column in NUMBERS else "left")
@@ -27,7 +28,8 @@ def bench_table_view(table: BenchAllResult) -> RenderableType:
         shown.add_row(*row)
     left_out = (f"Not timed: {line}" for line in _left_out(table))
     lines = (f"{_device(table)}. {EXPLANATION}", *_warm(table), *_missing(table), *left_out)
-    return Group(shown, *(Text(line) for line in lines))
+    yield shown
+    yield from (Text(line) for line in lines)
 
 
 def bench_table_markdown(table: BenchAllResult) -> str:

@@ -6,7 +6,6 @@ sheets, or estimated.
 
 from collections.abc import Iterator
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -17,14 +16,11 @@ from kopt.tools.facts.wording import short_id
 from .bench_facts import fact_lines, full_fact_lines
 from .bench_words import VERDICT_STYLES, verdict_words
 from .diagnostics import advice_text, diagnostics_text, status_text, uncovered_lines
+from .tables import View
 
 
-def bench_view(name: str, result: BenchResult, is_full: bool) -> RenderableType:
-    """Return the result of timing the file `name`; `is_full` adds the spread and the set-up."""
-    return Group(*_parts(name, result, is_full))
-
-
-def _parts(name: str, result: BenchResult, is_full: bool) -> Iterator[RenderableType]:
+def bench_view(name: str, result: BenchResult, is_full: bool) -> View:
+    """Yield the result of timing the file `name`; `is_full` adds the spread and the set-up."""
     yield _verdict_line(result)
     gpu = "" if result.gpu is None else f", {result.gpu.name}"
     tune = "".join(f", {key}={value}" for key, value in result.check.values_at().items())

@@ -1,7 +1,5 @@
 """A check result as text: the status, where the first mismatch is, and what was run."""
 
-from collections.abc import Iterator
-
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -12,14 +10,11 @@ from kopt.tools.facts.wording import short_id, tune_words
 
 from .diagnostics import advice_text, diagnostics_text, status_text, uncovered_lines
 from .sanitizer_view import sanitizer_lines
+from .tables import View
 
 
-def check_view(name: str, result: CheckResult) -> RenderableType:
-    """Return the result of checking the file `name`."""
-    return Group(*_parts(name, result))
-
-
-def _parts(name: str, result: CheckResult) -> Iterator[RenderableType]:
+def check_view(name: str, result: CheckResult) -> View:
+    """Yield the result of checking the file `name`."""
     yield Text.assemble(
         status_text(result.status),
         f"  {result.kernel}  {name} ({short_id(result.candidate)})",

@@ -1,8 +1,7 @@
 """What a build of the library index gave: a line a source, and what to do next."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -10,17 +9,14 @@ from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.library_index.build_records import BuildResult
 
 from .docs_words import MB, counted
+from .tables import View
 
 NAMED_SYNOPSES = 3
 """Of those without code, how many are named; --json has all."""
 
 
-def build_view(result: BuildResult) -> RenderableType:
-    """Return one line for each source, what was skipped and why, and the size of it all."""
-    return Group(*_parts(result))
-
-
-def _parts(result: BuildResult) -> Iterator[RenderableType]:
+def build_view(result: BuildResult) -> View:
+    """Yield one line for each source, what was skipped and why, and the size of it all."""
     yield _table(result)
     seconds = sum(result.seconds.values())
     state = "is now" if result.is_new else "was up to date:"

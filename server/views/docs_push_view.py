@@ -1,29 +1,18 @@
 """An upload to Pinecone as text: what it would cost, and what was done."""
 
-from collections.abc import Iterator
-
-from rich.console import Group, RenderableType
 from rich.text import Text
 
 from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.pinecone_index.push_records import PushEstimate, PushResult
 
 from .docs_words import counted
+from .tables import View
 
 MILLION = 1_000_000
 
 
-def estimate_view(estimate: PushEstimate) -> RenderableType:
-    """Return what an upload would send and about what it costs."""
-    return Group(*_estimated(estimate))
-
-
-def push_view(result: PushResult) -> RenderableType:
-    """Return what was uploaded, and what was removed for it."""
-    return Group(*_pushed(result))
-
-
-def _estimated(estimate: PushEstimate) -> Iterator[RenderableType]:
+def estimate_view(estimate: PushEstimate) -> View:
+    """Yield what an upload would send and about what it costs."""
     yield Text(f"Upload to {shown(estimate.index)}, namespace {estimate.namespace}", style="bold")
     sources = ", ".join(f"{name} {count:,}" for name, count in estimate.sources.items())
     yield Text(f"  {counted(estimate.records, 'record')}: {shown(sources)}")
@@ -46,7 +35,8 @@ def _estimated(estimate: PushEstimate) -> Iterator[RenderableType]:
         )
 
 
-def _pushed(result: PushResult) -> Iterator[RenderableType]:
+def push_view(result: PushResult) -> View:
+    """Yield what was uploaded, and what was removed for it."""
     made = ", which was made" if result.created else ""
     yield Text(
         f"{shown(result.index)}{made} has {counted(result.records, 'record')} in"

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -10,11 +9,13 @@ from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.hidden_sources import VARIABLE
 from kopt.tools.docs.records import SourceFacts, SourcesResult
 
+from .tables import View
+
 _COUNTS = ("weight", "files", "documents")
 
 
-def sources_view(result: SourcesResult, hidden: Sequence[str]) -> RenderableType:
-    """Return one line for each source, and where the index lies.
+def sources_view(result: SourcesResult, hidden: Sequence[str]) -> View:
+    """Yield one line for each source, and where the index lies.
 
     Args:
         result: The sources.
@@ -26,15 +27,14 @@ def sources_view(result: SourcesResult, hidden: Sequence[str]) -> RenderableType
         table.add_column(column, no_wrap=column != "holds", justify="right" if is_count else "left")
     for source in result.sources:
         table.add_row(*_cells(source), style="" if source.is_built else "dim")
-    parts: list[RenderableType] = [table]
+    yield table
     if not all(source.is_built for source in result.sources):
-        parts.append(Text("not built: kopt docs build, or kopt docs build --source NAME"))
+        yield Text("not built: kopt docs build, or kopt docs build --source NAME")
     if hidden:
-        parts.append(Text(f"hidden by {VARIABLE}: {shown(', '.join(hidden))}", style="yellow"))
-    parts.append(Text(f"index: {result.index}", style="dim"))
+        yield Text(f"hidden by {VARIABLE}: {shown(', '.join(hidden))}", style="yellow")
+    yield Text(f"index: {result.index}", style="dim")
     if result.degraded:
-        parts.append(Text(shown(result.degraded), style="yellow"))
-    return Group(*parts)
+        yield Text(shown(result.degraded), style="yellow")
 
 
 def _cells(source: SourceFacts) -> tuple[str, ...]:

@@ -3,36 +3,22 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
 from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.records import DocumentText, Hit, SearchResult
 from kopt.tools.facts.docs_facts import origin_words, place_words, rest_words
 
+from .tables import View
+
 BAR = "│ "
 MOST_PLACES = 3
 """Of a text that stands in several files."""
 
 
-def search_view(result: SearchResult) -> RenderableType:
-    """Return the hits, what else matched, and what no document has."""
-    return Group(*_parts(result))
-
-
-def document_view(document: DocumentText) -> RenderableType:
-    """Return one document in full."""
-    chunk = document.document
-    return Group(
-        Text(shown(chunk.title), style="bold"),
-        Text(shown(place_words(chunk)), style="dim"),
-        Text(shown(origin_words(chunk)), style="dim"),
-        *_places("also at", chunk.also_at),
-        Quotation(shown(f"{chunk.head}\n...\n{chunk.body}" if chunk.head else chunk.body)),
-    )
-
-
-def _parts(result: SearchResult) -> Iterator[RenderableType]:
+def search_view(result: SearchResult) -> View:
+    """Yield the hits, what else matched, and what no document has."""
     for number, hit in enumerate(result.hits, start=1):
         yield from _hit(number, hit)
     unknown_words = {unknown.word for unknown in result.unknown_words}
@@ -52,6 +38,16 @@ def _parts(result: SearchResult) -> Iterator[RenderableType]:
     for note in (result.advice, result.degraded, result.offer):
         if note:
             yield Text(shown(note), style="yellow")
+
+
+def document_view(document: DocumentText) -> View:
+    """Yield one document in full."""
+    chunk = document.document
+    yield Text(shown(chunk.title), style="bold")
+    yield Text(shown(place_words(chunk)), style="dim")
+    yield Text(shown(origin_words(chunk)), style="dim")
+    yield from _places("also at", chunk.also_at)
+    yield Quotation(shown(f"{chunk.head}\n...\n{chunk.body}" if chunk.head else chunk.body))
 
 
 def _hit(number: int, hit: Hit) -> Iterator[RenderableType]:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from .tables import View
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,8 @@ class Finding:
     """What was found and where, or what is missing and how to get it."""
 
 
-def doctor_view(findings: Sequence[Finding]) -> RenderableType:
-    """Return one line for each finding, and how many that kopt needs are missing."""
+def doctor_view(findings: Sequence[Finding]) -> View:
+    """Yield one line for each finding, and how many that kopt needs are missing."""
     table = Table(box=None, pad_edge=False, show_header=False)
     for finding in findings:
         if finding.is_present:
@@ -37,4 +38,5 @@ def doctor_view(findings: Sequence[Finding]) -> RenderableType:
         lacks = [f.name for f in findings if not f.is_present]
         optional = f" Not here, and optional: {', '.join(lacks)}." if lacks else ""
         verdict = f"Everything that kopt needs is here.{optional}"
-    return Group(table, Text(verdict))
+    yield table
+    yield Text(verdict)

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from kopt.config.gpu_specs import GpuSpec
+
+from .tables import View
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class KernelRow:
         return asdict(self)
 
 
-def kernel_table(rows: Sequence[KernelRow], gpu: GpuSpec) -> RenderableType:
-    """Return the table with one row for each kernel id."""
+def kernel_table(rows: Sequence[KernelRow], gpu: GpuSpec) -> View:
+    """Yield the table with one row for each kernel id."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("kernel id", no_wrap=True)
     table.add_column("operation", no_wrap=True)
@@ -55,4 +56,5 @@ def kernel_table(rows: Sequence[KernelRow], gpu: GpuSpec) -> RenderableType:
         f" kernel takes {gpu.null_kernel_us} us. Next: kopt show ID",
         style="dim",
     )
-    return Group(table, note)
+    yield table
+    yield note

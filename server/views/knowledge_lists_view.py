@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -13,18 +12,19 @@ from kopt.search.knowledge.records import Sample, arch_key
 from kopt.tools.docs.excerpts import shown
 
 from .knowledge_words import arch_words, evidence_words, ratio, span
+from .tables import View
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _STYLES = {"added": "green", "removed": "red", "changed": ""}
 
 
-def samples_view(samples: Sequence[Sample]) -> RenderableType:
-    """Return each sample with what was predicted and what came: too much for columns."""
-    return Group(*(line for sample in samples for line in _sample_lines(sample)))
+def samples_view(samples: Sequence[Sample]) -> View:
+    """Yield each sample with what was predicted and what came: too much for columns."""
+    yield from (line for sample in samples for line in _sample_lines(sample))
 
 
-def calibration_view(found: Sequence[Calibration]) -> RenderableType:
-    """Return predicted against measured, over all states and state by state."""
+def calibration_view(found: Sequence[Calibration]) -> View:
+    """Yield predicted against measured, over all states and state by state."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     columns = ("architecture", "state", "compared", "no effect", "failed", "off by", "bias", "held")
     for column in columns:
@@ -44,20 +44,19 @@ def calibration_view(found: Sequence[Calibration]) -> RenderableType:
         "off by: mean size of measured / predicted; bias: its mean, below 1 where too much was"
         " promised; held: results inside their predicted 95 % interval."
     )
-    return Group(table, Text(legend, style="dim"))
+    yield table
+    yield Text(legend, style="dim")
 
 
-def differences_view(differences: Sequence[Difference]) -> RenderableType:
-    """Return a line for each item that is new, gone or other, with what changed below it."""
+def differences_view(differences: Sequence[Difference]) -> View:
+    """Yield a line for each item that is new, gone or other, with what changed below it."""
     if not differences:
-        return Text("no difference")
-    lines: list[RenderableType] = []
+        yield Text("no difference")
     for one in differences:
         name = f"{_SIGNS[one.change]} {one.subject} {one.name}"
-        lines.append(Text(name, style=_STYLES[one.change]))
-        lines += [Text(f"    {_change_words(change)}") for change in one.evidence]
-        lines += [Text(f"    {shown(words)}") for words in one.told]
-    return Group(*lines)
+        yield Text(name, style=_STYLES[one.change])
+        yield from (Text(f"    {_change_words(change)}") for change in one.evidence)
+        yield from (Text(f"    {shown(words)}") for words in one.told)
 
 
 def _sample_lines(sample: Sample) -> Iterator[Text]:

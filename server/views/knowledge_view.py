@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -18,6 +17,7 @@ from kopt.search.knowledge.records import Prior
 from kopt.tools.docs.excerpts import shown
 
 from .knowledge_words import arch_words, evidence_words, ratio, span, tries_words
+from .tables import View
 
 _OVERVIEW = (
     "A state is a way in which programs are held back. tried: of its techniques; gained: of their"
@@ -31,8 +31,8 @@ _EXPECTATIONS = (
 )
 
 
-def base_view(report: BaseReport) -> RenderableType:
-    """Return a line for each state, what has been tried most first."""
+def base_view(report: BaseReport) -> View:
+    """Yield a line for each state, what has been tried most first."""
     table = _table("state", "bottleneck", "tried", "gained", "expected best")
     for summary in report.states:
         table.add_row(*_summary_cells(summary), style="" if summary.tries else "dim")
@@ -41,30 +41,16 @@ def base_view(report: BaseReport) -> RenderableType:
     by = f", imported from {others} too" if others else ""
     evidence = f"Evidence {known}{by}." if known else "No evidence yet: priors only."
     head = f"base {report.origin}, version {report.version}, {len(report.techniques)} techniques"
-    return Group(
-        Text(f"\n{head}", style="bold"),
-        Text(f"{evidence} Expectations: {arch_words(report.arch_key)}.", style="dim"),
-        table,
-        Text(_OVERVIEW, style="dim"),
-        Text("One state in full: kopt kb show STATE; every try: kopt kb samples", style="dim"),
-        Text(str(report.path), style="dim"),
-    )
+    yield Text(f"\n{head}", style="bold")
+    yield Text(f"{evidence} Expectations: {arch_words(report.arch_key)}.", style="dim")
+    yield table
+    yield Text(_OVERVIEW, style="dim")
+    yield Text("One state in full: kopt kb show STATE; every try: kopt kb samples", style="dim")
+    yield Text(str(report.path), style="dim")
 
 
-def state_view(report: StateReport) -> RenderableType:
-    """Return everything that is known of one state."""
-    return Group(*_state_parts(report))
-
-
-def _summary_cells(summary: StateSummary) -> tuple[str, ...]:
-    state, best = summary.state, summary.best
-    expected = "" if best is None else f"{_name(best)} {ratio(best.expected.gain)}"
-    tried = f"{summary.tried} of {summary.techniques}"
-    gained = f"{summary.gained} of {summary.tries}" if summary.tries else "-"
-    return (state.id, state.bottleneck, tried, gained, expected)
-
-
-def _state_parts(report: StateReport) -> Iterator[RenderableType]:
+def state_view(report: StateReport) -> View:
+    """Yield everything that is known of one state."""
     state = report.state
     found = " (discovered)" if state.is_discovered else ""
     yield Text(f"\n{state.id}  {state.bottleneck}{found}", style="bold")
@@ -87,6 +73,14 @@ def _state_parts(report: StateReport) -> Iterator[RenderableType]:
     yield Text("\nWhat the techniques are:", style="bold")
     for technique in report.techniques:
         yield Text(f"{technique.id} ({technique.family}): {shown(technique.description)}")
+
+
+def _summary_cells(summary: StateSummary) -> tuple[str, ...]:
+    state, best = summary.state, summary.best
+    expected = "" if best is None else f"{_name(best)} {ratio(best.expected.gain)}"
+    tried = f"{summary.tried} of {summary.techniques}"
+    gained = f"{summary.gained} of {summary.tries}" if summary.tries else "-"
+    return (state.id, state.bottleneck, tried, gained, expected)
 
 
 def _expectation_table(entries: Sequence[EntryReport]) -> Table:

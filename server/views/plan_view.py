@@ -1,20 +1,15 @@
 """What a run would do, as text: rounds, who is asked, what it costs and how that was computed."""
 
-from collections.abc import Iterator
-
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from kopt.search.forecast.run_plan import RunPlan
 
-
-def plan_view(plan: RunPlan) -> RenderableType:
-    """Return the plan of one run; every figure says whether it is estimated or computed."""
-    return Group(*_parts(plan))
+from .tables import View
 
 
-def _parts(plan: RunPlan) -> Iterator[RenderableType]:
+def plan_view(plan: RunPlan) -> View:
+    """Yield the plan of one run; every figure says whether it is estimated or computed."""
     yield Text(f"\n{plan.kernel}", style="bold")
     yield Text(f"on {plan.device}, compiled for {plan.arch}; nothing was called or written")
     if not plan.asks_models:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
@@ -14,85 +14,13 @@ from kopt.kernels.problem import TOLERANCES, Problem, TensorSpec, Workload, stor
 from kopt.kernels.shipped_kernels import ShippedKernel
 from kopt.tools.bench.receipt_file import read_receipt
 
+from .tables import View
+
 
 def problem_view(
     problem: Problem, workload: Workload, model: ByteModel, rooflines: Sequence[Roofline]
-) -> RenderableType:
-    """Return the definition, the workloads, the byte model and the rooflines."""
-    return Group(*_parts(problem, workload, model, rooflines))
-
-
-def shipped_view(kernels: Sequence[ShippedKernel], workload: Workload) -> RenderableType:
-    """Return the kernels that lie beside the problem, with what is known of each; else nothing."""
-    if not kernels:
-        return Group()
-    lines = "\n".join(
-        f"{one.label}: {_shown_path(one.source)}{_speedup(one, workload)}" for one in kernels
-    )
-    note = {
-        "winner": "winner: measured faster than its baseline; its receipt lies beside it: kopt"
-        " verify measures it again, kopt export makes ordinary code of it.",
-        "unproven": "unproven: never run on that GPU; what is known lies beside it (.facts.json,"
-        " docs/blackwell.md).",
-    }
-    standings = dict.fromkeys(one.standing for one in kernels)
-    return Group(
-        _heading("Shipped kernels"),
-        Text(lines),
-        *(Text(note[standing], style="dim") for standing in standings),
-    )
-
-
-def _speedup(one: ShippedKernel, workload: Workload) -> str:
-    """Return what a winner's receipt says of the workload, on a line of its own."""
-    if one.standing != "winner":
-        return ""
-    try:
-        receipt = read_receipt(one.source.with_suffix(".receipt.json"))
-    except ToolError as error:
-        return f"\n  without proof: {error}"
-    found = [entry for entry in receipt.workloads if entry.workload == workload.name]
-    return "".join(
-        f"\n  {entry.speedup:.3f}x {entry.baseline.label} ({entry.range[0]:.3f} to"
-        f" {entry.range[1]:.3f} in {len(entry.measurements)} measurements), measured on"
-        f" {receipt.device.name}, {receipt.promoted_at[:10]}"
-        for entry in found
-    )
-
-
-def example_view(kernel_id: str, example: str | None, skeleton: str) -> RenderableType:
-    """Return how to write a candidate, around a complete one, or a skeleton if there is none."""
-    if example is not None:
-        flag, source = "--example", example
-        what = (
-            "This is the reference\nkernel, complete and correct, which searches start from"
-            " (--example prints it alone, --skeleton one with\nthe right arguments and an empty"
-            " body):\n"
-        )
-    else:
-        flag, source = "--skeleton", skeleton
-        what = (
-            "This problem\nhas no reference.cu: here is one with the right arguments and an empty"
-            " body (--skeleton prints it alone):\n"
-        )
-    return Group(
-        _heading("How to write a candidate (all of it: docs/candidates.md)"),
-        Text(
-            "One .cu file: a header comment that says how it is launched, then device code. " + what
-        ),
-        Syntax(source.rstrip(), "cuda", background_color="default"),
-        Text(
-            f"\nNext: kopt show {kernel_id} {flag} > mine.cu\n"
-            f"      kopt check mine.cu --kernel {kernel_id}\n"
-            f"      kopt bench mine.cu --kernel {kernel_id}\n"
-            f"      kopt run --kernel {kernel_id} --start mine.cu"
-        ),
-    )
-
-
-def _parts(
-    problem: Problem, workload: Workload, model: ByteModel, rooflines: Sequence[Roofline]
-) -> Iterator[RenderableType]:
+) -> View:
+    """Yield the definition, the workloads, the byte model and the rooflines."""
     yield Text(model.kernel, style="bold")
     yield Text(f"{problem.description.strip()}\n")
     axes = (
@@ -116,6 +44,70 @@ def _parts(
     yield Text("\n".join(problem.kernel_ids))
     yield _heading("Baselines")
     yield Text("\n".join(_baseline_lines(problem)))
+
+
+def shipped_view(kernels: Sequence[ShippedKernel], workload: Workload) -> View:
+    """Yield the kernels that lie beside the problem, with what is known of each; else nothing."""
+    if not kernels:
+        return
+    lines = "\n".join(
+        f"{one.label}: {_shown_path(one.source)}{_speedup(one, workload)}" for one in kernels
+    )
+    note = {
+        "winner": "winner: measured faster than its baseline; its receipt lies beside it: kopt"
+        " verify measures it again, kopt export makes ordinary code of it.",
+        "unproven": "unproven: never run on that GPU; what is known lies beside it (.facts.json,"
+        " docs/blackwell.md).",
+    }
+    standings = dict.fromkeys(one.standing for one in kernels)
+    yield _heading("Shipped kernels")
+    yield Text(lines)
+    yield from (Text(note[standing], style="dim") for standing in standings)
+
+
+def _speedup(one: ShippedKernel, workload: Workload) -> str:
+    """Return what a winner's receipt says of the workload, on a line of its own."""
+    if one.standing != "winner":
+        return ""
+    try:
+        receipt = read_receipt(one.source.with_suffix(".receipt.json"))
+    except ToolError as error:
+        return f"\n  without proof: {error}"
+    found = [entry for entry in receipt.workloads if entry.workload == workload.name]
+    return "".join(
+        f"\n  {entry.speedup:.3f}x {entry.baseline.label} ({entry.range[0]:.3f} to"
+        f" {entry.range[1]:.3f} in {len(entry.measurements)} measurements), measured on"
+        f" {receipt.device.name}, {receipt.promoted_at[:10]}"
+        for entry in found
+    )
+
+
+def example_view(kernel_id: str, example: str | None, skeleton: str) -> View:
+    """Yield how to write a candidate, around a complete one, or a skeleton if there is none."""
+    if example is not None:
+        flag, source = "--example", example
+        what = (
+            "This is the reference\nkernel, complete and correct, which searches start from"
+            " (--example prints it alone, --skeleton one with\nthe right arguments and an empty"
+            " body):\n"
+        )
+    else:
+        flag, source = "--skeleton", skeleton
+        what = (
+            "This problem\nhas no reference.cu: here is one with the right arguments and an empty"
+            " body (--skeleton prints it alone):\n"
+        )
+    yield _heading("How to write a candidate (all of it: docs/candidates.md)")
+    yield Text(
+        "One .cu file: a header comment that says how it is launched, then device code. " + what
+    )
+    yield Syntax(source.rstrip(), "cuda", background_color="default")
+    yield Text(
+        f"\nNext: kopt show {kernel_id} {flag} > mine.cu\n"
+        f"      kopt check mine.cu --kernel {kernel_id}\n"
+        f"      kopt bench mine.cu --kernel {kernel_id}\n"
+        f"      kopt run --kernel {kernel_id} --start mine.cu"
+    )
 
 
 def _shown_path(path: Path) -> str:

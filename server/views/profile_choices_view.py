@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -11,6 +10,7 @@ from kopt.kernels.status import Status
 from kopt.tools.facts.wording import short_id, tune_words
 
 from .diagnostics import status_text
+from .tables import View
 
 UNKNOWN = "-"
 _TIMES: dict[str, Callable[[ChoiceProfile], str]] = {
@@ -33,8 +33,8 @@ _FACTS: dict[str, Callable[[ChoiceProfile], str]] = {
 }
 
 
-def profile_choices_view(file: str, profile: ProfileChoices) -> RenderableType:
-    """Return the table of the choices of `file`."""
+def profile_choices_view(file: str, profile: ProfileChoices) -> View:
+    """Yield the table of the choices of `file`."""
     heading = Text.assemble(
         status_text(profile.status),
         f"  {profile.kernel}  {file} ({short_id(profile.candidate)})"
@@ -55,7 +55,9 @@ def profile_choices_view(file: str, profile: ProfileChoices) -> RenderableType:
     lines = [f"The same in all: {', '.join(words)}."] if words else []
     if profile.set_by_variant:
         lines.append(f"Set by the workload's variant: {', '.join(profile.set_by_variant)}.")
-    return Group(heading, table, *map(Text, (*lines, *_failures(profile), _EXPLANATION)))
+    yield heading
+    yield table
+    yield from map(Text, (*lines, *_failures(profile), _EXPLANATION))
 
 
 _EXPLANATION = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -13,17 +13,14 @@ from kopt.tools.facts.wording import short_id
 
 from .diagnostics import advice_text, diagnostics_text, status_text
 from .measured_view import bottleneck_lines, hardware_lines, measured_lines
+from .tables import View
 
 MIX_SHOWN = 8
 SUSPECTS_SHOWN = 4
 
 
-def profile_view(name: str, profile: ProfileResult) -> RenderableType:
-    """Return the profile of the file `name`."""
-    return Group(*_parts(name, profile))
-
-
-def _parts(name: str, profile: ProfileResult) -> Iterator[RenderableType]:
+def profile_view(name: str, profile: ProfileResult) -> View:
+    """Yield the profile of the file `name`."""
     yield Text.assemble(
         status_text(profile.status),
         f"  {profile.kernel}  {name} ({short_id(profile.candidate)})"

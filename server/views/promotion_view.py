@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -13,6 +12,7 @@ from kopt.tools.facts.wording import short_id
 
 from .bench_words import SPEEDUPS, percent, ratio_digits
 from .diagnostics import advice_text, diagnostics_text, uncovered_lines
+from .tables import View
 
 _WORDS = {
     "promoted": ("Promoted", "bold green"),
@@ -21,12 +21,8 @@ _WORDS = {
 }
 
 
-def promotion_view(name: str, result: PromotionResult) -> RenderableType:
-    """Return the result of promoting the file `name`."""
-    return Group(*_parts(name, result))
-
-
-def _parts(name: str, result: PromotionResult) -> Iterator[RenderableType]:
+def promotion_view(name: str, result: PromotionResult) -> View:
+    """Yield the result of promoting the file `name`."""
     words, style = _WORDS[result.outcome]
     yield Text(f"{words}{_gain(result)}", style)
     yield Text(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -11,6 +11,7 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.compile_result import Build, CompileResult, KernelResources, Occupancy
 
 from .diagnostics import advice_text, diagnostics_text, status_text, unserved_lines
+from .tables import View
 
 HEADER = (
     "function",
@@ -36,17 +37,15 @@ class CompiledFile:
     result: CompileResult
 
 
-def compile_view(files: Sequence[CompiledFile]) -> RenderableType:
-    """Return the resource table of everything that compiled, then what did not and why."""
-    parts: list[RenderableType] = []
+def compile_view(files: Sequence[CompiledFile]) -> View:
+    """Yield the resource table of everything that compiled, then what did not and why."""
     if any(file.result.builds for file in files):
-        parts.extend(_tables(files))
-        parts.append(Text(TABLE_NOTE, style="dim"))
+        yield from _tables(files)
+        yield Text(TABLE_NOTE, style="dim")
     for file in files:
-        parts.extend(_remarks(file))
+        yield from _remarks(file)
     passed = sum(file.result.status == "passed" for file in files)
-    parts.append(Text(f"{passed} of {len(files)} compiled"))
-    return Group(*parts)
+    yield Text(f"{passed} of {len(files)} compiled")
 
 
 def _tables(files: Sequence[CompiledFile]) -> Iterator[RenderableType]:

@@ -18,44 +18,15 @@ from kopt.tools.facts.wording import tune_words
 
 from .bench_words import interval_words
 from .diagnostics import advice_text, status_text
+from .tables import View
 
 _NARROW = 9  # characters: a column of that width still says something
 RANKED = 10  # the report has all
 COLUMNS = ("rank", "candidate", "round", "tune", "time", "speed", "registers", "checked")
 
 
-def run_view(report: RunReport) -> RenderableType:
-    """Return what a run found; every time says how it came about."""
-    return Group(*_parts(report))
-
-
-def runs_table(summaries: Sequence[RunSummary]) -> RenderableType:
-    """Return one line for each run, in the order given."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    id_width = max((len(run.run) for run in summaries), default=0)
-    for column in ("run", "status", "kernel", "evaluated", "best", "cost", "begun"):
-        is_count = column in ("evaluated", "best", "cost")
-        table.add_column(
-            column,
-            no_wrap=column == "run",  # other commands take it: it is never cut
-            min_width=id_width if column == "run" else _NARROW,
-            overflow="fold",
-            justify="right" if is_count else "left",
-        )
-    for run in summaries:
-        table.add_row(
-            run.run,
-            run.status,
-            run.kernel,
-            f"{run.evaluated} of {run.candidates}",
-            _best(run),
-            _cost(run),
-            f"{datetime.fromtimestamp(run.created_us / 1e6, UTC):%Y-%m-%d %H:%M} UTC",
-        )
-    return table
-
-
-def _parts(report: RunReport) -> Iterator[RenderableType]:
+def run_view(report: RunReport) -> View:
+    """Yield what a run found; every time says how it came about."""
     yield Text(f"\n{report.run}  {report.kernel}", style="bold")
     yield Text(
         f"{report.status}, {report.evaluated} of {report.candidates} candidates evaluated on"
@@ -78,6 +49,32 @@ def _parts(report: RunReport) -> Iterator[RenderableType]:
     if page.is_file():
         yield Text(f"Report: {page}")
     yield _ending(report)
+
+
+def runs_table(summaries: Sequence[RunSummary]) -> View:
+    """Yield one line for each run, in the order given."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    id_width = max((len(run.run) for run in summaries), default=0)
+    for column in ("run", "status", "kernel", "evaluated", "best", "cost", "begun"):
+        is_count = column in ("evaluated", "best", "cost")
+        table.add_column(
+            column,
+            no_wrap=column == "run",  # other commands take it: it is never cut
+            min_width=id_width if column == "run" else _NARROW,
+            overflow="fold",
+            justify="right" if is_count else "left",
+        )
+    for run in summaries:
+        table.add_row(
+            run.run,
+            run.status,
+            run.kernel,
+            f"{run.evaluated} of {run.candidates}",
+            _best(run),
+            _cost(run),
+            f"{datetime.fromtimestamp(run.created_us / 1e6, UTC):%Y-%m-%d %H:%M} UTC",
+        )
+    yield table
 
 
 def _ranking_table(report: RunReport) -> RenderableType:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -12,6 +12,7 @@ from kopt.search.step_result import BeamMember, NextStep, SteppedCandidate, Step
 
 from .diagnostics import diagnostics_text, status_text
 from .run_view import tune_text
+from .tables import View
 
 COLUMNS = ("rank", "candidate", "family", "tune", "time", "speed", "registers", "hypothesis")
 _LONGEST_NOTE = 60
@@ -26,12 +27,8 @@ _NEXT: dict[NextStep, str] = {
 }
 
 
-def step_view(result: StepResult) -> RenderableType:
-    """Return what a step did and what follows from it; every time says how it came about."""
-    return Group(*_parts(result))
-
-
-def _parts(result: StepResult) -> Iterator[RenderableType]:
+def step_view(result: StepResult) -> View:
+    """Yield what a step did and what follows from it; every time says how it came about."""
     yield Text(f"\n{result.run}  {result.kernel}", style="bold")
     yield Text(f"{result.status}, on {result.device}: {result.message}")
     yield from _candidates(result)

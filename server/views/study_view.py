@@ -1,9 +1,7 @@
 """A study as text: how the arms compare, what the target cost; and what one would cost."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -13,18 +11,11 @@ from kopt.search.study.study_report import StudyReport
 from kopt.search.study.study_words import facts, headlines, notes, sections
 from kopt.tools.counted import counted
 
-
-def study_view(report: StudyReport) -> RenderableType:
-    """Return what a study found; every figure says how it came about."""
-    return Group(*_parts(report))
+from .tables import View
 
 
-def forecast_view(forecast: StudyForecast) -> RenderableType:
-    """Return what a study would do and cost; every figure says how it came about."""
-    return Group(*_forecast_parts(forecast))
-
-
-def _parts(report: StudyReport) -> Iterator[RenderableType]:
+def study_view(report: StudyReport) -> View:
+    """Yield what a study found; every figure says how it came about."""
     for name, value in facts(report):
         yield Text(f"{name}: {value}", style="bold" if name == "Study" else "")
     yield Text("")
@@ -39,7 +30,8 @@ def _parts(report: StudyReport) -> Iterator[RenderableType]:
     yield Text(f"Report: {Path(report.folder) / 'study.html'}")
 
 
-def _forecast_parts(forecast: StudyForecast) -> Iterator[RenderableType]:
+def forecast_view(forecast: StudyForecast) -> View:
+    """Yield what a study would do and cost; every figure says how it came about."""
     kernels = ", ".join(forecast.kernels)
     repeats = counted(forecast.repeats, "repeat")
     yield Text(f"{counted(forecast.runs, 'run')}: {kernels}; {repeats}", style="bold")

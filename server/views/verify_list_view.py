@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -10,6 +9,7 @@ from kopt.kernels.verify_list_result import VerifiedReceipt, VerifyListResult
 from kopt.kernels.verify_result import Reproduction, VerifyResult, WorkloadReproduction
 
 from .bench_words import ACCEPTED, SPEEDUPS, ratio_digits
+from .tables import View
 
 _WORDS: dict[Reproduction, str] = {
     "reproduced": "reproduced",
@@ -20,12 +20,8 @@ _WORDS: dict[Reproduction, str] = {
 _NUMBERS = ("receipt", "accepted", "now", "95 % interval")
 
 
-def verify_list_view(found: VerifyListResult) -> RenderableType:
-    """Return the table, its sums and every reason."""
-    return Group(*_parts(found))
-
-
-def _parts(found: VerifyListResult) -> Iterator[RenderableType]:
+def verify_list_view(found: VerifyListResult) -> View:
+    """Yield the table, its sums and every reason."""
     results = [entry.result for entry in found.results if entry.result is not None]
     if results:
         yield _table(results)

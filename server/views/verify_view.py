@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -11,6 +10,7 @@ from kopt.kernels.verify_result import Reproduction, VerifyResult, WorkloadRepro
 from kopt.tools.facts.wording import short_id
 
 from .bench_words import ACCEPTED, SPEEDUPS, ratio_digits
+from .tables import View
 
 _WORDS: dict[Reproduction, tuple[str, str]] = {
     "reproduced": ("Reproduced", "bold green"),
@@ -20,12 +20,8 @@ _WORDS: dict[Reproduction, tuple[str, str]] = {
 }
 
 
-def verify_view(name: str, receipt: Receipt, result: VerifyResult) -> RenderableType:
-    """Return the result of verifying `receipt`, which the file `name` holds."""
-    return Group(*_parts(name, receipt, result))
-
-
-def _parts(name: str, receipt: Receipt, result: VerifyResult) -> Iterator[RenderableType]:
+def verify_view(name: str, receipt: Receipt, result: VerifyResult) -> View:
+    """Yield the result of verifying `receipt`, which the file `name` holds."""
     words, style = _WORDS[result.reproduction]
     yield Text(words, style)
     yield Text(

@@ -10,7 +10,7 @@ from kopt.kernels.problem_loader import load_problems
 from kopt.search.loop import run_search
 from kopt.search.run_report import RunReport, report_run
 from kopt.server.all_kernels import all_runs_view, run_all
-from kopt.server.console import print_views
+from kopt.server.console import print_view
 from kopt.server.exits import ExitCode, Interrupted
 from support.scripted_runs import new_store, search
 
@@ -66,7 +66,7 @@ def test_what_one_kernel_lacks_no_other_is_begun_without(
     assert len(found.runs) == len(found.failed) == 1
     assert found.not_begun == tuple(every[2:])
     assert found.exit_code == ExitCode.MACHINE
-    print_views(all_runs_view(found))
+    print_view(all_runs_view(found))
     assert f"{len(every) - 2} more kernels were not begun" in capsys.readouterr().out
 
 
@@ -84,7 +84,7 @@ def test_ctrl_c_shows_what_was_done_and_how_to_go_on(
     found = run_all(settings, run)
     assert (found.status, found.exit_code) == ("interrupted", ExitCode.INTERRUPTED)
     assert found.not_begun == tuple(every[2:])
-    print_views(all_runs_view(found))
+    print_view(all_runs_view(found))
     shown = " ".join(capsys.readouterr().out.split())
     assert report.run in shown
     assert "kopt run --resume run-2" in shown

@@ -24,7 +24,7 @@ def _said(lost: tuple[str, ...]) -> list[str]:
     )
     console = Console(width=WIDTH)
     with console.capture() as capture:
-        console.print(build_view(result))
+        console.print(*build_view(result), sep="\n")
     return [line.rstrip() for line in capture.get().splitlines() if "synops" in line]
 
 

@@ -38,7 +38,7 @@ def _by_name(findings: list[Finding]) -> dict[str, Finding]:
 
 def _shown(findings: list[Finding]) -> str:
     screen = Console(file=io.StringIO(), width=200)
-    screen.print(doctor_view(findings))
+    screen.print(*doctor_view(findings), sep="\n")
     assert isinstance(screen.file, io.StringIO)
     return screen.file.getvalue()
 

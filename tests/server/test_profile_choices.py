@@ -6,7 +6,7 @@ import pytest
 
 from kopt.kernels.profile_choices import ChoiceProfile, ProfileChoices
 from kopt.kernels.status import Status
-from kopt.server.console import print_views
+from kopt.server.console import print_view
 from kopt.server.views.profile_choices_view import profile_choices_view
 from support.command_line import Kopt
 
@@ -57,6 +57,6 @@ def test_a_choice_that_failed_is_told_below_the_table_as_tune_takes_it(
         device=None,
         choices=(passed, wide),
     )
-    print_views(profile_choices_view("mine.cu", profile))
+    print_view(profile_choices_view("mine.cu", profile))
     told = [line for line in capsys.readouterr().out.splitlines() if "too wide" in line]
     assert told == ["BLOCK=1024,ROWS=2: compile_error, too wide"]

@@ -1,0 +1,69 @@
+"""What all views are made of: parts that are printed in order, tables, and cells of numbers."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+View = Iterator[RenderableType]
+"""A result for people: its parts, made when they are printed."""
+Cell = str | Text
+
+NOTHING = "-"
+"""The cell of a value that there is none of."""
+
+
+def grid(
+    *heads: str,
+    rows: Iterable[Iterable[Cell]] = (),
+    whole: Collection[str] = (),
+    header_style: str = "bold",
+) -> Table:
+    """Return a table without lines.
+
+    Args:
+        heads: The columns; one whose head ends with `#` is of numbers, which stand to the right.
+        rows: The cells of each row.
+        whole: Heads of columns that are never wrapped, without `#`.
+        header_style: Of the heads.
+    """
+    table = Table(box=None, pad_edge=False, header_style=header_style)
+    for head in heads:
+        name = head.rstrip("#")
+        table.add_column(
+            name, justify="right" if head.endswith("#") else "left", no_wrap=name in whole
+        )
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def ratio_cell(ratio: float | None) -> str:
+    """Return 1.2345 as `1.235x`."""
+    return NOTHING if ratio is None else f"{ratio:.3f}x"
+
+
+def interval_cell(interval: tuple[float, float] | None, digits: int = 3) -> str:
+    """Return an interval as `1.200 to 1.220`."""
+    return NOTHING if interval is None else f"{interval[0]:.{digits}f} to {interval[1]:.{digits}f}"
+
+
+def us_cell(time_us: float | None) -> str:
+    """Return a time in microseconds as `1.234`."""
+    return NOTHING if time_us is None else f"{time_us:.3f}"
+
+
+def count_cell(count: int | None) -> str:
+    """Return 12000 as `12,000`."""
+    return NOTHING if count is None else f"{count:,}"
+
+
+def percent_cell(fraction: float | None) -> str:
+    """Return 0.25 as `25%`."""
+    return NOTHING if fraction is None else f"{fraction:.0%}"
+
+
+def words_cell(name: str | None) -> str:
+    """Return `not_like_for_like` as words."""
+    return NOTHING if name is None else name.replace("_", " ")

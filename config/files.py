@@ -57,13 +57,13 @@ def replacing_file(path: Path, *, durable: bool = True, mode: int | None = None)
         if mode is not None:
             fresh.chmod(mode)
         if durable:
-            _fsync(fresh)
+            fsync_path(fresh)
         fresh.replace(path)
     except BaseException:  # a full disk: trying again must not leave a file each time
         fresh.unlink(missing_ok=True)
         raise
     if durable:
-        fsync_folder(path.parent)
+        fsync_path(path.parent)
 
 
 def create_file(path: Path, data: bytes) -> None:
@@ -93,8 +93,8 @@ def staging_folder(folder: Path) -> Generator[Path]:
 
 def publish_folder(
     staging: Path, folder: Path, *, replaces: bool = False, durable: bool = False
-) -> None:
-    """Rename `staging` to `folder`; the folder of another process that was first stays.
+) -> bool:
+    """Rename `staging` to `folder`, unless another process was first: its folder stays.
 
     Args:
         staging: The finished folder, on the same file system.
@@ -102,10 +102,13 @@ def publish_folder(
         replaces: A folder there gives way although it is not empty.
         durable: The files directly in it are on the disk before the name, and the name before the
             return.
+
+    Returns:
+        Whether this process was first.
     """
     if durable:
         for path in (*staging.iterdir(), staging):
-            _fsync(path)
+            fsync_path(path)
     if replaces:
         remove_folder(folder)
     try:
@@ -113,8 +116,10 @@ def publish_folder(
     except OSError:
         if not folder.is_dir():
             raise
+        return False
     if durable:
-        _fsync(folder.parent)
+        fsync_path(folder.parent)
+    return True
 
 
 def remove_folder(folder: Path) -> None:
@@ -146,9 +151,13 @@ def evict_least_used(root: Path, limit: int, size_of: Callable[[Path], int] = la
         total -= size
 
 
-def fsync_folder(folder: Path) -> None:
-    """Wait until the names in `folder` are on the disk."""
-    _fsync(folder)
+def fsync_path(path: Path) -> None:
+    """Wait until a file's data, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def ensure_folder(path: Path) -> Path:
@@ -216,14 +225,6 @@ def _is_written(name: str) -> bool:
     """Return whether the process that made the temporary folder called `name` still lives."""
     process = name.removeprefix(TEMPORARY_PREFIX).partition("-")[0]
     return Path("/proc", process).exists()
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _listed(folders: list[Path]) -> str:

@@ -5,7 +5,6 @@ from other processes. A line is appended under a lock and synced before its answ
 so that a study never rests on a text that nobody knows was seen.
 """
 
-import fcntl
 import os
 from pathlib import Path
 from typing import Literal
@@ -13,6 +12,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from kopt.config.errors import SetupError
+from kopt.config.locks import file_lock
 from kopt.kernels.record import Record
 
 FILE_NAME = "retrievals.jsonl"
@@ -61,13 +61,8 @@ def append_retrieval(folder: Path, retrieval: Retrieval) -> None:
     path = folder / FILE_NAME
     line = f"{retrieval.model_dump_json(by_alias=True)}\n".encode()
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            end = _end_of_whole_lines(descriptor)
-            _write_whole(descriptor, line, end)
-        finally:
-            os.close(descriptor)
+        with file_lock(path) as log:
+            _write_whole(log.descriptor, line, _end_of_whole_lines(log.descriptor))
     except OSError as error:
         raise SetupError(
             f"what was retrieved cannot be logged in {path}, so it is not shown: {error.strerror}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kopt.config.errors import InfraError
-from kopt.config.files import TEMPORARY_PREFIX, ensure_folder, fsync_folder, write_atomically
+from kopt.config.files import TEMPORARY_PREFIX, ensure_folder, fsync_path, write_atomically
 
 # Older temporary files belong to a writer that was killed: no write takes anywhere near this long.
 _ABANDONED_AFTER_S = 24 * 3600.0
@@ -34,7 +34,7 @@ class ArtifactStore:
             return digest
         ensure_folder(path.parent)
         write_atomically(path, data)
-        fsync_folder(self.root)
+        fsync_path(self.root)
         return digest
 
     def get(self, digest: str) -> bytes:

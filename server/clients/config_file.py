@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import cast
 
 from kopt.config.errors import SetupError
+from kopt.config.files import replacing_file
 
 _DIGEST_DIGITS = 16
 _MOST_FOLDERS = 8
@@ -214,28 +214,26 @@ def _make_backup(file: ConfigFile, written: str, name: str, folders_made: int) -
 
 def _replace(file: ConfigFile, data: bytes) -> None:
     """Replace the file in one step: temporary file beside it, fsync, rename."""
-    target = file.target
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    status = target.stat() if target.exists() else None
-    new_mode = 0o600 if file.is_private else None
-    try:
-        _write_new(temporary, data, stat.S_IMODE(status.st_mode) if status else new_mode)
+    status = file.target.stat() if file.target.exists() else None
+    mode = stat.S_IMODE(status.st_mode) if status else 0o600 if file.is_private else _usual_mode()
+    with replacing_file(file.target, mode=mode) as fresh:
+        fresh.write_bytes(data)
         if status is not None and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-            os.chown(temporary, status.st_uid, status.st_gid)
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+            os.chown(fresh, status.st_uid, status.st_gid)
 
 
-def _write_new(path: Path, data: bytes, mode: int | None) -> None:
-    """Write a file that is not there yet; None leaves its mode to the user's umask."""
-    descriptor = os.open(
-        path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600
-    )
+def _usual_mode() -> int:
+    """Return the mode that the user's umask gives a new file."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _write_new(path: Path, data: bytes, mode: int) -> None:
+    """Write a file that is not there yet."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        if mode is not None:
-            os.fchmod(file.fileno(), mode)
+        os.fchmod(file.fileno(), mode)
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -6,7 +6,6 @@ one of `result.json`, `error.json` and `cancelled` ends the job. Who may write i
 """
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,9 +138,8 @@ class JobFiles:
 
     def write_progress(self, progress: Progress) -> None:
         """Replace the progress in one step; it is not worth waiting for the disk."""
-        temporary = self.folder / ".progress"
-        temporary.write_bytes(progress.model_dump_json().encode())
-        os.replace(temporary, self.folder / "progress.json")
+        text = progress.model_dump_json()
+        write_atomically(self.folder / "progress.json", text, durable=False)
 
     def read_attempts(self) -> int:
         """Return how often work was begun."""
@@ -159,9 +157,8 @@ class JobFiles:
 
     def excuse_attempt(self) -> None:
         """Let the last attempt not count; in one step, and not worth waiting for the disk."""
-        temporary = self.folder / ".excused"
-        temporary.write_text(str(self._read_number("excused") + 1), "ascii")
-        os.replace(temporary, self.folder / "excused")
+        number = self._read_number("excused") + 1
+        write_atomically(self.folder / "excused", str(number), durable=False)
 
     def read_holder(self) -> tuple[str, bool]:
         """Return what the lock's last holder said of itself, and whether the job was running."""

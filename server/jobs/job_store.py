@@ -4,7 +4,6 @@ A `flock` on a job's `lock` makes one process the one that works on it; the kern
 that process, so that a job with a free lock and no end is an orphan, for the next to take.
 """
 
-import fcntl
 import os
 import re
 import secrets
@@ -12,12 +11,13 @@ import shutil
 import stat
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from kopt.config.errors import SetupError, ToolError
-from kopt.config.files import ensure_folder, fsync_folder, write_atomically
+from kopt.config.files import ensure_folder, fsync_path, write_atomically
+from kopt.config.locks import FileLock, is_locked, try_lock
 from kopt.server.work.requests import Work
 
 from .job_files import JobFiles
@@ -28,8 +28,6 @@ RESUMED_WITHIN_S = 24 * 3600.0
 """A server takes up orphans of the last day; older ones only when asked for by their id."""
 KEPT_S = 7 * 24 * 3600.0
 _NEW_PREFIX = ".new-"
-_ATTEMPTS_AT_LOCK = 3
-_PAUSE_S = 0.01
 
 
 @dataclass(frozen=True)
@@ -38,17 +36,15 @@ class JobClaim:
 
     request: JobRequest
     files: JobFiles
-    descriptor: int = field(repr=False)
+    lock: FileLock
 
     def tell(self, running: bool) -> None:
         """Say in the lock who holds the job and whether it runs: for people and other servers."""
-        text = f"process {os.getpid()} {'running' if running else 'queued'}\n".encode()
-        os.pwrite(self.descriptor, text, 0)
-        os.ftruncate(self.descriptor, len(text))
+        self.lock.describe(f"process {os.getpid()} {'running' if running else 'queued'}\n")
 
     def release(self) -> None:
         """Let the job go; one that is not over is then an orphan."""
-        os.close(self.descriptor)
+        self.lock.release()
 
 
 class JobStore:
@@ -157,7 +153,7 @@ class JobStore:
                 if (
                     _created_s(files) > oldest
                     and files.over_at_s is None
-                    and not _is_held(files.lock)
+                    and not is_locked(files.lock)
                 ):
                     found.append(name)
         return found
@@ -169,7 +165,7 @@ class JobStore:
         for name in self._ids():
             files = JobFiles(self._root / name)
             with suppress(OSError):  # not a folder, or another user's: the others are swept
-                if (files.over_at_s or _created_s(files)) < oldest and not _is_held(files.lock):
+                if (files.over_at_s or _created_s(files)) < oldest and not is_locked(files.lock):
                     shutil.rmtree(files.folder, ignore_errors=True)
                     swept += 1
         for folder in self._root.glob(f"{_NEW_PREFIX}*"):  # its maker was killed before the rename
@@ -197,17 +193,17 @@ class JobStore:
             claim.tell(running=False)
             final = JobFiles(self._root / request.id)
             os.rename(new, final.folder)
-            fsync_folder(self._root)
+            fsync_path(self._root)
         except BaseException:
             if claim is not None:
                 claim.release()
             shutil.rmtree(new, ignore_errors=True)
             raise
-        return JobClaim(request, final, claim.descriptor)
+        return JobClaim(request, final, claim.lock)
 
 
 def _view(files: JobFiles) -> JobView:
-    is_held = _is_held(files.lock)  # looked at first: a holder ends its job, then lets go
+    is_held = is_locked(files.lock)  # looked at first: a holder ends its job, then lets go
     holder, running = files.read_holder()
     result, error = files.read_end()
     state: JobState = "running" if is_held and running else "queued"
@@ -238,32 +234,11 @@ def _created_s(files: JobFiles) -> float:
 
 
 def _lock(files: JobFiles) -> JobClaim | None:
-    """Take the lock; a viewer may hold a shared one for microseconds, hence several attempts."""
-    descriptor = os.open(files.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = try_lock(files.lock)
+    if lock is None:
+        return None
     try:
-        for _ in range(_ATTEMPTS_AT_LOCK):
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(_PAUSE_S)
-            else:
-                return JobClaim(files.read_request(), files, descriptor)
+        return JobClaim(files.read_request(), files, lock)
     except BaseException:
-        os.close(descriptor)
+        lock.release()
         raise
-    os.close(descriptor)
-    return None
-
-
-def _is_held(lock: Path) -> bool:
-    try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False

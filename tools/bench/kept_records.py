@@ -4,17 +4,15 @@ A file is written beside its place and renamed into it, so that it is whole or a
 cannot be read, is of another key or too old counts as absent: what it held is measured anew.
 """
 
-import hashlib
-import os
-import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import AwareDatetime, JsonValue, ValidationError
 
-from kopt.config.files import ensure_folder
+from kopt.config.files import content_hash, ensure_folder, write_atomically
 from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 
@@ -58,16 +56,8 @@ def keep(settings: Settings, key: Mapping[str, str], record: Record) -> None:
     kept = record.model_dump(mode="json")
     entry = _Entry(key=dict(key), written_at=datetime.now(UTC), kept=kept)
     text = entry.model_dump_json()
-    try:
-        handle, name = tempfile.mkstemp(dir=place.parent, prefix=".new-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(name, place)
-        except OSError:
-            os.unlink(name)
-    except OSError:
-        return  # a full disk costs the reuse, not the measurement
+    with suppress(OSError):  # a full disk costs the reuse, not the measurement
+        write_atomically(place, text, durable=False)
 
 
 def forget(settings: Settings, key: Mapping[str, str]) -> None:
@@ -76,6 +66,5 @@ def forget(settings: Settings, key: Mapping[str, str]) -> None:
 
 
 def _place(settings: Settings, key: Mapping[str, str]) -> Path:
-    text = "\0".join(f"{name}={value}" for name, value in sorted(key.items()))
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    digest = content_hash(f"{name}={value}" for name, value in sorted(key.items()))
     return settings.home / "cache" / "timing" / f"{digest}.json"

@@ -6,14 +6,14 @@ The receipt comes last and holds the source, so that a pair that was cut short i
 """
 
 import os
-import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from kopt.config.errors import SetupError, ToolError
-from kopt.config.files import ensure_folder
+from kopt.config.files import ensure_folder, fsync_path, replacing_file
 from kopt.kernels.bench_result import BaselinePath
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem, Workload
@@ -147,22 +147,12 @@ def _in_the_way(place: WinnerPlace, reason: str) -> str:
 
 def _write_pair(place: WinnerPlace, receipt: Receipt) -> None:
     ensure_folder(place.source.parent)
-    texts = {place.source: receipt.source, place.receipt: receipt_text(receipt)}
-    written: list[tuple[str, Path]] = []
+    texts = {place.receipt: receipt_text(receipt), place.source: receipt.source}
     try:
-        for path, text in texts.items():
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-            written.append((name, path))
-            with os.fdopen(handle, "wb") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(name, 0o644)  # mkstemp's 0600 is for secrets
-        while written:
-            os.replace(*written[0])
-            written.pop(0)
+        with ExitStack() as both:  # its files take their places when both are written
+            for path, text in texts.items():
+                fresh = both.enter_context(replacing_file(path, mode=0o644))
+                fresh.write_bytes(text.encode())
+                fsync_path(fresh)
     except OSError as error:
         raise SetupError(f"cannot write {place.source.parent}: {error.strerror}") from error
-    finally:
-        for name, _ in written:
-            Path(name).unlink(missing_ok=True)

@@ -9,13 +9,11 @@ the owner's files. The sandbox keeps candidates themselves away from them.
 
 import hashlib
 import hmac
-import os
 import secrets
-import tempfile
 from pathlib import Path
 
 from kopt.config.errors import SetupError
-from kopt.config.files import ensure_folder
+from kopt.config.files import create_file, ensure_folder
 from kopt.config.settings import Settings
 
 POOL_SIZE = 4
@@ -65,15 +63,7 @@ def _secret(path: Path) -> bytes:
 def _new_secret(path: Path) -> bytes:
     """Write a fresh secret, unless another process was first, and return the one that stands."""
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".secret-")  # mode 0600
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(_SECRET_BYTES))
-        try:
-            os.link(name, path)  # fails if it exists: the first writer wins, and no half file shows
-        except FileExistsError:
-            pass
-        finally:
-            os.unlink(name)
+        create_file(path, secrets.token_bytes(_SECRET_BYTES))
         return path.read_bytes()
     except OSError as error:
         raise SetupError(f"cannot keep a secret in {path.parent}: {error.strerror}") from error

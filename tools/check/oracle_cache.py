@@ -7,11 +7,8 @@ second finds the place taken and keeps what it has in memory. Names are hashes, 
 does not show hidden seeds.
 """
 
-import hashlib
 import json
 import os
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 import kopt.kernels
-from kopt.config.files import ensure_folder
+from kopt.config.files import (
+    content_hash,
+    ensure_folder,
+    evict_least_used,
+    publish_folder,
+    remove_folder,
+    staging_folder,
+)
 from kopt.config.settings import Settings
 
 from .case_data import CaseData, CaseKey, make_case_data
@@ -28,7 +32,6 @@ from .case_files import CaseFiles, case_from_files, case_to_files
 
 _FORMAT = "1"
 _LIMIT_BYTES = 4 << 30
-_PARTIAL = ".partial-"
 
 
 @dataclass(frozen=True)
@@ -59,31 +62,13 @@ class OracleCache:
         return data
 
     def _write(self, place: Path, data: CaseData) -> None:
-        self._make_room()
-        partial = Path(tempfile.mkdtemp(prefix=f"{_PARTIAL}{os.getpid()}-", dir=self.folder))
-        try:
+        evict_least_used(self.folder, self.limit_bytes, _size_bytes)
+        with staging_folder(place) as staging:
             files = case_to_files(data)
-            sizes = {name: _save(partial / f"{name}.npy", a) for name, a in files.arrays.items()}
+            sizes = {name: _save(staging / f"{name}.npy", a) for name, a in files.arrays.items()}
             entry = {"files": sizes, "case": files.description}
-            (partial / "entry.json").write_text(json.dumps(entry), encoding="utf-8")
-            os.rename(partial, place)  # fails if another process was first
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-
-    def _make_room(self) -> None:
-        """Drop the entries not used for longest until the rest takes less than the limit."""
-        entries = sorted(
-            (used, size, path)
-            for path in self.folder.iterdir()
-            if (usage := _usage(path))
-            for used, size in [usage]
-        )
-        total = sum(size for _, size, _ in entries)
-        for _, size, path in entries:
-            if total <= self.limit_bytes:
-                return
-            _drop(path)
-            total -= size
+            (staging / "entry.json").write_text(json.dumps(entry), encoding="utf-8")
+            publish_folder(staging, place)
 
 
 def open_cache(settings: Settings) -> OracleCache:
@@ -93,18 +78,13 @@ def open_cache(settings: Settings) -> OracleCache:
 
 def case_hash(key: CaseKey) -> str:
     """Return the name of a case's entry: everything that its arrays follow from, hashed."""
-    digest = hashlib.sha256()
     described = key.problem.model_dump_json(exclude={"folder", "workloads", "baselines"})
     parts = [_FORMAT, np.__version__, described, key.workload.model_dump_json()]
-    parts += [str(key.seed), key.regime]
-    for part in parts:
-        digest.update(part.encode() + b"\0")
     # The rounding helpers and what else oracles import decide the results too.
     package = Path(next(iter(kopt.kernels.__path__)))
-    for folder in (key.problem.folder, package):
-        for path in sorted(folder.glob("*.py")):
-            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+    modules = [*sorted(key.problem.folder.glob("*.py")), *sorted(package.glob("*.py"))]
+    code = (part for path in modules for part in (path.name, path.read_bytes()))
+    return content_hash([*parts, str(key.seed), key.regime, *code])
 
 
 def _save(path: Path, array: npt.NDArray[Any]) -> list[int]:
@@ -129,11 +109,11 @@ def _read(place: Path) -> CaseData | None:
             name: _map(place / f"{name}.npy", size, checksum)
             for name, (size, checksum) in entry["files"].items()
         }
-        os.utime(place / "entry.json")
+        os.utime(place)
         return case_from_files(CaseFiles(arrays, entry["case"]))
     except (ValueError, KeyError, TypeError, OSError):
         if place.exists():
-            _drop(place)
+            remove_folder(place)
         return None
 
 
@@ -146,32 +126,5 @@ def _map(path: Path, size: int, checksum: int) -> npt.NDArray[Any]:
     return np.asarray(array)
 
 
-def _drop(path: Path) -> None:
-    """Remove an entry in one step as others see it; a process that has it mapped keeps its view."""
-    try:
-        grave = tempfile.mkdtemp(prefix=f"{_PARTIAL}{os.getpid()}-", dir=path.parent)
-        os.rename(path, Path(grave) / path.name)
-    except OSError:
-        return
-    shutil.rmtree(grave, ignore_errors=True)
-
-
-def _usage(path: Path) -> tuple[int, int] | None:
-    """Return (last use in ns, bytes) of an entry; None for what is no entry.
-
-    The remains of a process that died while writing count as used at the epoch: they go first.
-    """
-    try:
-        if path.name.startswith(_PARTIAL):
-            if _is_alive(path.name):
-                return None
-            return 0, sum(file.stat().st_size for file in path.rglob("*"))
-        size = sum(file.stat().st_size for file in path.iterdir())
-        return (path / "entry.json").stat().st_mtime_ns, size
-    except OSError:
-        return None
-
-
-def _is_alive(partial_name: str) -> bool:
-    process = partial_name.removeprefix(_PARTIAL).split("-")[0]
-    return Path("/proc", process).exists()
+def _size_bytes(entry: Path) -> int:
+    return sum(file.stat().st_size for file in entry.iterdir())

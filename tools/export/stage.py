@@ -1,14 +1,12 @@
 """Writing an export: a new folder, whole or not at all."""
 
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from kopt.config.errors import SetupError, ToolError
+from kopt.config.files import publish_folder, staging_folder
 from kopt.kernels.record import Record
 from kopt.kernels.status import Status
 
@@ -46,7 +44,7 @@ def export(subject: Subject, form: Form, folder: Path) -> ExportResult:
         SetupError: The folder cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ToolError(f"{folder} exists and is not an empty folder: name another with -o DIR")
+        raise ToolError(_not_empty(folder))
     files = folder_files(subject, form)
     _write(files, folder)
     problem = subject.problem
@@ -67,15 +65,17 @@ def _write(files: Files, folder: Path) -> None:
     target = folder.absolute()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=".export-", dir=target.parent))
-        try:
+        with staging_folder(target) as staging:
             for name, content in files.items():
                 path = staging / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content.encode() if isinstance(content, str) else content)
-            staging.chmod(0o755)  # mkdtemp's 0700 is for secrets
-            os.replace(staging, target)  # an empty folder gives way
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
+            staging.chmod(0o755)
+            if not publish_folder(staging, target):
+                raise ToolError(_not_empty(folder))
     except OSError as error:
         raise SetupError(f"cannot write {folder}: {error.strerror}") from error
+
+
+def _not_empty(folder: Path) -> str:
+    return f"{folder} exists and is not an empty folder: name another with -o DIR"

@@ -118,7 +118,7 @@ def test_the_entry_not_used_for_longest_goes_first(key: CaseKey, cache: OracleCa
     cache.load(key)
     cache.load(replace(key, seed=2))
     for age, name in enumerate((second, first)):
-        os.utime(cache.folder / name / "entry.json", ns=(age, age))
+        os.utime(cache.folder / name, ns=(age, age))
     size = sum(file.stat().st_size for file in (cache.folder / first).iterdir())
     replace(small, limit_bytes=size).load(replace(key, seed=3))
     assert {entry.name for entry in _entries(cache)} == {first, case_hash(replace(key, seed=3))}
@@ -126,7 +126,7 @@ def test_the_entry_not_used_for_longest_goes_first(key: CaseKey, cache: OracleCa
 
 def test_remains_of_a_dead_writer_are_removed(key: CaseKey, cache: OracleCache) -> None:
     cache.load(key)
-    remains = cache.folder / ".partial-4194304999-abc"  # above the largest process id of Linux
+    remains = cache.folder / ".new-4194304999-abc"  # above the largest process id of Linux
     remains.mkdir()
     (remains / "x.npy").write_bytes(bytes(100))
     OracleCache(cache.folder, limit_bytes=50).load(replace(key, seed=2))

@@ -5,9 +5,7 @@ the library have such a file each; `index.py` and `library_index/build.py` decid
 """
 
 import hashlib
-import os
 import sqlite3
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kopt.config.errors import SetupError
+from kopt.config.files import replacing_file
 from kopt.tools.docs.code_tokens import surface_words
 from kopt.tools.docs.ranking.lexicon import lexicon_phrases
 from kopt.tools.docs.ranking.weights import WEIGHTS
@@ -70,18 +69,9 @@ class Sheet(NamedTuple):
 
 def write_index(path: Path, meta: Mapping[str, str], sheets: Iterable[Sheet]) -> None:
     """Write the index of `sheets` to `path`, in place of what is there, all at once."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-", suffix=".sqlite")
-    os.close(descriptor)
-    fresh = Path(name)
-    try:
-        with closing(sqlite3.connect(fresh)) as connection:
-            connection.executescript("pragma journal_mode=off; pragma synchronous=off;")
-            fill(connection, meta, sheets)
-        with fresh.open("rb") as file:
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
+    with replacing_file(path) as fresh, closing(sqlite3.connect(fresh)) as connection:
+        connection.executescript("pragma journal_mode=off; pragma synchronous=off;")
+        fill(connection, meta, sheets)
 
 
 def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterable[Sheet]) -> None:

@@ -13,8 +13,8 @@ from typing import BinaryIO
 import httpx2
 
 from kopt.config.files import ensure_folder
+from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
-from kopt.tools.docs.build_lock import file_lock
 
 from .package_index import file_url
 from .pins import PackagePin

@@ -7,8 +7,6 @@ again by each call; without network its last state is used.
 
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from kopt.config.errors import ToolError
-from kopt.config.files import ensure_folder
+from kopt.config.files import ensure_folder, publish_folder, staging_folder
 from kopt.config.settings import Settings
 from kopt.tools.docs.own.corpus import SOURCES
 
@@ -98,13 +96,11 @@ def snapshot(repository: Repository, settings: Settings) -> Snapshot:
 
 def _clone(url: str, clone: Path) -> None:
     """Make the clone beside its place and rename it, so that what is there is whole."""
-    with tempfile.TemporaryDirectory(dir=clone.parent, prefix=".new-") as staging:
-        fresh = Path(staging) / "clone.git"
+    with staging_folder(clone) as fresh:
         run_git("init", "--quiet", "--bare", "--", str(fresh))
         run_git(f"--git-dir={fresh}", "config", "remote.origin.url", url)
         _fetch(fresh)
-        shutil.rmtree(clone, ignore_errors=True)
-        fresh.rename(clone)
+        publish_folder(fresh, clone, replaces=True)
 
 
 def _refresh(clone: Path) -> None:

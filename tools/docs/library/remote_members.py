@@ -4,11 +4,11 @@ The wheel's own hash cannot be checked without all of it, so the selected member
 """
 
 import io
-import os
 import zipfile
 from pathlib import Path
 from typing import cast
 
+from kopt.config.files import replacing_file
 from kopt.config.settings import Settings
 
 from .archives import ALL_MEMBERS, Member, archive_members, members_digest, wheel_members
@@ -76,8 +76,9 @@ def _fetched_members(pin: PackagePin, index: str, on_bytes: OnBytes) -> list[Mem
 
 
 def _keep(kept: Path, members: list[Member]) -> None:
-    fresh = kept.with_name(f"{kept.name}.part")
-    with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
+    with (
+        replacing_file(kept, durable=False) as fresh,
+        zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
         for path, data in members:
             archive.writestr(path, data)
-    os.replace(fresh, kept)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from kopt.config.errors import SetupError
 from kopt.config.files import ensure_folder
+from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
-from kopt.tools.docs.build_lock import build_lock
 from kopt.tools.docs.damage import PartsDamaged
 from kopt.tools.docs.library.harvest import (
     FetchProgress,
@@ -82,7 +82,7 @@ def build_library(
             to do.
     """
     folder = ensure_folder(library_folder(settings))
-    with build_lock(folder, lambda: on_progress(WAITING)):
+    with file_lock(folder / "lock", lambda: on_progress(WAITING)):
         for left in folder.glob(".new-*"):  # by a build that was killed while it wrote
             left.unlink()
         try:

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from kopt.config.errors import SetupError, ToolError
-from kopt.config.files import ensure_folder
+from kopt.config.files import ensure_folder, write_atomically
 from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 from kopt.tools.docs.library.git_sources import git_choice
@@ -86,10 +86,9 @@ def read_choices(settings: Settings) -> Choices:
 def write_choices(choices: Choices, settings: Settings) -> None:
     """Keep `choices`, all at once."""
     folder = ensure_folder(choices_folder(settings))
-    fresh = folder / f".new-{_FILE_NAME}"
-    fresh.touch(mode=0o600)  # an address may carry a password
-    fresh.write_text(choices.model_dump_json(by_alias=True, indent=1), "utf-8")
-    fresh.replace(folder / _FILE_NAME)
+    # Mode 0600: an address may carry a password.
+    text = choices.model_dump_json(by_alias=True, indent=1)
+    write_atomically(folder / _FILE_NAME, text, mode=0o600)
 
 
 def choices_of(selection: Selection, forgotten: Sequence[str]) -> Choices:

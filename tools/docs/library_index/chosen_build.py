@@ -6,8 +6,8 @@ A build holds what is asked for and what was chosen before, so that nothing leav
 
 from kopt.config.errors import ToolError
 from kopt.config.files import ensure_folder
+from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
-from kopt.tools.docs.build_lock import build_lock
 
 from .assembly import assemble
 from .build import BuildRequest, build_library
@@ -35,7 +35,7 @@ def build_chosen(request: BuildRequest, settings: Settings, on_progress: OnProgr
         SetupError: No source could be had, or the folder cannot be written.
     """
     folder = ensure_folder(choices_folder(settings))
-    with build_lock(folder, lambda: on_progress(WAITING)):
+    with file_lock(folder / "lock", lambda: on_progress(WAITING)):
         built = _built(settings)
         before = read_choices(settings)
         selection = whole_selection(request.selection, before, built)
@@ -54,7 +54,7 @@ def forget_source(name: str, settings: Settings, on_progress: OnProgress) -> Non
         ToolError: It is neither in the index nor a library; the message has what is.
     """
     path = library_index_path(settings)
-    with build_lock(ensure_folder(choices_folder(settings)), lambda: on_progress(WAITING)):
+    with file_lock(ensure_folder(choices_folder(settings)) / "lock", lambda: on_progress(WAITING)):
         built = _built(settings)
         choices = read_choices(settings)
         if name not in built and choices.without(name) == choices:
@@ -63,7 +63,7 @@ def forget_source(name: str, settings: Settings, on_progress: OnProgress) -> Non
         write_choices(choices.without(name), settings)
         if name not in built:
             return
-        with build_lock(library_folder(settings)), Parts(parts_path(settings)) as parts:
+        with file_lock(library_folder(settings) / "lock"), Parts(parts_path(settings)) as parts:
             left = [one for one in parts.sources() if one.source.key != name]
             parts.settle(left)
             if left:
@@ -78,5 +78,5 @@ def _built(settings: Settings) -> list[str]:
     built = [one.source for one in built_sources(path)]
     if built or not path.exists():
         return built
-    with build_lock(library_folder(settings)), Parts(parts_path(settings)) as parts:
+    with file_lock(library_folder(settings) / "lock"), Parts(parts_path(settings)) as parts:
         return [one.source.key for one in parts.sources()]

@@ -3,8 +3,8 @@
 import sqlite3
 
 from kopt.config.errors import SetupError
+from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
-from kopt.tools.docs.build_lock import build_lock
 from kopt.tools.docs.damage import PartsDamaged
 from kopt.tools.docs.indexing.open_indexes import file_state
 
@@ -30,7 +30,7 @@ def heal(settings: Settings) -> str:
     path = library_index_path(settings)
     seen = file_state(path) if path.exists() else None
     try:
-        with build_lock(library_folder(settings), _give_up):
+        with file_lock(library_folder(settings) / "lock", _give_up):
             if path.exists() and file_state(path) != seen:
                 return REBUILT
             try:

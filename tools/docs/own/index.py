@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from kopt.config.errors import SetupError
 from kopt.config.files import ensure_folder
+from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
-from kopt.tools.docs.build_lock import build_lock
 from kopt.tools.docs.damage import OwnIndexDamaged
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.entries import entry_of
@@ -82,7 +82,7 @@ def _build(path: Path, corpus: Corpus, replace: bool) -> None:
         replace: True if the file that is there was found to be damaged.
     """
     seen = file_state(path) if path.exists() else None
-    with build_lock(ensure_folder(path.parent)):
+    with file_lock(ensure_folder(path.parent) / "lock"):
         if path.exists() and (not replace or file_state(path) != seen):
             return
         write_index(path, _meta(corpus), _sheets(corpus))

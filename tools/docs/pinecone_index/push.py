@@ -5,8 +5,8 @@ import time
 
 from kopt.config.errors import BackendUnavailable, SetupError
 from kopt.config.files import ensure_folder
+from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
-from kopt.tools.docs.build_lock import build_lock
 
 from .client import opened_client, opened_index
 from .deadline import new_loop
@@ -47,7 +47,9 @@ def push_library(
     waiting = PushProgress("wait", 0, total, "another upload from this machine is under way")
     # A lock that is waited for inside the loop would not hear of Ctrl-C.
     with (
-        build_lock(ensure_folder(settings.docs_cache / "pinecone"), lambda: on_progress(waiting)),
+        file_lock(
+            ensure_folder(settings.docs_cache / "pinecone") / "lock", lambda: on_progress(waiting)
+        ),
         asyncio.Runner(loop_factory=new_loop) as runner,
     ):
         result = runner.run(_pushed(plan, request, settings, way))

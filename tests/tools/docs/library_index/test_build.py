@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import SetupError, ToolError
+from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
-from kopt.tools.docs.build_lock import build_lock
 from kopt.tools.docs.chunking.synopses import WRITTEN_OVER
 from kopt.tools.docs.library_index.build_records import BuildProgress, BuildResult
 from kopt.tools.docs.library_index.parts import COMMIT_EVERY
@@ -157,7 +157,7 @@ def test_the_second_of_two_builds_waits_and_finds_it_done(own_docs: Settings) ->
         if progress.step == "wait":
             waits.set()
 
-    with build_lock(library_folder(own_docs)):
+    with file_lock(library_folder(own_docs) / "lock"):
         second = threading.Thread(
             target=lambda: results.append(library.build(own_docs, on_progress))
         )

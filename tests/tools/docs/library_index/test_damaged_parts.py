@@ -9,8 +9,8 @@ from unittest.mock import patch
 import pytest
 
 from kopt.config.errors import SetupError
+from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
-from kopt.tools.docs.build_lock import build_lock
 from kopt.tools.docs.indexing.entries import block_of
 from kopt.tools.docs.library_index import parts as parts_module
 from kopt.tools.docs.library_index.healing import BUILDING, REMOVED
@@ -123,7 +123,7 @@ def test_locked_parts_stay_and_that_is_one_line(
 def test_a_search_does_not_wait_for_a_build(own_docs: Settings) -> None:
     fake_harvest().build(own_docs)
     _ruined(library_index_path(own_docs))
-    with build_lock(library_folder(own_docs)):
+    with file_lock(library_folder(own_docs) / "lock"):
         assert BUILDING in (search_documents(QUERY, own_docs).degraded or "")
     assert library_index_path(own_docs).exists()
 

@@ -177,7 +177,7 @@ def _promoted(tried: KernelTried) -> Iterator[str]:
     winner, place = tried.winner, tried.place
     if winner is None:
         return
-    file = f"`{winner.problem}/{winner.file}.cu`"
+    file = f"`{winner.problem}/{winner.file}`"
     told = f"promoted: {file} with {_choice(winner.tune)}, {winner.speedup:.3f}x"
     if place is None:
         yield f"{told}; these values are not among the candidates here"

@@ -26,7 +26,7 @@ class Winner:
     kernel: str
     device: str
     file: str
-    """Its name in the problem's folder of winners, without suffix."""
+    """Its name in the problem's folder of winners."""
     tune: dict[str, int]
     """The values with which it serves this kernel."""
     speedup: float
@@ -59,7 +59,7 @@ def read_winners(problem: Problem) -> Iterator[Winner]:
                 problem=problem.name,
                 kernel=evidence.kernel,
                 device=receipt.device.name,
-                file=path.name.removesuffix(SUFFIX),
+                file=receipt.source_file,
                 tune={n: value for n, value in defines.items() if not n.startswith(_OF_AXES)},
                 speedup=evidence.speedup,
                 code=code_of(receipt.source),

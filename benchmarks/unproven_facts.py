@@ -12,10 +12,10 @@ that `unproven_on_gpu.py` wrote. --write puts the tables of the facts as they ar
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from markdown_tables import insert_between
-from unproven_subjects import Subject, subjects
 from unproven_tables import MARKS, tables
 
 from kopt.config.gpu_specs import gpu_for_arch
@@ -24,13 +24,15 @@ from kopt.kernels.byte_model import memory_floor_us, workload_bytes
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import Build
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.shipped_kernels import ShippedKernel, shipped_kernels
 from kopt.kernels.status import Status
 from kopt.kernels.unproven_facts import (
     OtherGpuRun,
     SimCheck,
     StaticFacts,
     UnprovenFacts,
-    facts_of,
     facts_text,
     read_facts,
 )
@@ -42,6 +44,35 @@ from kopt.tools.sim.device import SimDevice
 ELSEWHERE = "sm_90a"
 
 
+@dataclass(frozen=True)
+class Subject:
+    """One unproven kernel at its workload."""
+
+    problem: Problem
+    workload: Workload
+    shipped: ShippedKernel
+
+    @property
+    def kernel(self) -> str:
+        """Its kernel id."""
+        return self.problem.kernel_id(self.workload)
+
+    def candidate(self) -> Candidate:
+        """Read its source."""
+        return read_candidate(self.shipped.source)
+
+
+def subjects() -> list[Subject]:
+    """Return every unproven kernel, in the order of `kopt list`."""
+    return [
+        Subject(problem, workload, shipped)
+        for problem in load_problems().values()
+        for workload in problem.workloads
+        for shipped in shipped_kernels(problem, workload)
+        if shipped.standing == "unproven"
+    ]
+
+
 def main() -> None:
     """Write the facts of each kernel, or the tables of all."""
     parser = argparse.ArgumentParser(description="Facts of the unproven kernels.")
@@ -51,7 +82,7 @@ def main() -> None:
     options = parser.parse_args()
     chosen = [subject for subject in subjects() if options.only in subject.kernel]
     if options.write:
-        all_facts = [read_facts(facts_of(subject.source)) for subject in chosen]
+        all_facts = [read_facts(subject.shipped.evidence) for subject in chosen]
         document = options.write.read_text("utf-8")
         text = insert_between(document, MARKS, tables(all_facts))
         options.write.write_text(text, "utf-8")
@@ -65,7 +96,7 @@ def main() -> None:
         if candidate.id not in checks:
             checks[candidate.id] = _sim_check(subject, candidate, settings)
         facts = _facts(subject, candidate, checks[candidate.id], settings)
-        path = facts_of(subject.source)
+        path = subject.shipped.evidence
         run = _kept(path, runs, facts)
         path.write_text(facts_text(facts.model_copy(update={"other_gpu": run})), "utf-8")
 
@@ -87,7 +118,7 @@ def _kept(path: Path, runs: Sequence[OtherGpuRun], facts: UnprovenFacts) -> Othe
 def _facts(
     subject: Subject, candidate: Candidate, sim: SimCheck, settings: Settings
 ) -> UnprovenFacts:
-    arch = subject.arch
+    arch = subject.shipped.arch
     reference = read_candidate(subject.problem.folder / "reference.cu")
     build = _build(subject, candidate, arch, settings)
     model = workload_bytes(subject.problem, subject.workload)
@@ -95,6 +126,7 @@ def _facts(
     return UnprovenFacts(
         kernel=subject.kernel,
         candidate=candidate.id,
+        source_file=subject.shipped.source.name,
         arch=arch,
         gpu=gpu.name,
         tune={k: v for k, v in build.defines.items() if not k.startswith("KOPT_")},
@@ -155,7 +187,7 @@ def _sim_check(subject: Subject, candidate: Candidate, settings: Settings) -> Si
         workload=subject.workload,
         candidate=candidate,
         level="full",
-        arch=subject.arch,
+        arch=subject.shipped.arch,
     )
     result: CheckResult = check_candidate(request, SimDevice(settings), settings)
     return SimCheck(

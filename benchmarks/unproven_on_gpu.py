@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from unproven_subjects import Subject, subjects
+from unproven_facts import Subject, subjects
 
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.bench_result import BenchResult

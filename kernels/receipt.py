@@ -1,8 +1,8 @@
 """The receipt of a promoted winner: source, binary, device, and every sample behind its speedup.
 
-A receipt is whole in itself: `kopt verify` needs nothing else to compile the kernel and measure it
-again. It names no file of the machine that made it, and no hidden seed. docs/receipts.md says what
-it proves and what it does not.
+A receipt with the source beside it is all that `kopt verify` needs to compile the kernel and
+measure it again. It names no path of the machine that made it, and no hidden seed. docs/receipts.md
+says what it proves and what it does not.
 """
 
 from typing import Literal
@@ -110,12 +110,19 @@ class ReceiptCheck(Record):
 
 
 class Receipt(Record):
-    """A promoted winner. The same receipt lies beside the source at each workload it covers."""
+    """A promoted winner. A file covers one workload; the receipts of one promotion can be joined.
 
-    schema_: Literal["kopt.receipt/1"] = Field(default="kopt.receipt/1", alias="schema")
+    Format 1 held the source, and one file covered all workloads.
+    """
+
+    schema_: Literal["kopt.receipt/1", "kopt.receipt/2"] = Field(
+        default="kopt.receipt/2", alias="schema"
+    )
     status: Literal[Status.PASSED] = Status.PASSED
     digest: str = ""
     """SHA-256 over the canonical JSON of everything else (tools/bench/receipt_file.py)."""
+    promotion: str = ""
+    """Digest of all receipts of the promotion joined; empty in the joined one itself."""
     kopt_version: str
     promoted_at: str
     """UTC, ISO 8601."""
@@ -123,8 +130,15 @@ class Receipt(Record):
     problem_files: dict[str, str]
     """SHA-256 of problem.yaml, oracle.py, reference.cu and baseline.py, those that exist."""
     candidate: str
+    """SHA-256 of the source."""
     source_name: str
-    source: str
+    """File name of the candidate when it was promoted."""
+    source_file: str = ""
+    """Name of the source's file beside the receipt; empty in format 1."""
+    source: str = Field(exclude=True)
+    """Read from that file, never written into a receipt."""
+    domain: tuple[str, ...] = ()
+    """The workloads that the source claims, each promoted at the same time; empty in format 1."""
     tune: dict[str, int] = Field(default_factory=dict[str, int])
     """The defaults of the header, with which it was built."""
     arch: str
@@ -136,15 +150,20 @@ class Receipt(Record):
     """By workload, as launched."""
     check: ReceiptCheck
     sanitizer: tuple[SanitizerResult, ...]
-    """One for each workload; `unavailable` runs stand in it with their reason."""
+    """One for each covered workload; `unavailable` runs stand in it with their reason."""
     flagged: tuple[str, ...] = ()
     """What in the binaries raises scrutiny without refusing it, e.g. lines kept in L2."""
     sandbox: str | None
     """Level under which the candidate ran."""
     workloads: tuple[WorkloadEvidence, ...]
-    """Every workload of the candidate's domain."""
+    """Every covered workload."""
     geometric_mean_speedup: float
     """Of the workloads' speedups."""
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """The workloads that the source claims; in format 1 those that the receipt covers."""
+        return self.domain or tuple(entry.workload for entry in self.workloads)
 
     def cubin_of(self, workload: str) -> str | None:
         """Return the SHA-256 of the cubin that serves `workload`; None if there is none."""

@@ -1,7 +1,7 @@
 """What is known of a shipped kernel that never ran on the GPU that it was written for.
 
-Its source lies at `<problem>/unproven/<workload>.<arch>.cu`, these facts beside it. They are no
-receipt: nothing here says that the kernel is fast, or correct, on that GPU. `benchmarks/
+The facts lie at `<problem>/unproven/<workload>.<arch>.facts.json`, the source beside them. They are
+no receipt: nothing here says that the kernel is fast, or correct, on that GPU. `benchmarks/
 unproven_facts.py` makes them; `shipped_kernels.py` finds the files.
 """
 
@@ -19,7 +19,6 @@ from .plan import Dim3
 from .record import Record
 from .status import Provenance, Status, Verdict
 
-FACTS_SUFFIX = ".facts.json"
 SM_100_BODIES = (
     "add2",
     "float2_to_e2m1x2",
@@ -105,9 +104,12 @@ class OtherGpuRun(Record):
 class UnprovenFacts(Record):
     """All that is known of one unproven kernel at one workload."""
 
-    schema_: Literal["kopt.unproven/1"] = Field(default="kopt.unproven/1", alias="schema")
+    schema_: Literal["kopt.unproven/2"] = Field(default="kopt.unproven/2", alias="schema")
     kernel: str
     candidate: str
+    """SHA-256 of the source."""
+    source_file: str
+    """Its name beside the facts."""
     arch: str
     gpu: str
     """Whose data sheet the occupancies, floors and estimates are of."""
@@ -133,11 +135,6 @@ def sm_100_bodies(source: str) -> tuple[str, ...]:
     return tuple(name for name in SM_100_BODIES if f"kopt::{name}(" in source)
 
 
-def facts_of(source: Path) -> Path:
-    """Return where the facts of an unproven source lie."""
-    return source.with_name(source.name.removesuffix(".cu") + FACTS_SUFFIX)
-
-
 def facts_text(facts: UnprovenFacts) -> str:
     """Return the file of `facts`."""
     document = facts.model_dump(mode="json", by_alias=True)
@@ -155,4 +152,4 @@ def read_facts(path: Path) -> UnprovenFacts:
     except OSError as error:
         raise ToolError(f"cannot read {path}: {error.strerror or error}") from error
     except ValidationError as error:
-        raise ToolError(f"{path} is no kopt.unproven/1: {error.errors()[0]['msg']}") from error
+        raise ToolError(f"{path} is no kopt.unproven/2: {error.errors()[0]['msg']}") from error

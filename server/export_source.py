@@ -9,12 +9,12 @@ from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
-from kopt.kernels.receipt import Receipt
-from kopt.kernels.shipped_kernels import shipped_kernels
-from kopt.kernels.unproven_facts import facts_of, read_facts
+from kopt.kernels.shipped_kernels import EVIDENCE, evidence_of, kernels_in, shipped_kernels
+from kopt.kernels.unproven_facts import read_facts
 from kopt.search.proposer import Member
 from kopt.search.run_report import view_run
 from kopt.tools.bench.receipt_file import read_receipt
+from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.reproduction import problem_of
 from kopt.tools.export.subject import Subject
 from kopt.tools.export.unproven_words import unproven_words
@@ -23,7 +23,6 @@ from .target import Target, find_target, refuse_unknown_tune
 
 _OF_RUN = re.compile(r"(?P<run>[^/]+)/(?P<seq>\d+)")
 _ARCH = re.compile(r"\.(sm_\d{2,3}[af]?)\.cu$")
-_RECEIPT = ".receipt.json"
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def find_subject(winner: str, choice: Choice, settings: Settings) -> Subject:
 
 
 def _of_receipt(path: Path, choice: Choice, settings: Settings) -> Subject:
-    receipt = read_receipt(path)
+    receipt = read_promotion(path)
     if choice.tune:
         raise ToolError("--tune: a receipt has the tune values that it proves; name the .cu file")
     if choice.arch not in (None, receipt.arch):
@@ -73,40 +72,20 @@ def _of_receipt(path: Path, choice: Choice, settings: Settings) -> Subject:
 
 def _of_source(path: Path, choice: Choice, settings: Settings) -> Subject:
     target = find_target(path, choice.kernel, settings)
-    receipt = _receipt_beside(path, target.candidate)
-    if receipt is not None and not choice.tune and choice.arch in (None, receipt.arch):
-        return _of_receipt(_receipt_path(path), choice, settings)
+    beside = evidence_of(path, target.candidate.id)
+    receipts = [one for one in beside if one.name.endswith(EVIDENCE["winner"])]
+    if receipts and not choice.tune and choice.arch in (None, read_receipt(receipts[0]).arch):
+        return _of_receipt(receipts[0], choice, settings)
     refuse_unknown_tune(target, choice.tune)
     named = _ARCH.search(path.name)
     arch = choice.arch or (named[1] if named else None)
     if arch is None:
         raise ToolError(f"{path} does not say for which GPU it is: name --arch, e.g. --arch sm_90a")
-    facts = _facts_beside(path, target.candidate, arch) if not choice.tune else ""
+    facts = [] if choice.tune else [read_facts(one) for one in beside if one not in receipts]
+    words = unproven_words([one for one in facts if one.arch == arch])
     tune = choice.tune or {}
     origin = f"the file {path.name}"
-    return Subject(target.problem, target.candidate, tune, arch, origin, facts=facts)
-
-
-def _receipt_path(source: Path) -> Path:
-    return source.with_name(source.name.removesuffix(".cu") + _RECEIPT)
-
-
-def _receipt_beside(source: Path, candidate: Candidate) -> Receipt | None:
-    """Return the receipt that lies beside a source, if it is of this very source."""
-    path = _receipt_path(source)
-    if not path.is_file():
-        return None
-    receipt = read_receipt(path)
-    return receipt if receipt.candidate == candidate.id else None
-
-
-def _facts_beside(source: Path, candidate: Candidate, arch: str) -> str:
-    """Return what is known of an unproven kernel, if it lies beside its source."""
-    path = facts_of(source)
-    if not path.is_file():
-        return ""
-    facts = read_facts(path)
-    return unproven_words(facts) if (facts.candidate, facts.arch) == (candidate.id, arch) else ""
+    return Subject(target.problem, target.candidate, tune, arch, origin, facts=words)
 
 
 def _of_run(run: str, seq: int, choice: Choice, settings: Settings) -> Subject:
@@ -149,10 +128,9 @@ def _of_kernel(kernel: str, choice: Choice, settings: Settings) -> Subject:
     """Return the promoted winner of a kernel id: one of kopt's own, else one of this machine."""
     problem, workload = find_kernel(kernel, settings.problems)
     found = {
-        named[1]: path
+        one.arch: one.source
         for folder in (settings.winners / problem.name, problem.folder / "winners")
-        for path in _winners_in(folder, workload)
-        if (named := _ARCH.search(path.name))
+        for one in kernels_in(folder, workload)
     }
     if choice.arch is None and len(found) > 1:
         raise ToolError(f"{kernel} has winners for {', '.join(sorted(found))}: choose by --arch")
@@ -160,10 +138,6 @@ def _of_kernel(kernel: str, choice: Choice, settings: Settings) -> Subject:
     if arch is None or arch not in found:
         raise ToolError(_no_winner(kernel, arch, sorted(found), (problem, workload)))
     return _of_source(found[arch], Choice(kernel, arch, choice.tune), settings)
-
-
-def _winners_in(folder: Path, workload: Workload) -> list[Path]:
-    return sorted(folder.glob(f"{workload.name}.sm_*.cu"))
 
 
 def _no_winner(

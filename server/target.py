@@ -10,6 +10,7 @@ from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel, load_problem, load_problems
+from kopt.kernels.shipped_kernels import evidence_of
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Target:
 def find_target(file: Path, kernel_id: str | None, settings: Settings) -> Target:
     """Return the candidate in `file` with its kernel.
 
-    Without a kernel id, a file below a problem folder belongs to that problem: to the workload
-    that a winner's name starts with, else to the problem's first.
+    Without a kernel id, a file below a problem folder belongs to that problem: to the first
+    workload that a winner or unproven kernel serves, else to the problem's first.
 
     Raises:
         ToolError: The file cannot be read, the id is unknown, or the file lies in no problem.
@@ -107,7 +108,7 @@ def refuse_unknown_tune(
 
 
 def _workload_of(file: Path, problem: Problem) -> Workload:
-    """Return the workload that `<workload>.<arch>.cu` names, else the first."""
-    stem = file.name.split(".")[0]
-    named = [workload for workload in problem.workloads if workload.name == stem]
-    return (*named, *problem.workloads)[0]
+    """Return the first workload that the file's name, receipts or facts name, else the first."""
+    named = {path.name.split(".")[0] for path in (file, *evidence_of(file))}
+    served = [workload for workload in problem.workloads if workload.name in named]
+    return (*served, *problem.workloads)[0]

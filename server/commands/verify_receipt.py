@@ -29,9 +29,9 @@ Examples:
 \b
 The source in the receipt is compiled from an empty cache, checked in full and
 timed again at every workload of the receipt (docs/receipts.md has the rule).
-A folder stands for all receipts below it, a kernel id for its winner's. Copies
-of one receipt are measured once; several receipts give one table, and with
---json one kopt.verify_list/1.
+A folder stands for all receipts below it, a kernel id for its winner's. Those
+of one promotion are verified together; several give one table, and with --json
+one kopt.verify_list/1.
 Exit codes: 0 reproduced, 1 not reproduced, 2 no usable receipt, 3 not verified
 here: no GPU, another model of GPU, or a baseline that does not run."""
 

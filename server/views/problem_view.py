@@ -70,7 +70,7 @@ def _speedup(one: ShippedKernel, workload: Workload) -> str:
     if one.standing != "winner":
         return ""
     try:
-        receipt = read_receipt(one.source.with_suffix(".receipt.json"))
+        receipt = read_receipt(one.evidence)
     except ToolError as error:
         return f"\n  without proof: {error}"
     found = [entry for entry in receipt.workloads if entry.workload == workload.name]

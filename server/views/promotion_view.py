@@ -51,9 +51,9 @@ def promotion_view(name: str, result: PromotionResult) -> View:
         for file in result.files
         if file.action == "written"
     )
-    first = next((file for file in result.files if file.action == "written"), None)
-    if first is not None:  # the receipts of several workloads are the same
-        yield Text(f"Measure it again with: kopt verify {first.receipt_path}")
+    receipts = [file.receipt_path for file in result.files if file.action == "written"]
+    if receipts:
+        yield Text(f"Measure it again with: kopt verify {' '.join(receipts)}")
 
 
 def _gain(result: PromotionResult) -> str:

@@ -11,9 +11,8 @@ from results_table import MARKS, SHORT_KERNELS, results_markdown, shipped_result
 
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problem, load_problems
-from kopt.tools.bench.receipt_file import receipt_text
 from support.bench_results import H100, latency
-from support.receipts import evidence, sealed_receipt
+from support.receipts import evidence, sealed_receipt, sealed_receipts, write_receipt, write_winner
 from support.tiny_problem import write_tiny_problem
 
 ROOT = Path(__file__).parents[2]
@@ -28,18 +27,15 @@ def problem(tmp_path: Path) -> Problem:
 
 
 def ship(problem: Problem, **fields: Any) -> None:
-    """Write one receipt beside both workloads of scale_rows: 1.25x at 8 rows, 2x at 32."""
+    """Write the receipts of both workloads of scale_rows: 1.25x at 8 rows, 2x at 32."""
     speedups = {"b8xh64": 1.25, "b32xh256": 2.0}
     workloads = tuple(evidence(f"scale_rows_{name}", name, x) for name, x in speedups.items())
     cubins = tuple(
         one.model_copy(update={"workloads": tuple(speedups)})
         for one in sealed_receipt("scale_rows").cubins
     )
-    receipt = sealed_receipt("scale_rows", workloads=workloads, cubins=cubins, **fields)
-    folder = problem.folder / "winners"
-    folder.mkdir(exist_ok=True)
-    for name in speedups:
-        (folder / f"{name}.{receipt.arch}.receipt.json").write_text(receipt_text(receipt), "utf-8")
+    receipts = sealed_receipts("scale_rows", workloads=workloads, cubins=cubins, **fields)
+    write_winner(problem.folder / "winners", *receipts)
 
 
 def table(problem: Problem, headroom: Headroom | None = None) -> str:
@@ -115,10 +111,8 @@ def test_what_a_receipt_flags_is_flagged_in_the_table(problem: Problem) -> None:
 
 def test_a_receipt_beside_another_workload_is_refused(problem: Problem) -> None:
     ship(problem)
-    folder = problem.folder / "winners"
-    (folder / "b32xh256.sm_90a.receipt.json").write_text(
-        receipt_text(sealed_receipt("scale_rows")), "utf-8"
-    )
+    path = problem.folder / "winners" / "b32xh256.sm_90a.receipt.json"
+    write_receipt(path, sealed_receipt("scale_rows"))
     with pytest.raises(SystemExit, match="says nothing of b32xh256"):
         table(problem)
 

@@ -6,8 +6,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import unproven_facts
 import unproven_on_gpu
-import unproven_subjects
 
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status, Verdict
@@ -30,7 +30,7 @@ def problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Problem:
     fake = FakeCompiler()
     monkeypatch.setattr(check_stage, "compile_candidate", fake)
     monkeypatch.setattr(reference_side, "compile_candidate", fake)
-    monkeypatch.setattr(unproven_subjects, "load_problems", lambda: {problem.name: problem})
+    monkeypatch.setattr(unproven_facts, "load_problems", lambda: {problem.name: problem})
     monkeypatch.setenv("KOPT_HOME", str(tmp_path / "home"))
     return problem
 

@@ -3,17 +3,17 @@
 from pathlib import Path
 
 from markdown_tables import insert_between
-from unproven_subjects import subjects
+from unproven_facts import subjects
 from unproven_tables import MARKS, tables
 
 from kopt.kernels.status import Status, Verdict
-from kopt.kernels.unproven_facts import OtherGpuRun, UnprovenFacts, facts_of, read_facts
+from kopt.kernels.unproven_facts import OtherGpuRun, UnprovenFacts, read_facts
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "blackwell.md"
 
 
 def _all_facts() -> list[UnprovenFacts]:
-    return [read_facts(facts_of(subject.source)) for subject in subjects()]
+    return [read_facts(subject.shipped.evidence) for subject in subjects()]
 
 
 def _run(facts: UnprovenFacts) -> OtherGpuRun:

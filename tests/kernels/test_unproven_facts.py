@@ -4,14 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
-from unproven_subjects import subjects
+from unproven_facts import subjects
 
 from kopt.config.errors import ToolError
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.unproven_facts import (
     SM_100_BODIES,
     UnprovenFacts,
-    facts_of,
     read_facts,
     sm_100_bodies,
 )
@@ -30,7 +29,7 @@ UNPROVEN = {subject.kernel: subject for subject in subjects()}
 
 
 def _facts(kernel: str) -> UnprovenFacts:
-    return read_facts(facts_of(UNPROVEN[kernel].source))
+    return read_facts(UNPROVEN[kernel].shipped.evidence)
 
 
 def test_every_mission_kernel_has_one() -> None:
@@ -85,7 +84,7 @@ def test_wrappers_are_found_by_their_calls() -> None:
 def test_a_file_of_another_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "b8.sm_100a.facts.json"
     path.write_text('{"schema": "kopt.receipt/1"}')
-    with pytest.raises(ToolError, match=r"no kopt\.unproven/1"):
+    with pytest.raises(ToolError, match=r"no kopt\.unproven/2"):
         read_facts(path)
     with pytest.raises(ToolError, match="cannot read"):
         read_facts(tmp_path / "missing.facts.json")

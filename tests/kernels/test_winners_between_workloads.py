@@ -45,7 +45,7 @@ WINNERS = [
 def test_winner_is_right_at_other_row_counts(
     shipped: Problem, winner: ShippedKernel, rows: int, tmp_path: Path, settings: Settings
 ) -> None:
-    own = shipped.workload(winner.source.name.split(".")[0]).axes
+    own = shipped.workload(winner.evidence.name.split(".")[0]).axes
     axes = {name: own[name] for name, expression in shipped.axes.items() if expression is None}
     problem = with_one_workload(shipped, axes | {shipped.row_axis: rows}, tmp_path)
     request = CheckRequest(

@@ -148,7 +148,7 @@ def test_an_undeclared_tune_value_is_the_caller_s_mistake(
 def test_a_tune_value_that_every_variant_overrides_is_the_caller_s_mistake(
     kopt: Kopt, reference: Path
 ) -> None:
-    winner = reference.parent / "winners" / "b8xh14336.sm_90a.cu"
+    winner = reference.parent / "winners" / "silu_and_mul.sm_90a.cu"
     ending = kopt("check", winner, "--tune", "BLOCK=64")
     assert ending.code == ExitCode.USAGE
     assert "--tune BLOCK=64 changes nothing: every variant" in ending.stderr

@@ -231,7 +231,7 @@ def test_a_gpu_that_cannot_be_used_is_named_where_auto_takes_sim(
     assert "on sim, although there is a GPU: no cuda.bindings" in kopt("check", REFERENCE).stderr
 
 
-def test_a_winner_is_checked_on_the_workload_in_its_name(
+def test_a_winner_is_checked_on_the_workload_that_it_serves(
     kopt: Kopt, answer: Answer, tmp_path: Path
 ) -> None:
     requests = answer(Status.PASSED)
@@ -243,3 +243,6 @@ def test_a_winner_is_checked_on_the_workload_in_its_name(
     winner.write_bytes(REFERENCE.read_bytes())
     kopt("check", winner)
     assert requests[0].workload.name == "b128xh14336"
+    (folder / "winners" / "b1024xh14336.sm_100a.facts.json").write_text('{"source_file": "a.cu"}')
+    kopt("check", winner.rename(winner.with_name("a.cu")))
+    assert requests[1].workload.name == "b1024xh14336"

@@ -8,14 +8,15 @@ import pytest
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.receipt import ReceiptCubin
-from kopt.kernels.unproven_facts import facts_of, facts_text, read_facts
+from kopt.kernels.shipped_kernels import evidence_of, source_of
+from kopt.kernels.unproven_facts import facts_text, read_facts
 from kopt.search.store.round_table import Opening
 from kopt.server.exits import ExitCode
-from kopt.tools.bench.receipt_file import problem_files, receipt_text
+from kopt.tools.bench.receipt_file import problem_files
 from support.bench_results import H100
 from support.command_line import Kopt
 from support.populations import passed
-from support.receipts import evidence, sealed_receipt
+from support.receipts import evidence, sealed_receipts, write_winner
 from support.scripted_runs import new_store, start
 from support.shared_caches import share_caches
 from support.tiny_problem import write_tiny_problem
@@ -29,12 +30,12 @@ def problem_folder(tmp_path: Path) -> Path:
     return write_tiny_problem(tmp_path)
 
 
-def write_winner(problem_folder: Path, folder: Path) -> Path:
+def ship(problem_folder: Path, folder: Path) -> Path:
     """Write a winner of scale_rows with its receipt to `folder` and return the receipt."""
     problem = load_problem(problem_folder)
     candidate = read_candidate(problem_folder / "reference.cu")
     names = tuple(workload.name for workload in problem.workloads)
-    receipt = sealed_receipt(
+    receipts = sealed_receipts(
         "scale_rows",
         candidate,
         problem_files=problem_files(problem),
@@ -42,17 +43,13 @@ def write_winner(problem_folder: Path, folder: Path) -> Path:
         cubins=(ReceiptCubin(arch="sm_90a", defines={}, workloads=names, sha256="a" * 64),),
         workloads=tuple(evidence(f"scale_rows_{name}", name) for name in names),
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "b8xh64.sm_90a.cu").write_text(candidate.source)
-    path = folder / "b8xh64.sm_90a.receipt.json"
-    path.write_text(receipt_text(receipt), "utf-8")
-    return path
+    return write_winner(folder, *receipts)[0]
 
 
 def test_a_receipt_is_exported_with_what_it_proves(
     kopt: Kopt, problem_folder: Path, tmp_path: Path
 ) -> None:
-    receipt = write_winner(problem_folder, tmp_path)
+    receipt = ship(problem_folder, tmp_path)
     out = tmp_path / "out"
     words = ("--as", "cuda", "-o", out, "--problems", tmp_path)
     document = kopt("export", receipt, *words, "--json").document
@@ -75,7 +72,7 @@ def test_a_receipt_is_exported_with_what_it_proves(
 def test_a_source_takes_the_receipt_beside_it_and_an_edited_one_does_not(
     kopt: Kopt, problem_folder: Path, tmp_path: Path
 ) -> None:
-    source = write_winner(problem_folder, problem_folder / "winners").with_name("b8xh64.sm_90a.cu")
+    source = source_of(ship(problem_folder, problem_folder / "winners"))
     words = ("--as", "tvm-ffi", "--problems", tmp_path)
     proven = kopt("export", source, *words, "-o", tmp_path / "proven")
     assert "proven by receipt" in proven.stdout.splitlines()[0]
@@ -92,7 +89,7 @@ def test_a_kernel_id_is_its_promoted_winner(
     none = kopt("export", *words)
     assert (none.code, none.stdout) == (ExitCode.USAGE, "")
     assert "scale_rows_b8xh64 has no promoted winner" in none.stderr
-    write_winner(problem_folder, problem_folder / "winners")
+    ship(problem_folder, problem_folder / "winners")
     other = kopt("export", *words, "--arch", "sm_100a")
     assert "no promoted winner for sm_100a; there is one for sm_90a" in other.stderr
     assert kopt("export", *words).code == ExitCode.PASSED
@@ -158,12 +155,13 @@ def test_tune_values_and_flags_are_those_of_the_command(kopt: Kopt, tmp_path: Pa
 
 
 def test_an_unproven_kernel_says_that_it_never_ran_on_its_gpu(kopt: Kopt, tmp_path: Path) -> None:
-    shipped = PROBLEMS / "nvfp4_quantize" / "unproven" / "m128xk14336.sm_100a.cu"
+    shipped = PROBLEMS / "nvfp4_quantize" / "unproven" / "nvfp4_quantize.sm_100a.cu"
     candidate = read_candidate(shipped)
-    facts = read_facts(facts_of(shipped)).model_copy(update={"candidate": candidate.id})
+    (evidence,) = evidence_of(shipped)
+    facts = read_facts(evidence).model_copy(update={"candidate": candidate.id})
     source = tmp_path / shipped.name
     source.write_text(candidate.source)
-    facts_of(source).write_text(facts_text(facts))
+    (tmp_path / evidence.name).write_text(facts_text(facts))
     words = ("export", source, "--kernel", "nvfp4_quantize_m128xk14336", "--as", "cuda", "-o")
     document = kopt(*words, tmp_path / "out", "--json").document
     assert (document["arch"], document["receipt"]) == ("sm_100a", None)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.gpu
 WINNERS = tuple(
     path
     for problem in load_problems().values()
-    for path in sorted((problem.folder / "winners").glob("*.sm_90a.cu"))
+    for path in sorted((problem.folder / "winners").glob("*.sm_90a.receipt.json"))
 )
 # Between them: clusters or not, dependent launches, cooperative launches, tensor maps, scratch that
 # is zeroed, dynamic shared memory, variants by shape, grids by occupancy, bulk copies.
@@ -76,7 +76,7 @@ def test_cuda_sources_of_every_kind_of_launch_pass_their_own_test(
 
 @pytest.mark.parametrize("path", WINNERS, ids=lambda path: f"{path.parents[1].name}-{path.stem}")
 def test_every_shipped_winner_passes_its_exported_test(path: Path, tmp_path: Path) -> None:
-    """Each at its own workload: a problem's winners may be variants of one source."""
+    """Each at the workload of its receipt: a problem's workloads may share a source."""
     subject = find_subject(str(path), Choice(None, None, None), Settings(home=tmp_path))
     build_and_test(subject, path.name.partition(".")[0], tmp_path / "export")
 

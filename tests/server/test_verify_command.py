@@ -13,10 +13,10 @@ from kopt.kernels.verify_result import Reproduction, VerifyResult
 from kopt.server.commands import verify_receipt
 from kopt.server.exits import ExitCode
 from kopt.tools.bench.receipt_contents import cubins
-from kopt.tools.bench.receipt_file import problem_files, receipt_text
+from kopt.tools.bench.receipt_file import problem_files
 from kopt.tools.compile_stage import CompileRequest, compile_candidate
 from support.command_line import Kopt
-from support.receipts import claiming_one, sealed_receipt
+from support.receipts import claiming_one, sealed_receipt, write_receipt, write_winner
 from support.tiny_problem import write_tiny_problem
 from support.verified import verified
 
@@ -30,9 +30,7 @@ def receipt_path(tmp_path: Path) -> Path:
     problem = load_problem(write_tiny_problem(tmp_path))
     candidate = claiming_one(read_candidate(problem.folder / "reference.cu"))
     receipt = sealed_receipt("scale_rows", candidate, problem_files=problem_files(problem))
-    path = tmp_path / "b8xh64.sm_90a.receipt.json"
-    path.write_text(receipt_text(receipt), "utf-8")
-    return path
+    return write_winner(tmp_path, receipt)[0]
 
 
 @pytest.fixture
@@ -107,7 +105,7 @@ def test_json_is_the_record(kopt: Kopt, answer: Callable[..., None], receipt_pat
     [
         ('"digest"', "", "is damaged, or no receipt"),
         ("1.25", "1.35", "damaged or edited after it was made"),
-        ("kopt.receipt/1", "kopt.receipt/7", "kopt.receipt/7"),
+        ("kopt.receipt/2", "kopt.receipt/7", "kopt.receipt/7"),
     ],
     ids=["damaged", "edited", "newer"],
 )
@@ -121,7 +119,7 @@ def test_an_unusable_receipt_is_wrong_usage(
 
 
 def test_a_winner_s_source_is_answered_with_its_receipt(kopt: Kopt, receipt_path: Path) -> None:
-    ending = kopt("verify", receipt_path.with_name("b8xh64.sm_90a.cu"))
+    ending = kopt("verify", receipt_path.with_name("scale_rows.sm_90a.cu"))
     assert ending.code == ExitCode.USAGE
     assert ending.stderr.strip().endswith(f"is a source; name its receipt: {receipt_path}")
 
@@ -175,4 +173,4 @@ def _make_true(path: Path, settings: Settings) -> None:
         problem_files=problem_files(problem),
         cubins=cubins(compiled),
     )
-    path.write_text(receipt_text(receipt), "utf-8")
+    write_receipt(path, receipt)

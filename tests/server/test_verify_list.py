@@ -15,11 +15,11 @@ from kopt.kernels.verify_list_result import VerifyListResult
 from kopt.kernels.verify_result import Reproduction, VerifyResult
 from kopt.server.exits import ExitCode
 from kopt.tools.bench import reproduction_all
-from kopt.tools.bench.receipt_file import problem_files, receipt_text
+from kopt.tools.bench.receipt_file import problem_files
 from kopt.tools.bench.receipt_search import places_of
 from kopt.tools.bench.reproduction import VerifyRequest
 from support.command_line import Kopt
-from support.receipts import claiming_one, sealed_receipt
+from support.receipts import claiming_one, sealed_receipt, write_receipt
 from support.tiny_problem import write_tiny_problem
 from support.verified import verified
 
@@ -62,7 +62,7 @@ def winners(tmp_path: Path) -> Path:
     folder = tmp_path / "winners"
     for name in ("a/1", "a/2", "b/1"):
         source = name[0]
-        write(folder / f"{name}.sm_90a.receipt.json", receipt(tmp_path, source))
+        write_receipt(folder / f"{name}.sm_90a.receipt.json", receipt(tmp_path, source))
     return folder
 
 
@@ -72,12 +72,6 @@ def receipt(folder: Path, name: str, **fields: Any) -> Receipt:
     candidate = Candidate(f"{reference.source}// {name}\n", name)
     known = {"problem_files": problem_files(problem), **fields}
     return sealed_receipt("scale_rows", candidate, **known)
-
-
-def write(path: Path, content: Receipt) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(receipt_text(content), "utf-8")
-    return path
 
 
 @pytest.fixture
@@ -156,7 +150,7 @@ def test_an_unusable_receipt_is_told_and_the_others_are_verified(
     if spoil == "damaged":
         path.write_text(path.read_text("utf-8").replace("1.25", "1.35"), "utf-8")
     else:
-        write(path, receipt(tmp_path, "b", problem_files={"problem.yaml": "0" * 64}))
+        write_receipt(path, receipt(tmp_path, "b", problem_files={"problem.yaml": "0" * 64}))
     ending = verify(winners)
     assert verifier.verified == ["a"]
     said = "damaged or edited" if spoil == "damaged" else "has changed since the receipt was made"
@@ -213,10 +207,10 @@ def test_a_kernel_id_stands_for_the_receipts_of_its_winner(tmp_path: Path) -> No
     write_tiny_problem(tmp_path)
     own = Settings(home=tmp_path / "home", problems=tmp_path)
     path = own.winners / "scale_rows" / "b8xh64.sm_90a.receipt.json"
-    write(path, receipt(tmp_path, "a"))
+    write_receipt(path, receipt(tmp_path, "a"))
     assert places_of((Path("scale_rows_b8xh64"),), own) == (path,)
     shipped = tmp_path / "scale_rows" / "winners" / path.name
-    write(shipped, receipt(tmp_path, "b"))
+    write_receipt(shipped, receipt(tmp_path, "b"))
     assert places_of((Path("scale_rows_b8xh64"), path), own) == (shipped, path)
     with pytest.raises(ToolError, match="scale_rows_b32xh256 has no winner yet"):
         places_of((Path("scale_rows_b32xh256"),), own)

@@ -1,7 +1,10 @@
 """Receipts made by hand, with samples that their speedups follow from."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from math import exp, log
+from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
 
@@ -25,7 +28,8 @@ from kopt.kernels.receipt import (
 )
 from kopt.kernels.status import Verdict
 from kopt.tools.bench.intervals import median_interval
-from kopt.tools.bench.receipt_file import seal
+from kopt.tools.bench.receipt_file import receipt_text
+from kopt.tools.bench.receipt_parts import parts_of
 
 from .bench_cases import CANDIDATE
 from .bench_results import H100, latency
@@ -74,6 +78,16 @@ def evidence(kernel: str, workload: str, speedup: float = 1.25) -> WorkloadEvide
     )
 
 
+def old_format(receipt: Receipt) -> str:
+    """Return the file of `receipt` in format 1, which holds the source."""
+    document = json.loads(receipt_text(receipt))
+    for name in ("digest", "promotion", "source_file", "domain"):
+        del document[name]
+    document |= {"schema": "kopt.receipt/1", "source": receipt.source}
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps({**document, "digest": hashlib.sha256(text.encode()).hexdigest()})
+
+
 def claiming_one(candidate: Candidate) -> Candidate:
     """Return `candidate` with a header that claims the workload of `sealed_receipt` alone."""
     first, rest = candidate.source.split("\n", 1)
@@ -83,7 +97,29 @@ def claiming_one(candidate: Candidate) -> Candidate:
 def sealed_receipt(
     problem: str = "synthetic", candidate: Candidate = CANDIDATE, **fields: Any
 ) -> Receipt:
-    """Return a receipt of one workload, b8xh64; `fields` take the place of its own."""
+    """Return the receipt of one workload, b8xh64; `fields` take the place of its own."""
+    (receipt,) = sealed_receipts(problem, candidate, **fields)
+    return receipt
+
+
+def write_winner(folder: Path, *receipts: Receipt) -> list[Path]:
+    """Write receipts and their source to `folder`, as a promotion does; return the receipts."""
+    names = (f"{one.workloads[0].workload}.{one.arch}.receipt.json" for one in receipts)
+    return [write_receipt(folder / name, one) for name, one in zip(names, receipts, strict=True)]
+
+
+def write_receipt(path: Path, receipt: Receipt) -> Path:
+    """Write a receipt to `path`, with its source beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_name(receipt.source_file).write_text(receipt.source, "utf-8")
+    path.write_text(receipt_text(receipt), "utf-8")
+    return path
+
+
+def sealed_receipts(
+    problem: str = "synthetic", candidate: Candidate = CANDIDATE, **fields: Any
+) -> tuple[Receipt, ...]:
+    """Return the receipts of a promotion; `fields` take the place of one of b8xh64 alone."""
     known: Mapping[str, Any] = {
         "kopt_version": __version__,
         "promoted_at": "2026-01-01T00:00:00+00:00",
@@ -91,6 +127,7 @@ def sealed_receipt(
         "problem_files": {},
         "candidate": candidate.id,
         "source_name": candidate.name,
+        "source_file": f"{problem}.sm_90a.cu",
         "source": candidate.source,
         "tune": {},
         "arch": "sm_90a",
@@ -107,4 +144,6 @@ def sealed_receipt(
     }
     workloads = fields.get("workloads", known["workloads"])
     mean = geometric_mean(entry.speedup for entry in workloads)
-    return seal(Receipt.model_validate({"geometric_mean_speedup": mean, **known, **fields}))
+    domain = tuple(entry.workload for entry in workloads)
+    made = {"geometric_mean_speedup": mean, "domain": domain, **known, **fields}
+    return parts_of(Receipt.model_validate(made))

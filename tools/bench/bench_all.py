@@ -16,10 +16,10 @@ from kopt.kernels.bench_all_result import BenchAllResult, BenchRow
 from kopt.kernels.bench_result import without_samples
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.shipped_kernels import kernels_in
 
 from .request import BaselineChoice, BenchRequest, TimingDevice
 from .stage import bench_candidate
-from .winner_files import winner_place
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ def _sources(problems: tuple[Problem, ...], arch: str, settings: Settings) -> It
         for workload in problem.workloads:
             yield _Source(problem, workload, "reference", problem.folder / "reference.cu")
             for folder in folders:
-                winner = winner_place(folder, workload.name, arch).source
-                if winner.is_file():
-                    yield _Source(problem, workload, "winner", winner)
+                for winner in kernels_in(folder, workload):
+                    if winner.arch == arch and winner.source.is_file():
+                        yield _Source(problem, workload, "winner", winner.source)
 
 
 def _row(

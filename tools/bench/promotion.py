@@ -31,6 +31,7 @@ from kopt.tools.gpu.sanitizer import SanitizeRequest, sanitize
 from .agreement import Attempt, combine, refusals
 from .narrower_domain import narrower_domain
 from .receipt_contents import ReceiptContents, make_receipt
+from .receipt_parts import parts_of
 from .repeated_timing import CheckedCandidate, OpenDevice, by_workload, time_repeatedly
 from .request import TimingDevice
 from .winner_files import (
@@ -39,6 +40,7 @@ from .winner_files import (
     place_winner,
     refuse_incomparable,
     require_writable,
+    source_file,
     winner_places,
 )
 
@@ -216,12 +218,16 @@ def _written(
     places: tuple[WinnerPlace, ...],
     result: PromotionResult,
 ) -> PromotionResult:
-    """Write the pairs and return `result` as it stands then."""
+    """Write source and receipts and return `result` as it stands then."""
     mean = exp(fmean(log(entry.speedup) for entry in result.workloads))
-    contents = ReceiptContents(checked, result.sanitizer, result.workloads, mean)
-    receipt = make_receipt(contents)
+    file = source_file(places[0], request.problem.name, request.candidate)
+    contents = ReceiptContents(checked, result.sanitizer, result.workloads, mean, file)
+    receipts = parts_of(make_receipt(contents))
     request.tell("writing")
-    files = tuple(place_winner(place, receipt, request.on_existing) for place in places)
+    files = tuple(
+        place_winner(place, receipt, request.on_existing)
+        for place, receipt in zip(places, receipts, strict=True)
+    )
     any_written = any(file.action == "written" for file in files)
     reasons = (f"{file.workload}: {file.reason}" for file in files if file.reason is not None)
     return result.model_copy(

@@ -18,7 +18,7 @@ from kopt.kernels.sanitizer_result import SanitizerResult
 from kopt.tools.check.check_plans import final_plans, make_plans
 from kopt.tools.check.request import CheckRequest
 
-from .receipt_file import problem_files, seal
+from .receipt_file import problem_files
 from .repeated_timing import CheckedCandidate
 
 
@@ -30,22 +30,26 @@ class ReceiptContents:
     sanitizer: Sequence[SanitizerResult]
     workloads: tuple[WorkloadEvidence, ...]
     geometric_mean_speedup: float
+    source_file: str
+    """Name that the source gets beside its receipts."""
 
 
 def make_receipt(contents: ReceiptContents) -> Receipt:
-    """Return the sealed receipt; paths of this machine are left out of it."""
+    """Return the receipt of all workloads, not sealed; paths of this machine are left out of it."""
     checked = contents.checked
     request = check_request(checked)
     compiled = checked.check.compiled
     first = compiled.builds[0].toolchain
-    receipt = Receipt(
+    return Receipt(
         kopt_version=__version__,
         promoted_at=datetime.now(UTC).isoformat(timespec="seconds"),
         problem=checked.problem.name,
         problem_files=problem_files(checked.problem),
         candidate=checked.candidate.id,
         source_name=checked.candidate.name,
+        source_file=contents.source_file,
         source=checked.candidate.source,
+        domain=tuple(entry.workload for entry in contents.workloads),
         tune=checked.check.tune,
         arch=request.arch,
         device=checked.facts,
@@ -63,7 +67,6 @@ def make_receipt(contents: ReceiptContents) -> Receipt:
         workloads=contents.workloads,
         geometric_mean_speedup=contents.geometric_mean_speedup,
     )
-    return seal(receipt)
 
 
 def check_request(checked: CheckedCandidate) -> CheckRequest:

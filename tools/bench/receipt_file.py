@@ -15,12 +15,16 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 
 from kopt.config.errors import ToolError
+from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem import Problem
 from kopt.kernels.receipt import Receipt
+from kopt.kernels.shipped_kernels import source_of
 
 from .receipt_rule import contradiction
 
-SCHEMA = "kopt.receipt/1"
+SCHEMA = "kopt.receipt/2"
+OLD_SCHEMA = "kopt.receipt/1"
+"""Holds its source, and covers every workload of the promotion."""
 MAX_BYTES = 256 << 20
 """Of a file: 6 measurements of 1,600 pairs take 200 KB a workload."""
 DECISIVE_FILES = ("problem.yaml", "oracle.py")
@@ -47,13 +51,14 @@ def read_receipt(path: Path) -> Receipt:
     """Return the receipt in `path`.
 
     Raises:
-        ToolError: It cannot be read, is of another schema, damaged, edited, or contradicts itself.
+        ToolError: It cannot be read, is of another schema, damaged, edited, or contradicts itself;
+            or its source is missing or has changed.
     """
     document = _read_document(path)
     schema = document.get("schema")
     if schema is None:
         raise ToolError(f"{path} is no receipt: it names no schema; {WHAT_IT_IS}")
-    if schema != SCHEMA:
+    if schema not in (SCHEMA, OLD_SCHEMA):
         raise ToolError(
             f"{path} has schema {str(schema)[:60]!r}, not {SCHEMA!r}: it is no receipt that this "
             f"kopt reads; {WHAT_IT_IS}"
@@ -64,6 +69,8 @@ def read_receipt(path: Path) -> Receipt:
             f"{path} was damaged or edited after it was made: its content has another digest than "
             f"it states ({str(stated)[:12]}); take it from where it was whole, or promote again"
         )
+    if schema == SCHEMA:
+        document["source"] = _source(path, document)
     try:
         receipt = Receipt.model_validate(document)
     except ValidationError as error:
@@ -74,6 +81,24 @@ def read_receipt(path: Path) -> Receipt:
     if found is not None:
         raise ToolError(f"{path} contradicts itself: {found}")
     return receipt
+
+
+def _source(path: Path, document: Mapping[str, Any]) -> str:
+    """Return the source that a receipt names, which must be the one that it was made of."""
+    place = source_of(path)
+    try:
+        source = read_candidate(place)
+    except ToolError as error:
+        raise ToolError(
+            f"the source of {path} is not beside it ({error}); copy both files, or promote again"
+        ) from error
+    if source.id != document.get("candidate"):
+        raise ToolError(
+            f"{place} has changed since {path.name} was made of it: its SHA-256 is {source.id[:12]}"
+            f", not {str(document.get('candidate'))[:12]}; take it from where it was whole, or"
+            " promote again"
+        )
+    return source.source
 
 
 def problem_files(problem: Problem) -> dict[str, str]:

@@ -33,6 +33,8 @@ def contradiction(receipt: Receipt) -> str | None:
     if not receipt.workloads:
         return "it has no workload"
     for entry in receipt.workloads:
+        if entry.workload not in receipt.claimed:
+            return f"workload {entry.workload} is none of those that it claims"
         if receipt.cubin_of(entry.workload) is None:
             return f"no cubin serves workload {entry.workload}"
         if (found := _of_workload(entry)) is not None:

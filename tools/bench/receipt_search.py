@@ -1,4 +1,4 @@
-"""Receipts by their places: files, and folders with all below them. Each receipt comes once."""
+"""Receipts by their places: files, and folders with all below them; each promotion comes once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,12 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.receipt import Receipt
+from kopt.kernels.shipped_kernels import EVIDENCE, evidence_of, kernels_in
 
 from .receipt_file import WHAT_IT_IS, read_receipt
+from .receipt_parts import joined
 
-SUFFIX = ".receipt.json"
+SUFFIX = EVIDENCE["winner"]
 
 
 @dataclass(frozen=True)
@@ -25,24 +27,32 @@ class FoundReceipt:
 
 
 def find_receipts(places: Sequence[Path]) -> tuple[FoundReceipt, ...]:
-    """Return the receipts in the order of their first file; equal digests are one receipt.
+    """Return the receipts in the order of their first file; those of one promotion are joined.
 
     A file that cannot be used is an entry with its reason, so that the others are verified.
 
     Raises:
         ToolError: A place is a kernel's source, or a folder without receipts.
     """
-    found: dict[str, FoundReceipt] = {}
+    read: dict[str, dict[str, Receipt]] = {}
+    unusable: dict[str, FoundReceipt] = {}
     for path in dict.fromkeys(path for place in places for path in _files_at(place)):
         try:
             receipt = read_receipt(path)
         except ToolError as error:
-            found[f"file {path}"] = FoundReceipt((str(path),), None, str(error))
-            continue
-        known = found.get(receipt.digest)
-        files = () if known is None else known.files
-        found[receipt.digest] = FoundReceipt((*files, str(path)), receipt)
-    return tuple(found.values())
+            read[f"file {path}"] = {}
+            unusable[f"file {path}"] = FoundReceipt((str(path),), None, str(error))
+        else:
+            read.setdefault(receipt.promotion or receipt.digest, {})[str(path)] = receipt
+    return tuple(unusable.get(key) or _joined(files) for key, files in read.items())
+
+
+def _joined(files: dict[str, Receipt]) -> FoundReceipt:
+    distinct = {receipt.digest: receipt for receipt in files.values()}
+    try:
+        return FoundReceipt(tuple(files), joined(list(distinct.values())))
+    except ToolError as error:
+        return FoundReceipt(tuple(files), None, str(error))
 
 
 def places_of(words: Sequence[Path], settings: Settings) -> tuple[Path, ...]:
@@ -67,7 +77,8 @@ def _of_kernel(kernel: str, settings: Settings) -> tuple[Path, ...]:
     """Return the winners that come with the problem, else those of this machine."""
     problem, workload = find_kernel(kernel, settings.problems)
     for folder in (problem.folder / "winners", settings.winners / problem.name):
-        found = tuple(sorted(folder.glob(f"{workload.name}.sm_*{SUFFIX}")))
+        receipts = (one.evidence for one in kernels_in(folder, workload))
+        found = tuple(path for path in receipts if path.is_file())
         if found:
             return found
     raise ToolError(f"{kernel} has no winner yet; {WHAT_IT_IS}")
@@ -80,7 +91,8 @@ def refuse_source(path: Path) -> None:
         ToolError: The message names the receipt.
     """
     if path.suffix == ".cu":
-        raise ToolError(f"{path} is a source; name its receipt: {path.with_suffix(SUFFIX)}")
+        receipts = " ".join(map(str, evidence_of(path))) or path.with_suffix(SUFFIX)
+        raise ToolError(f"{path} is a source; name its receipt: {receipts}")
 
 
 def _files_at(place: Path) -> Iterator[Path]:

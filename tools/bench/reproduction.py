@@ -88,10 +88,8 @@ def problem_of(receipt: Receipt, settings: Settings) -> Problem:
     for entry in receipt.workloads:
         if entry.workload not in known:
             raise ToolError(f"problem {problem.name} has no workload {entry.workload}")
-    covered = {entry.workload for entry in receipt.workloads}
-    claimed = covered if header is None else {one.name for one in domain(header, problem)}
-    if claimed != covered:
-        names = ", ".join(sorted(claimed))
+    if header is not None and set(receipt.claimed) != {one.name for one in domain(header, problem)}:
+        names = ", ".join(sorted(one.name for one in domain(header, problem)))
         raise ToolError(f"the receipt covers other workloads than its source claims: {names}")
     return problem
 

@@ -1,24 +1,26 @@
 """Where winners lie, and whether a new one takes the place of an old one.
 
-`<folder>/<problem>/<workload>.<arch>.cu` with `.receipt.json` beside it: the same pair as in a
-problem's own folder `winners/`. Both files are written beside their places and renamed into them.
-The receipt comes last and holds the source, so that a pair that was cut short is noticed.
+`<folder>/<problem>/<workload>.<arch>.receipt.json` names its source, which lies beside it once for
+all workloads that it serves: as `<problem>.<arch>.cu`, or with the start of its id in the name
+where another source has that one. Files are written beside their places and renamed into them, the
+source first. A source is never changed, and removed once no receipt names it.
 """
 
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from kopt.config.errors import SetupError, ToolError
-from kopt.config.files import ensure_folder, fsync_path, replacing_file
+from kopt.config.files import ensure_folder, write_atomically
 from kopt.kernels.bench_result import BaselinePath
+from kopt.kernels.candidate import Candidate
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.promotion_result import WinnerFile
 from kopt.kernels.receipt import Receipt, WorkloadEvidence
+from kopt.kernels.shipped_kernels import EVIDENCE, evidence_of, source_of
 
 from .receipt_file import problem_files, read_receipt, receipt_text
 
@@ -29,17 +31,37 @@ greater speedup. replace: the new one is written, whatever is there."""
 
 @dataclass(frozen=True)
 class WinnerPlace:
-    """The pair of files of one workload on one architecture."""
+    """Where the winner of one workload on one architecture lies, whether or not it is there."""
 
     workload: str
-    source: Path
     receipt: Path
 
+    @property
+    def source(self) -> Path:
+        """The source that the receipt names."""
+        return source_of(self.receipt)
 
-def winner_place(folder: Path, workload: str, arch: str) -> WinnerPlace:
-    """Return where a winner lies in its problem's folder of winners, whether or not it is there."""
-    stem = folder / f"{workload}.{arch}"
-    return WinnerPlace(workload, Path(f"{stem}.cu"), Path(f"{stem}.receipt.json"))
+
+def winner_places(
+    folder: Path, problem: Problem, workloads: Sequence[Workload], arch: str
+) -> tuple[WinnerPlace, ...]:
+    """Return the places of several workloads below `folder`, which is for all problems."""
+    own = folder / problem.name
+    suffix = f"{arch}{EVIDENCE['winner']}"
+    return tuple(WinnerPlace(one.name, own / f"{one.name}.{suffix}") for one in workloads)
+
+
+def source_file(place: WinnerPlace, problem: str, candidate: Candidate) -> str:
+    """Return the name that the source of a new winner gets beside `place`."""
+    arch = place.receipt.name.removesuffix(EVIDENCE["winner"]).rpartition(".")[2]
+    name = f"{problem}.{arch}.cu"
+    try:
+        is_free = place.receipt.with_name(name).read_bytes() == candidate.source.encode()
+    except FileNotFoundError:
+        is_free = True
+    except OSError:
+        is_free = False
+    return name if is_free else f"{problem}-{candidate.id[:8]}.{arch}.cu"
 
 
 def refuse_incomparable(
@@ -64,20 +86,20 @@ def refuse_incomparable(
 
 
 def place_winner(place: WinnerPlace, receipt: Receipt, on_existing: OnExisting) -> WinnerFile:
-    """Write the pair of one workload, unless a better one is there.
+    """Write the source and the receipt of one workload, unless a better winner is there.
 
     Raises:
         ToolError: What is there is damaged.
         SetupError: The folder cannot be written.
     """
-    (evidence,) = (one for one in receipt.workloads if one.workload == place.workload)
+    (evidence,) = receipt.workloads
     reason: str | None = None
     if on_existing == "keep_better":
         old = _old_receipt(place)
         if old is not None and old.candidate != receipt.candidate:
             reason = _why_kept(place, old, evidence)
     if reason is None:
-        _write_pair(place, receipt)
+        _write(place, receipt)
     return WinnerFile(
         workload=place.workload,
         source_path=str(place.source),
@@ -93,32 +115,20 @@ def require_writable(places: Sequence[WinnerPlace]) -> None:
     Raises:
         SetupError: The folder, or the nearest one above it that exists, cannot be written.
     """
-    for folder in {place.source.parent for place in places}:
+    for folder in {place.receipt.parent for place in places}:
         nearest = next(above for above in (folder, *folder.parents) if above.exists())
         if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
             raise SetupError(f"cannot write winners to {folder}: {nearest} is no writable folder")
 
 
-def winner_places(
-    folder: Path, problem: Problem, workloads: Sequence[Workload], arch: str
-) -> tuple[WinnerPlace, ...]:
-    """Return the places of several workloads below `folder`, which is for all problems."""
-    own = folder / problem.name
-    return tuple(winner_place(own, workload.name, arch) for workload in workloads)
-
-
 def _old_receipt(place: WinnerPlace) -> Receipt | None:
     """Return the receipt that is there; None if there is no winner."""
-    if not place.source.exists() and not place.receipt.exists():
+    if not place.receipt.exists():
         return None
     try:
-        receipt = read_receipt(place.receipt)
-        source = place.source.read_bytes()
-    except (ToolError, OSError) as error:
+        return read_receipt(place.receipt)
+    except ToolError as error:
         raise ToolError(_in_the_way(place, f"cannot be read whole ({error})")) from error
-    if source != receipt.source.encode():
-        raise ToolError(_in_the_way(place, "is not the source that its receipt is of"))
-    return receipt
 
 
 def _why_kept(place: WinnerPlace, old: Receipt, new: WorkloadEvidence) -> str | None:
@@ -145,14 +155,13 @@ def _in_the_way(place: WinnerPlace, reason: str) -> str:
     )
 
 
-def _write_pair(place: WinnerPlace, receipt: Receipt) -> None:
-    ensure_folder(place.source.parent)
-    texts = {place.receipt: receipt_text(receipt), place.source: receipt.source}
+def _write(place: WinnerPlace, receipt: Receipt) -> None:
+    old, source = place.source, place.receipt.with_name(receipt.source_file)
+    ensure_folder(source.parent)
     try:
-        with ExitStack() as both:  # its files take their places when both are written
-            for path, text in texts.items():
-                fresh = both.enter_context(replacing_file(path, mode=0o644))
-                fresh.write_bytes(text.encode())
-                fsync_path(fresh)
+        write_atomically(source, receipt.source, mode=0o644)
+        write_atomically(place.receipt, receipt_text(receipt), mode=0o644)
     except OSError as error:
-        raise SetupError(f"cannot write {place.source.parent}: {error.strerror}") from error
+        raise SetupError(f"cannot write {source.parent}: {error.strerror}") from error
+    if old != source and not evidence_of(old):
+        old.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench import promotion, reference_side
 from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
 from kopt.tools.bench.receipt_file import read_receipt
+from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.winner_files import OnExisting
 from kopt.tools.check import stage as check_stage
 from kopt.tools.check.hidden_seeds import POOL_SIZE, draw_hidden_seeds
@@ -57,11 +58,14 @@ def test_a_winner_is_written_with_its_receipt_for_every_workload_of_its_domain(
     result = promote_candidate(request_, Opener(), settings)
     assert (result.status, result.outcome, result.reasons) == (Status.PASSED, "promoted", ())
     folder = settings.winners / "synthetic"
-    stems = ("b16xh64.sm_90a", "b8xh64.sm_90a")
-    written = [f"{stem}{suffix}" for stem in stems for suffix in (".cu", ".receipt.json")]
-    assert sorted(path.name for path in folder.iterdir()) == written
-    assert (folder / "b8xh64.sm_90a.cu").read_text() == CANDIDATE.source
-    receipt = read_receipt(folder / "b8xh64.sm_90a.receipt.json")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "b16xh64.sm_90a.receipt.json",
+        "b8xh64.sm_90a.receipt.json",
+        "synthetic.sm_90a.cu",
+    ]
+    assert (folder / "synthetic.sm_90a.cu").read_text() == CANDIDATE.source
+    assert read_receipt(folder / "b8xh64.sm_90a.receipt.json").workloads[0].workload == "b8xh64"
+    receipt = read_promotion(folder / "b8xh64.sm_90a.receipt.json")
     assert [entry.workload for entry in receipt.workloads] == ["b8xh64", "b16xh64"]
     assert receipt.flagged == compiler.flagged
     assert receipt.geometric_mean_speedup == pytest.approx(1.25, rel=0.01)
@@ -224,8 +228,8 @@ def test_a_better_winner_of_the_same_device_stays(
     _promote(request_.problem, CANDIDATE, 4.0, settings)
     result = _promote(request_.problem, OTHER, 4.5, settings)
     assert result.outcome == "kept_existing"
-    assert result.reasons[0].startswith("b8xh64: b8xh64.sm_90a.cu is 1.2")
-    source = settings.winners / "synthetic" / "b8xh64.sm_90a.cu"
+    assert result.reasons[0].startswith("b8xh64: synthetic.sm_90a.cu is 1.2")
+    source = settings.winners / "synthetic" / "synthetic.sm_90a.cu"
     assert source.read_text() == CANDIDATE.source
 
 
@@ -235,7 +239,11 @@ def test_a_better_candidate_takes_the_place(request_: PromotionRequest, settings
     assert [file.action for file in result.files] == ["written", "written"]
     receipt = read_receipt(Path(result.files[1].receipt_path))
     assert receipt.candidate == OTHER.id
-    assert Path(result.files[1].source_path).read_text() == OTHER.source
+    name = f"synthetic-{OTHER.id[:8]}.sm_90a.cu"
+    folder = settings.winners / "synthetic"
+    assert [path.name for path in folder.glob("*.cu")] == [name]
+    assert {file.source_path for file in result.files} == {str(folder / name)}
+    assert (folder / name).read_text() == OTHER.source
 
 
 def test_winners_are_compared_workload_by_workload(
@@ -245,6 +253,10 @@ def test_winners_are_compared_workload_by_workload(
     opener = Opener(candidate_us=lambda process, workload: 4.0 if workload == "b8xh64" else 4.6)
     result = promote_candidate(replace(request_, candidate=OTHER), opener, settings)
     assert [file.action for file in result.files] == ["written", "kept_existing"]
+    sources = [Path(file.source_path) for file in result.files]
+    assert [path.read_text() for path in sources] == [OTHER.source, CANDIDATE.source]
+    partial = read_promotion(Path(result.files[0].receipt_path))
+    assert (len(partial.workloads), partial.claimed) == (1, ("b8xh64", "b16xh64"))
 
 
 def test_the_same_candidate_gets_a_fresh_receipt(

@@ -8,16 +8,16 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.kernels.receipt import Receipt
+from kopt.kernels.shipped_kernels import source_of
 from kopt.tools.bench.receipt_file import read_receipt, receipt_text, seal
-from support.receipts import sealed_receipt
+from support.bench_cases import CANDIDATE
+from support.receipts import old_format, sealed_receipt, write_receipt, write_winner
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A whole receipt."""
-    place = tmp_path / "b8xh64.sm_90a.receipt.json"
-    place.write_text(receipt_text(sealed_receipt()), "utf-8")
-    return place
+    return write_winner(tmp_path, sealed_receipt())[0]
 
 
 def test_a_receipt_reads_back_as_it_was_written(path: Path) -> None:
@@ -32,7 +32,12 @@ def test_other_spacing_and_order_of_the_same_content_are_the_same_receipt(path: 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("geometric_mean_speedup", 9.0), ("sandbox", "plain"), ("source", "// other"), ("more", 1)],
+    [
+        ("geometric_mean_speedup", 9.0),
+        ("sandbox", "plain"),
+        ("source_file", "other.cu"),
+        ("more", 1),
+    ],
 )
 def test_an_edited_receipt_is_noticed(path: Path, name: str, value: object) -> None:
     document = json.loads(path.read_text())
@@ -56,8 +61,8 @@ def test_an_edited_sample_is_noticed(path: Path) -> None:
         ("", "damaged, or no receipt"),
         ("{", "damaged, or no receipt"),
         ("[]", "no JSON object"),
-        ('{"schema": "kopt.receipt/2"}', "schema 'kopt.receipt/2'"),
-        ('{"schema": "kopt.bench/1"}', "schema 'kopt.bench/1', not 'kopt.receipt/1'"),
+        ('{"schema": "kopt.receipt/3"}', "schema 'kopt.receipt/3'"),
+        ('{"schema": "kopt.bench/1"}', "schema 'kopt.bench/1', not 'kopt.receipt/2'"),
         ("{}", "no receipt: it names no schema"),
         ("plain text", "damaged, or no receipt"),
         ('{"schema": NaN}', "NaN is no JSON number"),
@@ -91,7 +96,7 @@ def test_a_path_without_a_file_is_said(tmp_path: Path, name: str, said: str) -> 
     [
         ({"speedup": 1.5}, "does not follow from its measurements"),
         ({"range": (1.0, 1.1)}, "does not follow from its measurements"),
-        ({"workload": "b9xh9"}, "no cubin serves workload b9xh9"),
+        ({"workload": "b9xh9"}, "b9xh9 is none of those that it claims"),
         ({"measurements": ()}, "has no measurement"),
     ],
     ids=["speedup", "range", "workload", "empty"],
@@ -114,13 +119,43 @@ def test_a_speedup_must_follow_from_its_samples(tmp_path: Path) -> None:
         _reread(tmp_path, receipt.model_copy(update={"workloads": (changed,)}))
 
 
-def test_a_receipt_must_hold_the_source_it_names(tmp_path: Path) -> None:
+def test_a_source_that_changed_is_noticed(path: Path) -> None:
+    source_of(path).write_text("// other\n")
+    with pytest.raises(ToolError, match=r"synthetic\.sm_90a\.cu has changed since b8xh64"):
+        read_receipt(path)
+
+
+def test_a_source_that_is_missing_is_asked_for(path: Path) -> None:
+    source_of(path).unlink()
+    with pytest.raises(ToolError, match=r"is not beside it \(.*No such file.*copy both files"):
+        read_receipt(path)
+
+
+@pytest.mark.parametrize("name", ["../mine.cu", "/tmp/mine.cu", "", ".cu/"])
+def test_a_source_lies_beside_its_receipt_and_nowhere_else(tmp_path: Path, name: str) -> None:
+    receipt = sealed_receipt().model_copy(update={"source_file": name})
+    place = tmp_path / "inner" / "b8xh64.sm_90a.receipt.json"
+    write_receipt(place, sealed_receipt())
+    (tmp_path / "mine.cu").write_text(receipt.source)
+    place.write_text(receipt_text(seal(receipt)), "utf-8")
+    with pytest.raises(ToolError, match="is not beside it"):
+        read_receipt(place)
+
+
+def test_a_receipt_of_format_1_holds_its_source(tmp_path: Path) -> None:
+    place = tmp_path / "b8xh64.sm_90a.receipt.json"
+    place.write_text(old_format(sealed_receipt()), "utf-8")
+    receipt = read_receipt(place)
+    assert (receipt.source, receipt.claimed) == (CANDIDATE.source, ("b8xh64",))
+
+
+def test_a_receipt_of_format_1_must_hold_the_source_it_names(tmp_path: Path) -> None:
+    place = tmp_path / "b8xh64.sm_90a.receipt.json"
     receipt = sealed_receipt()
+    place.write_text(old_format(receipt.model_copy(update={"source": "// other"})), "utf-8")
     with pytest.raises(ToolError, match="source has another id"):
-        _reread(tmp_path, receipt.model_copy(update={"source": receipt.source + " "}))
+        read_receipt(place)
 
 
 def _reread(folder: Path, receipt: Receipt) -> Receipt:
-    place = folder / "changed.json"
-    place.write_text(receipt_text(seal(receipt)), "utf-8")
-    return read_receipt(place)
+    return read_receipt(write_receipt(folder / "changed.json", seal(receipt)))

@@ -17,7 +17,8 @@ from kopt.kernels.status import Status, Verdict
 from kopt.kernels.verify_result import VerifyResult
 from kopt.tools.bench import promotion, reference_side, reproduction
 from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
-from kopt.tools.bench.receipt_file import problem_files, read_receipt, seal
+from kopt.tools.bench.receipt_file import problem_files, seal
+from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.reproduction import VerifyRequest, problem_of, verify_receipt
 from kopt.tools.bench.request import TimingDevice
 from kopt.tools.check import stage as check_stage
@@ -53,7 +54,7 @@ def promoted(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(promotion, "sanitize", ScriptedSanitizer())
     problem = bench_problem(tmp_path / "problem", shapes=((8, 64), (16, 64)))
     result = promote_candidate(PromotionRequest(problem, CANDIDATE), Opener(), settings)
-    receipt = read_receipt(Path(result.files[0].receipt_path))
+    receipt = read_promotion(Path(result.files[0].receipt_path))
     return Promoted(receipt, problem, compiler, settings)
 
 
@@ -70,8 +71,7 @@ def test_the_same_speed_reproduces(promoted: Promoted) -> None:
     assert (result.reproduction, result.reasons, result.notes) == ("reproduced", (), ())
     assert [entry.holds for entry in result.workloads] == [True, True]
     assert result.workloads[0].speedup == pytest.approx(1.25, rel=0.01)
-    assert result.cubins is not None
-    assert result.cubins.same
+    assert result.cubins is not None and result.cubins.same
     assert VerifyResult.model_validate_json(result.model_dump_json(by_alias=True)) == result
 
 

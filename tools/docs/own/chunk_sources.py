@@ -38,10 +38,7 @@ DTYPES = {
 def make_chunks(corpus: Corpus) -> list[Chunk]:
     """Return the chunks of all files, duplicates merged, in the order of the corpus."""
     chunks: list[Chunk] = []
-    winners = [file for file in corpus.files if _is_winner(file)]
-    for file in corpus.files:
-        if _is_winner(file):
-            continue
+    for file in sorted(corpus.files, key=_is_winner):
         if file.source == "intrinsics":
             chunks += _card_chunks(file)
         elif file.path.endswith(".md"):
@@ -49,9 +46,7 @@ def make_chunks(corpus: Corpus) -> list[Chunk]:
         elif file.path.endswith(".yaml"):
             chunks.append(_gpu_chunk(file) if file.source == "gpus" else _problem_chunk(file))
         else:
-            chunks += _code_chunks(file)
-    for facts in winner_facts(winners):
-        chunks += _code_chunks(facts.file, facts)
+            chunks += _code_chunks(file, winner_facts(file) if _is_winner(file) else None)
     return _merged(_described(chunk) for chunk in chunks)
 
 
@@ -67,7 +62,7 @@ def _code_chunks(file: CorpusFile, facts: WinnerFacts | None = None) -> Iterator
     archs = facts.archs if facts else _archs_named("\n".join(lines[:head]))
     family = _FAMILY.search("\n".join(lines[:head]))
     tags = tuple(re.findall(r"[a-z]\w+", family[1].split("#")[0])) if family else ()
-    where: dict[str, Any] = {"tags": tags, "also_at": facts.also_at if facts else ()}
+    where: dict[str, Any] = {"tags": tags}
     is_header = file.source in ("headers", "notes")
     about = facts.about if facts else ""
     if head:

@@ -7,6 +7,7 @@ notes, GPU data sheets. `chunk_sources.py` makes chunks of them. Further sources
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -16,14 +17,12 @@ from typing import NamedTuple
 from kopt import __version__
 from kopt.config.settings import Settings
 from kopt.kernels.shipped_kernels import FOLDERS
-from kopt.kernels.unproven_facts import facts_of
 
 _MADE_BY = ("", "own", "chunking", "indexing", "ranking")
 """Folders whose code and constants make the index of the corpus."""
 _MAKERS = {".py", ".yaml"}
 MAX_FILE_BYTES = 400_000
 KOPT_LICENSE = "Apache-2.0"
-RECEIPT_SUFFIX = ".receipt.json"
 
 SOURCES = {
     "headers": "Device code of <kopt/...>: PTX idioms, each with a body for the simulator.",
@@ -86,7 +85,7 @@ def read_corpus(settings: Settings) -> Corpus:
         found.append(file)
         digest.update(f"{file.source}\0{file.path}\0{len(file.data)}\0".encode(errors="replace"))
         digest.update(file.data)
-        digest.update(_receipt_state(file))
+        digest.update(_evidence_state(file))
     digest.update(_makers_digest())
     return Corpus(tuple(found), digest.hexdigest()[:32], tuple(unread))
 
@@ -193,21 +192,16 @@ def is_unproven(file: Path) -> bool:
     return file.parent.name == FOLDERS["unproven"]
 
 
-def receipt_of(winner: Path) -> Path:
-    """Return where the receipt of a winner's source lies."""
-    return winner.with_name(winner.name.removesuffix(".cu") + RECEIPT_SUFFIX)
-
-
-def _receipt_state(file: CorpusFile) -> bytes:
-    """Return what tells a new receipt from an old one without reading its thousands of samples."""
+def _evidence_state(file: CorpusFile) -> bytes:
+    """Return what tells new receipts from old ones without reading their thousands of samples."""
     if file.source != "winners" or file.path.endswith(".md"):
         return b""
-    evidence = facts_of(file.file) if is_unproven(file.file) else receipt_of(file.file)
-    try:
-        state = evidence.stat()
-    except OSError:
-        return b"none"
-    return f"{state.st_size} {state.st_mtime_ns}".encode()
+    found: list[str] = []
+    for path in sorted(file.file.parent.glob("*.json")):
+        with suppress(OSError):
+            state = path.stat()
+            found.append(f"{path.name} {state.st_size} {state.st_mtime_ns}")
+    return "\n".join(found).encode()
 
 
 def _state(place: _Place) -> FileState:
@@ -216,7 +210,7 @@ def _state(place: _Place) -> FileState:
     except OSError as error:
         return FileState(place.path, (error.errno or 0,))
     facts = (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-    receipt = _receipt_state(CorpusFile(place.source, place.path, place.file, b""))
+    receipt = _evidence_state(CorpusFile(place.source, place.path, place.file, b""))
     return FileState(place.path, facts, receipt)
 
 

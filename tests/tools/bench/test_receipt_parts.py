@@ -1,0 +1,71 @@
+"""Receipts of one workload each, joined into that of their promotion."""
+
+from pathlib import Path
+
+import pytest
+
+from kopt.config.errors import ToolError
+from kopt.kernels.receipt import Receipt, ReceiptCubin
+from kopt.tools.bench.receipt_file import seal
+from kopt.tools.bench.receipt_parts import joined, parts_of, read_promotion
+from kopt.tools.bench.receipt_search import find_receipts
+from support.receipts import evidence, sealed_receipts, write_winner
+
+NAMES = ("b8xh64", "b16xh64")
+
+
+def receipts(at: str = "2026-01-01T00:00:00+00:00") -> tuple[Receipt, ...]:
+    """Return those of two workloads, each with a cubin of its own."""
+    return sealed_receipts(
+        promoted_at=at,
+        workloads=tuple(evidence(f"synthetic_{name}", name) for name in NAMES),
+        cubins=tuple(
+            ReceiptCubin(arch="sm_90a", defines={}, workloads=(name,), sha256=name * 8)
+            for name in NAMES
+        ),
+    )
+
+
+def test_a_receipt_covers_its_workload_alone_and_names_all() -> None:
+    first, second = receipts()
+    assert [one.workload for one in (*first.workloads, *second.workloads)] == list(NAMES)
+    assert [cubin.workloads for cubin in second.cubins] == [("b16xh64",)]
+    assert first.claimed == second.claimed == NAMES
+    assert first.promotion == second.promotion != ""
+    assert first.digest != second.digest
+
+
+def test_joined_receipts_are_those_that_were_taken_apart() -> None:
+    whole = joined(receipts()[::-1])
+    assert [one.workload for one in whole.workloads] == list(NAMES)
+    assert whole.digest == receipts()[0].promotion
+    assert parts_of(whole) == receipts()
+
+
+@pytest.mark.parametrize("change", [{"sandbox": "plain"}, {"promoted_at": "2026-01-02"}])
+def test_receipts_that_contradict_each_other_are_refused(change: dict[str, str]) -> None:
+    first, second = receipts()
+    with pytest.raises(ToolError, match="contradict each other"):
+        joined([first, seal(second.model_copy(update=change))])
+
+
+def test_a_promotion_is_all_receipts_beside_a_source_that_are_of_it(tmp_path: Path) -> None:
+    first, _ = write_winner(tmp_path, *receipts())
+    assert len(read_promotion(first).workloads) == 2
+    write_winner(tmp_path, receipts("2026-02-02T00:00:00+00:00")[1])
+    assert len(read_promotion(first).workloads) == 1
+
+
+def test_receipts_of_one_promotion_are_found_as_one(tmp_path: Path) -> None:
+    paths = write_winner(tmp_path, *receipts())
+    (found,) = find_receipts([tmp_path, *paths])
+    assert found.files == tuple(str(path) for path in sorted(paths))
+    assert found.receipt is not None and len(found.receipt.workloads) == 2
+
+
+def test_contradicting_receipts_are_one_entry_with_the_reason(tmp_path: Path) -> None:
+    first, second = receipts()
+    write_winner(tmp_path, first, seal(second.model_copy(update={"sandbox": "plain"})))
+    (found,) = find_receipts([tmp_path])
+    assert (found.receipt, len(found.files)) == (None, 2)
+    assert "contradict each other" in (found.error or "")

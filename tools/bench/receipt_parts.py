@@ -1,0 +1,86 @@
+"""One promotion as receipts of one workload each, and such receipts joined again.
+
+What holds for the whole promotion stands in every receipt; evidence, plan, cubin, check and
+sanitizer of a workload in its own receipt alone.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import geometric_mean
+
+from kopt.config.errors import ToolError
+from kopt.kernels.receipt import Receipt
+from kopt.kernels.shipped_kernels import evidence_of, source_of
+
+from .receipt_file import read_receipt, seal
+
+
+def parts_of(whole: Receipt) -> tuple[Receipt, ...]:
+    """Return the sealed receipt of each workload of a promotion."""
+    promotion = _together([_part(whole, name, "") for name in whole.domain]).digest
+    return tuple(_part(whole, name, promotion) for name in whole.domain)
+
+
+def joined(receipts: Sequence[Receipt]) -> Receipt:
+    """Return the receipts of one promotion as one, in the order of its domain.
+
+    Raises:
+        ToolError: They contradict each other, or are all of the promotion and not what it wrote.
+    """
+    first = receipts[0]
+    if len(receipts) == 1:
+        return first
+    by_name = {receipt.workloads[0].workload: receipt for receipt in receipts}
+    parts = [by_name[name] for name in first.domain if name in by_name]
+    whole = _together(parts)
+    agree = parts == [_part(whole, one.workloads[0].workload, first.promotion) for one in parts]
+    is_whole = len(parts) == len(first.domain)
+    if len(parts) < len(receipts) or not agree or (is_whole and whole.digest != first.promotion):
+        raise ToolError(
+            f"the receipts of promotion {first.promotion[:12]} contradict each other; take them "
+            "from where they were whole, or promote again"
+        )
+    return whole.model_copy(update={"digest": first.promotion})
+
+
+def read_promotion(path: Path) -> Receipt:
+    """Return the receipt in `path`, joined with those beside it that are of the same promotion.
+
+    Raises:
+        ToolError: One of them is no usable receipt.
+    """
+    receipt = read_receipt(path)
+    beside = (read_receipt(one) for one in evidence_of(source_of(path)) if one.name != path.name)
+    return joined([receipt, *(one for one in beside if one.promotion == receipt.promotion != "")])
+
+
+def _part(whole: Receipt, workload: str, promotion: str) -> Receipt:
+    (evidence,) = (entry for entry in whole.workloads if entry.workload == workload)
+    checked = tuple(entry for entry in whole.check.workloads if entry.workload == workload)
+    update = {
+        "promotion": promotion,
+        "cubins": tuple(cubin for cubin in whole.cubins if workload in cubin.workloads),
+        "plans": {name: plan for name, plan in whole.plans.items() if name == workload},
+        "check": whole.check.model_copy(update={"workloads": checked}),
+        "sanitizer": tuple(one for one in whole.sanitizer if one.kernel == evidence.kernel),
+        "workloads": (evidence,),
+        "geometric_mean_speedup": evidence.speedup,
+    }
+    return seal(whole.model_copy(update=update))
+
+
+def _together(parts: Sequence[Receipt]) -> Receipt:
+    first = parts[0]
+    checked = tuple(entry for part in parts for entry in part.check.workloads)
+    cubins = {cubin.workloads: cubin for part in parts for cubin in part.cubins}
+    workloads = tuple(entry for part in parts for entry in part.workloads)
+    update = {
+        "promotion": "",
+        "cubins": tuple(cubins.values()),
+        "plans": {name: plan for part in parts for name, plan in part.plans.items()},
+        "check": first.check.model_copy(update={"workloads": checked}),
+        "sanitizer": tuple(one for part in parts for one in part.sanitizer),
+        "workloads": workloads,
+        "geometric_mean_speedup": geometric_mean(entry.speedup for entry in workloads),
+    }
+    return seal(first.model_copy(update=update))

@@ -23,13 +23,13 @@ from kopt.config.claude_access import ClaudeAccess
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.problem_loader import load_problems
-from kopt.search.budget import Budget
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.loop import run_search
-from kopt.search.run_parts import RunPlace, search_of
-from kopt.search.run_report import RunReport, report_run
-from kopt.search.runs import RunRequest, begin_run
-from kopt.search.store.run_records import Event, EventKind
+from kopt.search.records.budget import Budget
+from kopt.search.records.run_state import Event, EventKind
+from kopt.search.reports.run_report import RunReport, report_run
+from kopt.search.rounds.loop import run_search
+from kopt.search.runs.parts import RunPlace, search_of
+from kopt.search.runs.run import RunRequest, begin_run
 from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
 from support.fake_messages import FakeMessages
 from support.messages_faults import Fault

@@ -33,7 +33,7 @@ from tried_records import (
 
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Provenance, Status, Verdict
-from kopt.search.evaluation.evaluator import (
+from kopt.search.records.evaluation import (
     BASELINE_LATENCY,
     LATENCY,
     NOISE_FLOOR,
@@ -43,7 +43,7 @@ from kopt.search.evaluation.evaluator import (
     SPEEDUP_LOW,
     EvaluationLevel,
 )
-from kopt.search.store.run_records import RunState
+from kopt.search.records.run_state import RunState
 from kopt.tools.bench.intervals import Interval
 from kopt.tools.bench.verdict import decide
 

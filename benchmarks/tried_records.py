@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.search.agents.bare_source import without_comments
-from kopt.search.evaluation.evaluator import EvaluationLevel
+from kopt.search.records.evaluation import EvaluationLevel
 
 FOLDER = Path(__file__).with_name("tried")
 _HEADER_END = "*/"

@@ -11,11 +11,11 @@ from kopt.config.errors import KoptError, SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.record import Record
-from kopt.search.run_report import RunReport, RunSummary
+from kopt.search.reports.run_report import RunReport, RunSummary
+from kopt.server.views.run_view import runs_table
+from kopt.server.views.tables import View
 
 from .exits import ExitCode, Interrupted
-from .views.run_view import runs_table
-from .views.tables import View
 
 
 class FailedKernel(Record):

@@ -15,6 +15,7 @@ from kopt.config.errors import KoptError, SetupError
 from kopt.kernels.bench_all_result import BenchAllResult
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Verdict
+from kopt.server.views.bench_table_view import bench_table_markdown, bench_table_view
 from kopt.tools.bench.bench_all import BenchAllRequest, bench_all
 from kopt.tools.bench.request import BaselineChoice
 
@@ -22,7 +23,6 @@ from .devices import DeviceChoice, opened_device
 from .exits import ExitCode
 from .progress import status_line
 from .session import Session
-from .views.bench_table_view import bench_table_markdown, bench_table_view
 
 
 @dataclass(frozen=True)

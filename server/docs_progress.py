@@ -1,10 +1,10 @@
 """How far a build or an upload of the library index is, in words."""
 
+from kopt.server.views.docs_words import MB, counted
 from kopt.tools.docs.library_index.build_records import BuildProgress
 from kopt.tools.docs.pinecone_index.push_records import PushProgress
 
 from .step_bar import Step
-from .views.docs_words import MB, counted
 
 MANY = 100
 """Files or documents whose quarters are told; fewer are there before anyone wonders."""

@@ -11,13 +11,13 @@ from rich.text import Text
 from kopt.config.callbacks import ignore
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.search.forecast.run_plan import RunPlan, plan_run
-from kopt.search.runs import RunRequest
+from kopt.search.runs.run import RunRequest
+from kopt.server.views.plan_view import plan_view
 
 from .console import print_document, print_record, print_view
 from .devices import DeviceChoice, opened_device
 from .exits import ExitCode
 from .session import Session
-from .views.plan_view import plan_view
 
 
 def print_dry_run(session: Session, requests: Sequence[RunRequest], choice: DeviceChoice) -> int:

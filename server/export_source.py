@@ -11,8 +11,8 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.shipped_kernels import EVIDENCE, evidence_of, kernels_in, shipped_kernels
 from kopt.kernels.unproven_facts import read_facts
-from kopt.search.proposer import Member
-from kopt.search.run_report import view_run
+from kopt.search.records.members import Member
+from kopt.search.reports.run_report import view_run
 from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.reproduction import problem_of

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kopt.config.errors import KoptError, SetupError
 from kopt.config.settings import Settings
+from kopt.server.views.doctor_view import Finding
 from kopt.tools.gpu.discovery import FoundGpu, driver_problem, list_gpus
 from kopt.tools.gpu.nvidia_tools import (
     HOW_TO_GET_NCU,
@@ -23,8 +24,6 @@ from kopt.tools.gpu.ticket_lock import TicketLock
 from kopt.tools.sandbox.gpu_devices import gpu_devices
 from kopt.tools.sandbox.ladder import available_level, run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy
-
-from .views.doctor_view import Finding
 
 PIP = f"{sys.executable} -m pip install"
 """Another Python's pip would not find the kopt that is installed here, and ask the network."""

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.search.models.prices import load_prices
-
-from .views.doctor_view import Finding
+from kopt.server.views.doctor_view import Finding
 
 
 def model_findings(settings: Settings) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.domain import domain
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.promotion_result import PromotionResult
-from kopt.search.winner import pin_tune
+from kopt.search.store.winner import pin_tune
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.progress import Show
 from kopt.server.target import Target

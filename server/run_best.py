@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from kopt.search.store.run_records import Event, EventKind
+from kopt.search.records.run_state import Event, EventKind
 
 _LEVELS_THAT_ORDER = ("quick", "tie")
 

@@ -18,15 +18,15 @@ from kopt.config.errors import (
 from kopt.config.search_settings import SearchSettings, Strategy, load_search_settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
-from kopt.search.budget import UNLIMITED, Budget, parse_budget
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.model_source import NO_KEY, ModelSource, refuse_unaskable
 from kopt.search.models.errors import CallFailed
+from kopt.search.models.model_source import NO_KEY, ModelSource, refuse_unaskable
+from kopt.search.records.budget import UNLIMITED, Budget, parse_budget
+from kopt.search.records.run_state import RunState
 from kopt.search.reports.files import write_reports
-from kopt.search.run_parts import RunPlace
-from kopt.search.run_report import RunReport, report_run, view_run
-from kopt.search.runs import RunRequest, begin_run, drive_run, goes_on, reopen_run
-from kopt.search.store.run_records import RunState
+from kopt.search.reports.run_report import RunReport, report_run, view_run
+from kopt.search.runs.parts import RunPlace
+from kopt.search.runs.run import RunRequest, begin_run, drive_run, goes_on, reopen_run
 from kopt.search.store.store import RunStore
 
 from .devices import DeviceChoice, OpenedDevice, opened_device

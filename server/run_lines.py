@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from math import exp
 from typing import Any
 
-from kopt.search.store.run_records import Event, EventKind
+from kopt.search.records.run_state import Event, EventKind
 from kopt.tools.facts.wording import plain_beginning
 
 from .run_best import BestSoFar, orders, time_words

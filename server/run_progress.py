@@ -12,8 +12,8 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from kopt.config.callbacks import ignore
-from kopt.search.run_teller import RunTeller
-from kopt.search.store.run_records import Event, EventKind
+from kopt.search.records.run_state import Event, EventKind
+from kopt.search.runs.callbacks import RunTeller
 
 from .progress import Show, repeating
 from .run_lines import event_line, stamped

@@ -7,7 +7,7 @@ of an earlier session shows what that session had found.
 from dataclasses import dataclass, field
 from typing import Any
 
-from kopt.search.store.run_records import Event, EventKind
+from kopt.search.records.run_state import Event, EventKind
 
 from .run_best import BestSoFar, orders, speed_words
 from .run_lines import prompt_tokens, tamed

@@ -12,10 +12,10 @@ import click
 from kopt.config.errors import KoptError, SetupError, ToolError
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.kernels.problem_loader import find_kernel
-from kopt.search.budget import UNLIMITED, Budget, parse_budget
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.model_source import ModelSource, refuse_unaskable
-from kopt.search.store.artifacts import open_artifacts
+from kopt.search.models.model_source import ModelSource, refuse_unaskable
+from kopt.search.records.budget import UNLIMITED, Budget, parse_budget
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.study.arms import ABLATIONS, make_arms
 from kopt.search.study.driving import drive_cell
 from kopt.search.study.outcome import RunStanding, read_standing

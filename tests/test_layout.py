@@ -11,6 +11,16 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LAYERS = ("config", "kernels", "tools", "search", "server")
+FLOORS = {
+    "search": (
+        *("records", "storage", "selection"),
+        *("knowledge", "knowledge/policy", "knowledge/states"),
+        *("store", "models", "evaluation", "advice", "agents"),
+        *("rounds", "runs", "forecast", "reports", "step", "study"),
+    ),
+}
+"""Folders of a layer from the ground up: each imports only itself and those before it. Modules that
+lie in the layer's own folder are its face: they import all floors, and no floor imports them."""
 MAX_LINES = 300
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 SETUPTOOLS = PYPROJECT["tool"]["setuptools"]
@@ -62,6 +72,28 @@ def _imported_names(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def _imported_modules(path: Path) -> Iterator[Path]:
+    """Yield what a module imports of kopt: files without their ending, relative imports too."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        parts = (node.module or "").split(".")
+        if node.level:
+            folder = path.parents[node.level - 1].joinpath(*filter(None, parts))
+        elif parts[0] == "kopt":
+            folder = ROOT.joinpath(*parts[1:])
+        else:
+            continue
+        yield from (folder / one.name if folder.is_dir() else folder for one in node.names)
+
+
+def _floor(module: Path, layer: str) -> int:
+    """Return the floor of a module by its folder; that of the face is the highest."""
+    floors = FLOORS[layer]
+    folder = module.parent.relative_to(ROOT / layer).as_posix()
+    return len(floors) if folder == "." else floors.index(folder)
+
+
 def test_package_list_names_every_folder_with_modules() -> None:
     found = {"kopt"} | {_dotted(path.parent) for path in MODULES}
     assert sorted(SETUPTOOLS["packages"]) == sorted(found)
@@ -105,6 +137,27 @@ def test_modules_import_only_their_own_folder_and_those_to_its_left() -> None:
             parts = name.split(".")
             if parts[0] == "kopt" and len(parts) > 1 and parts[1] in above:
                 wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("layer", FLOORS)
+def test_every_floor_of_a_layer_is_listed(layer: str) -> None:
+    folders = {path.parent for path in MODULES if path.is_relative_to(ROOT / layer)}
+    floors = {folder.relative_to(ROOT / layer).as_posix() for folder in folders}
+    assert sorted(floors - {"."}) == sorted(FLOORS[layer])
+
+
+@pytest.mark.parametrize("layer", FLOORS)
+def test_floors_import_only_floors_below_them(layer: str) -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module.relative_to(ROOT)}"
+        for path in MODULES
+        if path.is_relative_to(ROOT / layer)
+        for module in _imported_modules(path)
+        if module.is_relative_to(ROOT / layer)
+        and module.parent != path.parent
+        and _floor(module, layer) >= _floor(path, layer)
+    ]
     assert wrong == []
 
 

@@ -13,8 +13,8 @@ from kopt.kernels.compile_result import Build, CompileResult, KernelResources
 from kopt.kernels.counters import ExecutionCounters
 from kopt.kernels.plan import Launch, LaunchPlan
 from kopt.kernels.time_estimate import LaunchEstimate, PartName, TimeEstimate
+from kopt.tools.cuda.occupancy import launch_occupancy
 
-from .cuda.occupancy import launch_occupancy
 from .estimate_instructions import StaticMix
 from .estimate_launch import LaunchModel, estimate_launch
 from .estimate_traffic import Demand, Traffic, traffic_of

@@ -16,9 +16,9 @@ from kopt.kernels.status import Provenance, Status
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.posterior import Situation
 from kopt.search.knowledge.policy.selector import Drawn, draw
-from kopt.search.knowledge.policy.update import SIGMAS
 from kopt.search.knowledge.projection import extend
 from kopt.search.knowledge.records import Entry, Outcome, Prior, Sample, State, Technique
+from kopt.search.knowledge.update import SIGMAS
 
 BOTTLENECKS: tuple[BottleneckName, ...] = (
     "memory_bound",

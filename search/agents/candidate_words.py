@@ -7,7 +7,7 @@ candidate says of itself, and what compilers say of it, is quoted.
 from collections.abc import Iterable, Sequence
 
 from kopt.kernels.check_result import CheckResult
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
 from kopt.search.selection.speeds import speed_words
 from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.facts.findings import with_excerpts

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from kopt.kernels.families import FAMILY_CHANGES
-from kopt.search.selection.slots import Slot
-from kopt.search.suggestions import Suggestion
+from kopt.search.advice.suggestions import Suggestion
 
 from .plans import Hypothesis
+from .slots import Slot
 from .view import RoundView
 
 _GENERAL = (

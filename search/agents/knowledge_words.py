@@ -11,9 +11,9 @@ from math import expm1
 from kopt.kernels.status import Status
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.selector import Drawn
-from kopt.search.knowledge.policy.update import pooled
 from kopt.search.knowledge.records import Entry, Evidence, Sample, Signature, State
-from kopt.search.proposer import Member
+from kopt.search.knowledge.update import pooled
+from kopt.search.records.members import Member
 from kopt.tools.facts.fitting import Facts, cleaned
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import Quoted, plain, plain_beginning

@@ -23,10 +23,10 @@ from kopt.search.knowledge.edits import (
     Edit,
     Revive,
 )
-from kopt.search.knowledge.policy.update import pooled
 from kopt.search.knowledge.projection import extend
 from kopt.search.knowledge.records import Category, Entry, Sample, Technique
 from kopt.search.knowledge.states.switches import MAX_TECHNIQUE_CHARACTERS
+from kopt.search.knowledge.update import pooled
 from kopt.tools.facts.wording import plain_beginning
 
 from .knowledge_words import SampleNames

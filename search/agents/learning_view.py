@@ -14,7 +14,7 @@ from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.edits import Edit
 from kopt.search.knowledge.records import Sample, Signature, State
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
 
 from .plans import Origin
 

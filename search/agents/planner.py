@@ -13,7 +13,6 @@ from pydantic import Field, ValidationError
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import ToldRecord
-from kopt.search.selection.slots import Slot
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import plain_beginning
 
@@ -35,6 +34,7 @@ from .round_words import (
     parents_of_slots,
     suggestions_for,
 )
+from .slots import Slot
 from .tool_definitions import MISTAKES_CHARACTERS, answer_schema, mistakes_of
 from .view import RoundView
 

@@ -12,9 +12,9 @@ from kopt.config.settings import Settings
 from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.problem import Problem
 from kopt.kernels.profile_result import ProfileResult
-from kopt.search.noted import Noted, NoteDesk
-from kopt.search.proposer import Member
-from kopt.search.retrieval import Asker, search_for_run
+from kopt.search.advice.notes import Noted, NoteDesk
+from kopt.search.advice.retrieval import Asker, search_for_run
+from kopt.search.records.members import Member
 from kopt.tools.docs.records import SearchRequest, SearchResult
 from kopt.tools.facts.docs_facts import hit_facts
 from kopt.tools.facts.fitting import Facts, cleaned

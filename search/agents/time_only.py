@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from kopt.search.evaluation.evaluator import REGISTERS, Evaluation
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import REGISTERS, Evaluation
+from kopt.search.records.members import Member
 
 from .view import BranchTask, Documents, Failure, RoundView
 

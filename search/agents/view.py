@@ -9,14 +9,14 @@ from typing import Literal
 
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.profile_result import ProfileResult
+from kopt.search.advice.notes import Noted
 from kopt.search.knowledge.policy.selector import Drawn
 from kopt.search.knowledge.records import State
-from kopt.search.noted import Noted
-from kopt.search.proposer import LineageKind, Member
+from kopt.search.records.members import LineageKind, Member
 from kopt.search.selection.family_standing import FamilyStanding
-from kopt.search.selection.slots import Slot
 
 from .plans import Hypothesis, Reflection
+from .slots import Slot
 
 
 @dataclass(frozen=True)

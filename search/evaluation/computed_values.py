@@ -1,7 +1,7 @@
 """What is known of a candidate without running it: the numbers of its cubin and its workload."""
 
 from kopt.kernels.status import Provenance
-from kopt.search.evaluation.evaluator import FAMILY_CONTRADICTED, FLOOR, REGISTERS, Value
+from kopt.search.records.evaluation import FAMILY_CONTRADICTED, FLOOR, REGISTERS, Value
 from kopt.search.selection.family_evidence import FamilyEvidence, MachineCode
 
 

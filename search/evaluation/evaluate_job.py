@@ -17,7 +17,7 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
 from kopt.kernels.status import Status
 from kopt.kernels.time_estimate import TimeEstimate
-from kopt.search.evaluation.evaluator import (
+from kopt.search.records.evaluation import (
     LATENCY,
     PROOF_LEVELS,
     Evaluation,
@@ -26,7 +26,7 @@ from kopt.search.evaluation.evaluator import (
     Value,
 )
 from kopt.search.selection.family_evidence import MachineCode, judge_family
-from kopt.search.store.artifacts import ArtifactStore
+from kopt.search.storage.artifacts import ArtifactStore
 from kopt.tools.bench.request import TimingDevice
 from kopt.tools.check.check_plans import final_plans, make_plans
 from kopt.tools.check.request import CheckRequest

@@ -12,7 +12,7 @@ import time
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from kopt.search.evaluation.evaluator import CLOSE_GRACE_S, Evaluation, EvaluationJob
+from kopt.search.records.evaluation import CLOSE_GRACE_S, Evaluation, EvaluationJob
 
 from .evaluate_job import EvaluationSite, evaluate_job
 

@@ -16,7 +16,7 @@ from kopt.kernels.domain import domain_from
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Workload
 from kopt.kernels.status import Provenance, Status, Verdict
-from kopt.search.evaluation.evaluator import (
+from kopt.search.records.evaluation import (
     BASELINE_LATENCY,
     LATENCY,
     NOISE_FLOOR,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from kopt.config.errors import KoptError
-from kopt.search.evaluation.evaluator import CLOSE_GRACE_S, Evaluation, EvaluationJob
+from kopt.search.records.evaluation import CLOSE_GRACE_S, Evaluation, EvaluationJob
 
 
 class RecordedEvaluator:

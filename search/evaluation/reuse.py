@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Iterable
 
 from kopt.kernels.status import Provenance
-from kopt.search.evaluation.evaluator import EvaluationJob, KnownMeasurement
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import EvaluationJob, KnownMeasurement
+from kopt.search.records.members import Member
 
 
 def known_measurements(members: Iterable[Member]) -> tuple[KnownMeasurement, ...]:

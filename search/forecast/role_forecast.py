@@ -12,7 +12,7 @@ from kopt.search.agents.learner import STAGES
 from kopt.search.agents.reading import RUN_TOKENS
 from kopt.search.agents.writing import SPARE_REPLIES
 from kopt.search.models.prices import PriceTable
-from kopt.search.runs import RunRequest
+from kopt.search.runs.run import RunRequest
 
 from .conversation_cost import Cost, Talk, expected_cost, most_cost
 from .expectations import (

@@ -16,10 +16,10 @@ from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
 from kopt.search.agents.briefing import Subject, make_briefing
-from kopt.search.budget import Budget
 from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.models.prices import load_prices
-from kopt.search.runs import RunRequest
+from kopt.search.records.budget import Budget
+from kopt.search.runs.run import RunRequest
 
 from .expectations import ASSUMPTIONS, expected_branches, expected_rounds, most_branches
 from .role_forecast import Planned, RoleForecast, forecast_role

@@ -7,8 +7,9 @@ from typing import Literal
 from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.editing import named
-from kopt.search.knowledge.policy.update import pooled
 from kopt.search.knowledge.records import ByArchitecture, Entry, Evidence, Pair, State, Technique
+
+from .update import pooled
 
 Subject = Literal["state", "technique", "entry", "pair"]
 

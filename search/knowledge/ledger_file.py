@@ -17,7 +17,7 @@ from secrets import token_hex
 from pydantic import ValidationError
 
 from kopt.config.errors import InfraError, SetupError
-from kopt.search.store.transaction import Transaction
+from kopt.search.storage.transaction import Transaction
 
 FILE_NAME = "samples.sqlite"
 FORMAT = 1

@@ -3,8 +3,9 @@
 import sqlite3
 
 from kopt.config.errors import ToolError
-from kopt.search.knowledge import ledger_rows as rows
 from kopt.search.knowledge.records import Sample
+
+from . import ledger_rows as rows
 
 
 def read_samples(

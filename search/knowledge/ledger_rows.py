@@ -13,7 +13,7 @@ from kopt.search.knowledge.edits import Edit
 from kopt.search.knowledge.merge import without_origin
 from kopt.search.knowledge.projection import Change, Ledger
 from kopt.search.knowledge.records import Sample
-from kopt.search.store.run_rows import now_us
+from kopt.search.storage.transaction import now_us
 
 ChangeKind = Literal["learn", "edit", "import", "forget"]
 Revocable = Literal["sample", "origin"]

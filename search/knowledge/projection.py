@@ -12,7 +12,6 @@ from kopt.search.knowledge.base import EntryKey, KnowledgeBase, PairKey
 from kopt.search.knowledge.editing import edited
 from kopt.search.knowledge.edits import AddState, AddTechnique, Edit
 from kopt.search.knowledge.merge import join, without_origin
-from kopt.search.knowledge.policy.update import absorb, absorb_pair
 from kopt.search.knowledge.records import (
     ByArchitecture,
     Entry,
@@ -23,6 +22,8 @@ from kopt.search.knowledge.records import (
     Technique,
     arch_key,
 )
+
+from .update import absorb, absorb_pair
 
 _Key = TypeVar("_Key", EntryKey, PairKey)
 _Item = TypeVar("_Item", Entry, Pair)

@@ -26,7 +26,7 @@ from kopt.search.knowledge.reading import read_base
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.rendering import render_complete, render_small
 from kopt.search.knowledge.seed_base import load_seed, seed_digest
-from kopt.search.store.transaction import Transaction
+from kopt.search.storage.transaction import Transaction
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,11 @@ case, and is asked again under the next id, `r2/b3/coder/0#2`.
 import sqlite3
 from dataclasses import dataclass
 
-from kopt.search.budget import Budget
+from kopt.search.records.budget import Budget
+from kopt.search.records.run_state import EventKind
+from kopt.search.storage.transaction import now_us
 from kopt.search.store.run_log import RunLog
-from kopt.search.store.run_records import EventKind
-from kopt.search.store.run_rows import name_blob, now_us
+from kopt.search.store.run_rows import name_blob
 
 from .errors import BudgetSpent, CallFailed
 from .model import ModelReply, ModelRequest
@@ -206,19 +207,6 @@ class CallLedger:
             values,
         ).fetchone()
         return None if row is None else AnsweredCall(*row)
-
-
-def abandon_open_calls(connection: sqlite3.Connection) -> None:
-    """Close the calls of a process that is gone, inside the transaction that takes its run up.
-
-    Whether they were answered is not known: they count at their worst case.
-    """
-    connection.execute(
-        "UPDATE llm_call SET state = 'unknown', cost_microusd = reserved_microusd,"
-        " finished_us = ?, why = 'the run ended while the call was under way'"
-        " WHERE state = 'reserved'",
-        (now_us(),),
-    )
 
 
 def _place(call: str) -> tuple[int, str | None]:

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from kopt.config.errors import ToolError
 from kopt.kernels.record import Record
-from kopt.search.store.artifacts import ArtifactStore
+from kopt.search.storage.artifacts import ArtifactStore
 
 from .call_ledger import AnsweredCall, CallLedger, Reservation, Settlement
 from .errors import CallFailed

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kopt.search.budget import WARNING_SHARE, Budget
+from kopt.search.records.budget import WARNING_SHARE, Budget
 
 # A call without a known end counts at its worst case; one that was turned away is free.
 _SPEND = """SELECT

@@ -5,9 +5,8 @@ Speed is the yardstick's: more is better, and height is comparable because the a
 
 from collections.abc import Mapping, Sequence
 
-from kopt.search.candidate_report import CandidateReport
-from kopt.search.run_report import RunReport
-
+from .candidate_report import CandidateReport
+from .run_report import RunReport
 from .svg import Scale, figure, line, mark, polyline, text, value_axis
 from .yardstick import Yardstick, title_of, yardstick_of
 

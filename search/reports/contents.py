@@ -11,8 +11,9 @@ from kopt.config.gpu_specs import GpuSpec, gpu_for_arch, load_gpus
 from kopt.config.settings import Settings
 from kopt.kernels.byte_model import ByteModel, Roofline, roofline, workload_bytes
 from kopt.kernels.problem_loader import find_kernel
-from kopt.search.run_report import RunReport, report_run
 from kopt.search.store.run_reader import RunReader
+
+from .run_report import RunReport, report_run
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from kopt.kernels.record import Record
+from kopt.search.records.run_state import Event, EventKind
 from kopt.search.store.run_reader import RunReader
-from kopt.search.store.run_records import Event, EventKind
 
 _DECIDED = {
     EventKind.PROMOTED: "promotion",

@@ -9,8 +9,8 @@ comes after the search, alone, and is no part of it.
 from collections.abc import Iterator, Sequence
 
 from kopt.kernels.record import Record
+from kopt.search.records.run_state import Event, EventKind
 from kopt.search.store.run_reader import Row, RunReader
-from kopt.search.store.run_records import Event, EventKind
 
 from .spans import Span, common, joined, seconds
 

@@ -5,9 +5,9 @@ arithmetic intensity, as high as the operations that they do per second.
 """
 
 from kopt.kernels.byte_model import ByteModel, Roofline
-from kopt.search.run_report import RunReport
 
 from .candidate_chart import mark_kind
+from .run_report import RunReport
 from .svg import LogScale, figure, line, mark, polyline, text, value_axis
 from .yardstick import title_of, yardstick_of
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kopt.kernels.record import Record
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import EventKind
 from kopt.search.selection.ranking import rank
 from kopt.search.store.run_reader import RunReader
-from kopt.search.store.run_records import EventKind
 
 from .spending import counted_microusd
 

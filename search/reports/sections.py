@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kopt.search.candidate_report import CandidateReport
-from kopt.search.run_report import RunReport
-
+from .candidate_report import CandidateReport
+from .run_report import RunReport
 from .yardstick import Yardstick, yardstick_of
 
 

@@ -6,10 +6,9 @@ The way to the winner is drawn strong. A candidate with two parents has two line
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from kopt.search.candidate_report import CandidateReport
-from kopt.search.run_report import RunReport
-
 from .candidate_chart import mark_kind
+from .candidate_report import CandidateReport
+from .run_report import RunReport
 from .svg import figure, line, mark, text
 from .yardstick import Yardstick, title_of, yardstick_of
 

@@ -7,8 +7,9 @@ shorter than the start's the estimated time is. A run never has both, and no est
 from dataclasses import dataclass
 
 from kopt.kernels.status import Provenance
-from kopt.search.candidate_report import CandidateReport
-from kopt.search.run_report import RunReport
+
+from .candidate_report import CandidateReport
+from .run_report import RunReport
 
 
 @dataclass(frozen=True)

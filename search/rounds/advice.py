@@ -11,8 +11,8 @@ from kopt.search.knowledge.policy.selector import Drawn, draw
 from kopt.search.knowledge.records import Technique
 from kopt.search.knowledge.states.applicability import why_not
 from kopt.search.knowledge.states.applications import TUNE_CONSTANTS
-from kopt.search.proposer import Member
-from kopt.search.store.run_records import BranchRow
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import BranchRow
 from kopt.search.store.taught import StatedProgram
 
 from .drive import RunDrive

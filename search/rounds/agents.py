@@ -20,7 +20,7 @@ from kopt.search.agents.learning_view import (
 )
 from kopt.search.agents.plans import Plan, Reflection
 from kopt.search.agents.view import BranchTask, Failure, GaveUp, RoundView, Written
-from kopt.search.proposer import Proposal
+from kopt.search.records.members import Proposal
 
 
 class Roles(Protocol):

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from kopt.config.errors import SetupError
 from kopt.search.agents.plans import Hypothesis, Plan
+from kopt.search.agents.slots import Slot, plan_slots, reserve_wanted
 from kopt.search.models.errors import BudgetSpent
-from kopt.search.selection.slots import Slot, plan_slots, reserve_wanted
+from kopt.search.records.run_state import BranchPlan
 from kopt.search.store.round_table import Opening
 from kopt.search.store.run_reader import RunReader
-from kopt.search.store.run_records import BranchPlan
 
 from .advice import draws_of, expected
 from .agents import Agents

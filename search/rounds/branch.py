@@ -14,7 +14,7 @@ from kopt.config.search_settings import SearchSettings
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
 from kopt.kernels.status import Status
 from kopt.search.agents.view import BranchTask, Failure, Written
-from kopt.search.proposer import Member, Proposal
+from kopt.search.records.members import Member, Proposal
 from kopt.search.selection.lineages import outcome_of
 from kopt.search.selection.ranking import rank
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from kopt.config.errors import KoptError
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.promotion_result import PromotionResult
-from kopt.search.counted_time import counted_s, preparing_s
-from kopt.search.evaluation.evaluator import Evaluator
 from kopt.search.models.errors import BudgetSpent
-from kopt.search.proposer import Member, Population, Proposal, Proposer
+from kopt.search.records.evaluation import Evaluator
+from kopt.search.records.members import Member, Population, Proposal, Proposer
+from kopt.search.records.run_state import RoundRow, RunState, StopReason
 from kopt.search.selection.beam import select_beam
-from kopt.search.store.run_records import RoundRow, RunState, StopReason
 from kopt.search.store.store import RunStore
 
 from .agents import Agents
+from .counted_time import counted_s, preparing_s
 from .evaluations import Evaluations
 from .main_thread import Mailbox
 from .memory import MemoryParts, RunMemory

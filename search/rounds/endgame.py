@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kopt.search.agents.plans import Hypothesis
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import BranchPlan, EventKind
 from kopt.search.selection.crossing import combine_parents
 from kopt.search.selection.merge_verdict import judge_merge
 from kopt.search.selection.ranking import rank, rank_unrefuted
 from kopt.search.selection.speeds import speed_of
 from kopt.search.store.round_table import Opening
-from kopt.search.store.run_records import BranchPlan, EventKind
 
 from .drive import RunDrive
 from .proof import prove

@@ -11,16 +11,11 @@ from typing import TYPE_CHECKING
 
 from kopt.config.errors import InfraError
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import (
-    PROOF_LEVELS,
-    Evaluation,
-    EvaluationJob,
-    EvaluationLevel,
-)
 from kopt.search.evaluation.reuse import known_measurements
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import PROOF_LEVELS, Evaluation, EvaluationJob, EvaluationLevel
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import EventKind, RunState
 from kopt.search.store.evaluation_queue import QUARANTINE_AFTER, Lease
-from kopt.search.store.run_records import EventKind, RunState
 
 from .crew import Crew
 

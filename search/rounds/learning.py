@@ -5,7 +5,7 @@ The statistics of the samples always count; what the learner says beside them is
 
 from kopt.search.agents.learning_view import LearningView
 from kopt.search.models.errors import BudgetSpent
-from kopt.search.store.run_records import RoundRow
+from kopt.search.records.run_state import RoundRow
 from kopt.search.store.taught import MemoryUpdate
 
 from .asking import in_crew

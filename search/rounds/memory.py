@@ -26,12 +26,12 @@ from kopt.search.knowledge.states.applicability import KernelTraits
 from kopt.search.knowledge.states.attribution import make_samples, revoked_samples
 from kopt.search.knowledge.states.teaching import Placed, Teaching
 from kopt.search.knowledge.store import KnowledgeStore
-from kopt.search.proposer import Member
-from kopt.search.store.run_records import RoundRow
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import RoundRow
 from kopt.search.store.taught import THIS_RUN, StatedProgram, Taught, renamed
-from kopt.search.sweep import ReadChoices
 
 from .receipts import receipt_notes
+from .sweep import ReadChoices
 
 if TYPE_CHECKING:
     from .drive import RunDrive

@@ -11,7 +11,7 @@ from kopt.search.knowledge.records import Signature
 from kopt.search.knowledge.states.matching import Match, match_state
 from kopt.search.knowledge.states.signature import extract_signature, signature_of_time
 from kopt.search.models.errors import BudgetSpent
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
 from kopt.search.selection.ranking import rank
 from kopt.search.selection.speeds import speed_of
 from kopt.search.store.taught import StatedProgram

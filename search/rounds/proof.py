@@ -3,10 +3,10 @@
 from kopt.config.errors import ToolError
 from kopt.config.files import write_atomically
 from kopt.kernels.status import Status
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import EventKind, RunStatus
 from kopt.search.selection.ranking import rank
-from kopt.search.store.run_records import EventKind, RunStatus
-from kopt.search.winner import pin_tune, winner_path
+from kopt.search.store.winner import pin_tune, winner_path
 
 from .drive import RunDrive
 from .receipts import PROMOTION, promotion_of

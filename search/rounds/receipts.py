@@ -6,7 +6,7 @@ from pathlib import PurePath
 from kopt.kernels.promotion_result import PromotionResult
 from kopt.search.knowledge.edits import AddNote
 from kopt.search.knowledge.records import WORDS_LIMIT, Sample
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
 from kopt.search.store.run_reader import RunReader
 from kopt.search.store.taught import THIS_RUN
 

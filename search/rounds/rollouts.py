@@ -13,9 +13,9 @@ from kopt.kernels.families import FAMILY_CHANGES
 from kopt.search.agents.minimal import free_hypothesis
 from kopt.search.agents.plans import Draw, Hypothesis, Plan
 from kopt.search.agents.view import Advice
+from kopt.search.records.run_state import BranchPlan
 from kopt.search.selection.trajectories import Trajectory, slot_id, trace_trajectories
 from kopt.search.store.round_table import Opening
-from kopt.search.store.run_records import BranchPlan
 
 from .advice import Request, advise, draws_of
 from .drive import RunDrive

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kopt.search.models.errors import BudgetSpent
-from kopt.search.proposer import Proposal
+from kopt.search.records.members import Proposal
+from kopt.search.records.run_state import RoundRow, StopReason
 from kopt.search.selection.beam import find_ties
 from kopt.search.selection.stopping import FinishedRound, roofline_reached, stop_reason
 from kopt.search.store.round_table import Opening
-from kopt.search.store.run_records import RoundRow, StopReason
 
 from .agents_round import plan_round, reflect, write_branches
 from .drive import RunDrive

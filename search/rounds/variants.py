@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kopt.search.knowledge.states.attribution import ablations_wanted
-from kopt.search.proposer import Proposal
+from kopt.search.records.members import Proposal
 
 from .drive import RunDrive
 

@@ -10,8 +10,8 @@ from kopt.config.errors import InfraError
 from kopt.kernels.check_result import CheckResult
 from kopt.search.agents.learning_view import Finding, SoftVerdict, SoftView
 from kopt.search.models.errors import BudgetSpent, CallFailed
-from kopt.search.proposer import Member
-from kopt.search.store.run_records import EventKind
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import EventKind
 
 from .agents import Agents
 from .asking import in_crew

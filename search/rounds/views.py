@@ -8,16 +8,16 @@ from pydantic import ValidationError
 from kopt.config.errors import InfraError
 from kopt.kernels.check_result import CheckResult
 from kopt.search.agents.plans import Hypothesis, Plan, Reflection
+from kopt.search.agents.slots import PopulationView, Slot
 from kopt.search.agents.view import Advice, BranchTask, Documents, FailedBranch, RoundView
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import BranchRow
 from kopt.search.selection.family_standing import (
     family_standings,
     retired_families,
     untried_families,
 )
-from kopt.search.selection.slots import PopulationView, Slot
 from kopt.search.store.run_reader import RunReader
-from kopt.search.store.run_records import BranchRow
 
 from .advice import ADVISED, Request, advice_on, advise
 from .drive import RunDrive

@@ -6,7 +6,7 @@ Nothing here evaluates or proposes.
 from collections.abc import Iterable, Sequence
 
 from kopt.config.search_settings import SearchSettings
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
 
 from .family_evidence import is_contradicted
 from .family_standing import retired_families

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from math import inf
 
 from kopt.config.search_settings import MAX_CROSSES, SearchSettings
-from kopt.search.proposer import Member, Population
+from kopt.search.records.members import Member, Population
 
 from .family_evidence import is_contradicted
 from .lineages import is_related

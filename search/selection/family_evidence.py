@@ -13,8 +13,8 @@ from typing import Literal
 from kopt.kernels.compile_result import Build, Occupancy
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.record import Record
-from kopt.search.evaluation.evaluator import FAMILY_CONTRADICTED
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import FAMILY_CONTRADICTED
+from kopt.search.records.members import Member
 from kopt.tools.counted import counted
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 from kopt.config.search_settings import SearchSettings
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import Record
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
 
 from .family_evidence import is_contradicted
 from .lineages import Lineage, trace_lineages

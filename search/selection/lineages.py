@@ -9,7 +9,7 @@ from math import inf
 from typing import Literal
 
 from kopt.kernels.status import Status
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
 
 from .ranking import rank_unrefuted
 from .speeds import noise_of, speed_of

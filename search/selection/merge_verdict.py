@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kopt.config.search_settings import SearchSettings
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
 
 from .ranking import rank
 from .speeds import speed_of, speed_words

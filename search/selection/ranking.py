@@ -7,7 +7,7 @@ few pairs does not lead. Those that cannot be told from the best of them stand b
 from collections.abc import Iterable, Sequence
 from math import inf
 
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
 
 from .speeds import Speed, speed_of
 

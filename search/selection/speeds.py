@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from kopt.kernels.status import Provenance
-from kopt.search.evaluation.evaluator import NOISE_FLOOR
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import NOISE_FLOOR
+from kopt.search.records.members import Member
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from math import inf
 
 from kopt.config.search_settings import SearchSettings
-from kopt.search.evaluation.evaluator import FLOOR
-from kopt.search.proposer import Member
-from kopt.search.store.run_records import StopReason
+from kopt.search.records.evaluation import FLOOR
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import StopReason
 
 from .family_standing import retired_families
 from .ranking import rank, rank_unrefuted, unrefuted

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kopt.config.search_settings import SearchSettings
-from kopt.search.proposer import Member
-from kopt.search.store.run_records import BranchRow
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import BranchRow
 
 from .lineages import outcome_of
 from .ranking import rank_unrefuted

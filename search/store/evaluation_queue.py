@@ -7,12 +7,13 @@ under which it was begun.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kopt.search.evaluation.evaluator import PROOF_LEVELS, Evaluation, EvaluationLevel
+from kopt.search.records.evaluation import PROOF_LEVELS, Evaluation, EvaluationLevel
+from kopt.search.records.run_state import EventKind
+from kopt.search.storage.transaction import now_us
 
 from .run_log import RunLog
 from .run_reader import RunReader
-from .run_records import EventKind
-from .run_rows import QUEUE, insert_findings, now_us
+from .run_rows import QUEUE, insert_findings
 
 # A candidate that takes workers down again and again would loop for ever.
 QUARANTINE_AFTER = 5

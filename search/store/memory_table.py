@@ -1,7 +1,8 @@
 """The knowledge base in a run file: as it was at first, what was taught, what was changed."""
 
+from kopt.search.records.run_state import EventKind
+
 from .run_log import RunLog
-from .run_records import EventKind
 from .taught import MemoryUpdate, Taught
 
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kopt.search.proposer import Proposal
+from kopt.search.records.members import Proposal
+from kopt.search.records.run_state import BranchPlan, EventKind, RoundKind, StopReason
 
 from .run_log import RunLog
-from .run_records import BranchPlan, EventKind, RoundKind, StopReason
 from .run_rows import QUEUE, CandidateRow, insert_candidate, insert_parents, name_blob
 
 

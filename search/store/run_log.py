@@ -8,10 +8,11 @@ import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from .artifacts import ArtifactStore
-from .run_records import Event, EventKind
-from .run_rows import name_blob, now_us
-from .transaction import Transaction
+from kopt.search.records.run_state import Event, EventKind
+from kopt.search.storage.artifacts import ArtifactStore
+from kopt.search.storage.transaction import Transaction, now_us
+
+from .run_rows import name_blob
 
 
 class RunLog:

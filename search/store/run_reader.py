@@ -13,12 +13,12 @@ from functools import lru_cache
 from typing import Any, cast
 
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import Evaluation, Value
 from kopt.search.knowledge.records import Sample
-from kopt.search.proposer import LineageKind, Member
+from kopt.search.records.evaluation import Evaluation, Value
+from kopt.search.records.members import LineageKind, Member
+from kopt.search.records.run_state import BranchRow, Event, RoundRow, RunSettings, RunState
+from kopt.search.storage.artifacts import ArtifactStore
 
-from .artifacts import ArtifactStore
-from .run_records import BranchRow, Event, RoundRow, RunSettings, RunState
 from .taught import MemoryUpdate, Taught
 
 Row = dict[str, Any]

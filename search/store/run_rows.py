@@ -2,12 +2,12 @@
 
 import json
 import sqlite3
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kopt.search.evaluation.evaluator import Evaluation
-from kopt.search.proposer import Proposal
+from kopt.search.records.evaluation import Evaluation
+from kopt.search.records.members import Proposal
+from kopt.search.storage.transaction import now_us
 
 QUEUE = "INSERT OR IGNORE INTO evaluation (candidate, level, state) VALUES (?, ?, 'queued')"
 
@@ -99,6 +99,14 @@ def name_blob(connection: sqlite3.Connection, sha: str, size_and_kind: tuple[int
     )
 
 
-def now_us() -> int:
-    """Return the Unix time in microseconds, for the record only."""
-    return time.time_ns() // 1000
+def abandon_open_calls(connection: sqlite3.Connection) -> None:
+    """Close the model calls of a process that is gone, at their worst case.
+
+    Whether they were answered is not known.
+    """
+    connection.execute(
+        "UPDATE llm_call SET state = 'unknown', cost_microusd = reserved_microusd,"
+        " finished_us = ?, why = 'the run ended while the call was under way'"
+        " WHERE state = 'reserved'",
+        (now_us(),),
+    )

@@ -9,17 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from kopt.search.models.call_ledger import abandon_open_calls
+from kopt.search.records.run_state import Event, EventKind, RunSettings, RunStatus
+from kopt.search.storage.artifacts import ArtifactStore
+from kopt.search.storage.transaction import now_us
+from kopt.search.store.run_rows import abandon_open_calls
 
-from .artifacts import ArtifactStore
 from .evaluation_queue import EvaluationQueue
 from .memory_table import MemoryTable
 from .round_table import RoundTable
 from .run_lock import AT_ONCE, LockClaim, RunLock, boot_id
 from .run_log import RunLog
 from .run_reader import RunReader
-from .run_records import Event, EventKind, RunSettings, RunStatus
-from .run_rows import insert_document, name_blob, now_us
+from .run_rows import insert_document, name_blob
 from .schema import open_writer
 
 FILE_NAME = "run.sqlite"

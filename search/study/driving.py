@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from kopt.config.settings import Settings
 from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.records.run_state import Event
 from kopt.search.reports.files import write_reports
-from kopt.search.run_parts import RunPlace
-from kopt.search.run_teller import RunTeller
-from kopt.search.runs import RunRequest, begin_run, drive_run, reopen_run
-from kopt.search.store.run_records import Event
+from kopt.search.runs.callbacks import RunTeller
+from kopt.search.runs.parts import RunPlace
+from kopt.search.runs.run import RunRequest, begin_run, drive_run, reopen_run
 from kopt.search.store.store import RunStore
 
 from .plan import Cell, StudyPlan

@@ -11,13 +11,13 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import RunStatus
+from kopt.search.reports.run_report import RunReport, report_run, view_run
 from kopt.search.reports.spending import call_tokens, counted_microusd
-from kopt.search.run_report import RunReport, report_run, view_run
 from kopt.search.selection.ranking import unrefuted
 from kopt.search.selection.speeds import Speed, speed_of
 from kopt.search.store.run_reader import Row, RunReader
-from kopt.search.store.run_records import RunStatus
 
 from .plan import Cell
 from .reaching import Ending

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from kopt.config.search_settings import SearchSettings, complete_settings
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
-from kopt.search.budget import Budget
+from kopt.search.records.budget import Budget
 
 STUDY_PREFIX = "study-"
 

@@ -16,8 +16,8 @@ from kopt.config.errors import SetupError, ToolError
 from kopt.config.files import ensure_folder, write_atomically
 from kopt.config.settings import Settings
 from kopt.search.knowledge.store import KnowledgeStore
-from kopt.search.run_folders import find_folder, new_run_folder
-from kopt.search.store.run_rows import now_us
+from kopt.search.storage.transaction import now_us
+from kopt.search.store.run_folders import find_folder, new_run_folder
 
 from .plan import STUDY_PREFIX, Cell, StudyPlan
 

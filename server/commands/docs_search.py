@@ -5,7 +5,7 @@ from typing import Literal
 
 import click
 
-from kopt.search.retrieval import Asker, search_for_run
+from kopt.search.advice.retrieval import Asker, search_for_run
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.docs_view import search_view

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import click
 
-from kopt.search.retrieval import Asker, read_for_run
+from kopt.search.advice.retrieval import Asker, read_for_run
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.docs_view import document_view

@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from kopt.config.settings import Settings
-from kopt.search.knowledge.overview import find_state
+from kopt.search.knowledge.policy.overview import find_state
 from kopt.search.knowledge.store import KnowledgeStore
-from kopt.search.run_folders import find_folder, run_folders
+from kopt.search.store.run_folders import find_folder, run_folders
 from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge

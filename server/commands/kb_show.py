@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import click
 
 from kopt.kernels.record import Record
-from kopt.search.knowledge.overview import find_state, report_base, report_state
 from kopt.search.knowledge.policy.calibration import calibrate
+from kopt.search.knowledge.policy.overview import find_state, report_base, report_state
 from kopt.search.knowledge.records import ESTIMATED
 from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode

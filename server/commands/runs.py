@@ -10,11 +10,11 @@ import click
 
 from kopt.config.errors import SetupError
 from kopt.search.reports.contents import read_contents
+from kopt.search.reports.export import export_lines
 from kopt.search.reports.files import write_reports
 from kopt.search.reports.markdown import render_markdown
 from kopt.search.reports.page import render_page
-from kopt.search.run_export import export_lines
-from kopt.search.run_report import list_runs, report_run, view_run
+from kopt.search.reports.run_report import list_runs, report_run, view_run
 from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body

@@ -10,12 +10,12 @@ from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.status import Status
-from kopt.search.budget import parse_budget
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.step import take_step
-from kopt.search.step_request import StepCandidate, StepHooks, StepRequest, step_device
-from kopt.search.step_result import StepResult
-from kopt.search.store.artifacts import open_artifacts
+from kopt.search.records.budget import parse_budget
+from kopt.search.step.request import StepCandidate, StepHooks, StepRequest, step_device
+from kopt.search.step.result import StepResult
+from kopt.search.step.step import take_step
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode, Interrupted
 from kopt.server.options import device_option

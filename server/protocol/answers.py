@@ -25,12 +25,12 @@ async def facts_answer(find: Callable[[], dict[str, Any]]) -> CallToolResult:
 
 
 def _job_reply(view: JobView, detail: Detail, offset: int) -> CallToolResult:
-    from .replies.reply import job_reply
+    from kopt.server.protocol.replies.reply import job_reply
 
     return job_reply(view, detail, offset)
 
 
 def _facts_reply(find: Callable[[], dict[str, Any]]) -> CallToolResult:
-    from .replies.reply import facts_reply
+    from kopt.server.protocol.replies.reply import facts_reply
 
     return facts_reply(find())

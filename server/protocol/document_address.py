@@ -22,7 +22,7 @@ def document_text(uid: str, settings: Settings) -> str:
         ToolError: There is no such document, or its source is hidden, or no run of KOPT_RUN.
         SetupError: It is to be logged with a run and cannot be.
     """
-    from kopt.search.retrieval import Asker, read_for_run
+    from kopt.search.advice.retrieval import Asker, read_for_run
     from kopt.tools.docs.excerpts import shown
     from kopt.tools.facts.docs_facts import origin_words, place_words
 

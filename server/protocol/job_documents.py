@@ -7,9 +7,8 @@ from typing import Any, cast
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
+from kopt.server.protocol.replies.job_links import log_paths
 from kopt.tools.facts.wording import lines
-
-from .replies.job_links import log_paths
 
 MAX_LOG_BYTES = 1 << 20
 HOME = "$KOPT_HOME"

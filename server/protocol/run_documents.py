@@ -5,7 +5,7 @@ Loads the search: import it inside the call.
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.search.run_report import report_run, view_run
+from kopt.search.reports.run_report import report_run, view_run
 
 from .refusal import shown
 

@@ -99,7 +99,7 @@ def _found(call: ToolCall, arguments: SearchDocsArguments) -> dict[str, Any]:
 
 
 def _searched(call: ToolCall, request: "SearchRequest", run_id: str) -> "SearchResult":
-    from kopt.search.retrieval import Asker, search_for_run
+    from kopt.search.advice.retrieval import Asker, search_for_run
 
     asker = Asker(run_id or None, f"search_docs, {caller_of(call.context)}")
     return search_for_run(request, asker, call.options.settings)

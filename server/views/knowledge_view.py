@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from kopt.search.knowledge.overview import (
+from kopt.search.knowledge.policy.overview import (
     BaseReport,
     EntryReport,
     PairReport,

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.status import Status
-from kopt.search.candidate_report import CandidateReport
+from kopt.search.reports.candidate_report import CandidateReport
+from kopt.search.reports.run_report import RunFacts, RunReport, RunSummary
 from kopt.search.reports.sections import worth
-from kopt.search.run_report import RunFacts, RunReport, RunSummary
 from kopt.tools.facts.wording import tune_words
 
 from .bench_words import interval_words

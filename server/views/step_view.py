@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.search.candidate_report import CandidateReport
-from kopt.search.step_result import BeamMember, NextStep, SteppedCandidate, StepResult
+from kopt.search.reports.candidate_report import CandidateReport
+from kopt.search.step.result import BeamMember, NextStep, SteppedCandidate, StepResult
 
 from .diagnostics import diagnostics_text, status_text
 from .run_view import tune_text

@@ -1,11 +1,11 @@
 """One step of a search as a piece of work: taken on a warm device, told of event by event."""
 
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.step import take_step
-from kopt.search.step_request import StepCandidate, StepHooks, StepRequest, step_device
-from kopt.search.step_result import StepResult
-from kopt.search.store.artifacts import open_artifacts
-from kopt.search.store.run_records import Event
+from kopt.search.records.run_state import Event
+from kopt.search.step.request import StepCandidate, StepHooks, StepRequest, step_device
+from kopt.search.step.result import StepResult
+from kopt.search.step.step import take_step
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.server.run_best import BestSoFar
 from kopt.server.run_lines import event_line
 

@@ -10,15 +10,15 @@ from kept_runs import keep
 from tried_records import Tried, read_tried
 
 from kopt.kernels.status import Provenance, Status, Verdict
-from kopt.search.evaluation.evaluator import (
+from kopt.search.records.evaluation import (
     BASELINE_LATENCY,
     NOISE_FLOOR,
     Evaluation,
     EvaluationJob,
     Value,
 )
-from kopt.search.loop import run_search
-from kopt.search.run_export import export_lines
+from kopt.search.reports.export import export_lines
+from kopt.search.rounds.loop import run_search
 from support.bench_results import H100
 from support.populations import failed, timed
 from support.scripted_runs import new_store, search

@@ -12,9 +12,9 @@ from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.status import Verdict
-from kopt.search import promoting
-from kopt.search.run_report import RunReport
-from kopt.search.step_result import StepResult
+from kopt.search.reports.run_report import RunReport
+from kopt.search.runs import promoting
+from kopt.search.step.result import StepResult
 from kopt.server import devices
 from kopt.server.exits import ExitCode
 from support.bench_results import H100

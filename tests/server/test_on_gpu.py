@@ -6,8 +6,8 @@ import pytest
 
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.status import Status
-from kopt.search.run_report import RunReport
-from kopt.search.step_result import StepResult
+from kopt.search.reports.run_report import RunReport
+from kopt.search.step.result import StepResult
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 

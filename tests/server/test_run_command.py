@@ -8,9 +8,9 @@ import pytest
 
 from kopt.config.errors import SetupError
 from kopt.kernels.status import Status
-from kopt.search import run_parts
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.runs import parts
 from kopt.server import console
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
@@ -33,7 +33,7 @@ def script(
         def evaluator(*_: object) -> RecordedEvaluator:
             return RecordedEvaluator(answer)
 
-        monkeypatch.setattr(run_parts, "LocalEvaluator", evaluator)
+        monkeypatch.setattr(parts, "LocalEvaluator", evaluator)
 
     return set_answer
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kopt.search.store.run_records import Event, EventKind
+from kopt.search.records.run_state import Event, EventKind
 from kopt.server.run_best import BestSoFar
 from kopt.server.run_lines import event_line, stamped
 from kopt.server.run_progress import run_progress

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from kopt.search.store.run_records import Event, EventKind
+from kopt.search.records.run_state import Event, EventKind
 from kopt.server.run_screen import run_screen
 from kopt.server.run_watch import RunWatch
 from support.told_run import told_run

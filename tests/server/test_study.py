@@ -10,8 +10,8 @@ import pytest
 
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.knowledge.store import KnowledgeStore
-from kopt.search.run_teller import RunTeller
-from kopt.search.store.run_records import Event, EventKind
+from kopt.search.records.run_state import Event, EventKind
+from kopt.search.runs.callbacks import RunTeller
 from kopt.search.study.driving import Watch, drive_cell
 from kopt.search.study.plan import Cell, StudyPlan
 from kopt.server import study_driving

@@ -13,18 +13,18 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
+from kopt.search.advice.notes import Noted
 from kopt.search.agents.agent_tools import AgentTools
 from kopt.search.agents.briefing import Briefing, Subject, make_briefing
 from kopt.search.agents.conversation import Desk
 from kopt.search.agents.means import Means
 from kopt.search.agents.plans import Hypothesis, Lesson, Reflection
 from kopt.search.agents.reading import Reader
+from kopt.search.agents.slots import Slot
 from kopt.search.agents.view import BranchTask, Documents, FailedBranch, RoundView
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.noted import Noted
 from kopt.search.selection.family_standing import family_standings, untried_families
-from kopt.search.selection.slots import Slot
-from kopt.search.store.artifacts import open_artifacts
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.store import FILE_NAME
 from kopt.tools.sim.device import SimDevice
 from support.populations import failed, member, passed

@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kopt.search.models.call_ledger import abandon_open_calls
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest
 from kopt.search.models.prices import load_prices
+from kopt.search.store.run_rows import abandon_open_calls
 from support.call_ledgers import OneThreadLedger, desk_for, open_ledger
 from support.crash_driver import NO_OP_EVERY, STEPS, count_writes, forked
 from support.model_requests import MODEL, ask_for, say

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kopt.search.budget import UNLIMITED, Budget
 from kopt.search.models.call_ledger import CallLedger
 from kopt.search.models.client import ModelClient
 from kopt.search.models.halt import Halt
@@ -16,7 +15,8 @@ from kopt.search.models.prices import load_prices
 from kopt.search.models.rate_limit import RateLimit, RateSettings
 from kopt.search.models.retry import RetryPolicy
 from kopt.search.models.spend import Spend, read_spend
-from kopt.search.store.artifacts import ArtifactStore, open_artifacts
+from kopt.search.records.budget import UNLIMITED, Budget
+from kopt.search.storage.artifacts import ArtifactStore, open_artifacts
 from kopt.search.store.run_log import RunLog
 from kopt.search.store.schema import open_writer
 

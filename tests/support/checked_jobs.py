@@ -6,7 +6,7 @@ from typing import Any
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import Build, CompileResult, KernelResources, Toolchain
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import EvaluationJob
+from kopt.search.records.evaluation import EvaluationJob
 from kopt.tools.check.request import CheckRequest
 
 KERNEL = "silu_and_mul_b8xh14336"

@@ -21,13 +21,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
-from kopt.search.loop import run_search
-from kopt.search.store.artifacts import open_artifacts
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.rounds.loop import run_search
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.run_reader import RunReader
 from kopt.search.store.schema import open_viewer
 from kopt.search.store.store import FILE_NAME, RunStore
-from kopt.search.winner import winner_path
+from kopt.search.store.winner import winner_path
 from support.populations import SOURCE
 from support.scripted_runs import final_state, grid_choices, scripted_answer, search, settings
 

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from kopt.search.store.run_records import Event
+from kopt.search.records.run_state import Event
 
 
 class FatalEvent:

@@ -17,9 +17,9 @@ from typing import Any
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.store import KnowledgeStore
-from kopt.search.loop import run_search
-from kopt.search.store.artifacts import open_artifacts
-from kopt.search.store.run_records import RunSettings
+from kopt.search.records.run_state import RunSettings
+from kopt.search.rounds.loop import run_search
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.store import RunStore
 from support.agents_crash_driver import problems_of
 from support.event_kills import FatalEvent, forked, leave_out_syncs, undisturbed

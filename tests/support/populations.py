@@ -4,7 +4,7 @@ from typing import Any
 
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.kernels.status import Provenance, Status
-from kopt.search.evaluation.evaluator import (
+from kopt.search.records.evaluation import (
     LATENCY,
     REGISTERS,
     SPEEDUP,
@@ -13,7 +13,7 @@ from kopt.search.evaluation.evaluator import (
     Evaluation,
     Value,
 )
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
 
 SOURCE = """/* kopt: 1
 family: vectorization

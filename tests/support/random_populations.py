@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import FAMILY_CONTRADICTED, NOISE_FLOOR, Evaluation
-from kopt.search.proposer import LineageKind, Member
+from kopt.search.records.evaluation import FAMILY_CONTRADICTED, NOISE_FLOOR, Evaluation
+from kopt.search.records.members import LineageKind, Member
 
 from .populations import failed, member, passed, timed, with_value
 

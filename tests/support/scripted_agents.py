@@ -24,7 +24,6 @@ from kopt.search.agents.learning_view import (
 )
 from kopt.search.agents.plans import Hypothesis, Lesson, Plan, Reflection
 from kopt.search.agents.view import BranchTask, Failure, GaveUp, RoundView, Written
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
 from kopt.search.knowledge.edits import AddEntry, AddNote
 from kopt.search.models.call_ledger import CallLedger
@@ -33,7 +32,8 @@ from kopt.search.models.model import Model, ModelReply, ModelRequest
 from kopt.search.models.prices import load_prices
 from kopt.search.models.rate_limit import RateLimit, RateSettings
 from kopt.search.models.retry import RetryPolicy
-from kopt.search.proposer import Population, Proposal, Proposer
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.records.members import Population, Proposal, Proposer
 from kopt.search.rounds.agents import Agents
 from kopt.search.rounds.drive import Search
 from kopt.search.rounds.main_thread import Mailbox

@@ -8,13 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from kopt.config.errors import KoptError
-from kopt.search.evaluation.evaluator import CLOSE_GRACE_S, Evaluation, EvaluationJob
-from kopt.search.loop import run_search
+from kopt.search.records.evaluation import CLOSE_GRACE_S, Evaluation, EvaluationJob
+from kopt.search.records.run_state import Event
 from kopt.search.rounds.drive import Search
-from kopt.search.store.artifacts import open_artifacts
-from kopt.search.store.run_records import Event
+from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.sweep import SweepProposer
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.store import RunStore
-from kopt.search.sweep import SweepProposer
 from support.populations import SOURCE
 from support.scripted_runs import grid_choices, scripted_answer, settings, start
 

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from kopt.config.search_settings import load_search_settings
-from kopt.search.budget import Budget
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
-from kopt.search.proposer import Proposal
+from kopt.search.records.budget import Budget
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.records.members import Proposal
+from kopt.search.records.run_state import RunSettings
 from kopt.search.rounds.drive import Search
-from kopt.search.store.artifacts import open_artifacts
-from kopt.search.store.run_records import RunSettings
+from kopt.search.rounds.sweep import SweepProposer
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.store import RunStore
-from kopt.search.sweep import SweepProposer
 from support.populations import SOURCE, failed, passed
 
 GRID = {"BLOCK": (64, 128, 256), "ROWS": (1, 2, 4)}

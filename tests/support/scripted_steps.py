@@ -8,15 +8,16 @@ from typing import Any
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
-from kopt.search import run_parts, step
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
-from kopt.search.leader_profile import LeaderProfile, Profiler
-from kopt.search.run_report import view_run
-from kopt.search.step_request import StepCandidate, StepHooks, StepRequest
-from kopt.search.step_result import StepResult
-from kopt.search.store.artifacts import open_artifacts
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.reports.run_report import view_run
+from kopt.search.runs import parts
+from kopt.search.runs.profiling import LeaderProfile, Profiler
+from kopt.search.step import step
+from kopt.search.step.request import StepCandidate, StepHooks, StepRequest
+from kopt.search.step.result import StepResult
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.sim.device import SimDevice
 from support.populations import failed, passed
 
@@ -69,7 +70,7 @@ class Steps:
 
     def install(self, set_attribute: Callable[[Any, str, Any], None] = setattr) -> None:
         """Put the stand-ins in place; a test passes its `monkeypatch.setattr`."""
-        set_attribute(run_parts, "LocalEvaluator", self._evaluator)
+        set_attribute(parts, "LocalEvaluator", self._evaluator)
         set_attribute(step, "profile_leader", no_profile)
         set_attribute(Profiler, "profile", no_profile)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from kopt.config.search_settings import load_search_settings
 from kopt.kernels.status import Provenance
-from kopt.search.budget import Budget
+from kopt.search.records.budget import Budget
 from kopt.search.study.outcome import RunOutcome, RunStanding, TargetReach
 from kopt.search.study.plan import Arm, StudyPlan
 from kopt.search.study.reaching import Ending

@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from kopt.kernels.status import Provenance
-from kopt.search.evaluation.evaluator import Evaluation
 from kopt.search.knowledge.records import Sample, Signature
 from kopt.search.knowledge.states.attribution import make_samples
 from kopt.search.knowledge.states.teaching import Placed, Teaching
-from kopt.search.proposer import Member
-from kopt.search.store.run_records import BranchRow
+from kopt.search.records.evaluation import Evaluation
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import BranchRow
 
 from .populations import member, passed
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.agents.plans import Plan
 from kopt.search.agents.view import BranchTask, GaveUp, RoundView, Written
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.knowledge.base_json import dump_base
 from kopt.search.knowledge.states.applicability import KernelTraits
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.models.model import Model
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.records.members import Member
 from kopt.search.rounds.agents import Agents
 from kopt.search.rounds.drive import Search
 from kopt.search.rounds.memory import MemoryParts

@@ -9,16 +9,16 @@ from pathlib import Path
 from kopt.config.files import write_atomically
 from kopt.kernels.status import Status
 from kopt.search.agents.plans import Reflection
-from kopt.search.budget import parse_budget
-from kopt.search.evaluation.evaluator import Evaluation
 from kopt.search.models.call_ledger import CallLedger, Reservation, Settlement
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest, SystemBlock, Usage
-from kopt.search.proposer import LineageKind, Proposal
+from kopt.search.records.budget import parse_budget
+from kopt.search.records.evaluation import Evaluation
+from kopt.search.records.members import LineageKind, Proposal
+from kopt.search.records.run_state import BranchPlan
 from kopt.search.store.round_table import Opening
-from kopt.search.store.run_records import BranchPlan
 from kopt.search.store.store import RunStore
-from kopt.search.winner import winner_path
+from kopt.search.store.winner import winner_path
 from support.bench_results import H100
 from support.populations import SOURCE, failed, timed
 from support.scripted_runs import new_store, start

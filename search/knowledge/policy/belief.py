@@ -11,8 +11,7 @@ from math import erf, exp, pi, sqrt
 from random import Random
 
 from kopt.search.knowledge.records import Evidence
-
-from .update import GAIN_SPREAD, SIGMAS
+from kopt.search.knowledge.update import GAIN_SPREAD, SIGMAS
 
 BOLDNESS = 0.5
 """How far drawn chances and means lie from expected ones, in posterior standard deviations.

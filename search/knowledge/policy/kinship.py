@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.records import ESTIMATED, Evidence, Techniques
+from kopt.search.knowledge.update import pooled
 
 from .others import counted
-from .update import pooled
 
 OTHER_ARCH = 0.25
 """Variance of a gain between architectures, in that of single gains: at most 4 tries' worth."""

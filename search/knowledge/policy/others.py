@@ -7,8 +7,7 @@ advise, and the tries that are made here decide: about as many as a document may
 from collections.abc import Mapping
 
 from kopt.search.knowledge.records import Evidence
-
-from .update import pooled
+from kopt.search.knowledge.update import pooled
 
 MOST_OF_OTHERS = 20
 """Tries of all other bases together that count for one entry on one architecture.

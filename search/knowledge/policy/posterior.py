@@ -7,12 +7,12 @@ from itertools import pairwise
 from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.records import Entry, Evidence, Techniques
+from kopt.search.knowledge.update import pooled
 
 from .belief import Belief
 from .kinship import arch_spread, kin_of, supports
 from .others import counted
 from .trust import trust_in_priors
-from .update import pooled
 
 COMPOSITE_FACTOR = 0.8
 """What is left of the sum of gains when techniques are mixed: they partly save the same time."""

@@ -8,7 +8,7 @@ the log ratios of the steps add up to that of the whole, and nothing counts twic
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
 
 from .applications import Application, History
 from .switches import switch_of

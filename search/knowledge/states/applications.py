@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import BranchRow
 from kopt.search.selection.family_evidence import is_contradicted
-from kopt.search.store.run_records import BranchRow
 
 from .comparing import Judge
 from .switches import technique_of

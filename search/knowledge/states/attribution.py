@@ -9,8 +9,8 @@ from typing import Literal
 
 from kopt.kernels.status import Provenance, Status
 from kopt.search.knowledge.records import Sample
-from kopt.search.proposer import Member
-from kopt.search.store.run_records import BranchRow
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import BranchRow
 
 from .ablations import Variant
 from .applications import History

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kopt.search.proposer import Member
+from kopt.search.records.members import Member
 from kopt.search.selection.ranking import rank
 
 from .ablations import Step, Variant, missing_variants, split

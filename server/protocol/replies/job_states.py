@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from kopt.search.step_request import run_of_key
+from kopt.search.step.request import run_of_key
 from kopt.server.jobs.records import JobError, JobView, Progress
 from kopt.server.work.requests import StepWork
 from kopt.tools.facts.fitting import Facts

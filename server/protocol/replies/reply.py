@@ -16,7 +16,7 @@ from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import Record
-from kopt.search.step_result import StepResult
+from kopt.search.step.result import StepResult
 from kopt.server.jobs.records import JobView
 from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.facts.compile_facts import compile_facts

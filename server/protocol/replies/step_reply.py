@@ -4,12 +4,12 @@ Hypotheses, notes and compiler messages of candidates come back as quotes.
 """
 
 from kopt.kernels.status import Provenance, Status
-from kopt.search.candidate_report import CandidateReport
-from kopt.search.remembered import Remembered
+from kopt.search.advice.remembered import Remembered
+from kopt.search.advice.suggestions import Suggestion
+from kopt.search.reports.candidate_report import CandidateReport
 from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.retirement import Retirement
-from kopt.search.step_result import BeamMember, SteppedCandidate, StepResult
-from kopt.search.suggestions import Suggestion
+from kopt.search.step.result import BeamMember, SteppedCandidate, StepResult
 from kopt.server.protocol.document_address import document_uri
 from kopt.tools.facts.findings import diagnostic_entry
 from kopt.tools.facts.fitting import Detail, Facts, Listing

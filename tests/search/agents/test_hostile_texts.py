@@ -13,7 +13,7 @@ from kopt.search.agents.means import Means
 from kopt.search.agents.model_roles import ModelRoles
 from kopt.search.agents.plans import Lesson, Reflection
 from kopt.search.agents.view import Documents, FailedBranch, Failure
-from kopt.search.evaluation.evaluator import Evaluation
+from kopt.search.records.evaluation import Evaluation
 from support.agent_cases import (
     CROSS,
     START,

@@ -7,7 +7,7 @@ import pytest
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import Bottleneck, ProfileResult
 from kopt.kernels.status import Provenance
-from kopt.search.retrieval_log import read_retrievals
+from kopt.search.advice.retrieval_log import read_retrievals
 from kopt.search.store.store import FILE_NAME
 from support.agent_cases import ARCH, KERNEL, agent_tools
 from support.built_docs import copy_docs

@@ -11,8 +11,8 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
 from kopt.search.evaluation import evaluate_job as module
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.evaluation.evaluator import Evaluation
-from kopt.search.store.artifacts import open_artifacts
+from kopt.search.records.evaluation import Evaluation
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.sim.device import SimDevice
 from support.checked_jobs import checked, job

@@ -11,7 +11,8 @@ from kopt.kernels.check_result import CheckResult
 from kopt.kernels.status import Provenance, Status
 from kopt.search.evaluation import evaluate_job as module
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.evaluation.evaluator import (
+from kopt.search.evaluation.measure_job import Measurement
+from kopt.search.records.evaluation import (
     FAMILY_CONTRADICTED,
     FLOOR,
     SPEEDUP,
@@ -20,9 +21,8 @@ from kopt.search.evaluation.evaluator import (
     KnownMeasurement,
     Value,
 )
-from kopt.search.evaluation.measure_job import Measurement
 from kopt.search.selection.family_evidence import FamilyEvidence
-from kopt.search.store.artifacts import open_artifacts
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.gpu_time import count_gpu_time
 from support.checked_jobs import checked, job

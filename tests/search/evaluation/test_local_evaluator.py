@@ -10,9 +10,9 @@ from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.search.evaluation import local_evaluator
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.evaluation.local_evaluator import LocalEvaluator
-from kopt.search.store.artifacts import open_artifacts
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.sim.device import SimDevice
 from support.populations import SOURCE, passed
 

@@ -15,8 +15,8 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.search.evaluation import measure_job as module
-from kopt.search.evaluation.evaluator import EvaluationJob
 from kopt.search.evaluation.measure_job import Measurement
+from kopt.search.records.evaluation import EvaluationJob
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.check.request import CheckRequest
 from support.bench_results import bench_result, check, comparison, failed_bench

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
-from kopt.search.loop import run_search
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.rounds.loop import run_search
 from support.bench_results import H100
 from support.populations import choices, failed, timed
 from support.scripted_runs import new_store, search

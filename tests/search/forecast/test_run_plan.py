@@ -16,11 +16,11 @@ from kopt.config.search_settings import (
     load_search_settings,
 )
 from kopt.config.settings import Settings
-from kopt.search.budget import parse_budget
 from kopt.search.forecast.conversation_cost import Talk, expected_cost, most_cost
 from kopt.search.forecast.run_plan import RunPlan, plan_run
 from kopt.search.models.prices import load_prices
-from kopt.search.runs import RunRequest
+from kopt.search.records.budget import parse_budget
+from kopt.search.runs.run import RunRequest
 
 KERNEL = "silu_and_mul_b8xh14336"
 SEARCH = load_search_settings()

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from kopt.config.claude_access import ClaudeAccess
-from kopt.search.budget import UNLIMITED, Budget
 from kopt.search.models.anthropic_model import AnthropicModel, ReplyLimits
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.halt import Halt
 from kopt.search.models.model import ModelReply, SystemBlock
 from kopt.search.models.recording import RecordingModel
+from kopt.search.records.budget import UNLIMITED, Budget
 from support.call_ledgers import desk_for, open_ledger
 from support.fake_messages import FakeMessages
 from support.messages_faults import BrokenStream, Fault, Page, Refused, Silence

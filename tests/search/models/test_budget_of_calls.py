@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from kopt.search.budget import Budget
 from kopt.search.models.errors import BudgetSpent, CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest, Usage
 from kopt.search.models.prices import PriceTable, load_prices
 from kopt.search.models.prompt_bound import bound_prompt
+from kopt.search.records.budget import Budget
 from support.call_ledgers import desk_for, open_ledger
 from support.model_requests import MODEL, PlayedModel, ask_for, say
 

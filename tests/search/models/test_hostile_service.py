@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from kopt.config.claude_access import ClaudeAccess
-from kopt.search.budget import Budget
 from kopt.search.models.anthropic_model import AnthropicModel, ReplyLimits
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.halt import Halt
 from kopt.search.models.model import MOST_LEVELS, ModelReply
+from kopt.search.records.budget import Budget
 from support.call_ledgers import desk_for, open_ledger
 from support.fake_messages import FakeMessages
 from support.messages_faults import Fault, Raw, Refused

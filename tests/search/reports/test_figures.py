@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.search.records.run_state import Event, EventKind
+from kopt.search.reports.export import export_lines
 from kopt.search.reports.happenings import judgements
 from kopt.search.reports.pace import measure_pace
+from kopt.search.reports.run_report import RunReport, list_runs, report_run
 from kopt.search.reports.spans import common, joined, seconds
 from kopt.search.reports.spending import sum_spend
-from kopt.search.run_export import export_lines
-from kopt.search.run_report import RunReport, list_runs, report_run
 from kopt.search.store.round_table import Opening
-from kopt.search.store.run_records import Event, EventKind
 from support.bench_results import H100
 from support.populations import passed
 from support.scripted_runs import new_store, start

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import SetupError
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
-from kopt.search.loop import run_search
 from kopt.search.models.model import ModelReply, ModelRequest
-from kopt.search.store.run_records import EventKind
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.records.run_state import EventKind
+from kopt.search.rounds.loop import run_search
 from support.scripted_agents import (
     NO_REPAIR,
     agents_search,

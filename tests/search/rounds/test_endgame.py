@@ -8,12 +8,12 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.kernels.promotion_result import PromotionResult
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
-from kopt.search.loop import run_search
-from kopt.search.proposer import Member, Population, Proposal
-from kopt.search.store.run_records import EventKind, RunState
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.records.members import Member, Population, Proposal
+from kopt.search.records.run_state import EventKind, RunState
+from kopt.search.rounds.loop import run_search
 from kopt.search.store.store import RunStore
-from kopt.search.winner import winner_path
+from kopt.search.store.winner import winner_path
 from support.bench_results import H100, check
 from support.populations import failed, timed
 from support.scripted_agents import agents_search, evaluate_line, scripted_model

@@ -8,13 +8,13 @@ import pytest
 
 from kopt.config.errors import SetupError
 from kopt.config.search_settings import load_search_settings
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.knowledge.base_json import parse_base
 from kopt.search.knowledge.ledger_file import LedgerBusy
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.store import KnowledgeStore
-from kopt.search.loop import run_search
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.rounds.drive import RunDrive, Search
+from kopt.search.rounds.loop import run_search
 from kopt.search.store.store import RunStore
 from kopt.search.store.taught import StatedProgram
 from support.bench_results import H100

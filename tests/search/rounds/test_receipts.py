@@ -8,12 +8,12 @@ import pytest
 from kopt.config.search_settings import load_search_settings
 from kopt.kernels.promotion_result import PromotionResult, WinnerFile
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.records import Note
 from kopt.search.knowledge.store import KnowledgeStore
-from kopt.search.loop import run_search
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.records.members import Member
+from kopt.search.rounds.loop import run_search
 from support.bench_results import H100, check
 from support.populations import timed
 from support.scripted_agents import evaluate_line

@@ -7,9 +7,9 @@ import pytest
 
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.search.agents.plans import Plan
-from kopt.search.budget import Budget
-from kopt.search.loop import run_search
+from kopt.search.records.budget import Budget
 from kopt.search.rounds.drive import RunDrive
+from kopt.search.rounds.loop import run_search
 from kopt.search.store.store import RunStore
 from support.scripted_agents import labelled_state
 from support.scripted_runs import new_store

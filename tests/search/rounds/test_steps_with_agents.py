@@ -10,14 +10,14 @@ import pytest
 from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError
 from kopt.config.search_settings import load_search_settings
-from kopt.search import run_parts
 from kopt.search.agents.means import Means
-from kopt.search.budget import Budget
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.models.model import Model
-from kopt.search.run_parts import RunPlace
-from kopt.search.run_report import view_run
-from kopt.search.runs import drive_run, reopen_run
+from kopt.search.records.budget import Budget
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.reports.run_report import view_run
+from kopt.search.runs import parts
+from kopt.search.runs.parts import RunPlace
+from kopt.search.runs.run import drive_run, reopen_run
 from support.scripted_agents import ScriptedRoles, evaluate_line, scripted_model
 from support.scripted_steps import KERNEL, Steps, candidate, reference
 from support.scripted_steps import answer as answer_step
@@ -59,7 +59,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Steps:
         "Reader": NoDocuments,
     }
     for name, stand_in in stand_ins.items():
-        monkeypatch.setattr(run_parts, name, stand_in)
+        monkeypatch.setattr(parts, name, stand_in)
     return taken
 
 
@@ -138,7 +138,7 @@ def test_interrupted_round_of_agents_is_finished_by_a_step_with_a_key_only(
         return LINES.get(call, f"algebra wrong // {call}")
 
     with monkeypatch.context() as patch:
-        patch.setattr(run_parts, "open_model", _opens(scripted_model(interrupt)))
+        patch.setattr(parts, "open_model", _opens(scripted_model(interrupt)))
         with pytest.raises(KeyboardInterrupt):
             steps.take(kernel=KERNEL)
     _give_key(steps, None)

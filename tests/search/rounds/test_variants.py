@@ -10,13 +10,13 @@ import pytest
 
 from kopt.config.search_settings import load_search_settings
 from kopt.search.agents.view import BranchTask, GaveUp, Written
-from kopt.search.budget import Budget
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
 from kopt.search.knowledge.states.switches import switch_of, technique_of
-from kopt.search.loop import run_search
-from kopt.search.proposer import Proposal
+from kopt.search.records.budget import Budget
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.records.members import Proposal
 from kopt.search.rounds.agents import Agents
 from kopt.search.rounds.drive import Search
+from kopt.search.rounds.loop import run_search
 from kopt.search.store.store import RunStore
 from support.populations import passed
 from support.scripted_agents import shape

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from kopt.search.budget import Budget
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
-from kopt.search.loop import run_search
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest
-from kopt.search.proposer import Population, Proposal, Proposer
+from kopt.search.records.budget import Budget
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.records.members import Population, Proposal, Proposer
+from kopt.search.records.run_state import EventKind, RunState
 from kopt.search.reports.happenings import judgements
-from kopt.search.store.run_records import EventKind, RunState
+from kopt.search.rounds.loop import run_search
 from kopt.search.store.store import RunStore
 from support.model_requests import MODEL, PlayedModel, say
 from support.populations import failed, passed

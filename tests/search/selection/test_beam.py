@@ -4,8 +4,8 @@ import pytest
 
 from kopt.config.search_settings import SearchSettings
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import FAMILY_CONTRADICTED, Evaluation
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import FAMILY_CONTRADICTED, Evaluation
+from kopt.search.records.members import Member
 from kopt.search.selection.beam import find_ties, select_beam
 from support.populations import choices, failed, member, passed, timed, with_value
 

@@ -7,8 +7,8 @@ import pytest
 
 from kopt.config.search_settings import SearchSettings
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import Evaluation
-from kopt.search.proposer import Member, Population
+from kopt.search.records.evaluation import Evaluation
+from kopt.search.records.members import Member, Population
 from kopt.search.selection.beam import select_beam
 from kopt.search.selection.crossing import combine_parents, find_pairs, pair_id
 from kopt.search.selection.merge_verdict import judge_merge

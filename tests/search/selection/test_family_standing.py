@@ -3,8 +3,8 @@
 import pytest
 
 from kopt.kernels.families import FAMILIES
-from kopt.search.evaluation.evaluator import FAMILY_CONTRADICTED
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import FAMILY_CONTRADICTED
+from kopt.search.records.members import Member
 from kopt.search.selection.family_standing import (
     FamilyStanding,
     family_standings,

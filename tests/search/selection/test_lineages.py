@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import NOISE_FLOOR, Evaluation
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import NOISE_FLOOR, Evaluation
+from kopt.search.records.members import Member
 from kopt.search.selection.lineages import (
     Lineage,
     attempts_of,

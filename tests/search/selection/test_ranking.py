@@ -1,8 +1,8 @@
 """The order of candidates: by what is proven, then by simplicity."""
 
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import Evaluation
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import Evaluation
+from kopt.search.records.members import Member
 from kopt.search.selection.ranking import rank
 from support.populations import failed, member, passed, timed
 

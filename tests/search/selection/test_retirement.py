@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import FAMILY_CONTRADICTED, Evaluation
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import FAMILY_CONTRADICTED, Evaluation
+from kopt.search.records.members import Member
 from kopt.search.selection.beam import select_beam
 from kopt.search.selection.retirement import Beams, Retirement, find_retirements
 from support.populations import choices, failed, member, passed, timed, with_value

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import FLOOR, Evaluation
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import FLOOR, Evaluation
+from kopt.search.records.members import Member
 from kopt.search.selection.stopping import FinishedRound, Gain, round_gain, stop_reason
 from support.populations import choices, failed, member, passed, timed, with_value
 

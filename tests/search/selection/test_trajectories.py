@@ -1,10 +1,10 @@
 """How far trajectories have come, told by branches and candidates alone."""
 
 from kopt.config.search_settings import SearchSettings, load_search_settings
-from kopt.search.evaluation.evaluator import Evaluation
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import Evaluation
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import BranchRow
 from kopt.search.selection.trajectories import Trajectory, slot_id, trace_trajectories
-from kopt.search.store.run_records import BranchRow
 from support.populations import failed, member, passed, timed
 
 

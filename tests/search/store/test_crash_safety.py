@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kopt.search.loop import run_search
-from kopt.search.store.artifacts import open_artifacts
+from kopt.search.rounds.loop import run_search
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.store import RunStore
 from support.scripted_runs import final_state, new_store, search
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kopt.search.proposer import Member, Proposal
+from kopt.search.records.members import Member, Proposal
+from kopt.search.records.run_state import BranchPlan
 from kopt.search.store.round_table import Opening
-from kopt.search.store.run_records import BranchPlan
 from kopt.search.store.store import RunStore
 from support.populations import SOURCE
 from support.scripted_runs import new_store, start

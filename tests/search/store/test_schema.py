@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import SetupError
-from kopt.search.loop import run_search
-from kopt.search.store.artifacts import open_artifacts
+from kopt.search.rounds.loop import run_search
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.round_table import Opening
 from kopt.search.store.run_reader import RunReader
 from kopt.search.store.schema import SCHEMA_VERSION, open_viewer, open_writer

@@ -6,9 +6,9 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance
-from kopt.search.budget import Budget
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
-from kopt.search.loop import run_search
+from kopt.search.records.budget import Budget
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.rounds.loop import run_search
 from kopt.search.study.outcome import RunOutcome, read_standing
 from kopt.search.study.plan import Cell
 from support.populations import failed

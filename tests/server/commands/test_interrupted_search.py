@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.search.evaluation.evaluator import CLOSE_GRACE_S
+from kopt.search.records.evaluation import CLOSE_GRACE_S
 from support.command_line import Kopt
 
 KERNEL = "silu_and_mul_b8xh14336"

@@ -6,7 +6,7 @@ import pytest
 
 from kopt.config.errors import SetupError
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import Evaluation, EvaluationJob
+from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 from support.scripted_steps import KERNEL, Steps, answer, candidate, reference

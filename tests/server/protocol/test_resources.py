@@ -21,8 +21,8 @@ from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem_loader import load_problem, load_problems
 from kopt.kernels.source_names import kopt_headers
 from kopt.kernels.status import Status
-from kopt.search.retrieval_log import read_retrievals
-from kopt.search.runs import RunRequest, begin_run
+from kopt.search.advice.retrieval_log import read_retrievals
+from kopt.search.runs.run import RunRequest, begin_run
 from kopt.server.jobs.records import JobView
 from kopt.server.protocol.document_address import document_uri
 from kopt.server.protocol.resources import add_resources

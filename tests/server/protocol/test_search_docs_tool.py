@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp.types import CallToolResult, TextResourceContents
 
-from kopt.search.retrieval_log import read_retrievals
+from kopt.search.advice.retrieval_log import read_retrievals
 from kopt.tools.facts.fitting import tokens
 from support.scripted_jobs import ScriptedJobs
 from support.scripted_runs import new_store

@@ -12,7 +12,7 @@ from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.status import Provenance, Status, Verdict
-from kopt.search.step_result import StepResult
+from kopt.search.step.result import StepResult
 from kopt.server.jobs.records import Progress
 from kopt.server.work.perform import perform
 from kopt.server.work.requests import (

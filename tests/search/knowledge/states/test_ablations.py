@@ -5,10 +5,10 @@ from math import log
 
 import pytest
 
-from kopt.search.evaluation.evaluator import Evaluation
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.states.attribution import ablations_wanted, revoked_samples
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import Evaluation
+from kopt.search.records.members import Member
 from support.populations import failed, passed
 from support.taught_runs import ON_SIM, made, rows_of, start, taught, told, variant
 

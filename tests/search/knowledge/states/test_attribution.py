@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kopt.kernels.status import Provenance, Status
-from kopt.search.evaluation.evaluator import NOISE_FLOOR
 from kopt.search.knowledge.records import Signature
 from kopt.search.knowledge.states.attribution import make_samples
 from kopt.search.knowledge.states.teaching import Placed
+from kopt.search.records.evaluation import NOISE_FLOOR
 from support.populations import failed, passed, timed, with_value
 from support.taught_runs import ON_GPU, ON_SIM, made, row, start, taught, told
 

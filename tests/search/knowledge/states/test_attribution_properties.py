@@ -9,11 +9,11 @@ from math import isclose
 import pytest
 
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import FAMILY_CONTRADICTED
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.states.attribution import ablations_wanted, make_samples
 from kopt.search.knowledge.states.teaching import Teaching
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import FAMILY_CONTRADICTED
+from kopt.search.records.members import Member
 from kopt.search.selection.ranking import refuted_programs
 from support.populations import failed, passed, timed
 from support.random_populations import in_another_order, random_population

@@ -3,9 +3,9 @@
 import pytest
 
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluator import FAMILY_CONTRADICTED, Evaluation
 from kopt.search.knowledge.states.attribution import revoked_samples
-from kopt.search.proposer import Member
+from kopt.search.records.evaluation import FAMILY_CONTRADICTED, Evaluation
+from kopt.search.records.members import Member
 from support.populations import failed, passed, timed, with_value
 from support.taught_runs import ON_GPU, made, start, taught, told
 

@@ -5,8 +5,8 @@ from math import log
 
 import pytest
 
-from kopt.search.evaluation.evaluator import FAMILY_CONTRADICTED
 from kopt.search.knowledge.states.applications import TUNE_CONSTANTS
+from kopt.search.records.evaluation import FAMILY_CONTRADICTED
 from support.populations import failed, passed, with_value
 from support.taught_runs import made, start, taught, told, variant
 

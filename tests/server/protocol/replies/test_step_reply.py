@@ -7,12 +7,12 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance
+from kopt.search.advice.suggestions import Suggestion
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.step import take_step
-from kopt.search.step_request import StepCandidate, StepRequest
-from kopt.search.step_result import NextStep, StepResult
-from kopt.search.store.artifacts import open_artifacts
-from kopt.search.suggestions import Suggestion
+from kopt.search.step.request import StepCandidate, StepRequest
+from kopt.search.step.result import NextStep, StepResult
+from kopt.search.step.step import take_step
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.server.protocol.replies.reply import job_reply
 from kopt.tools.facts.fitting import Detail
 from kopt.tools.sim.device import SimDevice

@@ -1,0 +1,1 @@
+"""What to try next: suggestions, fitting notes, documents read for a run."""

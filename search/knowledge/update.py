@@ -1,0 +1,130 @@
+"""What one sample changes in the evidence of an entry or a pair, and how evidence adds up.
+
+The statistical update: made for every sample, whether or not a model is there. Priors, notes and
+deprecation are edits (`edits.py`); nothing here touches them.
+"""
+
+from collections.abc import Iterable
+from functools import reduce
+
+from .records import GAIN_LIMIT, SEEN_LIMIT, Evidence, Sample
+
+GAIN_SPREAD = 0.1
+"""ln ratio: standard deviation of the gain of one technique from kernel to kernel in one state.
+
+An assumption (docs/knowledge.md), of the size of the gains themselves. It sets how much a noisy
+measurement counts and how wide an interval is before there is evidence.
+"""
+SIGMAS = 1.96
+"""Half of a 95 % interval in standard errors of a normal variate."""
+_NOTHING = Evidence()
+
+
+def absorb(evidence: Evidence, sample: Sample) -> Evidence:
+    """Return the evidence of an entry after one more try; its `version` is the caller's to set.
+
+    Every outcome counts as a try. Only `gained` and `lost` change the gain: what is within noise
+    says that no effect was seen, not how large one is, and what failed was never timed.
+    """
+    gain = gain_of(sample)
+    if gain is None:
+        return _counted(evidence, sample)
+    return _moved(_counted(evidence, sample), gain, weight_of(sample))
+
+
+def absorb_pair(pair: Evidence, sample: Sample, alone: Evidence) -> Evidence:
+    """Return the evidence of a pair after one more try: its gain is what came on top.
+
+    What came on top is the gain less the mean gain of the same entry so far. A mean of n tries is
+    itself uncertain, so that the difference counts n / (n + 1) of a gain, and nothing while the
+    entry has none: a pair learns nothing where its second technique is known only in the pair.
+
+    Args:
+        pair: Evidence of the pair before.
+        sample: A try of the second technique right after the first.
+        alone: Evidence of the second technique in the sample's state, without this sample.
+    """
+    gain = gain_of(sample)
+    if gain is None or alone.weight == 0:
+        return _counted(pair, sample)
+    known = alone.weight / (alone.weight + 1)
+    return _moved(_counted(pair, sample), gain - alone.mean, weight_of(sample) * known)
+
+
+def gain_of(sample: Sample) -> float | None:
+    """Return the ln ratio that a sample teaches, clamped to GAIN_LIMIT; None if it teaches none."""
+    if sample.outcome not in ("gained", "lost") or sample.measured is None:
+        return None
+    return max(-GAIN_LIMIT, min(GAIN_LIMIT, sample.measured))
+
+
+def weight_of(sample: Sample) -> float:
+    """Return how much a gain counts, 0 to 1: 1 for an exact one.
+
+    The weight of an observation with error variance e beside a spread s between kernels:
+    s / (s + e). An estimate has no interval and counts as exact: the same program is always
+    estimated alike, and estimates are kept apart from measurements.
+    """
+    if sample.interval is None:
+        return 1.0
+    low, high = sample.interval
+    error = (high - low) / 2 / SIGMAS
+    return GAIN_SPREAD**2 / (GAIN_SPREAD**2 + error**2)
+
+
+def pooled(several: Iterable[Evidence]) -> Evidence:
+    """Return the evidence of disjoint sets of samples together, whatever their order.
+
+    `kernels` and `seen` are of the last that has any.
+
+    Source:
+        Chan, Golub, LeVeque, "Algorithms for computing the sample variance", The American
+        Statistician 37(3), 1983: moments of a union from moments of its parts.
+    """
+    return reduce(_together, several, _NOTHING)
+
+
+def _together(one: Evidence, other: Evidence) -> Evidence:
+    if one is _NOTHING:
+        return other
+    changes: dict[str, object] = {
+        "version": max(one.version, other.version),
+        "tries": one.tries + other.tries,
+        "gained": one.gained + other.gained,
+        "lost": one.lost + other.lost,
+        "within_noise": one.within_noise + other.within_noise,
+        "failed": one.failed + other.failed,
+        "kernels": other.kernels or one.kernels,
+        "seen": other.seen or one.seen,
+    }
+    return one.model_copy(update=changes | _moments(one, other))
+
+
+def _counted(evidence: Evidence, sample: Sample) -> Evidence:
+    kept = [kernel for kernel in evidence.kernels if kernel != sample.kernel]
+    return evidence.model_copy(
+        update={
+            "tries": evidence.tries + 1,
+            sample.outcome: getattr(evidence, sample.outcome) + 1,
+            "kernels": (*kept, sample.kernel)[-SEEN_LIMIT:],
+            "seen": (*evidence.seen, sample.id)[-SEEN_LIMIT:],
+        }
+    )
+
+
+def _moved(evidence: Evidence, gain: float, weight: float) -> Evidence:
+    single = Evidence(weight=weight, mean=gain)
+    return evidence.model_copy(update=_moments(evidence, single))
+
+
+def _moments(one: Evidence, other: Evidence) -> dict[str, object]:
+    """Return weight, mean and m2 of both together."""
+    weight = one.weight + other.weight
+    if weight == 0:
+        return {}
+    apart = other.mean - one.mean
+    return {
+        "weight": weight,
+        "mean": one.mean + apart * other.weight / weight,
+        "m2": one.m2 + other.m2 + apart**2 * one.weight * other.weight / weight,
+    }

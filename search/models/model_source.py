@@ -1,0 +1,88 @@
+"""Where the agents' answers come from: Claude, Claude written down, or a recording."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from kopt.config.errors import SetupError
+from kopt.config.search_settings import ROLES, RolesSettings
+from kopt.config.settings import Settings
+
+from .halt import Halt
+from .model import Model
+from .prices import load_prices
+from .recording import RecordingModel, ReplayModel
+
+NO_KEY = "no ANTHROPIC_API_KEY: nobody writes kernels, only declared `tune` values are swept"
+NO_KEY_TO_RECORD = "--record writes what Claude says, which takes a key: set ANTHROPIC_API_KEY"
+_SCHEMES = ("http://", "https://")
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """What the user said about it; by default Claude is asked if there is a key."""
+
+    record: Path | None = None
+    """Where to write what Claude says."""
+    replay: Path | None = None
+    """A recording that answers in Claude's place, without a key."""
+
+    @cached_property
+    def recording(self) -> ReplayModel | None:
+        """What `replay` holds, read once: afterwards it tells how the run differed from it.
+
+        Raises:
+            ToolError: It cannot be read or is no recording.
+        """
+        return None if self.replay is None else ReplayModel(self.replay)
+
+    def exists(self, settings: Settings) -> bool:
+        """Return whether there is anybody to ask.
+
+        Raises:
+            SetupError: There is a place to record, but nobody.
+        """
+        if self.replay is not None or settings.claude is not None:
+            return True
+        if self.record is not None:
+            raise SetupError(NO_KEY_TO_RECORD)
+        return False
+
+
+def refuse_unaskable(source: ModelSource, roles: RolesSettings, settings: Settings) -> None:
+    """Refuse what no call could be made with, before a run is begun; nobody is asked.
+
+    Raises:
+        ToolError: The recording cannot be read or is none.
+        SetupError: The price of a model is not known, the address of the service is none, or
+            there is nobody whose words could be recorded.
+    """
+    if not source.exists(settings):
+        return
+    prices = load_prices(settings.home)
+    for role in ROLES:
+        prices.price(roles.of(role).model)
+    if source.recording is not None or settings.claude is None:
+        return
+    if not settings.claude.base_url.startswith(_SCHEMES):
+        raise SetupError("ANTHROPIC_BASE_URL is no address: it begins with http:// or https://")
+
+
+def open_model(source: ModelSource, settings: Settings, halt: Halt) -> Model:
+    """Return the model that `source` names; there must be one (`ModelSource.exists`).
+
+    Raises:
+        ToolError: The recording cannot be read.
+        SetupError: No key, or the recording cannot be written.
+        CallFailed: The service refuses the key.
+    """
+    if source.recording is not None:
+        return source.recording
+    if settings.claude is None:
+        raise SetupError(NO_KEY)
+    # A second of CPU, which only those pay who ask Claude.
+    from .anthropic_model import AnthropicModel
+
+    model = AnthropicModel(settings.claude, halt)
+    model.check_access()
+    return model if source.record is None else RecordingModel(model, source.record)

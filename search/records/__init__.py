@@ -1,0 +1,1 @@
+"""The records that all of the search shares: budgets, candidates, evaluations, a run's state."""

@@ -1,0 +1,114 @@
+"""How much a run may spend, and how a budget is written: `50`, `90s`, `$5`, `2Mtok`, `gpu:10m`.
+
+A budget bounds the search. The full check of the winner comes after it and is never cut, because
+a winner that was not checked is none.
+"""
+
+import re
+from collections.abc import Callable
+
+from pydantic import Field
+
+from kopt.config.errors import ToolError
+from kopt.kernels.record import Record
+
+WARNING_SHARE = 0.8
+"""A run says so when it has spent this share of a limit."""
+
+_SECONDS_PER_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_TOKENS_PER_UNIT = {"tok": 1, "ktok": 1_000, "Mtok": 1_000_000}
+_FORMS = (
+    "write a number of evaluations (50) or a time (90s, 10m, 2h), dollars ($5 or 5usd), tokens"
+    " (400ktok, 2Mtok), time on the GPU (gpu:10m), or several with commas between them"
+)
+
+
+class Budget(Record):
+    """Limits of one run; None is no limit. Whichever is reached first ends the search."""
+
+    evaluations: int | None = Field(default=None, gt=0)
+    """Candidates that are evaluated, the starting point included."""
+    seconds: float | None = Field(default=None, gt=0.0)
+    """Wall time of the processes that drove the run, from the end of the starting point's
+    evaluation (`rounds/counted_time.py`); the time between processes does not count."""
+    tokens: int | None = Field(default=None, gt=0)
+    """Tokens of all prompts and replies, whether read from a cache or not."""
+    usd: float | None = Field(default=None, gt=0.0)
+    """US dollars for models, computed from usage and the table of prices."""
+    gpu_seconds: float | None = Field(default=None, gt=0.0)
+    """Time for which evaluations, profiles and the tools of agents held the GPU."""
+
+    @property
+    def microusd(self) -> int | None:
+        """The limit of dollars in 1e-6 USD, as the ledger counts."""
+        return None if self.usd is None else round(self.usd * 1e6)
+
+    def __str__(self) -> str:
+        """Return the budget in words."""
+        limits = [
+            None if self.evaluations is None else f"{self.evaluations} evaluations",
+            None if self.seconds is None else f"{self.seconds:g} s",
+            None if self.tokens is None else f"{self.tokens:,} tokens",
+            None if self.usd is None else f"${self.usd:g}",
+            None if self.gpu_seconds is None else f"{self.gpu_seconds:g} s of the GPU",
+        ]
+        return " or ".join(limit for limit in limits if limit) or "no limit"
+
+    def with_dollars(self, usd: float | None) -> "Budget":
+        """Return this budget, limited to `usd` dollars if it names no limit of its own."""
+        return self if self.usd is not None else self.model_copy(update={"usd": usd})
+
+    def covers(self, other: "Budget") -> bool:
+        """Return whether `other` allows nothing that this budget does not."""
+        return all(_covers(getattr(self, name), getattr(other, name)) for name in _LIMITS)
+
+
+UNLIMITED = Budget()
+_LIMITS = tuple(Budget.model_fields)
+
+
+def parse_budget(text: str) -> Budget:
+    """Return the budget that `text` writes.
+
+    Raises:
+        ToolError: A part is no limit, or two parts limit the same; the message shows all forms.
+    """
+    limits: dict[str, float] = {}
+    for part in text.split(","):
+        name, value = _limit(part.strip(), text)
+        if name in limits:
+            raise ToolError(f"budget {text!r} limits {name} twice")
+        limits[name] = value
+    return Budget.model_validate(limits)
+
+
+def _limit(part: str, text: str) -> tuple[str, float]:
+    for pattern, name, value in _READERS:
+        match = re.fullmatch(pattern, part)
+        if match is not None and (amount := value(match)) > 0:
+            return name, amount
+    raise ToolError(f"budget {text!r}: {_FORMS}")
+
+
+def _seconds(match: re.Match[str]) -> float:
+    return float(match[1]) * _SECONDS_PER_UNIT[match[2]]
+
+
+def _tokens(match: re.Match[str]) -> int:
+    return round(float(match[1]) * _TOKENS_PER_UNIT[match[2]])
+
+
+_Reader = tuple[str, str, Callable[[re.Match[str]], float]]
+_NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,6})?)"
+_READERS: tuple[_Reader, ...] = (
+    (r"([0-9]{1,9})", "evaluations", lambda match: int(match[1])),
+    (_NUMBER + "([smh])", "seconds", _seconds),
+    (f"gpu:{_NUMBER}([smh])", "gpu_seconds", _seconds),
+    (r"\$" + _NUMBER, "usd", lambda match: float(match[1])),
+    (_NUMBER + " ?usd", "usd", lambda match: float(match[1])),
+    (_NUMBER + "([kM]?tok)", "tokens", _tokens),
+)
+
+
+def _covers(limit: float | None, other: float | None) -> bool:
+    return limit is None or (other is not None and other <= limit)

@@ -1,0 +1,102 @@
+"""One candidate of a run as a record for people and programs: what was found out about it.
+
+A part of the report of a run and of the result of a step.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from kopt.kernels.record import Record
+from kopt.kernels.status import Provenance, Status
+from kopt.search.records.evaluation import Value
+from kopt.search.records.members import LineageKind, Member
+from kopt.search.records.run_state import RunState
+
+
+class CandidateReport(Record):
+    """One candidate of a run."""
+
+    seq: int
+    """Number within the run; 0 is the starting point."""
+    candidate: str
+    """Id of the source, 64 hex digits; tune choices of one source share it."""
+    label: str
+    """Its name wherever a model reads it: `r2b3`; its number if no model wrote it."""
+    round: int
+    tune: dict[str, int]
+    family: str
+    proposer: str
+    parents: tuple[int, ...]
+    lineage: LineageKind | Literal["start"]
+    """What it is to its parents."""
+    status: Status | None
+    """Of the quick check; None while it is not finished."""
+    summary: str
+    latency_us: float | None
+    provenance: Provenance
+    """Of `latency_us`."""
+    speedup: float | None
+    """Baseline time / candidate time from paired replays; None where nothing was measured. Of the
+    longer measurement where one had to decide between two that were too close."""
+    speedup_interval: tuple[float, float] | None
+    """95 % interval."""
+    registers_per_thread: int | None
+    same_program_as: int | None
+    """An earlier candidate with the same cubins and launches."""
+    full_status: Status | None
+    """Of the full check; None for all who were not put to it."""
+    full_summary: str
+    """What it found, in one line; why one that passed it is no winner."""
+    in_beam: bool
+    note: str
+    """Why its author expected it to be faster; empty where nobody said."""
+
+
+def report_candidate(member: Member, members: Sequence[Member], state: RunState) -> CandidateReport:
+    """Return what the run in `state` knows of `member`; `members` are all of the run."""
+    quick, timing = member.quick, member.timing
+    registers = None if quick is None else quick.registers
+    return CandidateReport(
+        seq=member.seq,
+        candidate=member.source_sha,
+        label=member.label,
+        round=member.round,
+        tune=member.tune,
+        family=member.family,
+        proposer=member.proposer,
+        parents=member.parents,
+        lineage=member.lineage if member.parents else "start",
+        status=None if quick is None else quick.status,
+        summary="" if quick is None else quick.summary,
+        latency_us=member.latency_us,
+        provenance=provenance_of(member),
+        speedup=None if timing is None else number(timing.speedup),
+        speedup_interval=None if timing is None else timing.speedup_interval,
+        registers_per_thread=None if registers is None else int(registers),
+        same_program_as=first_equal(member, members),
+        full_status=None if member.proof is None else member.proof.status,
+        full_summary="" if member.proof is None else member.proof.summary,
+        in_beam=member.seq in state.beam,
+        note=member.note,
+    )
+
+
+def first_equal(member: Member, members: Sequence[Member]) -> int | None:
+    """Return the earliest candidate with the same cubins and launches; None if there is none."""
+    if member.quick is None or member.quick.equivalence is None:
+        return None
+    for other in members[: member.seq]:
+        if other.quick is not None and other.quick.equivalence == member.quick.equivalence:
+            return other.seq
+    return None
+
+
+def number(value: Value | None) -> float | None:
+    """Return the number of a value; None where there is no value."""
+    return None if value is None else value.value
+
+
+def provenance_of(member: Member | None) -> Provenance:
+    """Return how the time of a candidate came about."""
+    latency = None if member is None or member.timing is None else member.timing.latency
+    return Provenance.UNAVAILABLE if latency is None else latency.provenance

@@ -1,0 +1,1 @@
+"""Runs begun, taken up again and driven with the parts of this machine."""

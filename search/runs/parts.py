@@ -1,0 +1,161 @@
+"""What a run is driven with on this machine: its evaluator, its proposer, its agents."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, partial
+
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.search_settings import ROLES
+from kopt.kernels.candidate import Candidate, candidate_of_text
+from kopt.kernels.domain import tune_choices
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem_loader import find_kernel
+from kopt.search.agents.agent_tools import AgentTools
+from kopt.search.agents.briefing import Subject, make_briefing
+from kopt.search.agents.means import Means
+from kopt.search.agents.model_roles import ModelRoles
+from kopt.search.agents.reading import Reader
+from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.local_evaluator import LocalEvaluator
+from kopt.search.models.call_ledger import CallLedger
+from kopt.search.models.client import ModelClient
+from kopt.search.models.model_source import ModelSource, open_model
+from kopt.search.models.prices import load_prices
+from kopt.search.models.rate_limit import RateLimit, RateSettings
+from kopt.search.records.members import Proposal
+from kopt.search.rounds.agents import Agents
+from kopt.search.rounds.drive import Search, no_profile
+from kopt.search.rounds.main_thread import Mailbox
+from kopt.search.rounds.sweep import ReadChoices, SweepProposer
+from kopt.search.store.store import RunStore
+
+from .memory_parts import catalogue_of, memory_of
+from .profiling import Profiler
+from .promoting import promote_member
+
+
+@dataclass(frozen=True)
+class RunPlace:
+    """Where a run is driven, and by whom its candidates are written."""
+
+    site: EvaluationSite
+    models: ModelSource = field(default_factory=ModelSource)
+
+
+@contextmanager
+def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
+    """Yield what the run in `store` is driven with; leaving ends its evaluator."""
+    run = store.reader.state().settings
+    settings = place.site.settings
+    problem, workload = find_kernel(run.kernel, settings.problems)
+    start = Candidate(store.reader.source(run.start_sha), run.start_name)
+    mailbox = Mailbox()
+    agents = _agents(store, place, mailbox)
+    is_measured = place.site.timer is not None
+    choices = _header_choices(problem, workload)
+    is_told = run.search.profile == "detailed"
+    evaluator = LocalEvaluator(place.site)
+    try:
+        yield Search(
+            store=store,
+            evaluator=evaluator,
+            proposer=SweepProposer(choices),
+            start=_shaped(start, problem, workload),
+            mailbox=mailbox,
+            agents=agents,
+            profile=Profiler(store, place.site).profile if is_told else no_profile,
+            memory=memory_of(run, settings, place.models, choices),
+            promote=partial(promote_member, run=run, settings=settings, say=place.site.say)
+            if is_measured
+            else None,
+        )
+    finally:
+        mailbox.close()
+        evaluator.close()
+
+
+def _agents(store: RunStore, place: RunPlace, mailbox: Mailbox) -> Agents | None:
+    settings = place.site.settings
+    if not place.models.exists(settings):
+        return None
+    problem, workload = find_kernel(store.reader.state().settings.kernel, settings.problems)
+
+    def shape(source: str, name: str) -> Proposal:
+        return _shaped(candidate_of_text(source, name), problem, workload)
+
+    roles = cache(partial(_model_roles, store, place, mailbox))
+    return Agents(roles=roles, shape=shape)
+
+
+def _model_roles(store: RunStore, place: RunPlace, mailbox: Mailbox) -> ModelRoles:
+    """Return the agents with all that they are told: made when the first of them is needed."""
+    run, settings = store.reader.state().settings, place.site.settings
+    desk = _desk(store, place, mailbox)
+    problem, workload = find_kernel(run.kernel, settings.problems)
+    reader = Reader(settings, store.folder.name)
+    subject = Subject(
+        problem=problem,
+        workload=workload,
+        gpu=place.site.device.gpu or gpu_for_arch(run.arch),
+        is_measured=place.site.timer is not None,
+        start=Candidate(store.reader.source(run.start_sha), run.start_name),
+        documents=_documents(store, reader, problem),
+        techniques=catalogue_of(store.reader, settings),
+    )
+
+    def count(gpu_seconds: float) -> None:
+        mailbox.post(lambda: store.add_tool_time(gpu_seconds))
+
+    tools = AgentTools(run.kernel, run.arch, place.site, reader, count, run.search.profile)
+    return ModelRoles(Means(desk, make_briefing(subject, run.search), tools))
+
+
+def _desk(store: RunStore, place: RunPlace, mailbox: Mailbox) -> ModelClient:
+    """Return where the model is asked, once its prices and its door are known to be there."""
+    run, settings = store.reader.state().settings, place.site.settings
+    how, prices = run.search, load_prices(settings.home)
+    for role in ROLES:
+        prices.price(how.roles.of(role).model)
+    pace = RateSettings(how.concurrency, how.requests_per_minute, how.input_tokens_per_minute)
+    return ModelClient(
+        model=open_model(place.models, settings, mailbox.halt),
+        ledger=CallLedger(store.log, run.budget),
+        thread=mailbox,
+        artifacts=store.artifacts,
+        prices=prices,
+        rate=RateLimit(pace, mailbox.halt),
+        halt=mailbox.halt,
+    )
+
+
+def _documents(store: RunStore, reader: Reader, problem: Problem) -> str:
+    """Return what the agents are given to read: found once, so that a resumed run says the same."""
+    state = store.reader.state()
+    if state.documents_sha is None:
+        store.keep_documents(reader.documents(problem, state.settings.arch))
+        state = store.reader.state()
+    return store.reader.source(state.documents_sha or "")
+
+
+def _shaped(candidate: Candidate, problem: Problem, workload: Workload) -> Proposal:
+    """Return a source as a proposal; a broken header is for its evaluation to report."""
+    header = parse_header(candidate, problem).header
+    choices = tune_choices(header, workload.axes) if header else ()
+    return Proposal(
+        source=candidate.source,
+        source_name=candidate.name,
+        tune=choices[0] if choices else {},
+        family=header.family[0] if header else "other",
+        proposer="start",
+        note=(header.note or "") if header else "",
+    )
+
+
+def _header_choices(problem: Problem, workload: Workload) -> ReadChoices:
+    def read(source: str) -> tuple[dict[str, int], ...]:
+        header = parse_header(Candidate(source), problem).header
+        return tune_choices(header, workload.axes) if header else ()
+
+    return read

@@ -1,0 +1,116 @@
+"""What limits a candidate of a run: its profile, kept in the run once it was made, and notes on it.
+
+A profile that cannot be made costs the step nothing else: the reason takes its place.
+"""
+
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from kopt.config.errors import InfraError, SetupError
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.profile_result import ProfileResult
+from kopt.search.advice.notes import Noted, NoteDesk
+from kopt.search.advice.retrieval import Asker
+from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import RunState
+from kopt.search.store.store import RunStore
+from kopt.tools.gpu_time import metered_gpu_time
+from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.sim.device import SimDevice
+
+_KIND = "profile"
+
+
+@dataclass(frozen=True)
+class LeaderProfile:
+    """The leader and what is known of its limits."""
+
+    profile: ProfileResult | None
+    dtypes: frozenset[str]
+    """Of the kernel's tensors."""
+    problem: str | None = None
+    """Why there is no profile."""
+    noted: tuple[Noted, ...] = ()
+    """The notes of kopt's documents that fit it."""
+
+
+@dataclass(frozen=True)
+class Profiler:
+    """Profiles candidates of one run; the store is locked and used by one thread."""
+
+    store: RunStore
+    site: EvaluationSite
+    """The GPU measures, the simulator counts."""
+    counters: bool = True
+    """Whether the GPU's counters are read too."""
+
+    def profile(self, member: Member) -> ProfileResult | None:
+        """Return the profile of a candidate that has passed; None where none can be made."""
+        try:
+            return self.required(member)
+        except (SetupError, InfraError):
+            return None
+
+    def required(self, member: Member) -> ProfileResult:
+        """Return the profile of a candidate that has passed: the kept one, or a new one.
+
+        Raises:
+            SetupError: This machine cannot make one.
+            InfraError: The machine failed under it.
+        """
+        state, kept = self.store.reader.state(), self._kept(member)
+        if kept is not None:
+            return kept
+        leads = ", which leads" if member.seq in state.beam[:1] else ""
+        self.site.say(f"profiling #{member.seq}{leads}")
+        with metered_gpu_time() as held:
+            profile = _make(state, member, self.site, self.counters)
+        if held.seconds and not state.is_finished:
+            self.store.add_tool_time(held.seconds)
+        if not state.is_finished:  # a finished run is never touched again
+            data = profile.model_dump_json(by_alias=True).encode()
+            self.store.add_document(member.seq, _KIND, data)
+        return profile
+
+    def _kept(self, member: Member) -> ProfileResult | None:
+        """Return the profile that was made before; None where this kopt cannot read it."""
+        try:
+            data = self.store.reader.document(member, _KIND)
+            return None if data is None else ProfileResult.model_validate_json(data)
+        except (InfraError, ValidationError):
+            return None
+
+
+def profile_leader(profiler: Profiler) -> LeaderProfile | None:
+    """Return the profile of the run's winner, or of its leader; None while nothing has passed."""
+    state = profiler.store.reader.state()
+    leaders = state.beam if state.winner is None else (state.winner,)
+    if not leaders:
+        return None
+    settings = profiler.site.settings
+    problem, _ = find_kernel(state.settings.kernel, settings.problems)
+    dtypes = frozenset(tensor.dtype for tensor in problem.tensors)
+    leader = profiler.store.reader.members()[leaders[0]]
+    try:
+        profile = profiler.required(leader)
+    except (SetupError, InfraError) as error:
+        return LeaderProfile(None, dtypes, str(error))
+    desk = NoteDesk(settings, Asker(profiler.store.folder.name, "kopt step, suggestions"), problem)
+    return LeaderProfile(profile, dtypes, noted=desk.notes_on(leader, profile))
+
+
+def _make(state: RunState, member: Member, site: EvaluationSite, counters: bool) -> ProfileResult:
+    problem, workload = find_kernel(state.settings.kernel, site.settings.problems)
+    request = ProfileRequest(
+        problem=problem,
+        workload=workload,
+        candidate=Candidate(member.source, member.source_name),
+        arch=state.settings.arch,
+        tune=member.tune,
+        counters=counters,
+    )
+    counting = site.device if site.timer is None else SimDevice(site.settings)
+    return profile_candidate(request, site.settings, ProfileDevices(counting, site.timer))

@@ -1,0 +1,204 @@
+"""How the result of a step is made from its run: who is kept, who is not and why, what comes next.
+
+Reads only; the run's lock is still held, so that nothing changes meanwhile.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from kopt.config.errors import InfraError
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Status
+from kopt.search.advice.suggestions import Known, Suggestion, make_suggestions
+from kopt.search.records.members import Member
+from kopt.search.records.run_state import RunState
+from kopt.search.reports.candidate_report import report_candidate
+from kopt.search.rounds.drive import RunDrive
+from kopt.search.rounds.search_round import sweep
+from kopt.search.runs.profiling import LeaderProfile
+from kopt.search.selection.family_standing import family_standings, untried_families
+from kopt.search.selection.retirement import Beams, find_retirements
+from kopt.search.selection.speeds import speed_words
+from kopt.search.store.winner import winner_path
+from kopt.tools.counted import counted
+
+from .remembering import remember
+from .result import BeamMember, NextStep, SteppedCandidate, StepResult
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """One candidate of a step."""
+
+    seq: int
+    repeats: bool = False
+    """Whether the run knew it before: it was not evaluated again."""
+
+
+@dataclass(frozen=True)
+class StepOutcome:
+    """What a step did."""
+
+    beam_before: tuple[int, ...]
+    round: int | None = None
+    """The round that it evaluated or finished; None if it evaluated none."""
+    stepped: tuple[Stepped, ...] = ()
+    """The caller's candidates in their order, or those of the round."""
+    has_ended: bool = False
+    """Whether it put the best to the full check."""
+
+
+def report_step(drive: RunDrive, outcome: StepOutcome, profile: LeaderProfile | None) -> StepResult:
+    """Return the result of a step; the run's lock is still held."""
+    state, members = drive.state(), drive.members()
+    stepped = tuple(_stepped(one, drive, state, members) for one in outcome.stepped)
+    known = _known(drive, stepped, profile)
+    suggestions = make_suggestions(known)
+    subjects = {one.seq for one in outcome.stepped} | set(outcome.beam_before)
+    beams = Beams(outcome.beam_before, state.beam)
+    return StepResult(
+        **_facts(drive, state, members),
+        round=outcome.round,
+        message=_message(outcome, state, members),
+        candidates=stepped,
+        beam=tuple(
+            BeamMember(**dict(report_candidate(members[seq], members, state)), rank=rank)
+            for rank, seq in enumerate(state.beam, start=1)
+        ),
+        retired=find_retirements(members, subjects, beams, state.settings.search),
+        gain=_gain(outcome, state, members),
+        families=known.standings,
+        untried_families=known.untried,
+        bottleneck=None if known.profile is None else known.profile.bottleneck,
+        bottleneck_problem=None if profile is None else profile.problem,
+        suggestions=suggestions,
+        proposer_ideas=known.ideas,
+        next=_next(state, stepped, known, suggestions),
+    )
+
+
+def _facts(drive: RunDrive, state: RunState, members: tuple[Member, ...]) -> dict[str, Any]:
+    """Return what the result says of the run, whatever the step was."""
+    speedups = (member.quick.speedup for member in members if member.quick is not None)
+    winner = None if state.winner is None else str(winner_path(drive.search.store.folder))
+    return {
+        "status": state.status,
+        "run": state.id,
+        "kernel": state.settings.kernel,
+        "device": state.settings.device,
+        "gpu": state.settings.gpu,
+        "arch": state.settings.arch,
+        "baseline": next((one.unit for one in speedups if one is not None), None),
+        "round_size": state.settings.search.sweep_size,
+        "stop_reason": state.stop_reason,
+        "stop_detail": state.stop_detail,
+        "winner": state.winner,
+        "winner_tune": {} if state.winner is None else members[state.winner].tune,
+        "winner_path": winner,
+        "spent_s": state.spent_s,
+        "budget": str(state.settings.budget),
+    }
+
+
+def _known(
+    drive: RunDrive, stepped: tuple[SteppedCandidate, ...], profile: LeaderProfile | None
+) -> Known:
+    state, members = drive.state(), drive.members()
+    may_propose = state.stop_reason is None and drive.limit_reached() is None
+    return Known(
+        members=members,
+        beam=state.beam,
+        failed=tuple(
+            (members[one.seq], one.diagnostic)
+            for one in stepped
+            if one.status not in (None, Status.PASSED)
+        ),
+        profile=None if profile is None else profile.profile,
+        dtypes=frozenset() if profile is None else profile.dtypes,
+        standings=family_standings(members, state.settings.search),
+        untried=untried_families(members),
+        ideas=len(sweep(drive)) if may_propose else 0,
+        remembered=remember(drive, None if profile is None else profile.profile),
+        noted=() if profile is None else profile.noted,
+    )
+
+
+def _stepped(
+    one: Stepped, drive: RunDrive, state: RunState, members: tuple[Member, ...]
+) -> SteppedCandidate:
+    member = members[one.seq]
+    return SteppedCandidate(
+        **dict(report_candidate(member, members, state)),
+        repeats=one.repeats,
+        diagnostic=_first_diagnostic(drive, member),
+    )
+
+
+def _first_diagnostic(drive: RunDrive, member: Member) -> Diagnostic | None:
+    """Return the first error of the candidate's check; None where no stage pointed at one."""
+    if member.quick is None or member.passed:
+        return None
+    try:
+        data = drive.search.store.reader.document(member, "check")
+        found = CheckResult.model_validate_json(data).diagnostics if data else ()
+    except (InfraError, ValidationError):
+        return None  # damaged, or of another version: its summary is in the run
+    return next((one for one in found if one.severity == "error"), None)
+
+
+def _gain(outcome: StepOutcome, state: RunState, members: tuple[Member, ...]) -> float | None:
+    """Compare the leader with the one before; in a new run, with the starting point."""
+    if not state.beam:
+        return None
+    before = members[_leader_before(outcome)].cost
+    now = members[state.beam[0]].cost
+    return before / now - 1.0 if before and now else None
+
+
+def _leader_before(outcome: StepOutcome) -> int:
+    """Return who led before the step: the starting point where nobody did."""
+    return outcome.beam_before[0] if outcome.beam_before else 0
+
+
+def _message(outcome: StepOutcome, state: RunState, members: tuple[Member, ...]) -> str:
+    if outcome.has_ended or (state.is_finished and not outcome.stepped):
+        return _ending(state)
+    if outcome.stepped and all(one.repeats for one in outcome.stepped):
+        numbers = ", ".join(f"#{one.seq}" for one in outcome.stepped)
+        return f"nothing new: the run has these candidates already, as {numbers}"
+    fresh = [members[one.seq] for one in outcome.stepped if not one.repeats]
+    passed = sum(member.passed for member in fresh)
+    done = f"round {outcome.round}: {counted(len(fresh), 'candidate')}, {passed} passed"
+    repeated = len(outcome.stepped) - len(fresh)
+    if repeated:
+        done += f", {repeated} known before"
+    if not state.beam:
+        return f"{done}; nothing has passed so far"
+    leader = members[state.beam[0]]
+    leads = "still leads" if leader.seq == _leader_before(outcome) else "leads now"
+    return f"{done}; #{leader.seq} {leads}, {speed_words(leader)}"
+
+
+def _ending(state: RunState) -> str:
+    why = f"the run has ended: {state.stop_detail}" if state.stop_detail else "the run has ended"
+    if state.winner is None:
+        return f"{why}; no candidate passed the full check"
+    return f"{why}; #{state.winner} passed the full check and is the winner"
+
+
+def _next(
+    state: RunState,
+    stepped: tuple[SteppedCandidate, ...],
+    known: Known,
+    suggestions: tuple[Suggestion, ...],
+) -> NextStep:
+    if state.is_finished:
+        return "new_run" if state.winner is None else "verify"
+    if stepped and len(known.failed) == len(stepped):
+        return "fix"
+    if any(one.kind != "sweep" for one in suggestions):
+        return "write"
+    return "sweep" if known.ideas else "finish"

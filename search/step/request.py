@@ -1,0 +1,103 @@
+"""What one step of a search is asked to do, and who is told while it works."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from kopt.config.callbacks import ignore
+from kopt.config.errors import ToolError
+from kopt.config.settings import Settings
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.record import Record
+from kopt.search.records.budget import Budget
+from kopt.search.records.run_state import Event
+from kopt.search.reports.run_report import view_run
+
+_KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+
+
+class StepCandidate(Record):
+    """One candidate that the caller wants evaluated."""
+
+    source: str
+    source_name: str = "candidate.cu"
+    """File name shown in diagnostics."""
+    hypothesis: str = ""
+    """Why it should be faster, in a sentence; empty: the note of its header."""
+    family: str = ""
+    """A strategy family; empty: the first of its header."""
+    parents: tuple[int, ...] = ()
+    """Numbers of the run's candidates that it comes from."""
+    tune: dict[str, int] | None = None
+    """Tune values; those left out have their default."""
+    techniques: tuple[str, ...] = ()
+    """Ids of the techniques that it applies to its first parent, in their order: what it comes to
+    is learned as theirs. Empty: nothing is learned of it."""
+
+
+class StepRequest(Record):
+    """One round of a run: the caller's candidates, or those of kopt's own proposer."""
+
+    kernel: str | None = None
+    """Begins a new run from this kernel's reference; exactly one of `kernel` and `run_id`."""
+    run_id: str | None = None
+    """Goes on with this run, whoever drove it before; an unmistakable part of the id will do."""
+    candidates: tuple[StepCandidate, ...] = ()
+    """They form one round as given; empty: the proposer fills it."""
+    device: str = "auto"
+    """auto, sim or cuda:N: for whoever opens the device (`step_device`)."""
+    budget: Budget | None = None
+    """Of a new run, or a larger one for an old run."""
+    rounds: int = Field(default=12, ge=1)
+    """Of a new run: after so many, a step without candidates ends it. The caller's own candidates
+    are evaluated beyond it too."""
+    key: str | None = None
+    """The caller's name for this very step: the same key again finishes the same step instead of
+    beginning another. With `kernel` it also names the run."""
+    counters: bool = True
+    """Whether a GPU's counters are read for the leader, where they can be: seconds."""
+    lock_wait_s: float = Field(default=600.0, ge=0.0)
+    """How long to wait while another process works on the run."""
+
+
+def run_of_key(key: str) -> str:
+    """Return the id of the run that a step with this key begins."""
+    return f"run-{key.removeprefix('job-')}"
+
+
+@dataclass(frozen=True)
+class StepHooks:
+    """Who is told while a step works."""
+
+    on_past: Callable[[Sequence[Event]], None] = ignore
+    """Once, before all others: the events of earlier steps."""
+    on_event: Callable[[Event], None] = ignore
+    """Every event of the run, after it was committed."""
+    on_run: Callable[[str], None] = ignore
+    """The run's id, once it is locked and the step can be carried out."""
+    say: Callable[[str], None] = ignore
+    """What goes on besides: who holds the run, that the leader is profiled."""
+
+
+def step_device(request: StepRequest, settings: Settings) -> str:
+    """Return the device to open for a step: what was asked for, else that of its run.
+
+    Raises:
+        ToolError: The request names no kernel or run, or an unknown one; before any waiting.
+    """
+    if request.kernel is None and request.run_id is None:
+        raise ToolError("name a kernel, which begins a new run, or a run to go on with")
+    if request.kernel is not None and request.run_id is not None:
+        raise ToolError(
+            "a kernel begins a new run, and a run is one to go on with: name one of them, not both"
+        )
+    if request.key is not None and not _KEY.fullmatch(request.key):
+        raise ToolError(f"step key {request.key[:80]!r}: up to 64 of a-z, 0-9 and -")
+    if request.kernel is not None:
+        find_kernel(request.kernel, settings.problems)
+        return request.device
+    with view_run(request.run_id or "", settings) as (reader, _):
+        of_run = reader.state().settings.device
+    return of_run if request.device == "auto" else request.device

@@ -1,0 +1,1 @@
+"""Where bytes are kept: artifacts by their digest, SQLite transactions."""

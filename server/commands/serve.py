@@ -103,8 +103,8 @@ def _serve(options: ServeOptions, http: HttpOptions | None) -> NoReturn:
     doorway = None if http is None else open_doorway(http)
     # Not at the top: neither `kopt serve --help` nor a refusal needs any of it.
     from kopt.server.jobs.job_host import JobHost
-    from kopt.server.jobs.open_files import raise_open_files
-    from kopt.server.jobs.watched_jobs import WatchedJobs
+    from kopt.server.jobs.job_queue import raise_open_files
+    from kopt.server.jobs.jobs import WatchedJobs
     from kopt.server.protocol.app import build_server
     from kopt.server.protocol.stdio import serve_stdio
 

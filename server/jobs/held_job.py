@@ -4,8 +4,8 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from .job_queue import Waiting
 from .job_store import JobClaim
-from .queue_limits import Waiting
 from .records import JobError, JobView, Progress
 from .runner_process import RunnerProcess
 
@@ -39,8 +39,8 @@ class HeldJob:
     claim: JobClaim
     lane: str
     """What it waits for: `cuda:N`, or `cpu` for the simulator and the compiler."""
-    source_bytes: int
-    """Of its candidates."""
+    waiting: Waiting
+    """The job as the limits of the queue see it."""
     progress: Progress | None = None
     changed: Pulse = field(default_factory=Pulse)
     runner: RunnerProcess | None = None
@@ -54,11 +54,6 @@ class HeldJob:
     """The number of the attempt at hand, from 1 on."""
     deaths: int = 0
     """Runners that ended under it."""
-
-    @property
-    def waiting(self) -> Waiting:
-        """The job as far as the limits of the queue care."""
-        return Waiting(self.caller, self.source_bytes)
 
     @property
     def id(self) -> str:

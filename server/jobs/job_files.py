@@ -1,8 +1,8 @@
 """The files of one job's folder: their names, and how each is read and written.
 
 `request.json` is written once; `progress.json`, `attempts`, `excused` and the text of `lock` are
-rewritten;
-one of `result.json`, `error.json` and `cancelled` ends the job. Who may write is not decided here.
+rewritten; one of `result.json`, `error.json` and `cancelled` ends the job. Who may write is not
+decided here.
 """
 
 import json
@@ -51,7 +51,7 @@ class JobFiles:
 
     @property
     def cancel_request(self) -> Path:
-        """Empty; asks the process that holds the job to cancel it."""
+        """Empty; another process has asked the holder of the job to cancel it."""
         return self.folder / "cancel_request"
 
     @property
@@ -102,7 +102,7 @@ class JobFiles:
 
     def write_result(self, record: Record) -> None:
         """End the job with the record of its stage."""
-        write_atomically(self.result, record.model_dump_json(by_alias=True).encode())
+        write_atomically(self.result, record.model_dump_json(by_alias=True))
 
     def _read_error(self) -> JobError | None:
         try:
@@ -114,20 +114,11 @@ class JobFiles:
 
     def write_error(self, error: JobError) -> None:
         """End the job without a result."""
-        write_atomically(self.error, error.model_dump_json().encode())
+        write_atomically(self.error, error.model_dump_json())
 
     def write_cancelled(self) -> None:
         """End the job because somebody asked for that."""
         write_atomically(self.cancelled, b"")
-
-    @property
-    def wants_cancel(self) -> bool:
-        """Whether another process asked to cancel the job."""
-        return self.cancel_request.exists()
-
-    def request_cancel(self) -> None:
-        """Ask whoever holds the job to cancel it."""
-        self.cancel_request.touch(mode=0o600)
 
     def read_progress(self) -> Progress | None:
         """Return how far the job is, as far as was written."""
@@ -138,8 +129,7 @@ class JobFiles:
 
     def write_progress(self, progress: Progress) -> None:
         """Replace the progress in one step; it is not worth waiting for the disk."""
-        text = progress.model_dump_json()
-        write_atomically(self.folder / "progress.json", text, durable=False)
+        write_atomically(self.folder / "progress.json", progress.model_dump_json(), durable=False)
 
     def read_attempts(self) -> int:
         """Return how often work was begun."""
@@ -152,7 +142,7 @@ class JobFiles:
     def begin_attempt(self) -> int:
         """Count one more attempt, before it begins, and return its number from 1 on."""
         number = self.read_attempts() + 1
-        write_atomically(self.folder / "attempts", str(number).encode())
+        write_atomically(self.folder / "attempts", str(number))
         return number
 
     def excuse_attempt(self) -> None:

@@ -15,13 +15,12 @@ from kopt.config.settings import Settings
 from kopt.server.work.requests import Work
 
 from .held_job import HeldJob
+from .job_queue import MAX_JOBS, Waiting, refuse_if_full, waiting_work
 from .job_store import JobClaim, JobStore
-from .jobs import Watch
 from .lane import Lane
-from .queue_limits import MAX_JOBS, Waiting, refuse_if_full, source_bytes
 from .records import CPU, JobView
 from .server_needs import ServerOffer, device_for, needs_of
-from .waiting import wait_until_over
+from .waiting import Watch, wait_until_over
 
 logger = logging.getLogger(__name__)
 
@@ -155,7 +154,7 @@ class JobHost:
         self._held.clear()
 
     async def _submit(self, work: Work, caller: str) -> str:
-        new = Waiting(caller, source_bytes(work))
+        new = waiting_work(caller, work)
         refuse_if_full(self._waiting(), new)
         self._arriving.append(new)  # others are asked for while this one is written
         try:
@@ -186,7 +185,7 @@ class JobHost:
         if lane is None:
             runners = max(1, self._settings.jobs) if name == CPU else 1
             lane = self._lanes[name] = Lane(runners, self._settings, self._on_over)
-        job = HeldJob(claim, name, source_bytes(request.work))
+        job = HeldJob(claim, name, waiting_work(request.caller, request.work))
         self._held[job.id] = job
         lane.put(job)
         if self._requests is None or self._requests.done():
@@ -245,7 +244,11 @@ class JobHost:
         written_at = 0.0
         while self._held:
             for job in list(self._held.values()):
-                if not job.is_over and not job.is_cancelling and job.claim.files.wants_cancel:
+                if (
+                    not job.is_over
+                    and not job.is_cancelling
+                    and job.claim.files.cancel_request.exists()
+                ):
                     await self._cancel_held(job)
             now = asyncio.get_running_loop().time()
             if now > written_at + _WRITE_AGAIN_S:

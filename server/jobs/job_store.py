@@ -16,7 +16,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kopt.config.errors import SetupError, ToolError
-from kopt.config.files import ensure_folder, fsync_path, write_atomically
+from kopt.config.files import (
+    TEMPORARY_PREFIX,
+    ensure_folder,
+    publish_folder,
+    staging_folder,
+    write_atomically,
+)
 from kopt.config.locks import FileLock, is_locked, try_lock
 from kopt.server.work.requests import Work
 
@@ -27,7 +33,6 @@ JOB_ID = re.compile(r"job-\d{8}-\d{6}-[0-9a-f]{8}")
 RESUMED_WITHIN_S = 24 * 3600.0
 """A server takes up orphans of the last day; older ones only when asked for by their id."""
 KEPT_S = 7 * 24 * 3600.0
-_NEW_PREFIX = ".new-"
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class JobClaim:
 
     def tell(self, running: bool) -> None:
         """Say in the lock who holds the job and whether it runs: for people and other servers."""
-        self.lock.describe(f"process {os.getpid()} {'running' if running else 'queued'}\n")
+        _describe_holder(self.lock, running)
 
     def release(self) -> None:
         """Let the job go; one that is not over is then an orphan."""
@@ -110,11 +115,17 @@ class JobStore:
             ToolError: There is no such job.
         """
         files = self.files(job_id)
-        claim = _lock(files)
-        if claim is not None and files.over_at_s is not None:
-            claim.release()
+        lock = try_lock(files.lock)
+        if lock is None:
             return None
-        return claim
+        try:
+            if files.over_at_s is None:
+                return JobClaim(files.read_request(), files, lock)
+        except BaseException:
+            lock.release()
+            raise
+        lock.release()
+        return None
 
     def request_cancel(self, job_id: str) -> None:
         """Ask the process that holds a job to cancel it.
@@ -125,7 +136,7 @@ class JobStore:
         """
         files = self.files(job_id)
         try:
-            files.request_cancel()
+            files.cancel_request.touch(mode=0o600)
         except OSError as error:
             raise SetupError(f"cannot write to {files.folder}: {error.strerror}") from error
 
@@ -168,7 +179,8 @@ class JobStore:
                 if (files.over_at_s or _created_s(files)) < oldest and not is_locked(files.lock):
                     shutil.rmtree(files.folder, ignore_errors=True)
                     swept += 1
-        for folder in self._root.glob(f"{_NEW_PREFIX}*"):  # its maker was killed before the rename
+        # Made by processes that were killed before the rename.
+        for folder in self._root.glob(f"{TEMPORARY_PREFIX}*"):
             with suppress(OSError):
                 if folder.stat().st_mtime < oldest:
                     shutil.rmtree(folder, ignore_errors=True)
@@ -182,24 +194,23 @@ class JobStore:
 
     def _create(self, request: JobRequest, data: bytes) -> JobClaim:
         """Write the job beside its place and move it there: it exists whole, and held, or not."""
-        new = self._root / f"{_NEW_PREFIX}{request.id}"
-        new.mkdir(mode=0o700)
-        claim = None
-        try:
-            write_atomically(new / JobFiles(new).request.name, data)
-            claim = _lock(JobFiles(new))
-            if claim is None:
-                raise AssertionError("nobody else knows this folder")
-            claim.tell(running=False)
-            final = JobFiles(self._root / request.id)
-            os.rename(new, final.folder)
-            fsync_path(self._root)
-        except BaseException:
-            if claim is not None:
-                claim.release()
-            shutil.rmtree(new, ignore_errors=True)
-            raise
-        return JobClaim(request, final, claim.lock)
+        files = JobFiles(self._root / request.id)
+        with staging_folder(files.folder) as new:
+            write_atomically(JobFiles(new).request, data)
+            lock = try_lock(JobFiles(new).lock)
+            if lock is None:
+                raise AssertionError("no other process knows this folder")
+            try:
+                _describe_holder(lock, running=False)
+                publish_folder(new, files.folder, durable=True)
+            except BaseException:
+                lock.release()
+                raise
+        return JobClaim(request, files, lock)
+
+
+def _describe_holder(lock: FileLock, running: bool) -> None:
+    lock.describe(f"process {os.getpid()} {'running' if running else 'queued'}\n")
 
 
 def _view(files: JobFiles) -> JobView:
@@ -231,14 +242,3 @@ def _created_s(files: JobFiles) -> float:
         return files.request.stat().st_mtime
     except FileNotFoundError:
         return 0.0
-
-
-def _lock(files: JobFiles) -> JobClaim | None:
-    lock = try_lock(files.lock)
-    if lock is None:
-        return None
-    try:
-        return JobClaim(files.read_request(), files, lock)
-    except BaseException:
-        lock.release()
-        raise

@@ -12,10 +12,10 @@ from contextlib import suppress
 from kopt.config.settings import Settings
 from kopt.server.exits import failure_of
 
-from .fair_queue import FairQueue
 from .held_job import HeldJob
-from .records import JobError, job_error
-from .runner_process import JobOver, RunnerDied, RunnerProcess
+from .job_queue import FairQueue
+from .records import JobError, OverEvent, job_error
+from .runner_process import RunnerDied, RunnerProcess
 
 logger = logging.getLogger(__name__)
 
@@ -171,7 +171,7 @@ class Lane:
                 return None
         return runner
 
-    async def _attempt(self, job: HeldJob, runner: RunnerProcess) -> JobOver | RunnerDied:
+    async def _attempt(self, job: HeldJob, runner: RunnerProcess) -> OverEvent | RunnerDied:
         job.begin(job.claim.files.read_attempts() + 1)
         self._at_work.add(job)
         end = await runner.run(job.id, job.on_progress)

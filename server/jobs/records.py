@@ -1,7 +1,16 @@
-"""What a job is made of. A job is a record, not a process: `KOPT_HOME/jobs/<id>/` holds it."""
+"""The records of a job, and the messages between a server and its runner.
 
-from typing import Any, Literal
+A job is a record, not a process: `KOPT_HOME/jobs/<id>/` holds it. Server and runner exchange lines
+of JSON through pipes: the server sends a `RunnerStart`, then a `JobCommand` for one job at a time.
+The runner answers each with any number of `ProgressEvent`s and one `OverEvent`. The guard says the
+last word of a runner.
+"""
 
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 from kopt.server.exits import Failure
 from kopt.server.work.progress import Progress as Progress  # a part of every view
@@ -14,7 +23,7 @@ _MESSAGE_CHARACTERS = 4000
 
 
 class JobNeeds(Record):
-    """What a server must have to do a job."""
+    """The means that a server must have to do a job."""
 
     problems: str | None = None
     """The folder of the user's own problems; None: kopt's own are enough."""
@@ -23,12 +32,12 @@ class JobNeeds(Record):
 
 
 class JobRequest(Record):
-    """What a job was asked to do; written once."""
+    """The work of a job; written once."""
 
     id: str
     work: Work
     caller: str
-    """Who asked, for fairness between callers; no secret."""
+    """The caller's name, for fairness between callers; no secret."""
     created_us: int
     """Unix microseconds."""
     needs: JobNeeds | None = None
@@ -36,7 +45,7 @@ class JobRequest(Record):
 
 
 class JobError(Record):
-    """Why a job has no result; none of it is the candidate's failure, which is a result."""
+    """The reason for a job without a result; a candidate's failure is a result."""
 
     kind: Literal["usage", "machine", "bug"]
     message: str
@@ -59,18 +68,57 @@ class JobView(Record):
     state: JobState
     progress: Progress | None = None
     result: dict[str, Any] | None = None
-    """The stage's whole JSON document, once `done`."""
+    """The stage's whole JSON document, once `done`; another version of kopt may have written it."""
     error: JobError | None = None
-    """Once `failed`."""
+    """Set once the job has failed."""
     holder: str | None = None
     """The process that works on it; None while none does."""
     attempts: int = 0
-    """How often work on it was begun."""
+    """The number of times that work on it was begun."""
     needed_server: str | None = None
-    """The command of a server that can take the job up, where nobody has it and the server that
+    """The command of a server that can take the job up, where none has it and the server that
     looks at it cannot."""
 
     @property
     def is_over(self) -> bool:
         """Whether nothing will change any more."""
         return self.state in ("done", "failed", "cancelled")
+
+
+class RunnerStart(Record):
+    """The first line to a runner."""
+
+    settings: Annotated[Settings, AfterValidator(Settings.without_keys)]
+
+
+class JobCommand(Record):
+    """The order to do a job, whose request lies in its folder."""
+
+    job_id: str
+
+
+class ProgressEvent(Record):
+    """The progress of the job at hand."""
+
+    kind: Literal["progress"] = "progress"
+    progress: Progress
+
+
+class OverEvent(Record):
+    """The end of the job at hand; its folder says how it ended, unless the disk was full."""
+
+    kind: Literal["over"] = "over"
+    error: JobError | None = None
+    """The content of error.json; None for a result."""
+
+
+class EndedEvent(Record):
+    """The end of the runner; the guard says so."""
+
+    kind: Literal["ended"] = "ended"
+    code: int
+    """Exit status, or a negative signal number."""
+
+
+RunnerEvent = Annotated[ProgressEvent | OverEvent | EndedEvent, Field(discriminator="kind")]
+EVENT: TypeAdapter[RunnerEvent] = TypeAdapter(RunnerEvent)

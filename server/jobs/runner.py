@@ -22,8 +22,15 @@ from kopt.server.work.work_site import WarmDevices, WorkSite
 
 from .job_files import JobFiles
 from .job_store import JobStore
-from .records import JobError, Progress, job_error
-from .runner_messages import JobCommand, OverEvent, ProgressEvent, RunnerStart
+from .records import (
+    JobCommand,
+    JobError,
+    OverEvent,
+    Progress,
+    ProgressEvent,
+    RunnerStart,
+    job_error,
+)
 
 IDLE_S = 60.0
 """After so long without work the devices are closed: no GPU memory is held for nothing."""

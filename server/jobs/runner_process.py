@@ -16,8 +16,7 @@ from pydantic import ValidationError
 from kopt.config.settings import Settings, without_secrets
 
 from .process_tree import ProcessKey, living, process_key, session_tree
-from .records import JobError, Progress
-from .runner_messages import EVENT, EndedEvent, JobCommand, OverEvent, RunnerStart
+from .records import EVENT, EndedEvent, JobCommand, OverEvent, Progress, RunnerStart
 
 _GUARD = Path(__file__).with_name("guard.py")
 _LINE_BYTES = 1 << 20
@@ -27,14 +26,6 @@ _GRACE_S = 0.4
 _GONE_S = 5.0
 """Longest wait for killed processes; a driver that frees a context takes a second."""
 _POLL_S = 0.01
-
-
-@dataclass(frozen=True)
-class JobOver:
-    """The runner ended the job."""
-
-    error: JobError | None
-    """None for a result."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +85,7 @@ class RunnerProcess:
 
     async def run(
         self, job_id: str, on_progress: Callable[[Progress], None]
-    ) -> JobOver | RunnerDied:
+    ) -> OverEvent | RunnerDied:
         """Have one job done; whatever happens to the process meanwhile is an answer too."""
         self._send(JobCommand(job_id=job_id).model_dump_json())
         stdout = self._process.stdout
@@ -105,7 +96,7 @@ class RunnerProcess:
             except ValidationError:  # the runner died within a line
                 continue
             if isinstance(event, OverEvent):
-                return JobOver(event.error)
+                return event
             if isinstance(event, EndedEvent):
                 self._code = event.code
                 break

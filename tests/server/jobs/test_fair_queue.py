@@ -1,6 +1,6 @@
 """The order in which jobs get a device."""
 
-from kopt.server.jobs.fair_queue import FairQueue
+from kopt.server.jobs.job_queue import FairQueue
 
 
 def queue_of(*pairs: tuple[str, int]) -> FairQueue[int]:

@@ -13,8 +13,7 @@ from kopt.config.settings import Settings
 from kopt.server.jobs import lane
 from kopt.server.jobs.job_host import JobHost
 from kopt.server.jobs.process_tree import ProcessKey, descendants, living
-from kopt.server.jobs.records import Progress
-from kopt.server.jobs.runner_messages import RunnerStart
+from kopt.server.jobs.records import Progress, RunnerStart
 from kopt.server.work.requests import CheckWork, Work
 from support.job_works import (
     BOMB,

@@ -1,7 +1,7 @@
 """What a waiting client hears."""
 
-from kopt.server.jobs.progress_beat import ProgressBeat
 from kopt.server.jobs.records import JobRequest, JobView, Progress
+from kopt.server.jobs.waiting import ProgressBeat
 from support.job_works import QUICK
 
 REQUEST = JobRequest(id="job-1", work=QUICK, caller="test", created_us=0)

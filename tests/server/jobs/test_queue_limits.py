@@ -10,17 +10,17 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.server.jobs import job_host, queue_limits
+from kopt.server.jobs import job_host, job_queue
 from kopt.server.jobs.job_host import ADOPTED_WAITING, JobHost
-from kopt.server.jobs.job_store import JobStore
-from kopt.server.jobs.queue_limits import (
+from kopt.server.jobs.job_queue import (
     MAX_BYTES_OF_CALLER,
     MAX_JOBS,
     MAX_JOBS_OF_CALLER,
     Waiting,
     refuse_if_full,
-    source_bytes,
+    waiting_work,
 )
+from kopt.server.jobs.job_store import JobStore
 from kopt.server.work.requests import StepCandidate, StepWork
 from support.job_works import QUICK, SPINNING
 
@@ -31,7 +31,7 @@ _RAISED = """
 import resource
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
-from kopt.server.jobs.open_files import raise_open_files
+from kopt.server.jobs.job_queue import raise_open_files
 raise_open_files()
 print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
@@ -64,13 +64,13 @@ def test_large_sources_are_refused_before_many_are() -> None:
 
 def test_all_candidates_of_a_step_count() -> None:
     candidate = StepCandidate(source="\u00e9" * 10)
-    assert source_bytes(StepWork(candidates=(candidate, candidate))) == 40
+    assert waiting_work("me", StepWork(candidates=(candidate, candidate))) == Waiting("me", 40)
 
 
 async def test_jobs_that_arrive_at_once_are_all_counted(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue_limits, "MAX_JOBS_OF_CALLER", 3)
+    monkeypatch.setattr(job_queue, "MAX_JOBS_OF_CALLER", 3)
     host = JobHost(settings)
     answers = await asyncio.gather(
         *(host.submit(SPINNING, "me") for _ in range(8)), return_exceptions=True

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from kopt.config.errors import ToolError
+from kopt.server.jobs.jobs import WatchedJobs
 from kopt.server.jobs.records import Progress
-from kopt.server.jobs.watched_jobs import WatchedJobs
 from support.job_works import QUICK
 from support.scripted_jobs import ScriptedJobs
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.server.jobs.watched_jobs import WatchedJobs
+from kopt.server.jobs.jobs import WatchedJobs
 from support.job_works import KERNEL, QUICK, REFERENCE, job_settings
 from support.scripted_jobs import ScriptedJobs
 from support.stdio_process import StdioProcess

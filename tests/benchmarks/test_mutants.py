@@ -1,0 +1,46 @@
+"""Mutants: what is changed, and that the module is put back."""
+
+from pathlib import Path
+
+import pytest
+from mutants import mutants_of, planted
+
+MODULE = '''"""Text with 1 < 2 in it."""
+
+
+def f(a: int = 1) -> bool:
+    """Return a < 3 and more."""
+    return a < 3 and not a == 0
+'''
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    path = tmp_path / "module.py"
+    path.write_text(MODULE, "utf-8")
+    return path
+
+
+def test_operators_and_constants_are_changed_but_no_text(module: Path) -> None:
+    changes = [(one.line, one.old.strip(), one.new.strip()) for one in mutants_of(module)]
+    assert changes == [
+        (6, "<", "<="),
+        (6, "3", "4"),
+        (6, "and", "or"),
+        (6, "not", ""),
+        (6, "==", "!="),
+        (6, "0", "1"),
+    ]
+
+
+def test_every_mutant_can_be_compiled(module: Path) -> None:
+    for mutant in mutants_of(module):
+        with planted(mutant):
+            compile(module.read_text("utf-8"), "module", "exec")
+
+
+def test_the_module_is_put_back_whatever_happens(module: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), planted(mutants_of(module)[0]):
+        assert "a <= 3" in module.read_text("utf-8")
+        raise KeyboardInterrupt
+    assert module.read_text("utf-8") == MODULE

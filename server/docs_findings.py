@@ -7,8 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from kopt.config.settings import Settings
 from kopt.server.views.docs_words import MB
 from kopt.server.views.doctor_view import Finding
-from kopt.tools.docs.library_index.kept_index import built_sources
-from kopt.tools.docs.library_index.place import library_index_path
+from kopt.tools.docs.indexing.index_meta import built_sources, library_index_path
 
 EXTRA = ("tree-sitter", "tree-sitter-cuda", "wordllama")
 """The distributions of the extra `docs`."""

@@ -32,11 +32,11 @@ from judged_set import (
 from rank_metrics import DEPTH, Scores, bootstrap_interval, mean_scores, scores
 
 from kopt.config.settings import Settings, settings_from_environment
-from kopt.tools.docs.library_index.place import library_index_path
-from kopt.tools.docs.library_index.reading import all_chunks
-from kopt.tools.docs.query_text import MOST_TOKENS
+from kopt.tools.docs.indexing.index_meta import library_index_path
+from kopt.tools.docs.library_index.assembly import all_chunks
+from kopt.tools.docs.query.request import MOST_TOKENS
+from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import Hit, SearchRequest
-from kopt.tools.docs.search import search_documents
 
 REPEATS = 3
 COLUMNS = ("NDCG@10", "R@5", "MRR@10", "S@1", "S@5")

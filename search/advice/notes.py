@@ -14,7 +14,7 @@ from kopt.kernels.problem import Problem
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import Record
 from kopt.search.records.members import Member
-from kopt.tools.docs.own.note_places import note_uid
+from kopt.tools.docs.own.markdown_chunks import note_uid
 
 from .note_rules import NoteRule, Program, fitting
 from .retrieval import Asker, read_for_run

@@ -16,7 +16,7 @@ from kopt.tools.docs.library.harvest import FolderChoice, Selection
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES, default_keys, pins
 from kopt.tools.docs.library_index.build import BuildRequest
 from kopt.tools.docs.library_index.build_records import BuildResult
-from kopt.tools.docs.library_index.chosen_build import build_chosen
+from kopt.tools.docs.library_index.choices import build_chosen
 
 _WEIGHT = re.compile(r"(.+):(-?\d+(?:\.\d*)?|-?\.\d+)")
 """A path may have colons: what looks like a number after the last one is the weight."""

@@ -15,11 +15,11 @@ from kopt.server.views.docs_push_view import estimate_view, push_view
 from kopt.tools.docs.pinecone_index.push import push_library
 from kopt.tools.docs.pinecone_index.push_plan import push_estimate
 from kopt.tools.docs.pinecone_index.push_records import (
+    MOST_TOKENS,
     STARTER_PLAN_CLOUD,
     STARTER_PLAN_REGION,
     PushRequest,
 )
-from kopt.tools.docs.pinecone_index.remote_records import MOST_TOKENS
 
 EPILOG = """\b
 Examples:

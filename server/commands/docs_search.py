@@ -9,7 +9,7 @@ from kopt.search.advice.retrieval import Asker, search_for_run
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.docs_view import search_view
-from kopt.tools.docs.query_text import MOST_TOKENS
+from kopt.tools.docs.query.request import MOST_TOKENS
 from kopt.tools.docs.records import SearchRequest, SearchResult
 
 from .docs_batch import search_batch

@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kopt.tools.docs.excerpts import shown
-from kopt.tools.docs.hidden_sources import VARIABLE
+from kopt.tools.docs.query.request import VARIABLE
 from kopt.tools.docs.records import SourceFacts, SourcesResult
 
 from .tables import View

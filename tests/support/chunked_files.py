@@ -1,8 +1,8 @@
 """Files of a made-up library, for tests of the chunker."""
 
 from kopt.tools.docs.chunking.source_chunks import library_chunks
-from kopt.tools.docs.library.source_file import LibrarySource, SourceFile
 from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.sources import LibrarySource, SourceFile
 
 LIBRARY = LibrarySource("acme", "1.2.3", "MIT", 0.9, "Kernels that nobody runs.")
 

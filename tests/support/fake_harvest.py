@@ -14,9 +14,9 @@ from kopt.tools.docs.library.harvest import (
     Selection,
     SkippedSource,
 )
-from kopt.tools.docs.library.source_file import LibrarySource, SourceFile
 from kopt.tools.docs.library_index.build import BuildRequest, build_library
 from kopt.tools.docs.library_index.build_records import BuildProgress, BuildResult
+from kopt.tools.docs.sources import LibrarySource, SourceFile
 
 ALPHA = LibrarySource("alpha", "1.2", "Apache-2.0", 1.0, "Kernels for tests.")
 BETA = LibrarySource("beta", "3.4", "BSD-3-Clause", 0.9, "More of them.")

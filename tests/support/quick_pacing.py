@@ -1,6 +1,6 @@
 """Waiting that takes no time and is written down."""
 
-from kopt.tools.docs.pinecone_index.pacing import Pacing
+from kopt.tools.docs.pinecone_index.upload import Pacing
 
 
 class QuickPacing:

@@ -7,7 +7,7 @@ from kopt.config.files import ensure_folder
 from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.entries import entry_of
 from kopt.tools.docs.indexing.index_file import Sheet, index_version, write_index
-from kopt.tools.docs.library_index.place import library_folder, library_index_path
+from kopt.tools.docs.indexing.index_meta import library_folder, library_index_path
 from kopt.tools.docs.records import Chunk
 
 

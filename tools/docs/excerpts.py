@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from kopt.tools.docs.code_tokens import terms_in
+from kopt.tools.docs.words.code_tokens import terms_in
 
 BYTES_PER_TOKEN = 3
 """Of code and prose, rounded down so that the estimate is rather too high."""

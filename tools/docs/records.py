@@ -95,6 +95,23 @@ class SourceFacts(Record):
     """False for a library that `kopt docs build` could add."""
 
 
+class BuiltSource(Record):
+    """One source in the index."""
+
+    source: str
+    version: str | None
+    license: str | None
+    quality: float
+    holds: str
+    """One sentence: what is in it."""
+    files: int
+    """That were read, with or without device code."""
+    chunks: int
+    """Functions and other pieces, duplicates counted once."""
+    kept: bool = False
+    """True if it could not be obtained this time and is there from an earlier build."""
+
+
 class SearchRequest(Record):
     """What is asked for; `search_documents` says which values it accepts."""
 

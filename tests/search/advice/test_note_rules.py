@@ -7,7 +7,7 @@ import pytest
 from kopt.config.gpu_specs import load_gpus
 from kopt.kernels.compile_result import DependencyOrder
 from kopt.search.advice.note_rules import RULES, Program, fitting
-from kopt.tools.docs.own.note_places import note_uid
+from kopt.tools.docs.own.markdown_chunks import note_uid
 from support.estimate_cases import Case
 from support.made_profiles import profile_of
 

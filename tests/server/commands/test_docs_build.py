@@ -8,7 +8,7 @@ import pytest
 from kopt.server.exits import ExitCode
 from kopt.tools.docs.library import harvest, packages
 from kopt.tools.docs.library.pins import Pins, default_keys
-from kopt.tools.docs.library_index import choices, chosen_build
+from kopt.tools.docs.library_index import choices
 from support.archives import pin_of, wheel
 from support.built_docs import copy_docs
 from support.command_line import Kopt
@@ -246,7 +246,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(
 
     kopt("docs", "build", "--folder", f"mine={walrus}")
     with monkeypatch.context() as patch:
-        patch.setattr(chosen_build, "build_library", interrupted)
+        patch.setattr(choices, "build_library", interrupted)
         ending = kopt("docs", "build", "--folder", f"other={walrus}")
     assert ending.code == ExitCode.INTERRUPTED
     assert "the same command goes on where it was" in ending.stderr

@@ -26,7 +26,7 @@ from kopt.search.runs.run import RunRequest, begin_run
 from kopt.server.jobs.records import JobView
 from kopt.server.protocol.document_address import document_uri
 from kopt.server.protocol.resources import add_resources
-from kopt.tools.docs.search import read_document
+from kopt.tools.docs.query.search import read_document
 from support.job_views import JOB_ID, KERNEL, done_job, failed_job, job
 from support.scripted_jobs import ScriptedJobs
 from support.scripted_runs import new_store

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.tools.docs.code_tokens import (
+from kopt.tools.docs.words.code_tokens import (
     arch_tag,
     document_terms,
     phrase_of,

@@ -7,9 +7,9 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
+from kopt.tools.docs.query.search import OTHER_WORDS, read_document, search_documents
+from kopt.tools.docs.query.source_list import list_sources
 from kopt.tools.docs.records import SearchRequest
-from kopt.tools.docs.search import OTHER_WORDS, read_document, search_documents
-from kopt.tools.docs.source_list import list_sources
 from support.built_docs import copy_docs
 from support.docs_winners import promote
 from support.written_index import function, write_library

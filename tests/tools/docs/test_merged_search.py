@@ -8,9 +8,9 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.open_indexes import close_all
-from kopt.tools.docs.own.corpus import SOURCES
+from kopt.tools.docs.query.search import OFFER, read_document, search_documents
 from kopt.tools.docs.records import Chunk, SearchRequest, SearchResult
-from kopt.tools.docs.search import OFFER, read_document, search_documents
+from kopt.tools.docs.sources import SOURCES
 from support.built_docs import copy_docs
 from support.written_index import function, write_library
 

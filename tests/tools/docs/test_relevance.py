@@ -13,8 +13,8 @@ import yaml
 
 from kopt.config.settings import Settings
 from kopt.tools.docs.own.corpus import read_corpus
+from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import Hit, SearchRequest
-from kopt.tools.docs.search import search_documents
 
 FIRST = 5
 

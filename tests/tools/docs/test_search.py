@@ -4,9 +4,9 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.tools.docs.query_text import MOST_CHARACTERS
+from kopt.tools.docs.query.request import MOST_CHARACTERS
+from kopt.tools.docs.query.search import OTHER_WORDS, read_document, search_documents
 from kopt.tools.docs.records import SearchRequest, SearchResult
-from kopt.tools.docs.search import OTHER_WORDS, read_document, search_documents
 from support.docs_winners import promote
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kopt.tools.docs.records import Kind
 
-from .patterns import CPP_COMMENT
+from .units import CPP_COMMENT
 
 _OPAQUE = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*+(?P<closing>\"?)"

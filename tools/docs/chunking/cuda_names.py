@@ -4,8 +4,7 @@ import re
 
 from kopt.tools.docs.records import Kind
 
-from .patterns import CPP_COMMENT
-from .units import one_line
+from .units import CPP_COMMENT, one_line
 
 _KERNEL = re.compile(r"__global__|\bCUTLASS_GLOBAL\b|\b[A-Z0-9_]+_KERNEL\s+(?:static\s+)?void\b")
 _DEVICE = re.compile(

@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 from kopt.tools.docs.records import Chunk
 
-from .patterns import CPP_IDLE
+from .units import CPP_IDLE
 
 LEAST_MASKED_CHARACTERS = 120
 """Shorter code with other numbers is not taken for the same: a digit is much of what it says."""

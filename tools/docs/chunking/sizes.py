@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from kopt.tools.docs.records import Kind
 
-from .code_pieces import MOST_LINES, OVERLAP_LINES
 from .units import SourceLines, Unit
 
 TINY = 10
@@ -132,3 +131,17 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
             break
         shared += 1
     return one[:shared]
+
+
+MOST_LINES = 90
+OVERLAP_LINES = 8
+
+
+def line_ranges(start_line: int, end_line: int) -> list[tuple[int, int]]:
+    """Return the (first, last) lines of the pieces; one piece up to MOST_LINES lines."""
+    found: list[tuple[int, int]] = []
+    first = start_line
+    while end_line - first + 1 > MOST_LINES:
+        found.append((first, first + MOST_LINES - 1))
+        first += MOST_LINES - OVERLAP_LINES
+    return [*found, (first, end_line)]

@@ -3,23 +3,20 @@
 What cannot be parsed becomes chunks of kind `gap`; no input is refused.
 """
 
-import hashlib
+import re
 from collections.abc import Sequence
 from importlib.metadata import version
-from importlib.resources import files
-from pathlib import Path
 
-from kopt.tools.docs.library.file_license import license_of
-from kopt.tools.docs.library.source_file import SourceFile
+from kopt.tools.docs.code_version import code_version
 from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.sources import SourceFile, license_of
+from kopt.tools.docs.words.tags import facts_of
 
 from .cuda_tree import has_grammar
 from .cuda_units import as_cuda, cuda_units
-from .frameworks import framework_of, language_of
 from .gaps import filled
 from .python_units import is_worthwhile, python_units
 from .sizes import Piece, disjoint, joined, pieces
-from .tags import facts_of
 from .units import SourceLines, Unit
 
 LONGEST_BODY = 16_000
@@ -28,6 +25,10 @@ LONGEST_LINE = 400
 LONGEST_COMMENT = 2_000
 _TITLE_NAMES = 3
 _HEAD_LINES = 16
+
+
+CHUNKER_CODE = ("chunking/*", "words/code_tokens.py", "words/tags.*", "sources.py")
+"""Glob patterns below tools/docs."""
 
 
 def library_chunks(file: SourceFile) -> list[Chunk]:
@@ -49,15 +50,9 @@ def library_chunks(file: SourceFile) -> list[Chunk]:
 
 
 def chunker_version() -> str:
-    """Return a hash of the code, the tags and the grammar that decide the chunks."""
-    digest = hashlib.sha256()
-    docs = Path(str(files("kopt.tools.docs")))
-    own = (path for path in (docs / "chunking").iterdir() if path.suffix in (".py", ".yaml"))
-    for path in [*sorted(own), docs / "library" / "file_license.py"]:
-        digest.update(path.read_bytes())
+    """Return what decides the chunks: a hash of the code and the tags, and the grammar."""
     grammar = version("tree-sitter-cuda") if has_grammar() else "scanner"
-    digest.update(grammar.encode())
-    return digest.hexdigest()[:16]
+    return f"{code_version(*CHUNKER_CODE)} {grammar}"
 
 
 def _python(source: SourceLines) -> list[Unit]:
@@ -137,3 +132,27 @@ def _with_gaps(numbers: Sequence[int], lines: Sequence[str]) -> str:
 def _cut(line: str) -> str:
     left_out = len(line) - LONGEST_LINE
     return line if left_out <= 0 else f"{line[:LONGEST_LINE]} ... {left_out:,} characters left out"
+
+
+_CUTLASS = re.compile(r"\bcutlass::|\bcute::|[<\"/]cute/|[<\"/]cutlass/|\bCUTE_|\bCUTLASS_")
+_CUTE_DSL = re.compile(r"\bcutlass\.cute\b|\bcute\.(?:jit|kernel)\b|\bfrom cutlass\b")
+_TRITON = re.compile(r"\btriton\b")
+_DEVICE = re.compile(r"__global__|__device__|\w*_DEVICE\b|\basm\b|<<<")
+
+
+def language_of(path: str, text: str) -> str:
+    """Return `python`, `cuda`, or `c++` for a C++ file without anything of CUDA."""
+    if path.endswith(".py"):
+        return "python"
+    if path.endswith((".cu", ".cuh", ".jinja")) or _DEVICE.search(text):
+        return "cuda"
+    return "c++"
+
+
+def framework_of(path: str, text: str) -> str | None:
+    """Return `cuda`, `cutlass`, `cute_dsl` or `triton`; None for Python that has none of these."""
+    if not path.endswith(".py"):
+        return "cutlass" if _CUTLASS.search(text) else "cuda"
+    if _CUTE_DSL.search(text):
+        return "cute_dsl"
+    return "triton" if _TRITON.search(text) else None

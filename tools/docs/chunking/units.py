@@ -143,3 +143,9 @@ def plain_comment(lines: Iterable[str]) -> str:
             words.append(re.sub(r"[\\@](?:brief|file|param|return|tparam)\b", "", stripped).strip())
     text = " ".join(word for word in words if word)
     return "" if _LEGAL.search(text[:600]) else text
+
+
+CPP_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+"""One without an end reaches to that of the text."""
+CPP_IDLE = re.compile(rf"{CPP_COMMENT.pattern}|\s+", re.DOTALL)
+"""What says nothing to a compiler."""

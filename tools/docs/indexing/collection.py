@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kopt.tools.docs.chunking.sizes import OVERLAP_LINES
 from kopt.tools.docs.damage import damage, read_error
-from kopt.tools.docs.filters import Filters, conditions
-from kopt.tools.docs.ranking.weights import WEIGHTS
 from kopt.tools.docs.records import Chunk
 from kopt.tools.docs.vectors import DIMENSIONS, ChunkVectors, chunk_vectors
+from kopt.tools.docs.weights import WEIGHTS
 
 from .entries import records_in
+from .filters import Filters, conditions
 from .index_file import block_number, found_postings
 from .postings import Postings, Scored, best_scored, idf, postings, unpacked_postings
-from .whole_functions import whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -264,3 +264,36 @@ class Collection:
 def _make_room(kept: MutableMapping[Any, Any]) -> None:
     if len(kept) >= MOST_REMEMBERED:
         kept.clear()
+
+
+def whole(pieces: Sequence[Chunk]) -> Chunk:
+    """Return the chunk that `pieces` make up: overlapping ones of one function, in order."""
+    first, *others = pieces
+    if not others:
+        return first
+    lines = first.body.split("\n")
+    for piece in others:
+        further = piece.body.split("\n")
+        lines += further[_overlap(lines, further) :]
+    return first.model_copy(
+        update={
+            "body": "\n".join(lines),
+            "end_line": pieces[-1].end_line,
+            "tags": _union([piece.tags for piece in pieces]),
+            "arch": _union([piece.arch for piece in pieces]),
+            "dtype": _union([piece.dtype for piece in pieces]),
+        }
+    )
+
+
+def _overlap(lines: Sequence[str], further: Sequence[str]) -> int:
+    """Return how many of the last lines are the first ones of what follows.
+
+    By their text: a body may leave out lines of its range, such as the methods of a class.
+    """
+    longest = min(len(lines), len(further), OVERLAP_LINES)
+    return next((at for at in range(longest, 0, -1) if lines[-at:] == further[:at]), 0)
+
+
+def _union(names: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for some in names for name in some))

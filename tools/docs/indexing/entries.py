@@ -3,18 +3,15 @@
 Columns hold terms of `code_tokens.py`, never raw text.
 """
 
-import hashlib
 import json
 import zlib
 from collections.abc import Sequence
-from functools import lru_cache
-from importlib.resources import files
 from typing import NamedTuple
 
-from kopt.tools.docs.chunking.glossary import gloss_of, gloss_of_signature
-from kopt.tools.docs.chunking.synopses import SYNOPSES
-from kopt.tools.docs.code_tokens import document_terms
+from kopt.tools.docs.code_version import code_version
 from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.words.code_tokens import NAME_PART, document_terms
+from kopt.tools.docs.words.glossary import gloss_of, gloss_of_name, gloss_of_signature
 
 FIELDS = ("symbol", "place", "comment", "tags", "code", "gloss")
 _MOST_COMMENT = 2000
@@ -91,16 +88,41 @@ def symbol_name(text: str) -> str:
     return text.strip().strip("`()").lower()
 
 
-@lru_cache(maxsize=1)
 def terms_version() -> str:
     """Return a hash of the code, the glossary and the synopses that make terms of a chunk."""
-    names = ("glossary.py", "glossary.yaml", "patterns.py", "synopses.py", *SYNOPSES)
-    said = (f"chunking/{name}" for name in names)
-    return code_version("code_tokens.py", "indexing/entries.py", *said)
+    return code_version(
+        "words/code_tokens.py", "words/glossary.*", "words/synopses/*", "indexing/entries.py"
+    )
 
 
-def code_version(*modules: str) -> str:
-    """Return a hash of modules below tools/docs."""
-    folder = files("kopt.tools.docs")
-    texts = [folder.joinpath(module).read_bytes() for module in modules]
-    return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
+MOST_TAGS = 14
+GLOSS_CHARACTERS = 250
+COMMENT_CHARACTERS = 220
+PATH_CHARACTERS = 120
+SIGNATURE_CHARACTERS = 160
+_NAME_WORDS = 16
+
+
+def card_of(chunk: Chunk) -> str:
+    """Return the card of `chunk`: what it is called, what that means, and what else is known."""
+    path = " ".join(word for word in _words(chunk.path) if len(word) > 2)
+    return " ".join(
+        part
+        for part in (
+            _sentence(" ".join(_words(chunk.symbol or "")[:_NAME_WORDS])),
+            _sentence(gloss_of_name(chunk)[:GLOSS_CHARACTERS]),
+            _sentence("; ".join(chunk.tags[:MOST_TAGS])),
+            chunk.comment[:COMMENT_CHARACTERS].strip(),
+            path[-PATH_CHARACTERS:],
+            chunk.signature[-SIGNATURE_CHARACTERS:],
+        )
+        if part
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text}." if text else ""
+
+
+def _words(name: str) -> list[str]:
+    return [part.lower() for part in NAME_PART.findall(name)]

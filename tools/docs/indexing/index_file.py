@@ -6,6 +6,7 @@ the library have such a file each; `index.py` and `library_index/build.py` decid
 
 import hashlib
 import sqlite3
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -15,23 +16,22 @@ from typing import NamedTuple
 
 from kopt.config.errors import SetupError
 from kopt.config.files import replacing_file
-from kopt.tools.docs.code_tokens import surface_words
-from kopt.tools.docs.ranking.lexicon import lexicon_phrases
-from kopt.tools.docs.ranking.weights import WEIGHTS
+from kopt.tools.docs.code_version import code_version
 from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.vectors import vector_model
+from kopt.tools.docs.weights import WEIGHTS
+from kopt.tools.docs.words.code_tokens import surface_words
+from kopt.tools.docs.words.glossary import synopses_of
+from kopt.tools.docs.words.lexicon import lexicon_phrases
 
 from .entries import (
     FIELDS,
     Entry,
     block_of,
-    code_version,
     symbol_names,
     terms_version,
 )
-from .postings import Postings, packed_postings, postings
-from .shares import Lengths, phrase_shares
-from .subjects import Subjects
-from .synopsis_vectors import SynopsisVectors
+from .postings import Lengths, Postings, packed_postings, phrase_shares, postings
 
 # detail=full is the default and is needed: with detail=column a contentless table ranks by noise.
 _TABLES = f"""
@@ -55,7 +55,6 @@ create virtual table fts using fts5(
 MAX_WORD = 60
 BLOCK = 16
 """Records that are compressed together; one is read in .1 ms, and 32 save 3 % more."""
-_WRITERS = ("index_file", "postings", "shares", "subjects", "synopsis_vectors")
 COMMON = 64
 """A term that so many chunks have is worth keeping its postings; others are quicker looked up."""
 
@@ -128,7 +127,7 @@ def index_version() -> str:
         sorted(WEIGHTS.kind_prior.items()),
         WEIGHTS.tag_decay,
     )
-    code = code_version(*(f"indexing/{name}.py" for name in _WRITERS))
+    code = code_version("indexing/index_file.py", "indexing/postings.py")
     return hashlib.sha256(f"{terms_version()} {code} {shares!r}".encode()).hexdigest()[:16]
 
 
@@ -140,33 +139,6 @@ def block_number(chunk_id: int) -> tuple[int, int]:
 def found_postings(connection: sqlite3.Connection, phrase: str) -> Postings:
     """Return the postings of a phrase out of the full-text index."""
     return postings(phrase_shares(connection, phrase))
-
-
-def open_index(path: Path, expected: Mapping[str, str]) -> sqlite3.Connection:
-    """Return a read-only connection to an index whose meta has what is `expected`.
-
-    Raises:
-        sqlite3.Error: There is no such file, or it is no index, damaged or another one.
-    """
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
-    try:
-        if connection.execute("pragma schema_version").fetchone()[0] == 0:
-            raise sqlite3.DatabaseError("the index is empty")
-        meta = meta_of(connection)
-        if meta.get("whole") != "yes" or not expected.items() <= meta.items():
-            raise sqlite3.DatabaseError("the index is not the one that is wanted")
-        count = connection.execute("select count(*) from chunk").fetchone()[0]
-        if str(count) != meta.get("chunks"):
-            raise sqlite3.DatabaseError("the index has lost rows")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def meta_of(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return what the index says of itself."""
-    return dict(connection.execute("select key, value from meta"))
 
 
 def _numbered(sheets: Iterable[Sheet]) -> Iterator[tuple[int, int, Sheet]]:
@@ -263,3 +235,47 @@ def _words(chunk: Chunk) -> Iterator[str]:
 def _padded(names: Sequence[str]) -> str:
     """Return ` sm90 sm100 `, in which ` sm90 ` can be looked for; empty for none."""
     return f" {' '.join(names)} " if names else ""
+
+
+class Subjects:
+    """The tags of the chunks of one index, collected while it is written."""
+
+    def __init__(self) -> None:
+        self._shares: dict[str, list[tuple[int, float]]] = {}
+
+    def add(self, chunk_id: int, chunk: Chunk) -> None:
+        """Take the tags of a chunk; ids ascend. What its name says comes first and counts most."""
+        prior = WEIGHTS.kind_prior.get(chunk.kind, 1.0)
+        for place, tag in enumerate(dict.fromkeys(chunk.tags)):
+            share = prior / (1 + WEIGHTS.tag_decay * place)
+            self._shares.setdefault(tag, []).append((chunk_id, share))
+
+    def rows(self) -> Iterator[tuple[str, bytes, bytes]]:
+        """Yield tags with their postings, packed."""
+        for tag, shares in self._shares.items():
+            yield (tag, *packed_postings(postings(shares)))
+
+
+class SynopsisVectors:
+    """The synopses of the chunks of one index, collected while it is written."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[str, list[int]] = {}
+
+    def add(self, chunk_id: int, chunk: Chunk) -> None:
+        """Take the synopsis of a chunk, if there is one; ids ascend."""
+        if said := "; ".join(synopses_of(chunk)):
+            self._chunks.setdefault(said, []).append(chunk_id)
+
+    def packed(self) -> tuple[bytes, bytes]:
+        """Return chunk ids, ascending, of 32 bits each, and their vectors; nothing without a model.
+
+        Pieces of a function and its copies share a vector.
+        """
+        model = vector_model() if self._chunks else None
+        if model is None:
+            return b"", b""
+        rows = dict(zip(self._chunks, model.rows(list(self._chunks)), strict=True))
+        of_chunk = {one: rows[said] for said, chunks in self._chunks.items() for one in chunks}
+        ids = sorted(of_chunk)
+        return array("i", ids).tobytes(), b"".join(of_chunk[one] for one in ids)

@@ -19,10 +19,9 @@ from kopt.tools.docs.damage import (
     damage,
     read_error,
 )
-from kopt.tools.docs.library_index.kept_index import sources_in
 
 from .collection import Collection, Remembered
-from .index_file import meta_of, open_index
+from .index_meta import meta_of, open_index, sources_in
 
 MOST_FILES = 4
 """Of one process; a server has two, tests have many."""

@@ -5,6 +5,7 @@ capped while reading, whatever the archive states.
 """
 
 import hashlib
+import io
 import lzma
 import tarfile
 import zipfile
@@ -14,17 +15,15 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from kopt.tools.docs.sources import Member, SourceUnavailable
+
 from .file_filter import MAX_FILE_BYTES, is_wanted_path
 from .pins import MemberRule, Rules, path_by
-from .unavailable import SourceUnavailable
-from .zip_directory import refuse_large_directory
 
 MAX_MEMBERS = 100_000
 MAX_UNPACKED_BYTES = 2_000_000_000
 """Of an sdist, which is decompressed up to its last member; vLLM's has 0.2 GB."""
 
-Member = tuple[str, bytes]
-"""Path inside the source, and content."""
 ALL_MEMBERS: Rules = (MemberRule(under=""),)
 _BROKEN = (
     zipfile.BadZipFile,
@@ -113,3 +112,34 @@ def _wanted_path(name: str, size: int, rules: Rules) -> str | None:
         )
     path = path_by(rules, name)
     return path if path is not None and is_wanted_path(path, size) else None
+
+
+MAX_DIRECTORY_BYTES = 16_000_000
+"""100,000 members with names of 100 bytes; the largest pinned wheel has 2 MB."""
+_END, _END_BYTES = b"PK\5\6", 22
+_LOCATOR, _LOCATOR_BYTES = b"PK\6\7", 20
+_MOST_COMMENT = 65_535
+
+
+def refuse_large_directory(file: IO[bytes]) -> None:
+    """Refuse an archive whose directory alone would fill the memory; where `file` is then is open.
+
+    What is no archive passes: `zipfile` says so.
+
+    Raises:
+        SourceUnavailable: The directory is larger than MAX_DIRECTORY_BYTES, or of the kind that
+            only archives with more than 65,535 members or 4 GB need.
+    """
+    end = file.seek(0, io.SEEK_END)
+    begin = max(0, end - _LOCATOR_BYTES - _END_BYTES - _MOST_COMMENT)
+    file.seek(begin)
+    tail = file.read(end - begin)
+    at = len(tail) - _END_BYTES
+    if not (tail[max(0, at) :].startswith(_END) and tail.endswith(b"\0\0")):
+        at = tail.rfind(_END)
+    if at < 0:
+        return
+    stated_bytes = int.from_bytes(tail[at + 12 : at + 16], "little")
+    is_zip64 = tail[max(0, at - _LOCATOR_BYTES) : at].startswith(_LOCATOR)
+    if is_zip64 or stated_bytes > MAX_DIRECTORY_BYTES:
+        raise SourceUnavailable("the archive has more members than any library: refused")

@@ -15,11 +15,10 @@ import httpx2
 from kopt.config.files import ensure_folder
 from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
+from kopt.tools.docs.sources import SourceUnavailable
 
-from .package_index import file_url
+from .package_index import failure, file_url, refuse_status, web_client
 from .pins import PackagePin
-from .unavailable import SourceUnavailable
-from .web_client import failure, refuse_status, web_client
 
 MOST_ATTEMPTS = 5
 """Connections for one file; each goes on where the last was cut."""

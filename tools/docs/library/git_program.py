@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from .unavailable import SourceUnavailable
+from kopt.tools.docs.sources import SourceUnavailable
 
 GIT_TIMEOUT_S = 900.0
 """Of one command; the largest known repository has 30 MB."""

@@ -17,15 +17,13 @@ from urllib.parse import urlsplit
 from kopt.config.errors import ToolError
 from kopt.config.files import ensure_folder, publish_folder, staging_folder
 from kopt.config.settings import Settings
-from kopt.tools.docs.own.corpus import SOURCES
+from kopt.tools.docs.sources import SOURCES, Member, SourceUnavailable
 
-from .archives import ALL_MEMBERS, Member
+from .archives import ALL_MEMBERS
 from .download import kept_lock, writing
-from .file_filter import MAX_FILE_BYTES, is_wanted_path, is_wanted_text
-from .folders import MAX_BYTES, MAX_ENTRIES
+from .file_filter import MAX_BYTES, MAX_ENTRIES, MAX_FILE_BYTES, is_wanted_path, is_wanted_text
 from .git_program import git_parts, read_blobs, run_git, without_credentials
 from .pins import KNOWN_LIBRARIES, Repository, Rules, path_by, pins
-from .unavailable import SourceUnavailable
 
 _HEAD = "refs/kopt/head"
 _ADDRESS = re.compile(r"(?:https?|ssh|git|file)://(?!-)\S+|\w[\w.-]*@\w[\w.-]*:(?!-)\S+")

@@ -13,17 +13,14 @@ from pathlib import Path
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.tools.docs.own.corpus import SOURCES
+from kopt.tools.docs.sources import SOURCES, LibrarySource, SourceFile, SourceUnavailable
 
 from .download import OnBytes
-from .file_filter import is_wanted_text
-from .folders import folder_members
+from .file_filter import folder_members, is_wanted_text
 from .git_program import without_credentials
 from .git_sources import git_choice, snapshot
 from .packages import Obtained, installed_package, pinned_package
 from .pins import KNOWN_LIBRARIES, Repository, known_source, pins
-from .source_file import LibrarySource, SourceFile
-from .unavailable import SourceUnavailable
 
 UNKNOWN_QUALITY = 0.85
 """Of a repository that kopt does not know: as the least of those that it knows."""

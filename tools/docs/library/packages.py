@@ -1,16 +1,17 @@
 """Sources that are Python packages: the pinned file, or what is installed here."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
 
 from kopt.config.settings import Settings
+from kopt.tools.docs.sources import LibrarySource, Member, SourceUnavailable
 
-from .archives import Member, archive_members
+from .archives import archive_members
 from .download import OnBytes, pinned_file
-from .installed import installed_members, installed_version
-from .pins import InstalledPackage, known_source, pins
+from .file_filter import is_wanted_path
+from .pins import InstalledPackage, Rules, known_source, path_by, pins
 from .remote_members import remote_members
-from .source_file import LibrarySource
-from .unavailable import SourceUnavailable
 
 Obtained = tuple[LibrarySource, Iterable[Member]]
 
@@ -62,3 +63,34 @@ def pinned_package(key: str, settings: Settings, on_bytes: OnBytes) -> Obtained:
     if pin.sha256 is None:
         return source, remote_members(pin, settings, on_bytes)
     return source, archive_members(pinned_file(pin, settings, on_bytes), pin.members)
+
+
+def installed_version(project: str) -> str | None:
+    """Return the version of `project` that is installed; None if none is."""
+    found = _found(project)
+    return found.version if found else None
+
+
+def installed_members(project: str, rules: Rules) -> Iterator[Member]:
+    """Yield the files of the installed `project` that `rules` take and whose names are wanted.
+
+    Files that are listed and gone, or lie outside the environment, are left out.
+    """
+    found = _found(project)
+    for entry in (found.files if found else None) or ():
+        path = path_by(rules, entry.as_posix())
+        if path is None or ".." in entry.parts:
+            continue
+        file = Path(str(entry.locate()))
+        try:
+            if is_wanted_path(path, file.stat().st_size):
+                yield path, file.read_bytes()
+        except OSError:
+            continue
+
+
+def _found(project: str) -> Distribution | None:
+    try:
+        return distribution(project)
+    except PackageNotFoundError:
+        return None

@@ -12,9 +12,7 @@ import yaml
 from pydantic import model_validator
 
 from kopt.kernels.record import Record
-
-from .file_license import PROPRIETARY
-from .source_file import LibrarySource
+from kopt.tools.docs.sources import PROPRIETARY, LibrarySource
 
 
 def _known(key: str, license_id: str, quality: float, holds: str) -> LibrarySource:

@@ -4,17 +4,20 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 
+from kopt.config.settings import Settings
 from kopt.tools.docs.chunking.duplicates import merged
-from kopt.tools.docs.chunking.synopses import synopses_without_code
-from kopt.tools.docs.indexing.entries import record_of
+from kopt.tools.docs.indexing.entries import record_of, records_in
 from kopt.tools.docs.indexing.index_file import Sheet, index_version, write_index
-from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.indexing.index_meta import library_index_path, open_index
+from kopt.tools.docs.records import BuiltSource, Chunk
 from kopt.tools.docs.vectors import model_name
+from kopt.tools.docs.words.glossary import synopses_without_code
 
-from .build_records import BuildProgress, BuiltSource, OnProgress
+from .build_records import BuildProgress, OnProgress
 from .parts import Parts, SourceParts
 
 REPORT_EVERY = 500
@@ -84,3 +87,17 @@ def _facts(source: SourceParts, chunks: int) -> BuiltSource:
         files=len(source.keys),
         chunks=chunks,
     )
+
+
+def all_chunks(settings: Settings) -> Iterator[Chunk]:
+    """Yield every piece in the index, in its order; nothing if it is not built.
+
+    Raises:
+        sqlite3.Error, ValueError: The index is damaged; a search makes it again.
+    """
+    path = library_index_path(settings)
+    if not path.exists():
+        return
+    with closing(open_index(path, {})) as connection:
+        for (block,) in connection.execute("select records from body order by block"):
+            yield from map(Chunk.model_validate_json, records_in(block))

@@ -14,6 +14,14 @@ from kopt.config.files import ensure_folder
 from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
 from kopt.tools.docs.damage import PartsDamaged
+from kopt.tools.docs.indexing.index_meta import (
+    built_sources,
+    library_folder,
+    library_index_path,
+    lost_synopses,
+    parts_path,
+    read_meta,
+)
 from kopt.tools.docs.library.harvest import (
     FetchProgress,
     Harvested,
@@ -32,9 +40,7 @@ from .build_records import (
     OnProgress,
     SkippedLibrary,
 )
-from .kept_index import built_sources, lost_synopses, read_meta
 from .parts import Parts, SourceParts
-from .place import library_folder, library_index_path, parts_path
 from .workers import Workers, part_key
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from kopt.kernels.record import Record
+from kopt.tools.docs.records import BuiltSource
 
 BuildStep = Literal["wait", "download", "read", "write"]
 
@@ -28,23 +29,6 @@ class BuildProgress:
 OnProgress = Callable[[BuildProgress], None]
 WAITING = BuildProgress("wait", None, 0, None)
 """For another process that builds."""
-
-
-class BuiltSource(Record):
-    """One source in the index."""
-
-    source: str
-    version: str | None
-    license: str | None
-    quality: float
-    holds: str
-    """One sentence: what is in it."""
-    files: int
-    """That were read, with or without device code."""
-    chunks: int
-    """Functions and other pieces, duplicates counted once."""
-    kept: bool = False
-    """True if it could not be obtained this time and is there from an earlier build."""
 
 
 class SkippedLibrary(Record):

@@ -16,8 +16,8 @@ from typing import NamedTuple, Self
 from kopt.config.errors import SetupError
 from kopt.tools.docs.damage import PartsDamaged, is_damage
 from kopt.tools.docs.indexing.entries import FIELDS, Entry, block_of, records_in, terms_version
-from kopt.tools.docs.library.source_file import LibrarySource
 from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.sources import LibrarySource
 
 _FORMAT = 3
 COMMIT_EVERY = 8

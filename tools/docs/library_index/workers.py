@@ -15,10 +15,9 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 
 from kopt.config.errors import SetupError
-from kopt.tools.docs.chunking.cards import card_of
 from kopt.tools.docs.chunking.source_chunks import chunker_version, library_chunks
-from kopt.tools.docs.indexing.entries import entry_of, terms_version
-from kopt.tools.docs.library.source_file import SourceFile
+from kopt.tools.docs.indexing.entries import card_of, entry_of, terms_version
+from kopt.tools.docs.sources import SourceFile
 from kopt.tools.docs.vectors import model_name, vector_model
 
 from .parts import Part, part_of

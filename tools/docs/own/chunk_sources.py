@@ -7,11 +7,11 @@ from typing import Any, cast
 import yaml
 
 from kopt.kernels.families import FAMILIES
-from kopt.tools.docs.chunking.code_pieces import pieces
 from kopt.tools.docs.chunking.cuda_chunks import CodeItem, code_items, comment_text, head_lines
-from kopt.tools.docs.chunking.patterns import CPP_IDLE
-from kopt.tools.docs.code_tokens import arch_tag
+from kopt.tools.docs.chunking.sizes import line_ranges
+from kopt.tools.docs.chunking.units import CPP_IDLE
 from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.words.code_tokens import arch_tag
 
 from .corpus import QUALITY, Corpus, CorpusFile
 from .intrinsic_cards import read_cards
@@ -82,7 +82,7 @@ def _code_chunks(file: CorpusFile, facts: WinnerFacts | None = None) -> Iterator
         )
     context = comment_text("\n".join(lines[:head])).split(". ")[0] if is_header else ""
     for item, said in zip(items, _said(items), strict=True):
-        for first, last in pieces(item.start_line, item.end_line):
+        for first, last in line_ranges(item.start_line, item.end_line):
             yield _chunk(
                 file,
                 (first, last),

@@ -6,6 +6,8 @@ notes, GPU data sheets. `chunk_sources.py` makes chunks of them. Further sources
 """
 
 import hashlib
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,23 +19,13 @@ from typing import NamedTuple
 from kopt import __version__
 from kopt.config.settings import Settings
 from kopt.kernels.shipped_kernels import FOLDERS
+from kopt.tools.docs.code_version import code_version
 
-_MADE_BY = ("", "own", "chunking", "indexing", "ranking")
-"""Folders whose code and constants make the index of the corpus."""
-_MAKERS = {".py", ".yaml"}
+INDEX_CODE = ("*", "words/*", "words/synopses/*", "chunking/*", "indexing/*", "own/*")
+"""Whose code and constants make the index of the corpus: glob patterns below tools/docs."""
 MAX_FILE_BYTES = 400_000
 KOPT_LICENSE = "Apache-2.0"
 
-SOURCES = {
-    "headers": "Device code of <kopt/...>: PTX idioms, each with a body for the simulator.",
-    "problems": "What each problem computes, and its reference kernel.",
-    "winners": "Promoted kernels with their measured speedups; unproven ones, which say so.",
-    "docs": "The manual: candidates, statuses, correctness, measurement, the simulator, runs.",
-    "notes": "Techniques by strategy family: when to try one, what to change, what to look at.",
-    "intrinsics": "CUDA intrinsics and PTX instructions: form, targets, rules, example, source.",
-    "gpus": "Data sheets: SMs, clocks, bandwidth, registers and shared memory of the GPUs.",
-}
-"""Key to what it holds, in the order in which `kopt docs sources` lists them."""
 NO_MANUAL = frozenset({"session.md", "search.md", "retrieval.md"})
 """Documents that are not searched: they quote this very search and its queries."""
 WINNERS_PAGES = frozenset({"results.md", "tried.md", "field-notes.md", "blackwell.md"})
@@ -86,25 +78,8 @@ def read_corpus(settings: Settings) -> Corpus:
         digest.update(f"{file.source}\0{file.path}\0{len(file.data)}\0".encode(errors="replace"))
         digest.update(file.data)
         digest.update(_evidence_state(file))
-    digest.update(_makers_digest())
+    digest.update(code_version(*INDEX_CODE).encode())
     return Corpus(tuple(found), digest.hexdigest()[:32], tuple(unread))
-
-
-def index_makers() -> list[Path]:
-    """Return the modules and the data, such as the glossary, that make an index of the corpus."""
-    here = _folder("kopt.tools.docs")
-    folders = [here / folder for folder in _MADE_BY]
-    return sorted(path for one in folders for path in one.glob("*.*") if path.suffix in _MAKERS)
-
-
-@cache
-def _makers_digest() -> bytes:
-    """Return a hash of `index_makers` as this process began with them, whatever is installed since.
-
-    Else what it writes with its own code would pass for an index of the new one.
-    """
-    contents = (path.read_bytes() for path in index_makers())
-    return hashlib.sha256(b"\0".join(contents)).digest()
 
 
 def corpus_state(settings: Settings) -> tuple["FileState", ...]:
@@ -227,3 +202,37 @@ def _user_problems(extra: Path | None) -> list[Path]:
     if extra is None:
         return []
     return [extra] if (extra / "problem.yaml").is_file() else _folders(extra)
+
+
+_SETTLES_IN_NS = 100_000_000
+"""Clocks of file systems are coarse: a file that changed just now may change again unseen."""
+
+
+class _Read(NamedTuple):
+    settings: Settings
+    state: tuple[FileState, ...]
+    corpus: Corpus
+    is_settled: bool
+
+
+_last: list[_Read] = []
+_guard = threading.Lock()
+"""Of `_last`, and so that threads that start at once read once."""
+
+
+def current_corpus(settings: Settings) -> Corpus:
+    """Return the corpus, kept from the last call of this process if no file changed since."""
+    state = corpus_state(settings)
+    with _guard:
+        if _last:
+            last = _last[0]
+            if last.is_settled and (last.settings, last.state) == (settings, state):
+                return last.corpus
+        corpus = read_corpus(settings)
+        _last[:] = [_Read(settings, state, corpus, _is_settled(state))]
+    return corpus
+
+
+def _is_settled(state: tuple[FileState, ...]) -> bool:
+    newest = max((file.changed_ns for file in state), default=0)
+    return time.time_ns() - newest > _SETTLES_IN_NS

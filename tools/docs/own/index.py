@@ -23,8 +23,7 @@ from kopt.tools.docs.indexing.index_file import Sheet, fill, write_index
 from kopt.tools.docs.indexing.open_indexes import file_state, in_memory, opened
 
 from .chunk_sources import make_chunks
-from .corpus import Corpus
-from .corpus_cache import current_corpus
+from .corpus import Corpus, current_corpus
 
 KEPT_INDEXES = 4
 """Of other contents, so that two installations that share KOPT_HOME do not build in turn."""

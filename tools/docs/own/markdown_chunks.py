@@ -6,6 +6,7 @@ key, a header) is an entry of its own as well, put together with the names of it
 
 import re
 from dataclasses import dataclass, field
+from importlib.resources import files
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*\S)\s*$")
 _CODE_CELL = re.compile(r"(?:\.\.\.\s+)?`([^`]+)`(?:,\s*`[^`]+`)*")
@@ -85,3 +86,17 @@ def _entry_text(columns: list[str], cells: list[str]) -> str:
         if cell
     ]
     return "\n".join(named)
+
+
+def note_uid(family: str, heading: str) -> str:
+    """Return the uid of a note, as `kopt docs show` takes it.
+
+    Raises:
+        LookupError: The family has no such note.
+    """
+    name = f"{family}.md"
+    text = files("kopt.tools.docs").joinpath("notes", name).read_text("utf-8")
+    for section in sections(text):
+        if section.headings[1:] == (heading,):
+            return f"notes:tools/docs/notes/{name}#{section.start_line}"
+    raise LookupError(f"{name} has no note {heading!r}")

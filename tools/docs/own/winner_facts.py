@@ -13,7 +13,7 @@ from kopt.kernels.receipt import Receipt
 from kopt.kernels.shipped_kernels import FOLDERS, evidence_of
 from kopt.kernels.unproven_facts import read_facts
 from kopt.tools.bench.receipt_parts import read_promotion
-from kopt.tools.docs.code_tokens import arch_tag
+from kopt.tools.docs.words.code_tokens import arch_tag
 
 from .corpus import CorpusFile, is_unproven
 

@@ -1,21 +1,33 @@
 """What would be uploaded, without asking the service: `push_estimate` and the records."""
 
+import hashlib
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
+from kopt.tools.docs.indexing.index_meta import library_index_path, meta_of, open_index, sources_in
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
-from kopt.tools.docs.library_index.reading import all_chunks
+from kopt.tools.docs.library_index.assembly import all_chunks
 from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.sources import may_be_handed_on
 
-from .index_shape import EMBEDDING_MODEL, MOST_RECORDS, TEXT_FIELD
-from .library_version import is_public, namespace_of
-from .push_records import STARTER_PLAN_TOKENS, PushEstimate, PushRequest
-from .remote_ids import MOST_ID_BYTES
-from .remote_records import MOST_TOKENS, RemoteRecord, batches, remote_record
+from .push_records import (
+    MOST_ID_BYTES,
+    MOST_TOKENS,
+    STARTER_PLAN_TOKENS,
+    PushEstimate,
+    PushRequest,
+    RemoteRecord,
+    batches,
+    remote_record,
+)
+from .service import EMBEDDING_MODEL, MOST_RECORDS, TEXT_FIELD
 
 LEAST_TOKENS = 60
 """Of one record: half a card, which has 120 at the median."""
@@ -164,3 +176,46 @@ def _that_fit(sizes: Sequence[int]) -> int:
         else:
             high = middle - 1
     return low
+
+
+def is_public(source: str, license_id: str | None) -> bool:
+    """Say whether a chunk is sent unasked: of a known library, and its own licence lets it.
+
+    What is the user's, folders and repositories, is sent only where the user names it.
+    """
+    return source in KNOWN_LIBRARIES and may_be_handed_on(license_id)
+
+
+def namespace_of(settings: Settings) -> str | None:
+    """Return the namespace of the library index of this machine; None if there is none.
+
+    It follows from what is public in it, the functions and the versions of their libraries, so
+    that one upload serves all machines that have built the same.
+    """
+    path = library_index_path(settings)
+    try:
+        state = path.stat()
+    except FileNotFoundError:
+        return None
+    return _namespace(path, state.st_mtime_ns, state.st_ino)
+
+
+@lru_cache(maxsize=4)
+def _namespace(path: Path, *_state: int) -> str | None:
+    try:
+        with closing(open_index(path, {})) as connection:
+            sources = sources_in(meta_of(connection))
+            rows = connection.execute(
+                "select uid, source, license from chunk order by uid"
+            ).fetchall()
+    except (sqlite3.Error, ValueError):  # damaged: the next search heals it
+        return None
+    public = {uid: key for uid, key, license_id in rows if is_public(key, license_id)}
+    keys = set(public.values())
+    digest = hashlib.sha256()
+    for source in sources:
+        if source.source in keys:
+            digest.update(f"{source.source} {source.version}\n".encode())
+    for uid in public:
+        digest.update(f"{uid}\n".encode())
+    return f"kopt-{digest.hexdigest()[:16]}"

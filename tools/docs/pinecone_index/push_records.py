@@ -1,13 +1,77 @@
 """What an upload to Pinecone is asked for, would cost, tells while it runs, and gives."""
 
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import quote, unquote
 
 from pydantic import Field
 
 from kopt.kernels.record import Record
+from kopt.tools.docs.excerpts import BYTES_PER_TOKEN, estimated_tokens
+from kopt.tools.docs.indexing.entries import card_of
+from kopt.tools.docs.records import Chunk
 
-from .remote_records import MOST_TOKENS
+ANY_ARCH = "any"
+"""The architecture of what is bound to none: a list that is empty matches no filter."""
+MOST_TOKENS = 480
+"""Of one text. multilingual-e5-large reads 507; ours are estimated."""
+MOST_BYTES = 1_900_000
+"""Of one request. 2 MB are allowed."""
+_ID_KEY = "_id"
+_LONGEST_PATH = 300
+
+
+@dataclass(frozen=True)
+class RemoteRecord:
+    """One record but for the name of the field that its text goes into."""
+
+    id: str
+    text: str
+    metadata: dict[str, str | list[str]]
+
+    def fields(self, text_field: str) -> dict[str, str | list[str]]:
+        """Return the record as it is sent."""
+        return {_ID_KEY: self.id, text_field: self.text, **self.metadata}
+
+    @property
+    def tokens(self) -> int:
+        """Return the estimated number of tokens that are embedded."""
+        return estimated_tokens(self.text)
+
+
+def remote_record(chunk: Chunk, most_tokens: int) -> RemoteRecord:
+    """Return the record of `chunk`, whose text has about `most_tokens` at most."""
+    text = "\n".join(part for part in (card_of(chunk), chunk.head, chunk.body) if part)
+    cut = text.encode("utf-8", errors="replace")[: most_tokens * BYTES_PER_TOKEN]
+    metadata: dict[str, str | list[str]] = {
+        "source": chunk.source,
+        "kind": chunk.kind,
+        "arch": list(chunk.arch) or [ANY_ARCH],
+        "path": chunk.path[-_LONGEST_PATH:],
+    }
+    if chunk.dtype:
+        metadata["dtype"] = list(chunk.dtype)
+    return RemoteRecord(remote_id(chunk.uid), cut.decode("utf-8", errors="ignore"), metadata)
+
+
+def batches(
+    records: Sequence[RemoteRecord], text_field: str, most_records: int
+) -> Iterator[list[RemoteRecord]]:
+    """Yield the records in order, as many at a time as one request may have."""
+    batch: list[RemoteRecord] = []
+    size = 0
+    for record in records:
+        line = len(json.dumps(record.fields(text_field), ensure_ascii=False).encode()) + 1
+        if batch and (len(batch) == most_records or size + line > MOST_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(record)
+        size += line
+    if batch:
+        yield batch
+
 
 STARTER_PLAN_TOKENS = 5_000_000
 """Embedded a month without payment, by Pinecone's documentation."""
@@ -104,3 +168,17 @@ class PushResult(Record):
     deleted_namespaces: tuple[str, ...]
     """Of earlier libraries, uploaded from this machine."""
     seconds: float
+
+
+MOST_ID_BYTES = 512
+_KEPT = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
+
+
+def remote_id(uid: str) -> str:
+    """Return the id of a uid."""
+    return quote(uid, safe=_KEPT)
+
+
+def uid_of(id_: str) -> str:
+    """Return the uid of an id."""
+    return unquote(id_)

@@ -3,21 +3,87 @@
 However it ends, what the service took is known, and the next upload goes on from there.
 """
 
-from collections.abc import Callable
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from .index_shape import MOST_RECORDS, IndexShape
-from .namespaces import ids_in, records_in
-from .pacing import Pacing, patiently, until
+from kopt.config.files import ensure_folder
+from kopt.config.settings import Settings
+
 from .push_plan import Plan
-from .push_records import PushProgress
-from .remote_records import RemoteRecord, batches
-from .sent_ids import forget, known_namespaces, note_sent, sent_ids
+from .push_records import PushProgress, RemoteRecord, batches
+from .service import MOST_RECORDS, IndexShape, ids_in, records_in
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex
+
+T = TypeVar("T")
+_FIRST_S, _LONGEST_S = 1.0, 60.0
+_POLL_S = 2.0
+
+
+@dataclass(frozen=True)
+class Pacing:
+    """How long to wait, and by what: tests put something else in place of the clock."""
+
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    most_wait_s: float = 300.0
+    """In a row, without a success. Limits by the minute need one of it."""
+    settle_s: float = 60.0
+    """For what was written to be counted."""
+
+
+async def patiently(
+    call: Callable[[], Awaitable[T]], pacing: Pacing, on_wait: Callable[[str], None]
+) -> T:
+    """Return what `call` comes back with, called again after failures that may pass.
+
+    Raises:
+        PineconeError: It failed in another way, or for longer than `pacing.most_wait_s`.
+    """
+    from pinecone.errors import (
+        ApiError,
+        PineconeConnectionError,
+        PineconeTimeoutError,
+        RateLimitError,
+        ServiceError,
+    )
+
+    waited_s, delay_s = 0.0, _FIRST_S
+    while True:
+        try:
+            return await call()
+        except (
+            PineconeConnectionError,
+            PineconeTimeoutError,
+            RateLimitError,
+            ServiceError,
+        ) as error:
+            asked_s = (error.retry_after or 0.0) if isinstance(error, RateLimitError) else 0.0
+            wait_s = max(asked_s, delay_s)
+            # What is used up for a month does not come back in a minute.
+            if waited_s + wait_s > pacing.most_wait_s or "month" in error.message.lower():
+                raise
+            said = f"answers {error.status_code}" if isinstance(error, ApiError) else "is silent"
+            on_wait(f"Pinecone {said}: again in {wait_s:.0f} s")
+            await pacing.sleep(wait_s)
+            waited_s += wait_s
+            delay_s = min(2 * delay_s, _LONGEST_S)
+
+
+async def until(is_done: Callable[[], Awaitable[bool]], limit_s: float, pacing: Pacing) -> bool:
+    """Ask `is_done` every two seconds, and say whether it was within `limit_s`."""
+    waited_s = 0.0
+    while not await is_done():
+        if waited_s >= limit_s:
+            return False
+        await pacing.sleep(_POLL_S)
+        waited_s += _POLL_S
+    return True
+
 
 OnProgress = Callable[[PushProgress], None]
 
@@ -151,3 +217,41 @@ class Upload:
 
     def _tell_wait(self, note: str) -> None:
         self._tell("wait", note)
+
+
+_SUFFIX = ".ids"
+
+
+def sent_folder(host: str, settings: Settings) -> Path:
+    """Return the folder of the namespaces of the index at `host`.
+
+    Raises:
+        SetupError: It cannot be written.
+    """
+    name = hashlib.sha256(host.encode()).hexdigest()[:16]
+    return ensure_folder(settings.docs_cache / "pinecone" / name)
+
+
+def sent_ids(folder: Path, namespace: str) -> frozenset[str]:
+    """Return the ids; a line that was cut off in writing is none."""
+    try:
+        text = (folder / f"{namespace}{_SUFFIX}").read_text(encoding="ascii")
+    except FileNotFoundError:
+        return frozenset()
+    return frozenset(line for line in text.split("\n")[:-1] if line)
+
+
+def note_sent(folder: Path, namespace: str, ids: Iterable[str]) -> None:
+    """Add ids that the service has taken."""
+    with (folder / f"{namespace}{_SUFFIX}").open("a", encoding="ascii") as file:
+        file.write("".join(f"{id_}\n" for id_ in ids))
+
+
+def forget(folder: Path, namespace: str) -> None:
+    """Drop what is known of a namespace."""
+    (folder / f"{namespace}{_SUFFIX}").unlink(missing_ok=True)
+
+
+def known_namespaces(folder: Path) -> list[str]:
+    """Return the namespaces that something was sent to."""
+    return sorted(path.name.removesuffix(_SUFFIX) for path in folder.glob(f"*{_SUFFIX}"))

@@ -5,9 +5,9 @@ from importlib.resources import files
 
 import pytest
 
-from kopt.tools.docs.chunking.cards import GLOSS_CHARACTERS, card_of
-from kopt.tools.docs.chunking.glossary import gloss_of, gloss_of_name, gloss_of_signature
+from kopt.tools.docs.indexing.entries import GLOSS_CHARACTERS, card_of
 from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.words.glossary import gloss_of, gloss_of_name, gloss_of_signature
 
 
 def _named(symbol: str | None, path: str = "csrc/a.cu", language: str | None = "cuda") -> Chunk:
@@ -77,7 +77,7 @@ def test_parameters_are_explained_too() -> None:
 
 
 def test_no_entry_is_there_twice_in_two_spellings() -> None:
-    text = files("kopt.tools.docs.chunking").joinpath("glossary.yaml").read_text("utf-8")
+    text = files("kopt.tools.docs.words").joinpath("glossary.yaml").read_text("utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     entries = [line.split(": ")[0].replace("_", "") for line in lines]
     assert len(entries) == len(set(entries))

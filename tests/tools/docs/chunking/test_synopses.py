@@ -5,16 +5,16 @@ from importlib.resources import files
 import pytest
 import yaml
 
-from kopt.tools.docs.chunking.cards import card_of
-from kopt.tools.docs.chunking.glossary import gloss_of
-from kopt.tools.docs.chunking.synopses import (
+from kopt.tools.docs.indexing.entries import card_of
+from kopt.tools.docs.library.pins import pins
+from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.words.glossary import (
     SYNOPSES,
     WRITTEN_OVER,
+    gloss_of,
     synopses_of,
     synopses_without_code,
 )
-from kopt.tools.docs.library.pins import pins
-from kopt.tools.docs.records import Chunk
 
 MOST_WORDS = 60
 
@@ -84,7 +84,7 @@ def test_code_that_nobody_described_has_none_though_it_has_the_name(source: str)
 
 
 def test_a_synopsis_is_one_line_of_some_words_and_no_name_has_two() -> None:
-    folder = files("kopt.tools.docs.chunking")
+    folder = files("kopt.tools.docs.words")
     lines = [
         line for path in SYNOPSES for line in folder.joinpath(path).read_text("utf-8").splitlines()
     ]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kopt.tools.docs.chunking.tags import facts_of, known_archs, known_dtypes
-from kopt.tools.docs.filters import filters_of
+from kopt.tools.docs.query.request import filters_of
 from kopt.tools.docs.records import SearchRequest
+from kopt.tools.docs.words.tags import facts_of, known_archs, known_dtypes
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.tools.docs.damage import LibraryDamaged, LibraryUnreadable, is_damage, read_error
-from kopt.tools.docs.filters import Filters
 from kopt.tools.docs.indexing.collection import Collection
-from kopt.tools.docs.indexing.index_file import open_index
+from kopt.tools.docs.indexing.filters import Filters
+from kopt.tools.docs.indexing.index_meta import library_index_path, open_index
 from kopt.tools.docs.indexing.open_indexes import opened
-from kopt.tools.docs.library_index.place import library_index_path
 from support.written_index import function, write_library
 
 MINE = function("mine", "csrc/otter.cu")

@@ -16,8 +16,8 @@ from kopt.tools.docs.indexing.postings import (
     postings,
     unpacked_postings,
 )
+from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import SearchRequest
-from kopt.tools.docs.search import search_documents
 from kopt.tools.docs.vectors import vector_model
 from support.written_index import function, write_library
 

@@ -8,9 +8,9 @@ import pytest
 
 from kopt.tools.docs.indexing.entries import entry_of
 from kopt.tools.docs.indexing.index_file import Sheet, fill
-from kopt.tools.docs.indexing.shares import phrase_shares
-from kopt.tools.docs.ranking.weights import KIND_PRIOR
+from kopt.tools.docs.indexing.postings import phrase_shares
 from kopt.tools.docs.records import Chunk, Kind
+from kopt.tools.docs.weights import KIND_PRIOR
 
 WORDS = ("zebra", "zebra strip", "nucleus", "top_p")
 PADDING = " ".join(f"padding{number}" for number in range(600))

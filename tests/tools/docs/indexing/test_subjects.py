@@ -9,14 +9,14 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.tools.docs.damage import OwnIndexDamaged
-from kopt.tools.docs.filters import Filters
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.entries import entry_of
+from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.index_file import Sheet, fill
 from kopt.tools.docs.indexing.open_indexes import in_memory
-from kopt.tools.docs.indexing.subjects import subjects_of
+from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import SearchRequest
-from kopt.tools.docs.search import search_documents
+from kopt.tools.docs.words.tags import subjects_of
 from support.written_index import function, write_library
 
 EVERYTHING = Filters()

@@ -11,13 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from kopt.tools.docs.damage import OwnIndexDamaged
-from kopt.tools.docs.filters import Filters
-from kopt.tools.docs.indexing import synopsis_vectors
+from kopt.tools.docs.indexing import index_file
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.entries import entry_of
-from kopt.tools.docs.indexing.index_file import Sheet, fill
+from kopt.tools.docs.indexing.filters import Filters
+from kopt.tools.docs.indexing.index_file import Sheet, SynopsisVectors, fill
 from kopt.tools.docs.indexing.open_indexes import in_memory
-from kopt.tools.docs.indexing.synopsis_vectors import SynopsisVectors
 from kopt.tools.docs.records import Chunk
 from kopt.tools.docs.vectors import DIMENSIONS, vector_model
 from support.written_index import function
@@ -87,7 +86,7 @@ def test_lost_vectors_are_a_damaged_index(connection: sqlite3.Connection) -> Non
 def test_without_a_model_there_are_no_vectors() -> None:
     synopses = SynopsisVectors()
     synopses.add(1, _kernel(SORTS))
-    with patch.object(synopsis_vectors, "vector_model", lambda: None):
+    with patch.object(index_file, "vector_model", lambda: None):
         assert synopses.packed() == (b"", b"")
 
 

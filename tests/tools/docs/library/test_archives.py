@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from kopt.tools.docs.library import archives, zip_directory
+from kopt.tools.docs.library import archives
 from kopt.tools.docs.library.archives import ALL_MEMBERS, archive_members, members_digest
 from kopt.tools.docs.library.file_filter import MAX_FILE_BYTES
 from kopt.tools.docs.library.pins import MemberRule, Rules
-from kopt.tools.docs.library.unavailable import SourceUnavailable
+from kopt.tools.docs.sources import SourceUnavailable
 from support.archives import KERNEL, sdist, wheel
 
 Make = Callable[[Mapping[str, bytes]], bytes]
@@ -91,7 +91,7 @@ def test_a_directory_that_would_fill_the_memory_is_refused_before_it_is_read(
 ) -> None:
     data = wheel({f"{number}.cu": KERNEL for number in range(40)})
     assert len(_read(tmp_path, data, "a.whl")) == 40
-    monkeypatch.setattr(zip_directory, "MAX_DIRECTORY_BYTES", 40 * 46)
+    monkeypatch.setattr(archives, "MAX_DIRECTORY_BYTES", 40 * 46)
     with pytest.raises(SourceUnavailable, match="more members than any library"):
         _read(tmp_path, data, "a.whl")
 

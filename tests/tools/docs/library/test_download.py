@@ -9,7 +9,7 @@ from kopt.config.settings import Settings
 from kopt.tools.docs.library import package_index
 from kopt.tools.docs.library.download import MOST_ATTEMPTS, downloads_folder, pinned_file
 from kopt.tools.docs.library.pins import PackagePin
-from kopt.tools.docs.library.unavailable import SourceUnavailable
+from kopt.tools.docs.sources import SourceUnavailable
 from support.archives import pin_of
 from support.package_server import PackageServer
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kopt.tools.docs.library import folders
-from kopt.tools.docs.library.folders import folder_members
-from kopt.tools.docs.library.unavailable import SourceUnavailable
+from kopt.tools.docs.library import file_filter
+from kopt.tools.docs.library.file_filter import folder_members
+from kopt.tools.docs.sources import SourceUnavailable
 from support.archives import KERNEL
 
 
@@ -54,7 +54,7 @@ def test_huge_folder_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, said: str
 ) -> None:
     _write(tmp_path, "a.cu", "b.cu", "c.cu")
-    monkeypatch.setattr(folders, limit, 2)
+    monkeypatch.setattr(file_filter, limit, 2)
     with pytest.raises(SourceUnavailable, match=f"more than 2 {said}.*: name a smaller folder"):
         list(folder_members(tmp_path))
 

@@ -13,7 +13,7 @@ from kopt.tools.docs.library import git_program, git_sources
 from kopt.tools.docs.library.git_program import without_credentials
 from kopt.tools.docs.library.git_sources import Snapshot, git_choice, snapshot
 from kopt.tools.docs.library.pins import pins
-from kopt.tools.docs.library.unavailable import SourceUnavailable
+from kopt.tools.docs.sources import SourceUnavailable
 from support.archives import KERNEL
 from support.git_repository import commit_files, git
 

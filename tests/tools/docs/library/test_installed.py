@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from kopt.tools.docs.library.archives import ALL_MEMBERS
-from kopt.tools.docs.library.installed import installed_members, installed_version
-from kopt.tools.docs.library.packages import installed_package
-from kopt.tools.docs.library.unavailable import SourceUnavailable
+from kopt.tools.docs.library.packages import installed_members, installed_package, installed_version
+from kopt.tools.docs.sources import SourceUnavailable
 from support.archives import KERNEL
 from support.installed_package import install_package
 

@@ -13,7 +13,7 @@ from kopt.tools.docs.library.pins import (
     path_by,
     pins,
 )
-from kopt.tools.docs.own.corpus import SOURCES
+from kopt.tools.docs.sources import SOURCES
 from support.archives import pin_of
 
 ROOT = Path(__file__).parents[4]
@@ -52,7 +52,7 @@ def test_by_default_the_inference_libraries_and_headers_are_obtained() -> None:
         "docs/search.md",
         "docs/session.md",
         "server/commands/docs_build.py",
-        "tools/docs/search.py",
+        "tools/docs/query/search.py",
     ],
 )
 def test_size_of_the_default_download_is_told_as_it_is(file: str) -> None:

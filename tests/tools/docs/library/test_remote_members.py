@@ -11,7 +11,7 @@ from kopt.tools.docs.library.archives import members_digest
 from kopt.tools.docs.library.download import downloads_folder
 from kopt.tools.docs.library.pins import MemberRule, PackagePin
 from kopt.tools.docs.library.remote_members import remote_members
-from kopt.tools.docs.library.unavailable import SourceUnavailable
+from kopt.tools.docs.sources import SourceUnavailable
 from support.archives import KERNEL, wheel
 from support.package_server import PackageServer
 

@@ -12,11 +12,11 @@ from kopt.config.errors import SetupError
 from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.entries import block_of
+from kopt.tools.docs.indexing.index_meta import library_folder, library_index_path, parts_path
 from kopt.tools.docs.library_index import parts as parts_module
-from kopt.tools.docs.library_index.healing import BUILDING, REMOVED
-from kopt.tools.docs.library_index.place import library_folder, library_index_path, parts_path
+from kopt.tools.docs.library_index.opening import BUILDING, REMOVED
+from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import SearchRequest
-from kopt.tools.docs.search import search_documents
 from support.fake_harvest import fake_harvest
 
 pytestmark = pytest.mark.slow  # an index damaged in every part

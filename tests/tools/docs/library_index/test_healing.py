@@ -8,15 +8,13 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.filters import Filters
+from kopt.tools.docs.indexing.filters import Filters
+from kopt.tools.docs.indexing.index_meta import built_sources, library_index_path, parts_path
 from kopt.tools.docs.indexing.open_indexes import close_all, opened
-from kopt.tools.docs.library_index.chosen_build import forget_source
-from kopt.tools.docs.library_index.healing import REBUILT, REMOVED
-from kopt.tools.docs.library_index.kept_index import built_sources
-from kopt.tools.docs.library_index.place import library_index_path, parts_path
-from kopt.tools.docs.open_library import OUTDATED
+from kopt.tools.docs.library_index.choices import forget_source
+from kopt.tools.docs.library_index.opening import OUTDATED, REBUILT, REMOVED
+from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import SearchRequest, SearchResult
-from kopt.tools.docs.search import search_documents
 from support.built_docs import copy_docs
 from support.fake_harvest import ALPHA, fake_harvest, kernel
 

@@ -11,8 +11,8 @@ from kopt.config.settings import Settings
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status
-from kopt.tools.docs.chunking.code_pieces import MOST_LINES, pieces
 from kopt.tools.docs.chunking.cuda_chunks import code_items
+from kopt.tools.docs.chunking.sizes import MOST_LINES, line_ranges
 from kopt.tools.docs.own.chunk_sources import make_chunks
 from kopt.tools.docs.own.corpus import read_corpus
 from kopt.tools.docs.own.markdown_chunks import entries, sections
@@ -95,7 +95,7 @@ def test_broken_code_gives_items_or_none(code: str) -> None:
 
 
 def test_long_items_come_in_pieces_that_overlap() -> None:
-    found = pieces(1, 250)
+    found = line_ranges(1, 250)
     assert all(last - first < MOST_LINES for first, last in found)
     assert all(one[1] >= other[0] for one, other in pairwise(found))
     assert (found[0][0], found[-1][1]) == (1, 250)

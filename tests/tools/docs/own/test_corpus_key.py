@@ -5,13 +5,15 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.own import corpus
-from kopt.tools.docs.own.corpus import index_makers, read_corpus
+from kopt.tools.docs import code_version
+from kopt.tools.docs.code_version import code_files
+from kopt.tools.docs.own.corpus import INDEX_CODE, read_corpus
 
 
 def test_data_that_make_an_index_are_in_its_key_as_code_is() -> None:
-    names = {path.name for path in index_makers()}
+    names = {path.name for path in code_files(*INDEX_CODE)}
     assert {"weights.py", "glossary.yaml", "tags.yaml", "lexicon.yaml", "asks.yaml"} <= names
+    assert {"vllm.yaml", "chunk_sources.py", "postings.py", "units.py"} <= names
 
 
 def test_process_that_outlives_an_upgrade_keeps_the_key_of_the_code_it_runs(
@@ -20,5 +22,5 @@ def test_process_that_outlives_an_upgrade_keeps_the_key_of_the_code_it_runs(
     before = read_corpus(own_docs).key
     upgraded = tmp_path / "weights.py"
     upgraded.write_text("upgraded = True\n")
-    monkeypatch.setattr(corpus, "index_makers", lambda: [upgraded])
+    monkeypatch.setattr(code_version, "code_files", lambda *_patterns: [upgraded])
     assert read_corpus(own_docs).key == before

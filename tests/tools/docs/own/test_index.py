@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.own.corpus_cache import current_corpus
+from kopt.tools.docs.own.corpus import current_corpus
 from kopt.tools.docs.own.index import KEPT_INDEXES
+from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import SearchRequest, SearchResult
-from kopt.tools.docs.search import search_documents
 from support.built_docs import copy_docs
 from support.docs_winners import WINNER, promote
 
@@ -26,7 +26,7 @@ import sys
 from pathlib import Path
 from kopt.config.settings import Settings
 from kopt.tools.docs.records import SearchRequest
-from kopt.tools.docs.search import search_documents
+from kopt.tools.docs.query.search import search_documents
 sys.stdin.readline()
 settings = Settings(home=Path(sys.argv[1]))
 result = search_documents(SearchRequest(query="cp_async_wait_group"), settings)

@@ -7,10 +7,9 @@ import pytest
 
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
-from kopt.tools.docs.pinecone_index.backend import PineconeBackend, pinecone_backend
-from kopt.tools.docs.pinecone_index.library_version import namespace_of
-from kopt.tools.docs.pinecone_index.remote_filters import RemoteFilters
-from kopt.tools.docs.pinecone_index.remote_ids import remote_id
+from kopt.tools.docs.pinecone_index.asking import PineconeBackend, RemoteFilters, pinecone_backend
+from kopt.tools.docs.pinecone_index.push_plan import namespace_of
+from kopt.tools.docs.pinecone_index.push_records import remote_id
 from support.pinecone_service import Fault, PineconeService, pinecone_service
 from support.pinecone_store import Fields, dense_index, records_index
 

@@ -9,9 +9,13 @@ import pytest
 
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
-from kopt.tools.docs.pinecone_index.backend import REST_S, WITHOUT_RERANKER_S, PineconeBackend
-from kopt.tools.docs.pinecone_index.library_version import namespace_of
-from kopt.tools.docs.pinecone_index.remote_filters import RemoteFilters
+from kopt.tools.docs.pinecone_index.asking import (
+    REST_S,
+    WITHOUT_RERANKER_S,
+    PineconeBackend,
+    RemoteFilters,
+)
+from kopt.tools.docs.pinecone_index.push_plan import namespace_of
 from support.pinecone_service import KEY, Fault, PineconeService
 
 FILTERS = RemoteFilters(("vllm",))
@@ -194,8 +198,8 @@ import socket, sys, threading
 from pathlib import Path
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
-from kopt.tools.docs.pinecone_index.backend import PineconeBackend
-from kopt.tools.docs.pinecone_index.remote_filters import RemoteFilters
+from kopt.tools.docs.pinecone_index.asking import PineconeBackend
+from kopt.tools.docs.pinecone_index.asking import RemoteFilters
 
 class Import:
     def find_spec(self, name, path, target=None):

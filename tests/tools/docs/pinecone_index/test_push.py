@@ -9,12 +9,10 @@ import pytest
 
 from kopt.config.errors import BackendUnavailable, SetupError, ToolError
 from kopt.config.settings import Settings
-from kopt.tools.docs.pinecone_index.backend import PineconeBackend
-from kopt.tools.docs.pinecone_index.library_version import namespace_of
+from kopt.tools.docs.pinecone_index.asking import PineconeBackend, RemoteFilters
 from kopt.tools.docs.pinecone_index.push import push_library
-from kopt.tools.docs.pinecone_index.push_plan import push_estimate
+from kopt.tools.docs.pinecone_index.push_plan import namespace_of, push_estimate
 from kopt.tools.docs.pinecone_index.push_records import PushProgress, PushRequest, PushResult
-from kopt.tools.docs.pinecone_index.remote_filters import RemoteFilters
 from support.pinecone_service import Fault, PineconeService, pinecone_service
 from support.pinecone_store import MOST_RECORDS, Fields
 from support.quick_pacing import QuickPacing

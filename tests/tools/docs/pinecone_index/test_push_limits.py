@@ -7,13 +7,17 @@ import pytest
 
 from kopt.config.errors import BackendUnavailable, SetupError, ToolError
 from kopt.config.settings import Settings
-from kopt.tools.docs.library_index.place import library_index_path
+from kopt.tools.docs.indexing.index_meta import library_index_path
 from kopt.tools.docs.pinecone_index import push_plan
-from kopt.tools.docs.pinecone_index.library_version import namespace_of
 from kopt.tools.docs.pinecone_index.push import push_library
-from kopt.tools.docs.pinecone_index.push_plan import push_estimate
-from kopt.tools.docs.pinecone_index.push_records import PushProgress, PushRequest, PushResult
-from kopt.tools.docs.pinecone_index.remote_records import batches, remote_record
+from kopt.tools.docs.pinecone_index.push_plan import namespace_of, push_estimate
+from kopt.tools.docs.pinecone_index.push_records import (
+    PushProgress,
+    PushRequest,
+    PushResult,
+    batches,
+    remote_record,
+)
 from support.pinecone_service import Fault, PineconeService
 from support.pinecone_store import MOST_BYTES, MOST_RECORDS
 from support.quick_pacing import QuickPacing

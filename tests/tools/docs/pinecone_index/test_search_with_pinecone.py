@@ -7,13 +7,12 @@ from contextlib import closing
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.library_index.place import library_index_path
-from kopt.tools.docs.pinecone_index.library_version import namespace_of
+from kopt.tools.docs.indexing.index_meta import library_index_path
 from kopt.tools.docs.pinecone_index.push import push_library
-from kopt.tools.docs.pinecone_index.push_records import PushRequest
-from kopt.tools.docs.pinecone_index.remote_filters import ANY_ARCH
+from kopt.tools.docs.pinecone_index.push_plan import namespace_of
+from kopt.tools.docs.pinecone_index.push_records import ANY_ARCH, PushRequest
+from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import SearchRequest, SearchResult
-from kopt.tools.docs.search import search_documents
 from support.pinecone_service import Fault, PineconeService
 from support.quick_pacing import QuickPacing
 

@@ -5,7 +5,7 @@ from importlib.resources import files
 import pytest
 import yaml
 
-from kopt.tools.docs.ranking.asked_tags import asked_tags
+from kopt.tools.docs.words.tags import asked_tags
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,7 @@ def test_joined_words_must_stand_together() -> None:
 
 
 def test_every_tag_that_can_be_asked_for_is_one_that_code_is_given() -> None:
-    tags = yaml.safe_load(
-        files("kopt.tools.docs.chunking").joinpath("tags.yaml").read_text("utf-8")
-    )
+    tags = yaml.safe_load(files("kopt.tools.docs.words").joinpath("tags.yaml").read_text("utf-8"))
     given = {tag for part in ("name", "text") for family in tags[part].values() for tag in family}
-    asks = yaml.safe_load(files("kopt.tools.docs.ranking").joinpath("asks.yaml").read_text("utf-8"))
+    asks = yaml.safe_load(files("kopt.tools.docs.words").joinpath("asks.yaml").read_text("utf-8"))
     assert set(asks) <= given

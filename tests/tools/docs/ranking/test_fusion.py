@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.tools.docs.ranking.fusion import fused, in_order, with_ties
+from kopt.tools.docs.query.ranking import fused, in_order, with_ties
 
 A, B, C, D = (0, 1), (0, 2), (1, 1), (1, 2)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.tools.docs.ranking.lexicon import MOST_EXPANSIONS, expansions
+from kopt.tools.docs.words.lexicon import MOST_EXPANSIONS, expansions
 
 
 @pytest.mark.parametrize(

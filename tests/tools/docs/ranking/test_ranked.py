@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from kopt.tools.docs.code_tokens import query_terms
-from kopt.tools.docs.filters import Filters
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.entries import entry_of
+from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.index_file import Sheet, fill
 from kopt.tools.docs.indexing.open_indexes import in_memory
-from kopt.tools.docs.ranking.ranked import Sought, ranked
+from kopt.tools.docs.query.ranking import Sought, ranked
 from kopt.tools.docs.vectors import DIMENSIONS, vector_model
+from kopt.tools.docs.words.code_tokens import query_terms
 from support.written_index import function
 
 NOT_DESCRIBED, SORTS, MERGES, ITS_COPY = 1, 2, 3, 4

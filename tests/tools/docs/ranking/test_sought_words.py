@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.tools.docs.ranking.sought_words import sought_words
+from kopt.tools.docs.query.query_words import sought_words
 
 
 @pytest.mark.parametrize(

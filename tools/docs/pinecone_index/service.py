@@ -1,0 +1,218 @@
+"""Clients of Pinecone's SDK, opened and closed. The SDK is imported here and at the first use."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from kopt.config.errors import BackendUnavailable
+from kopt.config.settings import Settings
+from kopt.tools.docs.excerpts import is_invisible
+
+if TYPE_CHECKING:
+    from pinecone import AsyncIndex, AsyncPinecone, IndexModel, RetryConfig
+    from pinecone.errors import PineconeError
+
+_SOURCE_TAG = "kopt"
+
+
+@asynccontextmanager
+async def opened_client(
+    settings: Settings, retries: "RetryConfig"
+) -> AsyncGenerator["AsyncPinecone"]:
+    """Open a client of the control plane.
+
+    PINECONE_CONTROLLER_HOST is read by the SDK itself.
+    """
+    from pinecone import AsyncPinecone
+
+    async with AsyncPinecone(
+        api_key=settings.pinecone_api_key, source_tag=_SOURCE_TAG, retry_config=retries
+    ) as client:
+        yield client
+
+
+@asynccontextmanager
+async def opened_index(
+    client: "AsyncPinecone", host: str, retries: "RetryConfig"
+) -> AsyncGenerator["AsyncIndex"]:
+    """Open a client of the index at `host`."""
+    async with await client.index(host=host) as index:
+        # The SDK gives its indexes three retries, whatever its client was told, and waits up to a
+        # minute before each: the reason of a failure would come long after any deadline.
+        http = cast("Any", index)._http
+        http._config = replace(http._config, retry_config=retries)
+        yield index
+
+
+TEXT_FIELD = "chunk_text"
+"""Of the indexes that kopt creates."""
+EMBEDDING_MODEL = "multilingual-e5-large"
+MOST_RECORDS = {"records": 96, "documents": 50}
+"""In one request: the limit of the records API, and what the SDK takes for documents."""
+_LISTING_S = 1.0
+"""For asking what kind of index the host of the settings is."""
+
+
+@dataclass(frozen=True)
+class IndexShape:
+    """How one index is written and asked."""
+
+    kind: Literal["records", "documents"]
+    host: str
+    text_field: str
+    """The one that is embedded."""
+
+
+async def find_index(client: "AsyncPinecone", settings: Settings) -> IndexShape:
+    """Return the shape of the index of the settings.
+
+    With a host it is looked up among the project's indexes. Where these cannot be asked for (keys
+    and firewalls may allow the index alone), it is taken for one that kopt has created.
+
+    Raises:
+        BackendUnavailable: It is not ready, or embeds no text.
+        PineconeError: It is not there, or cannot be asked about.
+    """
+    from pinecone.errors import PineconeError
+
+    host = settings.pinecone_index_host
+    if host is None:
+        return shape_of(await client.indexes.describe(settings.pinecone_index_name))
+    try:
+        async with asyncio.timeout(_LISTING_S):
+            models = [model async for model in client.indexes.list()]
+    except (PineconeError, TimeoutError):
+        models = []
+    for model in models:
+        if _bare(model.host or "") == _bare(host):
+            return shape_of(model)
+    return IndexShape("records", host, TEXT_FIELD)
+
+
+def shape_of(model: "IndexModel") -> IndexShape:
+    """Return the shape of a described index.
+
+    Raises:
+        BackendUnavailable: It is not ready, or embeds no text.
+    """
+    from pinecone.models.indexes.schema import SemanticTextField, StringField
+
+    if not model.status.ready or not model.host:
+        raise BackendUnavailable(
+            f"Pinecone's index {model.name} is not ready ({model.status.state}): try again soon"
+        )
+    for name, field in model.schema.fields.items():
+        if isinstance(field, SemanticTextField):
+            return IndexShape("records", model.host, name)
+        if isinstance(field, StringField) and field.embed is not None:
+            return IndexShape("documents", model.host, name)
+    raise BackendUnavailable(
+        f"Pinecone's index {model.name} embeds no text: name another with PINECONE_INDEX_NAME and"
+        " create it with `kopt docs push --create`"
+    )
+
+
+def _bare(host: str) -> str:
+    return host.split("://")[-1].rstrip("/").lower()
+
+
+async def records_in(index: "AsyncIndex", namespace: str) -> int:
+    """Return how many records the namespace has; a few seconds behind what was written.
+
+    Raises:
+        PineconeError: The request failed.
+    """
+    stats = await index.describe_index_stats()
+    known = stats.namespaces.get(namespace)
+    return known.vector_count if known else 0
+
+
+async def ids_in(index: "AsyncIndex", shape: IndexShape, namespace: str) -> frozenset[str]:
+    """Return the ids of all records of the namespace.
+
+    Raises:
+        PineconeError: A request failed.
+    """
+    if shape.kind == "documents":
+        listed = index.documents.list(namespace=namespace)
+        return frozenset([document.id async for document in listed])
+    pages = index.list(namespace=namespace)
+    return frozenset([one.id async for page in pages for one in page.vectors if one.id])
+
+
+_MOST_QUOTED = 200
+
+
+def unavailable(error: "PineconeError", settings: Settings) -> BackendUnavailable:
+    """Return the error of kopt for one of the client."""
+    from pinecone.errors import (
+        ApiError,
+        PineconeConnectionError,
+        PineconeTimeoutError,
+        ResponseParsingError,
+    )
+
+    name = settings.pinecone_index_name
+    if isinstance(error, ApiError):
+        advice = _advice(error.status_code, name)
+        text = f"Pinecone answered {error.status_code}{advice}"
+        said = _quoted(error.message, settings)
+        return BackendUnavailable(f"{text} (it says: {said})" if said else text)
+    if isinstance(error, PineconeTimeoutError):
+        return BackendUnavailable("Pinecone did not answer in time: try again")
+    if isinstance(error, PineconeConnectionError):
+        return BackendUnavailable(
+            "Pinecone cannot be reached: see to the network, a firewall and PINECONE_INDEX_HOST"
+            f" ({_quoted(error.message, settings)})"
+        )
+    if isinstance(error, ResponseParsingError):
+        return BackendUnavailable(
+            "what answered is not Pinecone, or a newer one: see to PINECONE_INDEX_HOST and proxies"
+        )
+    said = _quoted(str(error), settings)
+    return BackendUnavailable(f"Pinecone's client refuses the request: {said}")
+
+
+def stumbled(error: Exception, settings: Settings) -> BackendUnavailable:
+    """Return the error of kopt for one that the client does not know itself."""
+    said = _quoted(f"{type(error).__name__}: {error}", settings)
+    return BackendUnavailable(f"Pinecone's client stumbles over what answered: {said}")
+
+
+def namespace_empty(namespace: str, settings: Settings) -> BackendUnavailable:
+    """Return the error of an index without records of this library."""
+    return BackendUnavailable(
+        f"Pinecone's index {settings.pinecone_index_name} has no records of this library"
+        f" (namespace {namespace}): upload them with `kopt docs push`"
+    )
+
+
+def _advice(status: int, name: str) -> str:
+    if status == 401:
+        return ": it does not know this key; set PINECONE_API_KEY to one of the index's project"
+    if status == 402:
+        return ": the project has to pay for this; see to its plan"
+    if status == 403:
+        return f": this key may not do this with the index {name}; use another or see to its role"
+    if status == 404:
+        return (
+            f": there is no index {name}; make it with `kopt docs push --create`, or set"
+            " PINECONE_INDEX_NAME and PINECONE_INDEX_HOST"
+        )
+    if status == 429:
+        return ": a limit of the plan is reached; wait, or see to the plan"
+    if status >= 500:
+        return ": the service has trouble; try again later"
+    return ""
+
+
+def _quoted(text: str, settings: Settings) -> str:
+    """Return the first line of foreign text, short, without controls and without the key."""
+    visible = (letter for letter in text if letter in "\n\t" or not is_invisible(letter))
+    line = " ".join("".join(visible).split())
+    if key := settings.pinecone_api_key:  # only now: nothing invisible breaks it up any more
+        line = re.sub(" ?".join(map(re.escape, key)), "***", line)
+    return line if len(line) <= _MOST_QUOTED else f"{line[:_MOST_QUOTED]}…"

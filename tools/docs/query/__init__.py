@@ -1,0 +1,1 @@
+"""Searching: a request checked, its words, lists fused to a ranking, hits quoted in a budget."""

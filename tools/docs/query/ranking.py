@@ -1,0 +1,290 @@
+"""Which chunks answer a query, best first: lists by words and by meaning, fused by rank.
+
+L1: all words; L2, at half weight: with the lexicon's expansions; L3: cosine of cards; L4:
+Pinecone's list; L5: what defines the very name that is asked for; L6: tags in common; L7: cosine of
+what functions are said to do. L3, L4, L6 and L7 hold code of the library alone; while there is
+none, a list of whole names stands in. Kinds and sources weigh in, and a file that was picked
+already counts less (`weights.py`).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from kopt.tools.docs.indexing.collection import Collection, Facts
+from kopt.tools.docs.indexing.entries import symbol_name
+from kopt.tools.docs.indexing.filters import Filters
+from kopt.tools.docs.indexing.postings import Scored
+from kopt.tools.docs.weights import OWN_CARDS, WEIGHTS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+Place = tuple[int, int]
+"""Number of the collection, id of the chunk in it."""
+
+
+class RankedList(NamedTuple):
+    """One opinion about what is best."""
+
+    weight: float
+    places: Sequence[Place]
+    """Best first."""
+    ranks: Sequence[float]
+    """Of each place, from 1."""
+
+
+def in_order(weight: float, places: Sequence[Place]) -> RankedList:
+    """Return a list whose places have the ranks 1, 2, 3 and so on."""
+    return RankedList(weight, places, range(1, len(places) + 1))
+
+
+def with_ties(weight: float, scored: Sequence[tuple[Place, float]]) -> RankedList:
+    """Return a list in which equal scores share the mean of their ranks.
+
+    Hundreds of chunks may have the tags of a question alike; their order says nothing.
+    """
+    ranks: list[float] = []
+    for _score, group in groupby(scored, key=lambda one: one[1]):
+        size = len(list(group))
+        ranks += [len(ranks) + (size + 1) / 2] * size
+    return RankedList(weight, [place for place, _score in scored], ranks)
+
+
+def fused(lists: Iterable[RankedList]) -> dict[Place, float]:
+    """Return the best places with the sums of their reciprocal ranks."""
+    scores: dict[Place, float] = {}
+    for weight, places, ranks in lists:
+        for place, rank in zip(places, ranks, strict=True):
+            scores[place] = scores.get(place, 0.0) + weight / (WEIGHTS.rank_offset + rank)
+    best = sorted(scores.items(), key=lambda one: (-one[1], one[0]))
+    return dict(best[: WEIGHTS.kept])
+
+
+@dataclass(frozen=True)
+class Sought:
+    """A query as the indexes are asked."""
+
+    text: str
+    """As it was asked, to find the definition of a symbol."""
+    terms: Sequence[str]
+    """Index terms of all words."""
+    prose: float
+    """Share of its words that are no names of code."""
+    names: Sequence[str] = ()
+    """Terms that stand for whole names."""
+    phrases: Sequence[str] = ()
+    """What the words stand for besides."""
+    libraries: frozenset[str] = frozenset()
+    """Sources that it names."""
+    tags: Sequence[str] = ()
+    """What it is about, as code is tagged."""
+    vector: "NDArray[np.float32] | None" = None
+    """Of the whole query; None without a model."""
+    remote: Callable[[], Sequence[str]] = tuple
+    """Gives the uids of Pinecone's hits, best first; waits for them."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One answer before it is quoted."""
+
+    collection: Collection
+    first: int
+    """Id of the first piece of the function."""
+    score: float
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What matches a query, as far as it was asked for."""
+
+    matches: int
+    """Functions and documents of all lists; each list has an end."""
+    best: Sequence[Ranked]
+    """Best first."""
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    place: Place
+    facts: Facts
+    score: float
+    is_own: bool
+
+
+def ranked(
+    collections: Sequence[Collection], sought: Sought, filters: Filters, most: int
+) -> Ranking:
+    """Return the `most` best of what matches in `collections`: kopt's own, and the library."""
+    lists = _by_words(collections, sought, filters)
+    has_words = any(one.places for one in lists)
+    exact = _exact(collections, sought, filters)
+    lists.append(in_order(WEIGHTS.exact, exact))
+    if not collections[-1].is_own:
+        lists.append(_by_subject(collections, sought.tags, filters))
+        # By meaning something is always nearest; of words that nothing has it is nothing.
+        if sought.vector is not None and has_words:
+            lists.append(_by_meaning(collections, sought.vector, filters))
+            weight = WEIGHTS.synopsis * sought.prose
+            lists.append(_by_synopsis(collections, sought.vector, filters, weight))
+        lists.append(in_order(WEIGHTS.remote, _remote(collections, sought.remote(), filters)))
+    candidates = _candidates(collections, fused(lists), frozenset(exact), sought.libraries)
+    return Ranking(len(candidates), _picked(collections, candidates, most))
+
+
+def _by_words(
+    collections: Sequence[Collection], sought: Sought, filters: Filters
+) -> list[RankedList]:
+    lists = [in_order(WEIGHTS.words, _merged_by_words(collections, sought.terms, filters))]
+    if sought.names and len(collections) == 1 and collections[0].is_own:
+        lists.append(in_order(WEIGHTS.names, _merged_by_words(collections, sought.names, filters)))
+    if sought.phrases:
+        both = [*sought.terms, *sought.phrases]
+        lists.append(in_order(WEIGHTS.expansions, _merged_by_words(collections, both, filters)))
+    return lists
+
+
+def _merged_by_words(
+    collections: Sequence[Collection], phrases: Iterable[str], filters: Filters
+) -> list[Place]:
+    """Return one list of all collections, with the word statistics of the last."""
+    distinct = list(dict.fromkeys(phrases))
+    if not distinct:
+        return []
+    return _merged([one.by_words(distinct, filters, collections[-1]) for one in collections])
+
+
+def _by_meaning(
+    collections: Sequence[Collection], vector: "NDArray[np.float32]", filters: Filters
+) -> RankedList:
+    last = len(collections) - 1
+    scored = collections[last].by_meaning(vector, filters)
+    return in_order(WEIGHTS.meaning, [(last, chunk_id) for chunk_id, _cosine in scored])
+
+
+def _by_synopsis(
+    collections: Sequence[Collection],
+    vector: "NDArray[np.float32]",
+    filters: Filters,
+    weight: float,
+) -> RankedList:
+    last = len(collections) - 1
+    scored = collections[last].by_synopsis(vector, filters)
+    # Equal vectors may differ in the last bit of their cosines.
+    rounded = [((last, chunk_id), round(cosine, 6)) for chunk_id, cosine in scored]
+    return with_ties(weight, rounded)
+
+
+def _by_subject(
+    collections: Sequence[Collection], tags: Sequence[str], filters: Filters
+) -> RankedList:
+    last = len(collections) - 1
+    scored = collections[last].by_subject(tags, filters)
+    most = max((score for _chunk_id, score in scored), default=0.0)
+    weight = WEIGHTS.subject * most / (most + WEIGHTS.subject_doubt)
+    return with_ties(weight, [((last, chunk_id), score) for chunk_id, score in scored])
+
+
+def _merged(lists: Sequence[Scored]) -> list[Place]:
+    scored = [
+        (score, -number, -chunk_id)
+        for number, found in enumerate(lists)
+        for chunk_id, score in found
+    ]
+    best = sorted(scored, reverse=True)[: WEIGHTS.depth]
+    return [(-number, -chunk_id) for _score, number, chunk_id in best]
+
+
+def _exact(collections: Sequence[Collection], sought: Sought, filters: Filters) -> list[Place]:
+    name = symbol_name(sought.text)
+    return [
+        (number, chunk_id)
+        for number, one in enumerate(collections)
+        for chunk_id in one.by_name(name, filters)
+    ]
+
+
+def _remote(
+    collections: Sequence[Collection], uids: Sequence[str], filters: Filters
+) -> list[Place]:
+    last = len(collections) - 1
+    return [(last, chunk_id) for chunk_id in collections[last].by_uid(uids, filters)]
+
+
+def _candidates(
+    collections: Sequence[Collection],
+    scores: dict[Place, float],
+    exact: frozenset[Place],
+    libraries: frozenset[str],
+) -> list[_Candidate]:
+    """Return one candidate for each function, by its best piece."""
+    best: dict[Place, _Candidate] = {}
+    has_library = not collections[-1].is_own
+    for number, one in enumerate(collections):
+        for facts in one.facts(at for where, at in scores if where == number):
+            place = (number, facts.chunk_id)
+            score = scores[place] * _prior(facts)
+            if one.is_own and has_library:
+                score *= WEIGHTS.own_prior.get(facts.kind, 1.0)
+            if facts.source in libraries:
+                score *= WEIGHTS.named_library
+            if place in exact:
+                is_card = one.is_own and has_library and facts.kind in OWN_CARDS
+                score *= WEIGHTS.exact_symbol * (WEIGHTS.own_exact_symbol if is_card else 1.0)
+            function = (number, facts.first)
+            known = best.get(function)
+            if known is None or score > known.score:
+                best[function] = _Candidate(function, facts, score, one.is_own)
+    return list(best.values())
+
+
+def _prior(facts: Facts) -> float:
+    prior = WEIGHTS.kind_prior.get(facts.kind, 1.0)
+    return float(prior * facts.quality**WEIGHTS.quality_exponent)
+
+
+def _picked(
+    collections: Sequence[Collection], candidates: Sequence[_Candidate], most: int
+) -> list[Ranked]:
+    """Pick greedily; each hit of a file, and of kopt's own documents, makes its next count less."""
+    ordered = sorted(candidates, key=lambda one: (-one.score, one.place))
+    left = {candidate.place: candidate for candidate in ordered}
+    is_mixed = len({candidate.is_own for candidate in candidates}) > 1
+    files: Counter[tuple[str, str]] = Counter()
+    own = 0
+    picked: list[Ranked] = []
+
+    def worth(one: _Candidate) -> float:
+        times = files[one.facts.source, one.facts.path]
+        if not one.is_own:
+            return float(one.score * WEIGHTS.file_saturation**times)
+        among_own = float(one.score * WEIGHTS.own_file_saturation**times)
+        return among_own * WEIGHTS.own_saturation**own if is_mixed else among_own
+
+    while left and len(picked) < most:
+        best = _best(left.values(), worth)
+        number, first = best.place
+        picked.append(Ranked(collections[number], first, round(worth(best), 5)))
+        files[best.facts.source, best.facts.path] += 1
+        own += best.is_own
+        del left[best.place]
+    return picked
+
+
+def _best(ordered: Iterable[_Candidate], worth: Callable[[_Candidate], float]) -> _Candidate:
+    """Return what is worth most; nothing is worth more than its score, the order of all."""
+    best: tuple[float, _Candidate] | None = None
+    for one in ordered:
+        if best is not None and best[0] >= one.score:
+            break
+        value = worth(one)
+        if best is None or value > best[0]:
+            best = (value, one)
+    if best is None:
+        raise ValueError("no candidate is left")
+    return best[1]

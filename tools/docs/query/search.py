@@ -1,0 +1,285 @@
+"""`search_documents`: what kopt's documents and production code say about a query.
+
+Synchronous and within a token budget, by the indexes of this machine; Pinecone is asked beside them
+where there is a key. The first search builds the index of kopt's own documents; that of production
+code is built by `kopt docs build`.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from kopt.config.errors import ToolError
+from kopt.config.near_matches import close_names, did_you_mean
+from kopt.config.settings import Settings
+from kopt.tools.docs.indexing.collection import Collection
+from kopt.tools.docs.indexing.filters import Filters
+from kopt.tools.docs.indexing.index_meta import sources_in
+from kopt.tools.docs.library_index.opening import with_library
+from kopt.tools.docs.own.index import Index, with_index
+from kopt.tools.docs.pinecone_index.remote_hits import RemoteHits
+from kopt.tools.docs.records import (
+    Chunk,
+    DocumentText,
+    SearchRequest,
+    SearchResult,
+    UnknownWord,
+)
+from kopt.tools.docs.sources import SOURCES
+from kopt.tools.docs.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name, vector_model
+from kopt.tools.docs.words.tags import subjects_of
+
+from .query_words import NEAREST, SoughtWords, nearest_words, sought_words, unknown_words
+from .quoting import MOST_FURTHER, Quoted, Wanted, quoted_hits
+from .ranking import Ranked, Ranking, Sought, ranked
+from .request import (
+    check_left_out,
+    checked_query,
+    filters_of,
+    plain_text,
+    refuse_hidden,
+    without_hidden,
+    without_places,
+)
+
+OFFER = (
+    "kopt docs build adds the production kernels of FlashInfer, vLLM, SGLang, CUTLASS and PyTorch:"
+    " a download of 74 MB, then about 90 s on two cores"
+)
+OTHER_WORDS = "other words may find it: names as code spells them, or the name of a technique"
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class _Open:
+    """What a search reads."""
+
+    own: Index
+    library: Collection | None
+    """None if it is not built or cannot be read."""
+    said: str | None
+    """What happened to the library's index, if something did."""
+
+    @property
+    def built(self) -> tuple[str, ...]:
+        """Return the sources of the library."""
+        return self.library.remembered.sources if self.library else ()
+
+    @property
+    def both(self) -> list[Collection]:
+        """Return kopt's own documents, and the library if there is one."""
+        return [self.own.collection, *([self.library] if self.library else [])]
+
+    def defines(self, symbol: str) -> bool:
+        """Say whether anything defines `symbol`, as `entries.symbol_name` writes it."""
+        return any(one.by_name(symbol, Filters()) for one in self.both)
+
+    def collections(self, filters: Filters) -> list[Collection]:
+        """Return what `filters` leave something of; kopt's own documents if nothing."""
+        left = [one for one in self.both if any(map(filters.admits, one.remembered.sources))]
+        return left or [self.own.collection]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A request that was found to be sound."""
+
+    request: SearchRequest
+    query: str
+    filters: Filters
+
+
+def search_documents(request: SearchRequest, settings: Settings) -> SearchResult:
+    """Return what there is about `request.query`, best first.
+
+    Raises:
+        ToolError: The query has no word to search for or is too long, a filter or a number is not
+            among what is allowed, which the message lists, or the source is hidden.
+    """
+    started = time.perf_counter()
+    request = without_hidden(request, settings)
+
+    def answer(there: _Open) -> SearchResult:
+        filters = filters_of(request, there.built)  # before the query: they are those of a batch
+        return _answer(_Asked(request, checked_query(request), filters), there, settings)
+
+    result = _with_all(settings, answer)
+    elapsed_ms = round((time.perf_counter() - started) * 1e3, 2)
+    return result.model_copy(update={"elapsed_ms": elapsed_ms})
+
+
+def read_document(uid: str, settings: Settings) -> DocumentText:
+    """Return the whole document of a hit; of a piece of a long function, the function.
+
+    Raises:
+        ToolError: No document has this uid, the message has near ones; or its source is hidden, or
+            a source that is to be hidden is unknown.
+    """
+    uid = plain_text(uid)
+    refuse_hidden(uid.partition(":")[0], settings)
+
+    def answer(there: _Open) -> DocumentText:
+        check_left_out(settings.without_sources, there.built)
+        for one in there.both:
+            first = one.first_of(uid)
+            if first is not None:
+                chunk = without_places(one.whole(first), settings.without_sources)
+                place = f"{chunk.path}:{chunk.start_line}"
+                return DocumentText(uid=chunk.uid, location=place, document=chunk)
+        near = _near_uids(uid, there, settings)
+        hint = did_you_mean(near) if near else "uids are those of search hits"
+        raise ToolError(f"no document has the uid {uid[:200]!r}; {hint}")
+
+    return _with_all(settings, answer)
+
+
+def _near_uids(uid: str, there: _Open, settings: Settings) -> tuple[str, ...]:
+    """Return uids that look like `uid`: of kopt's own all, of the library's those of that file."""
+    file = uid.rpartition("#")[0].rpartition("/")[2]
+    known = there.own.collection.uids()
+    if there.library and file:
+        known += there.library.uids(f"/{file}#")
+    seen = [one for one in known if one.partition(":")[0] not in settings.without_sources]
+    return close_names(uid, seen, NEAREST)
+
+
+def _with_all(settings: Settings, use: Callable[[_Open], Answer]) -> Answer:
+    """Return `use` of the open indexes."""
+
+    def with_both(library: Collection | None, said: str | None) -> Answer:
+        return with_index(settings, lambda own: use(_Open(own, library, said)))
+
+    return with_library(settings, with_both)
+
+
+def _answer(asked: _Asked, there: _Open, settings: Settings) -> SearchResult:
+    collections = there.collections(asked.filters)
+    remote = RemoteHits(asked.query, asked.filters, there.built)
+    if asked.request.backend == "auto" and there.library in collections:
+        remote.ask(settings)
+    words = sought_words(asked.query, collections)
+    sought = _sought(asked.query, words, there, remote)
+    page = _page(ranked(collections, sought, asked.filters, _most(asked.request)), asked, words)
+    # A word to suggest may be one of what is left out.
+    unknown = unknown_words(words, [] if asked.filters.without else collections)
+    return SearchResult(
+        query=asked.query,
+        backend="embedded+pinecone" if remote.has_answered else "embedded",
+        degraded=_degraded(there, collections, remote),
+        elapsed_ms=0.0,
+        sources=_versions(there, asked.filters),
+        hits=page.quoted.hits,
+        further=page.quoted.further,
+        left_out=page.quoted.left_out,
+        page=asked.request.page,
+        next_page=page.following,
+        unknown_words=unknown,
+        offer=OFFER if _offers_library(asked, there) else None,
+        advice=_advice(asked, there, sought, page, unknown),
+        tokens=page.quoted.tokens,
+        max_tokens=asked.request.max_tokens,
+    )
+
+
+def _sought(query: str, words: SoughtWords, there: _Open, remote: RemoteHits) -> Sought:
+    model = vector_model() if there.library and _has_vectors(there.library) else None
+    return Sought(
+        text=query,
+        terms=words.terms,
+        names=words.names,
+        prose=words.prose,
+        phrases=list(words.phrases),
+        libraries=words.libraries,
+        tags=subjects_of(query) if there.library else (),
+        vector=model.query(query) if model else None,
+        remote=remote.uids,
+    )
+
+
+def _has_vectors(library: Collection) -> bool:
+    return library.remembered.meta.get("model") == model_name() != NO_MODEL
+
+
+def _most(request: SearchRequest) -> int:
+    return request.k * request.page + MOST_FURTHER
+
+
+@dataclass(frozen=True)
+class _Page:
+    """The part of a ranking that is shown."""
+
+    matches: int
+    """Of the whole ranking."""
+    quoted: Quoted
+    following: int | None
+
+
+def _page(found: Ranking, asked: _Asked, words: SoughtWords) -> _Page:
+    """Return the page that is asked for; each begins after the last hit of the one before."""
+    wanted = Wanted(asked.request.k, asked.request.max_tokens, words.known)
+    begin = 0
+    quoted = quoted_hits([], 0, wanted)
+    for _number in range(asked.request.page):
+        chunks = _chunks(found.best[begin:], asked.filters.without)
+        quoted = quoted_hits(chunks, found.matches - begin, wanted)
+        begin += len(quoted.hits)
+    has_more = bool(quoted.hits) and begin < found.matches
+    return _Page(found.matches, quoted, asked.request.page + 1 if has_more else None)
+
+
+def _chunks(best: Sequence[Ranked], hidden: Sequence[str]) -> Iterator[tuple[Chunk, float]]:
+    for one in best:
+        yield without_places(one.collection.whole(one.first), hidden), one.score
+
+
+def _degraded(there: _Open, collections: Sequence[Collection], remote: RemoteHits) -> str | None:
+    reasons = [there.own.degraded, there.said, remote.failure]
+    if there.library in collections and not (
+        there.library and _has_vectors(there.library) and vector_model()
+    ):
+        reasons.append(WHAT_THE_EXTRA_ADDS)
+    return "; ".join(reason for reason in reasons if reason) or None
+
+
+def _offers_library(asked: _Asked, there: _Open) -> bool:
+    return there.library is None and there.said is None and asked.filters.sources is None
+
+
+def _advice(
+    asked: _Asked, there: _Open, sought: Sought, page: _Page, unknown: Sequence[UnknownWord]
+) -> str | None:
+    if page.quoted.hits or page.quoted.further:
+        return None
+    if page.matches:
+        return f"page {asked.request.page} is beyond the last; ask for page 1"
+    said = [_near_symbols(asked.filters, there)]
+    unfiltered = Filters(without=asked.filters.without)
+    if asked.filters != unfiltered:
+        others = ranked(there.collections(unfiltered), sought, unfiltered, 0).matches
+        said += [f"without the filters {others} documents match"] if others else []
+    if not any(said) and not any(one.nearest for one in unknown):
+        said = [OTHER_WORDS]
+    return "; ".join(filter(None, said)) or None
+
+
+def _near_symbols(filters: Filters, there: _Open) -> str | None:
+    """Say that nothing defines the symbol that is asked for, with near ones; None if it is there.
+
+    Nothing is said where sources are left out: what is near may be theirs.
+    """
+    symbol = filters.symbol
+    if symbol is None or filters.without or there.defines(symbol):
+        return None
+    near = [word for word in nearest_words(symbol, there.both) if there.defines(word)]
+    named = f"; near: {', '.join(near)}" if near else ""
+    return f"nothing defines {symbol[:60]!r}{named}"
+
+
+def _versions(there: _Open, filters: Filters) -> dict[str, str | None]:
+    """Return the searched sources that hold something, with their versions."""
+    versions = {file.source: file.version for file in reversed(there.own.corpus.files)}
+    own = {source: versions[source] for source in SOURCES if source in versions}
+    library = sources_in(there.library.remembered.meta) if there.library else ()
+    found = own | {one.source: one.version for one in library}
+    return {source: version for source, version in found.items() if filters.admits(source)}

@@ -1,0 +1,79 @@
+"""What there is to search, source by source, built or not: for `kopt docs sources`."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from kopt.config.settings import Settings
+from kopt.tools.docs.indexing.collection import Collection
+from kopt.tools.docs.indexing.index_meta import sources_in
+from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
+from kopt.tools.docs.library_index.opening import with_library
+from kopt.tools.docs.own.corpus import QUALITY
+from kopt.tools.docs.own.index import Index, with_index
+from kopt.tools.docs.records import (
+    SourceFacts,
+    SourcesResult,
+)
+from kopt.tools.docs.sources import SOURCES
+
+from .request import (
+    check_left_out,
+)
+
+
+def list_sources(settings: Settings) -> SourcesResult:
+    """Return every source with its version, licence and size; kopt's own are built if need be.
+
+    Raises:
+        ToolError: A source that is to be hidden is unknown; the message lists what is known.
+    """
+
+    def answer(library: Collection | None, said: str | None) -> SourcesResult:
+        check_left_out(settings.without_sources, library.remembered.sources if library else ())
+        return with_index(settings, lambda index: _listed(index, library, said))
+
+    return with_library(settings, answer)
+
+
+def _listed(index: Index, library: Collection | None, said: str | None) -> SourcesResult:
+    facts = (*_own(index), *_library(library))
+    return SourcesResult(
+        index=index.place,
+        chunks=sum(one.chunks for one in facts),
+        sources=facts,
+        degraded="; ".join(reason for reason in (index.degraded, said) if reason) or None,
+    )
+
+
+def _own(index: Index) -> Iterator[SourceFacts]:
+    files = Counter(file.source for file in index.corpus.files)
+    shipped = {file.source: file for file in index.corpus.files if file.version}
+    for source, holds in SOURCES.items():
+        yield SourceFacts(
+            source=source,
+            holds=holds,
+            version=shipped[source].version if source in shipped else None,
+            license=shipped[source].license if source in shipped else None,
+            quality=QUALITY.get(source, 1.0),
+            files=files[source],
+            chunks=index.collection.size(source),
+        )
+
+
+def _library(library: Collection | None) -> Iterator[SourceFacts]:
+    """Yield what is in the library's index, then the known libraries that are not."""
+    built = sources_in(library.remembered.meta) if library else ()
+    for one in built:
+        yield SourceFacts.model_validate(one.model_dump(exclude={"kept"}))
+    for known in KNOWN_LIBRARIES.values():
+        if known.key not in {one.source for one in built}:
+            yield SourceFacts(
+                source=known.key,
+                holds=known.holds,
+                version=None,
+                license=known.license,
+                quality=known.quality,
+                files=0,
+                chunks=0,
+                is_built=False,
+            )

@@ -1,1 +1,0 @@
-"""Which chunks answer a query: its words, their weights, lists fused by rank."""

@@ -1,0 +1,1 @@
+"""What words of code and of questions mean: index terms, glossary, tags, synonyms."""

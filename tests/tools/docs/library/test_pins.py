@@ -48,7 +48,6 @@ def test_by_default_the_inference_libraries_and_headers_are_obtained() -> None:
 @pytest.mark.parametrize(
     "file",
     [
-        "README.md",
         "docs/search.md",
         "docs/session.md",
         "server/commands/docs_build.py",

@@ -20,7 +20,7 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.sandbox.ladder import available_level
 
 TARGETS = "target: nvcc <= 0.8 s, NVRTC <= 0.2 s, cached <= 10 ms"

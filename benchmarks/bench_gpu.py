@@ -29,12 +29,13 @@ from kopt.kernels.oracle import REGIMES, load_oracle
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.status import Status, Verdict
-from kopt.tools.bench.request import BenchRequest, TimingDevice
+from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.check.check_plans import cubin_paths, final_plans, make_plans
 from kopt.tools.check.stage import CheckRequest, check_candidate
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.device import ExecutionRequest, Program
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.devices.device import ExecutionRequest, Program
+from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.open_device import open_device
 
 EVIL = Path(__file__).parent.parent / "tests" / "samples" / "evil_infinite_loop.cu"

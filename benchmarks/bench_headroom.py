@@ -28,7 +28,7 @@ from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.byte_model import workload_bytes
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problems
-from kopt.tools.bench.request import TimingDevice
+from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.open_device import open_device
 
 JSON_NAME, MARKDOWN_NAME = "headroom.json", "headroom.md"

@@ -4,7 +4,7 @@
 
 Empty kernels are replayed as beside any benchmark: CUDA graphs over rotating buffer sets. The sets
 are small, so that a graph holds many launches and its own start hardly shows. The block term of the
-time model (tools/estimate_constants.py) stands on these figures.
+time model (tools/estimate/constants.py) stands on these figures.
 """
 
 import argparse
@@ -21,10 +21,9 @@ from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.plan import Launch, LaunchPlan
 from kopt.kernels.problem import Workload
 from kopt.kernels.problem_loader import load_problem
-from kopt.tools.bench.request import TimingDevice
 from kopt.tools.bench.timed_case import timing_request
+from kopt.tools.devices.timer import EmptySide, TimingDevice, TimingFailure
 from kopt.tools.open_device import open_device
-from kopt.tools.timer import EmptySide, TimingFailure
 
 GRIDS = (1, 132, 448, 1024, 1792, 3584, 8192)
 BLOCKS = (32, 64, 128, 256, 512, 1024)

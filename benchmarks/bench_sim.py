@@ -22,8 +22,8 @@ from kopt.kernels.plan import Argument, Launch, LaunchPlan
 from kopt.kernels.problem import Problem, TensorSpec, Workload
 from kopt.kernels.problem_loader import load_problems
 from kopt.tools.check.stage import CheckRequest, check_candidate
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.device import ExecutionRequest, Program
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.devices.device import ExecutionRequest, Program
 from kopt.tools.sandbox.ladder import available_level
 from kopt.tools.sim.device import SimDevice
 from kopt.tools.sim.toolset import find_toolset

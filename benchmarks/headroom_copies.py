@@ -19,11 +19,10 @@ from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.record import because
 from kopt.kernels.status import Status
 from kopt.tools.bench.reference_side import PlannedSide, planned_side
-from kopt.tools.bench.request import TimingDevice
 from kopt.tools.bench.timed_case import Refused, TimedCase, timing_request, verify
 from kopt.tools.check.request import CheckRequest
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.timer import TimingFailure
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.devices.timer import TimingDevice, TimingFailure
 
 FOLDER = Path(__file__).with_name("device_copy")
 ROW_BYTES = 2 * 64 * 2

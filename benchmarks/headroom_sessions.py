@@ -19,16 +19,16 @@ from kopt.tools.bench.fastest_path import timing_rejection
 from kopt.tools.bench.intervals import summarize_latency
 from kopt.tools.bench.library_path import AcceptedPath, check_path
 from kopt.tools.bench.reference_side import reference_side
-from kopt.tools.bench.request import TimingDevice
 from kopt.tools.bench.timed_case import REGIME, TimedCase, timing_request
 from kopt.tools.check.case_data import CaseData, CaseKey
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.oracle_cache import open_cache
-from kopt.tools.timer import (
+from kopt.tools.devices.timer import (
     EmptySide,
     LibrarySide,
     Side,
     SideFacts,
+    TimingDevice,
     TimingFailure,
     TimingRequest,
     TimingSession,

@@ -18,8 +18,9 @@ from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problem, load_problems
 from kopt.kernels.status import Status, Verdict
-from kopt.tools.bench.request import MAX_PAIRS, BenchRequest, TimingDevice
+from kopt.tools.bench.request import MAX_PAIRS, BenchRequest
 from kopt.tools.bench.stage import bench_candidate
+from kopt.tools.devices.timer import TimingDevice
 
 SOURCE = Path(__file__).with_name("row_in_registers.cu")
 WORKLOAD = "b128xh4096"

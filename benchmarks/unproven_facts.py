@@ -37,8 +37,8 @@ from kopt.kernels.unproven_facts import (
     read_facts,
 )
 from kopt.tools.check.stage import CheckRequest, check_candidate
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
 ELSEWHERE = "sm_90a"

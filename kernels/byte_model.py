@@ -2,7 +2,7 @@
 
 Everything here is computed from problem.yaml and the data sheets. It predicts no time: launch
 latency, cache hits and traffic that a candidate adds on its own are left out. `ExecutionCounters`
-holds what a candidate really moves, `tools/estimate.py` guesses times.
+holds what a candidate really moves, `tools/estimate/stage.py` guesses times.
 """
 
 from typing import Literal

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import DEFAULT_ARCH, Settings
-from kopt.tools.bench.request import TimingDevice
-from kopt.tools.device import Device
+from kopt.tools.devices.device import Device
+from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.open_device import gpu_problem, open_device
 from kopt.tools.sandbox.gpu_devices import gpu_devices
 from kopt.tools.sim.device import SimDevice

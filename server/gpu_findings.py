@@ -14,13 +14,13 @@ from kopt.config.errors import KoptError, SetupError
 from kopt.config.settings import Settings
 from kopt.server.views.doctor_view import Finding
 from kopt.tools.gpu.discovery import FoundGpu, driver_problem, list_gpus
-from kopt.tools.gpu.nvidia_tools import (
+from kopt.tools.gpu.ticket_lock import TicketLock
+from kopt.tools.profiling.nvidia_tools import (
     HOW_TO_GET_NCU,
     HOW_TO_GET_SANITIZER,
     find_ncu,
     find_sanitizer,
 )
-from kopt.tools.gpu.ticket_lock import TicketLock
 from kopt.tools.sandbox.gpu_devices import gpu_devices
 from kopt.tools.sandbox.ladder import available_level, run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy

@@ -15,8 +15,8 @@ from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.progress import Show
 from kopt.server.target import Target
 from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
-from kopt.tools.bench.request import TimingDevice
 from kopt.tools.bench.winner_files import OnExisting
+from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.open_device import gpu_problem
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from kopt.config.counted import counted
 from kopt.config.errors import KoptError, SetupError, ToolError
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.kernels.problem_loader import find_kernel
@@ -22,7 +23,6 @@ from kopt.search.study.outcome import RunStanding, read_standing
 from kopt.search.study.plan import Cell, StudyPlan
 from kopt.search.study.study_files import write_study
 from kopt.search.study.study_report import StudyReport, report_study
-from kopt.tools.counted import counted
 
 from .devices import DeviceChoice, OpenedDevice, opened_device
 from .exits import Interrupted

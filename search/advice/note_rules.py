@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 
+from kopt.config.counted import counted
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.compile_result import DependencyOrder
 from kopt.kernels.profile_result import LaunchProfile, ProfileResult
 from kopt.kernels.source_lexer import logical_lines
-from kopt.tools.counted import counted
 
 SHORT_CALL_US = 10.0
 """Up to this an earlier start counts: an empty kernel, 1.11 us on an H100 (config/gpus, measured),

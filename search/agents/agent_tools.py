@@ -24,7 +24,8 @@ from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.models.model import Tool, ToolCall
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.devices.gpu_time import metered_gpu_time
 from kopt.tools.docs.records import SearchRequest
 from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.facts.compile_facts import compile_facts
@@ -33,8 +34,7 @@ from kopt.tools.facts.fitting import Facts, cleaned, fitted
 from kopt.tools.facts.profile_facts import profile_facts
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import plain_beginning
-from kopt.tools.gpu_time import metered_gpu_time
-from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
 from .fencing import without_folders

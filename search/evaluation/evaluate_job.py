@@ -27,14 +27,14 @@ from kopt.search.records.evaluation import (
 )
 from kopt.search.selection.family_evidence import MachineCode, judge_family
 from kopt.search.storage.artifacts import ArtifactStore
-from kopt.tools.bench.request import TimingDevice
 from kopt.tools.check.check_plans import final_plans, make_plans
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
-from kopt.tools.device import Device
-from kopt.tools.estimate import estimate_time, find_build
+from kopt.tools.devices.device import Device
+from kopt.tools.devices.gpu_time import metered_gpu_time
+from kopt.tools.devices.timer import TimingDevice
+from kopt.tools.estimate.stage import estimate_time, find_build
 from kopt.tools.facts.wording import plain_beginning
-from kopt.tools.gpu_time import metered_gpu_time
 
 from .computed_values import computed_values
 from .measure_job import measure_job

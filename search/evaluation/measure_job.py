@@ -27,9 +27,10 @@ from kopt.search.records.evaluation import (
     Value,
 )
 from kopt.tools.bench.reference_side import REFERENCE
-from kopt.tools.bench.request import MIN_PAIRS, BaselineChoice, BenchRequest, TimingDevice
+from kopt.tools.bench.request import MIN_PAIRS, BaselineChoice, BenchRequest
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.check.request import CheckRequest
+from kopt.tools.devices.timer import TimingDevice
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunState
 from kopt.search.store.store import RunStore
-from kopt.tools.gpu_time import metered_gpu_time
-from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.devices.gpu_time import metered_gpu_time
+from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
 _KIND = "profile"

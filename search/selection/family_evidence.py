@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from kopt.config.counted import counted
 from kopt.kernels.compile_result import Build, Occupancy
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.record import Record
 from kopt.search.records.evaluation import FAMILY_CONTRADICTED
 from kopt.search.records.members import Member
-from kopt.tools.counted import counted
 
 
 class FamilyEvidence(Record):

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from kopt.config.counted import counted
 from kopt.config.errors import InfraError
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.record import Diagnostic
@@ -23,7 +24,6 @@ from kopt.search.selection.family_standing import family_standings, untried_fami
 from kopt.search.selection.retirement import Beams, find_retirements
 from kopt.search.selection.speeds import speed_words
 from kopt.search.store.winner import winner_path
-from kopt.tools.counted import counted
 
 from .remembering import remember
 from .result import BeamMember, NextStep, SteppedCandidate, StepResult

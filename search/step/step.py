@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from kopt.config.counted import counted
 from kopt.config.errors import ToolError
 from kopt.config.search_settings import load_search_settings
 from kopt.config.settings import DEFAULT_ARCH, Settings
@@ -27,7 +28,6 @@ from kopt.search.runs.run import RunRequest, begin_run, goes_on, open_run, refus
 from kopt.search.store.round_table import Opening
 from kopt.search.store.run_lock import LockClaim
 from kopt.search.store.store import RunStore
-from kopt.tools.counted import counted
 
 from .proposals import make_proposals, number_proposals
 from .report import StepOutcome, Stepped, report_step

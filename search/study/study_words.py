@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from math import exp, log
 from statistics import fmean
 
+from kopt.config.counted import counted
 from kopt.search.reports.sections import Table
-from kopt.tools.counted import counted
 
 from .figures import Figure, TargetCost
 from .outcome import RunStanding

@@ -21,9 +21,9 @@ from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.target import find_target, refuse_unknown_tune
 from kopt.server.views.check_view import check_view
-from kopt.tools.bench.request import TimingDevice
 from kopt.tools.check.stage import CheckRequest, check_candidate
-from kopt.tools.gpu.sanitizer import SanitizeRequest, sanitize
+from kopt.tools.devices.timer import TimingDevice
+from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
 
 EPILOG = """\b
 Examples:

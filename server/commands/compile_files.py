@@ -14,7 +14,7 @@ from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.target import find_target, refuse_unknown_tune
 from kopt.server.views.resource_table import CompiledFile, compile_view
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 
 EPILOG = """\b
 Examples:

@@ -24,8 +24,8 @@ from kopt.server.target import find_target, refuse_unknown_tune
 from kopt.server.views.profile_choices_view import profile_choices_view
 from kopt.server.views.profile_view import profile_view
 from kopt.server.views.tables import View
-from kopt.tools.profile_choices import profile_choices
-from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.profiling.choices import profile_choices
+from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
 EPILOG = """\b

@@ -5,11 +5,11 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from kopt.config.counted import counted
 from kopt.search.reports.sections import Table as PlainTable
 from kopt.search.study.study_forecast import StudyForecast
 from kopt.search.study.study_report import StudyReport
 from kopt.search.study.study_words import facts, headlines, notes, sections
-from kopt.tools.counted import counted
 
 from .tables import View
 

@@ -12,8 +12,8 @@ from kopt.kernels.record import Record
 from kopt.server.target import Target, refuse_unknown_tune
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.check.stage import CheckRequest, check_candidate
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
 from .benchmark import benchmark

@@ -15,7 +15,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
 from kopt.tools.bench import reference_side
-from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest
+from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest
 from support.bench_cases import OTHER, ROW_MAJOR, FakeCompiler, bench_problem
 from support.scripted_timer import FACTS, QUIET, LibraryScript, Script, ScriptedTimer
 

@@ -14,7 +14,7 @@ from kopt.kernels.status import Status, Verdict
 from kopt.kernels.unproven_facts import OtherGpuRun
 from kopt.tools.bench import reference_side
 from kopt.tools.check import stage as check_stage
-from kopt.tools.device import Arrays, ExecutionRequest
+from kopt.tools.devices.device import Arrays, ExecutionRequest
 from support.bench_cases import CANDIDATE, FakeCompiler, bench_problem
 from support.scripted_timer import QUIET, Script, ScriptedTimer
 

@@ -7,7 +7,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from support.oracle_run import problems
 from support.shared_caches import share_caches
 

@@ -14,7 +14,7 @@ from kopt.server.commands import verify_receipt
 from kopt.server.exits import ExitCode
 from kopt.tools.bench.receipt_contents import cubins
 from kopt.tools.bench.receipt_file import problem_files
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from support.command_line import Kopt
 from support.receipts import claiming_one, sealed_receipt, write_receipt, write_winner
 from support.tiny_problem import write_tiny_problem

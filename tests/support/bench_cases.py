@@ -9,7 +9,7 @@ from kopt.kernels.compile_result import Build, CompileResult, Toolchain
 from kopt.kernels.problem import Baseline, Problem
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.tools.compile_stage import CompileRequest
+from kopt.tools.cuda.compile_stage import CompileRequest
 
 from .synthetic_check import synthetic_problem
 

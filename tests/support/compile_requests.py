@@ -2,8 +2,8 @@
 
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem import Problem
-from kopt.tools.compile_stage import CompileRequest
 from kopt.tools.cuda.compile_job import CompileJob
+from kopt.tools.cuda.compile_stage import CompileRequest
 
 
 def request_for(problem: Problem, source: str, *archs: str, **tune: int) -> CompileRequest:

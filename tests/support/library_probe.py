@@ -18,11 +18,11 @@ import numpy.typing as npt
 from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.problem import Problem, Workload, storage_shape, tensor_size_bytes
 from kopt.kernels.problem_loader import load_problems
+from kopt.tools.devices.timer import LibrarySide
 from kopt.tools.gpu.worker import driver, driver_graphs
 from kopt.tools.gpu.worker.driver import Address, Stream
 from kopt.tools.gpu.worker.failure import Failure
 from kopt.tools.gpu.worker.library_side import BoundLibrary, bind_library
-from kopt.tools.timer import LibrarySide
 
 POISONS = (0xAA, 0x55)
 CAPTURED = "captured"

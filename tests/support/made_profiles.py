@@ -6,9 +6,9 @@ from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
 from kopt.kernels.profile_result import LaunchProfile, ProfileResult, TensorTraffic
 from kopt.kernels.status import Provenance, Status
 from kopt.tools.cuda.occupancy import launch_occupancy
-from kopt.tools.profile_bottleneck import Facts, find_bottleneck
-from kopt.tools.profile_suspects import find_suspects
-from kopt.tools.profile_what_if import Evaluated
+from kopt.tools.profiling.bottleneck import Facts, find_bottleneck
+from kopt.tools.profiling.suspects import find_suspects
+from kopt.tools.profiling.what_if import Evaluated
 
 from .estimate_cases import Case, compiled
 

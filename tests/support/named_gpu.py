@@ -8,8 +8,8 @@ from typing import Any
 from kopt.config.gpu_specs import GpuSpec, load_gpus
 from kopt.config.settings import Settings
 from kopt.kernels.device_facts import DeviceFacts
-from kopt.tools.device import ExecutionOutcome, ExecutionRequest, Program
-from kopt.tools.timer import LibraryRun, TimingRequest
+from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.timer import LibraryRun, TimingRequest
 
 from .bench_results import H100
 

@@ -12,10 +12,9 @@ from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.sanitizer_result import SANITIZER_TOOLS, SanitizerResult, SanitizerRun
 from kopt.kernels.status import Status
-from kopt.tools.bench.request import TimingDevice
-from kopt.tools.compile_stage import CompileRequest
-from kopt.tools.gpu.sanitizer import SanitizeRequest
-from kopt.tools.timer import TimingFailure, TimingRequest, TimingSession
+from kopt.tools.cuda.compile_stage import CompileRequest
+from kopt.tools.devices.timer import TimingDevice, TimingFailure, TimingRequest, TimingSession
+from kopt.tools.sanitize.stage import SanitizeRequest
 
 from .bench_cases import FakeCompiler
 from .scripted_timer import FACTS, Script, ScriptedTimer

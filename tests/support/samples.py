@@ -22,7 +22,7 @@ from kopt.kernels.check_result import CheckLevel, CheckResult
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
 from kopt.tools.check.stage import CheckRequest, check_candidate
-from kopt.tools.device import Device, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.sim.device import SimDevice
 
 _FACTS = re.compile(r"^// sample: (?P<facts>.+)$", re.MULTILINE)

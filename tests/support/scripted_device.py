@@ -10,7 +10,8 @@ from kopt.config.gpu_specs import load_gpus
 from kopt.config.settings import Settings
 from kopt.kernels.plan import Launch, LaunchPlan
 from kopt.kernels.problem import Baseline, Problem
-from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.timer import CandidateSide, LibraryRun, LibrarySide, Side, TimingRequest
 from kopt.tools.gpu.device import CudaDevice
 from kopt.tools.gpu.discovery import FoundGpu
 from kopt.tools.gpu.messages import StartRequest
@@ -18,7 +19,6 @@ from kopt.tools.gpu.ticket_lock import TicketLock
 from kopt.tools.gpu.worker_policy import WorkerSpec
 from kopt.tools.gpu.worker_pool import WorkerPool
 from kopt.tools.gpu.worker_process import WorkerProcess
-from kopt.tools.timer import CandidateSide, LibraryRun, LibrarySide, Side, TimingRequest
 from support.bench_results import H100
 from support.scripted_gpu import ENGINE
 from support.tiny_problem import tiny_candidate

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kopt.tools.device import Arrays
+from kopt.tools.devices.device import Arrays
+from kopt.tools.devices.timer import EmptySide, LibrarySide, Replays, Side, SideFacts, TimingFacts
 from kopt.tools.gpu.array_file import read_arrays, write_arrays
 from kopt.tools.gpu.messages import (
     BufferDamage,
@@ -35,7 +36,6 @@ from kopt.tools.gpu.messages import (
     WarmAnswer,
     WarmRequest,
 )
-from kopt.tools.timer import EmptySide, LibrarySide, Replays, Side, SideFacts, TimingFacts
 
 ENGINE = "support.scripted_gpu:ScriptedGpu"
 MISTAKEN_ENGINE = "support.scripted_gpu:MistakenGpu"

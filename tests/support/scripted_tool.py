@@ -6,8 +6,8 @@ Its last argument is the folder of the request, as the real tools' is; nothing i
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kopt.tools.gpu.nvidia_tools import NvidiaTool
 from kopt.tools.gpu.one_shot_files import ANSWER_FILE, OneShotAnswer
+from kopt.tools.profiling.nvidia_tools import NvidiaTool
 
 RAN = OneShotAnswer(ended=True)
 

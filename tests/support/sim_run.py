@@ -15,7 +15,7 @@ from kopt.kernels.plan import Argument, Dim3, Launch, LaunchPlan, Scratch, Tenso
 from kopt.kernels.problem import Problem, Role, TensorSpec, Workload
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.tools.device import ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.sim.device import SimDevice
 
 Array = npt.NDArray[Any]

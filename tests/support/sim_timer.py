@@ -15,9 +15,8 @@ from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.row_rotation import rotate_outputs
 from kopt.kernels.status import Status
-from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
-from kopt.tools.sim.device import SimDevice
-from kopt.tools.timer import (
+from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.timer import (
     CandidateSide,
     EmptySide,
     LibraryRun,
@@ -30,6 +29,7 @@ from kopt.tools.timer import (
     TimingFacts,
     TimingRequest,
 )
+from kopt.tools.sim.device import SimDevice
 
 from .bench_results import H100
 

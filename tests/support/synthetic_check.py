@@ -21,7 +21,7 @@ from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseData, CaseKey, make_case_data
 from kopt.tools.check.judge import Judgement, judge
 from kopt.tools.check.reference import make_reference
-from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
 
 ORACLE = dedent(
     '''

@@ -13,14 +13,14 @@ import numpy.typing as npt
 from kopt.kernels.plan import Argument, Launch, LaunchPlan, Scratch
 from kopt.kernels.problem import Problem, TensorSpec
 from kopt.kernels.row_rotation import rotate_outputs
-from kopt.tools.device import Arrays
+from kopt.tools.devices.device import Arrays
+from kopt.tools.devices.timer import CandidateSide, EmptySide, Side
 from kopt.tools.gpu.array_file import read_arrays, write_arrays
 from kopt.tools.gpu.messages import CollectAnswer, OpenedGpu, OpenTimingAnswer, OpenTimingRequest
 from kopt.tools.gpu.worker.context import WorkerContext
 from kopt.tools.gpu.worker.driver import Stream
 from kopt.tools.gpu.worker.launcher import LaunchDevice, PlanCache
 from kopt.tools.gpu.worker.timing import TimingEnd, open_timing
-from kopt.tools.timer import CandidateSide, EmptySide, Side
 
 from .host_cuda import GPU_UUID, SM_COUNT, KernelArguments
 from .host_timing import HostTimingCuda

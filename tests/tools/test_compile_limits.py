@@ -15,7 +15,7 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from support.compile_requests import request_for
 from support.shared_caches import share_caches
 from support.tiny_problem import BODY, HEADER
@@ -44,7 +44,7 @@ from pathlib import Path
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem_loader import load_problem
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 problem = load_problem(Path(sys.argv[2]))
 candidate = Candidate(Path(sys.argv[3]).read_text())
 archs = ("sm_100a", "sm_90a")

@@ -11,8 +11,8 @@ from kopt.config.settings import Settings
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
-from kopt.tools import compile_stage
-from kopt.tools.compile_stage import compile_candidate
+from kopt.tools.cuda import compile_stage
+from kopt.tools.cuda.compile_stage import compile_candidate
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.compile_requests import request_for
 from support.tiny_problem import BODY, HEADER

@@ -8,7 +8,7 @@ from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import load_gpus
 from kopt.kernels.status import Provenance
 from kopt.kernels.time_estimate import TimeEstimate
-from kopt.tools.estimate import estimate_time
+from kopt.tools.estimate.stage import estimate_time
 from support.estimate_cases import SCALAR_MIX, Case, compiled
 
 GPU = load_gpus()["H100"]

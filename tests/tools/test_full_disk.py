@@ -13,8 +13,8 @@ from kopt.kernels.status import Status
 from kopt.tools.cuda import nvcc
 from kopt.tools.cuda.compile_job import CompileContext, CompileJob
 from kopt.tools.cuda.compile_unit import compile_unit
+from kopt.tools.cuda.full_disk import refuse_full_disk
 from kopt.tools.cuda.toolchain import FoundToolchain
-from kopt.tools.full_disk import refuse_full_disk
 from kopt.tools.sandbox.policy import SandboxedRun
 from kopt.tools.sim import program, toolset
 from kopt.tools.sim.program import build_program

@@ -3,8 +3,8 @@
 import threading
 from concurrent.futures import wait
 
-from kopt.tools.gpu_time import count_gpu_time, metered_gpu_time
-from kopt.tools.thread_pool import thread_pool
+from kopt.config.thread_pool import thread_pool
+from kopt.tools.devices.gpu_time import count_gpu_time, metered_gpu_time
 
 
 def test_time_counts_for_whoever_is_inside_and_for_nobody_outside() -> None:

@@ -15,8 +15,8 @@ from kopt.kernels.hardware_counters import LaunchCounters, StallLine, StallShare
 from kopt.kernels.profile_result import LaunchProfile, MeasuredTime
 from kopt.kernels.status import Provenance
 from kopt.tools.cuda.occupancy import launch_occupancy
-from kopt.tools.profile_bottleneck import Facts, find_bottleneck
-from kopt.tools.profile_what_if import Evaluated
+from kopt.tools.profiling.bottleneck import Facts, find_bottleneck
+from kopt.tools.profiling.what_if import Evaluated
 from support.estimate_cases import SCALAR_MIX, Case, compiled
 from support.scripted_timer import FACTS
 

@@ -10,8 +10,8 @@ from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.status import Status
 from kopt.tools.cuda.toolchain import FoundToolchain
-from kopt.tools.profile_choices import MOST_CHOICES, profile_choices
-from kopt.tools.profile_stage import ProfileDevices, ProfileRequest
+from kopt.tools.profiling.choices import MOST_CHOICES, profile_choices
+from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest
 from support.tiny_problem import BODY, tiny_problem
 
 SOURCE = """\

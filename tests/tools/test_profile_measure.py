@@ -11,14 +11,14 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem import Problem
 from kopt.kernels.profile_result import MeasuredTime
 from kopt.kernels.status import Provenance, Status
-from kopt.tools.compile_stage import compile_candidate
+from kopt.tools.cuda.compile_stage import compile_candidate
 from kopt.tools.cuda.toolchain import FoundToolchain
-from kopt.tools.device import ExecutionOutcome
-from kopt.tools.gpu import counters
-from kopt.tools.launchable import Subject, make_launchable
-from kopt.tools.profile_measure import measure_time
-from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
-from kopt.tools.timer import CandidateSide, EmptySide
+from kopt.tools.devices.device import ExecutionOutcome
+from kopt.tools.devices.timer import CandidateSide, EmptySide
+from kopt.tools.profiling import counters
+from kopt.tools.profiling.launchable import Subject, make_launchable
+from kopt.tools.profiling.measure import measure_time
+from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from support.compile_requests import request_for
 from support.scripted_timer import FACTS, QUIET, Script, ScriptedTimer
 from support.tiny_problem import BODY, HEADER

@@ -12,8 +12,8 @@ from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
 from kopt.tools.cuda.toolchain import FoundToolchain
-from kopt.tools.device import ExecutionOutcome, ExecutionRequest, Program
-from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from support.tiny_problem import BODY, HEADER, tiny_problem
 
 X_BYTES = 32 * 256 * 4

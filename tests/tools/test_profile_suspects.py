@@ -7,8 +7,8 @@ import pytest
 from kopt.config.gpu_specs import load_gpus
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.profile_result import Suspect
-from kopt.tools.profile_suspects import find_suspects
-from kopt.tools.profile_what_if import Evaluated
+from kopt.tools.profiling.suspects import find_suspects
+from kopt.tools.profiling.what_if import Evaluated
 from support.estimate_cases import SCALAR_MIX, Case, compiled
 
 LARGE = Case(blocks=16384, load_bytes=256 << 20, store_bytes=128 << 20, phases=0.0, barriers=0.0)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.pollable_event import PollableEvent
 from kopt.tools.sandbox.ladder import run_sandboxed
+from kopt.tools.sandbox.poll import PollableEvent
 from support.sandbox_level import HANG_LIMIT_S, LEVELS, PYTHON, Level, open_level
 
 

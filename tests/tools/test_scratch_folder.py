@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.tools.scratch_folder import scratch_folder, sweep
+from kopt.config.scratch_folder import scratch_folder, sweep
 
 
 def old_folder(parent: Path) -> Path:

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from kopt.tools.thread_pool import thread_pool
+from kopt.config.thread_pool import thread_pool
 
 
 def test_running_work_is_waited_for_and_queued_work_dropped() -> None:

@@ -12,7 +12,7 @@ from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
 from kopt.server.views.diagnostics import uncovered_lines
-from kopt.tools.compile_stage import compile_candidate
+from kopt.tools.cuda.compile_stage import compile_candidate
 from kopt.tools.facts.compile_facts import remark_facts
 from support.compile_requests import request_for
 from support.tiny_problem import BODY, HEADER, tiny_problem

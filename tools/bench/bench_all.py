@@ -17,8 +17,9 @@ from kopt.kernels.bench_result import without_samples
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.shipped_kernels import kernels_in
+from kopt.tools.devices.timer import TimingDevice
 
-from .request import BaselineChoice, BenchRequest, TimingDevice
+from .request import BaselineChoice, BenchRequest
 from .stage import bench_candidate
 
 

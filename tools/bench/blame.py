@@ -7,7 +7,7 @@ to blame. Each is then replayed in a session of its own: the one that fails alon
 from dataclasses import replace
 
 from kopt.config.errors import InfraError
-from kopt.tools.timer import Timer, TimingFailure, TimingRequest
+from kopt.tools.devices.timer import Timer, TimingFailure, TimingRequest
 
 _REPLAYS = 50
 

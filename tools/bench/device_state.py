@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from kopt.kernels.bench_result import DeviceState
-from kopt.tools.timer import Replays, Telemetry
+from kopt.tools.devices.timer import Replays, Telemetry
 
 _CLOCK_CHANGE = 0.03
 

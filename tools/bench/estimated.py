@@ -25,8 +25,8 @@ from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.check.check_plans import final_plans, make_plans
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
-from kopt.tools.device import Device
-from kopt.tools.estimate import estimate_time
+from kopt.tools.devices.device import Device
+from kopt.tools.estimate.stage import estimate_time
 
 from .reference_side import REFERENCE
 from .request import BenchRequest

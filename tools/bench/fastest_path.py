@@ -11,7 +11,7 @@ import numpy as np
 from kopt.kernels.bench_result import RejectedBaseline
 from kopt.kernels.record import because
 from kopt.tools.check.case_data import CaseData
-from kopt.tools.timer import LibrarySide, TimingFailure, TimingRequest
+from kopt.tools.devices.timer import LibrarySide, TimingFailure, TimingRequest
 
 from .blame import find_faulty
 from .library_path import AcceptedPath

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from kopt.kernels.bench_result import RejectedBaseline
 from kopt.kernels.record import Record
 from kopt.tools.check.case_data import CaseData
-from kopt.tools.timer import LibrarySide
+from kopt.tools.devices.timer import LibrarySide
 
 from .fastest_path import sort_paths
 from .kept_records import forget, keep, load_kept

@@ -18,8 +18,8 @@ from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import TensorSpec, Workload, storage_shape, tensor_shape
 from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseData
-from kopt.tools.device import ExecutionOutcome, ExecutionRequest, Program
-from kopt.tools.timer import LibraryRun, LibrarySide, Timer
+from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.timer import LibraryRun, LibrarySide, Timer
 
 from .timed_case import Refused, TimedCase, verify
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from kopt.kernels.bench_result import LEAST_THRESHOLD, noise_threshold
-from kopt.tools.timer import Replays, SetOutputs, Telemetry, TimingFailure, TimingSession
+from kopt.tools.devices.timer import Replays, SetOutputs, Telemetry, TimingFailure, TimingSession
 
 from .device_state import is_disturbed
 from .intervals import Interval, median_interval

@@ -26,14 +26,14 @@ from kopt.kernels.sanitizer_result import SanitizerResult
 from kopt.kernels.status import Status
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
-from kopt.tools.gpu.sanitizer import SanitizeRequest, sanitize
+from kopt.tools.devices.timer import TimingDevice
+from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
 
 from .agreement import Attempt, combine, refusals
 from .narrower_domain import narrower_domain
 from .receipt_contents import ReceiptContents, make_receipt
 from .receipt_parts import parts_of
 from .repeated_timing import CheckedCandidate, OpenDevice, by_workload, time_repeatedly
-from .request import TimingDevice
 from .winner_files import (
     OnExisting,
     WinnerPlace,

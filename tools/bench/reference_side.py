@@ -15,9 +15,9 @@ from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.status import Status
 from kopt.tools.check.check_plans import cubin_paths, final_plans, make_plans
 from kopt.tools.check.request import CheckRequest
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.device import Program
-from kopt.tools.timer import CandidateSide
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.devices.device import Program
+from kopt.tools.devices.timer import CandidateSide
 
 from .timed_case import Refused, TimedCase, verify
 

@@ -18,9 +18,10 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem, Workload
+from kopt.tools.devices.timer import TimingDevice
 
 from .agreement import Attempt, refusal
-from .request import BenchRequest, TimingDevice
+from .request import BenchRequest
 from .stage import bench_candidate
 
 PROCESSES = 2

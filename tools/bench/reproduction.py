@@ -27,7 +27,8 @@ from kopt.kernels.status import Status
 from kopt.kernels.verify_result import VerifyResult, WorkloadReproduction
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.devices.timer import TimingDevice
 
 from .receipt_file import DECISIVE_FILES, problem_files
 from .reference_side import REFERENCE
@@ -39,7 +40,7 @@ from .reproduction_rule import (
     compare_cubins,
     compare_measurement,
 )
-from .request import BenchRequest, TimingDevice
+from .request import BenchRequest
 
 
 @dataclass(frozen=True)

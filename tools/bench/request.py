@@ -1,16 +1,13 @@
-"""What the benchmark stage is asked, and what it needs of a device."""
+"""What the benchmark stage is asked."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
-from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.problem import Problem, Workload
 from kopt.tools.cuda.compile_job import Compiler
-from kopt.tools.device import Device
-from kopt.tools.timer import Timer
 
 BaselineChoice = Literal["auto", "library", "reference", "every"]
 """auto: the fastest library path that passes its check, else the reference kernel, which is timed
@@ -20,15 +17,6 @@ paths that pass are timed too."""
 
 MIN_PAIRS = 100
 MAX_PAIRS = 1600
-
-
-class TimingDevice(Device, Timer, Protocol):
-    """A device that checks and times: one GPU worker, or its twin in tests."""
-
-    @property
-    def gpu(self) -> GpuSpec:
-        """Its limits and peaks."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kopt.kernels.bench_result import LEAST_THRESHOLD, BaselinePath, NoiseFloor
-from kopt.tools.timer import EmptySide, Side, TimingFacts, TimingFailure, TimingSession
+from kopt.tools.devices.timer import EmptySide, Side, TimingFacts, TimingFailure, TimingSession
 
 from .blame import find_faulty
 from .intervals import Interval

@@ -17,13 +17,13 @@ from kopt.tools.check.check_plans import make_plans
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
-from kopt.tools.timer import LibrarySide, TimingFailure
+from kopt.tools.devices.timer import LibrarySide, TimingDevice, TimingFailure
 
 from .bench_outcome import TimedContest, comparisons, measured_facts, notes
 from .contestants import Wanted, choose_contestants
 from .fastest_path import timing_rejection
 from .reference_side import PlannedSide, planned_side
-from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest, TimingDevice
+from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest
 from .side_by_side import Contest, Timed, time_side_by_side
 from .timed_case import Refused, TimedCase, verify
 

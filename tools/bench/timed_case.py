@@ -20,10 +20,8 @@ from kopt.tools.check.cases import Case, Run, is_large
 from kopt.tools.check.oracle_cache import open_cache
 from kopt.tools.check.run_case import RunReport, SharedCase, compare_poisons, execute_run
 from kopt.tools.check.unwritten_gate import POISONS, other_poison
-from kopt.tools.device import Arrays, Device, Program
-from kopt.tools.timer import Side, TimingRequest
-
-from .request import TimingDevice
+from kopt.tools.devices.device import Arrays, Device, Program
+from kopt.tools.devices.timer import Side, TimingDevice, TimingRequest
 
 REGIME = "normal"
 """What production data looks like; the power that data costs depends on its bits."""

@@ -20,8 +20,8 @@ from kopt.kernels.wide_memory import count_differing
 from kopt.tools.check.judge import judge
 from kopt.tools.check.number_formats import storage_bits
 from kopt.tools.check.output import initial_bits
-from kopt.tools.device import Arrays
-from kopt.tools.timer import SetOutputs
+from kopt.tools.devices.device import Arrays
+from kopt.tools.devices.timer import SetOutputs
 
 from .timed_case import TimedCase, Verified
 

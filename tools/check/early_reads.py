@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.tools.device import Device, ExecutionRequest
+from kopt.tools.devices.device import Device, ExecutionRequest
 
 from .case_data import CaseData
 from .judge import judge

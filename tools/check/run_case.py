@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kopt.kernels.check_result import Mismatch, TensorAccuracy
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.tools.device import Device, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest, Program
 
 from .accuracy import measure_accuracy
 from .case_data import CaseData

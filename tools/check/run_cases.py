@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from kopt.config.settings import Settings
+from kopt.config.thread_pool import thread_pool
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.check_result import Mismatch, TensorAccuracy, WorkloadCheck
 from kopt.kernels.counters import ExecutionCounters
@@ -18,8 +19,7 @@ from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.tools.device import Device, Program
-from kopt.tools.thread_pool import thread_pool
+from kopt.tools.devices.device import Device, Program
 
 from .accuracy import worst_accuracy
 from .case_data import CaseKey

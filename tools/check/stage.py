@@ -9,15 +9,15 @@ from time import perf_counter
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings
+from kopt.config.thread_pool import thread_pool
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Workload
 from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.device import Device, ExecutionOutcome, Program
-from kopt.tools.thread_pool import thread_pool
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.devices.device import Device, ExecutionOutcome, Program
 
 from .cases import HIDDEN_SEEDS, Seeds, plan_cases
 from .check_plans import CheckPlans, cubin_paths, final_plans, make_plans

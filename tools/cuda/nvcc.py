@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kopt.config.settings import Settings
-from kopt.tools.full_disk import refuse_full_disk
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy
 
 from .compile_job import CompileContext, CompileJob, CompilerRun
 from .compiler_log import CANDIDATE_FILE
+from .full_disk import refuse_full_disk
 from .include_tree import include_root
 from .toolchain import FoundToolchain
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from kopt.config.errors import InfraError
 from kopt.kernels.dtypes import numpy_dtype
-from kopt.tools.device import Arrays
+from kopt.tools.devices.device import Arrays
 
 from .messages import ArrayEntry, ArrayFile
 

@@ -15,9 +15,9 @@ from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.status import Status
-from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
-from kopt.tools.gpu_time import count_gpu_time
-from kopt.tools.timer import (
+from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.gpu_time import count_gpu_time
+from kopt.tools.devices.timer import (
     CandidateSide,
     LibraryRun,
     LibrarySide,

@@ -13,8 +13,8 @@ from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.problem import Problem, Workload, tensor_size_bytes
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.tools.device import ExecutionOutcome
-from kopt.tools.timer import LibrarySide, Side
+from kopt.tools.devices.device import ExecutionOutcome
+from kopt.tools.devices.timer import LibrarySide, Side
 
 from .messages import BufferDamage, Fault
 

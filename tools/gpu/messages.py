@@ -10,7 +10,7 @@ from pydantic import Field, TypeAdapter
 
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import Record
-from kopt.tools.timer import Replays, Side, TimingFacts
+from kopt.tools.devices.timer import Replays, Side, TimingFacts
 
 Step = Literal["load", "encode", "allocate", "launch", "run", "capture", "library"]
 """What a worker was doing when something failed."""

@@ -1,4 +1,4 @@
-"""The files between `one_shot.py` and its child `worker/one_shot.py`: one request, one answer.
+"""The files between `tools/profiling/one_shot.py` and its child `worker/one_shot.py`.
 
 Files and not messages, because a profiler or a sanitizer stands between the two.
 """

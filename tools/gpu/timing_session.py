@@ -7,8 +7,8 @@ machine did wrong is raised.
 from collections.abc import Sequence
 
 from kopt.config.errors import InfraError
-from kopt.tools.device import Arrays, ExecutionOutcome
-from kopt.tools.timer import (
+from kopt.tools.devices.device import Arrays, ExecutionOutcome
+from kopt.tools.devices.timer import (
     Replays,
     SetOutputs,
     TimingFacts,

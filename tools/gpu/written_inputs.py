@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kopt.tools.device import Arrays
+from kopt.tools.devices.device import Arrays
 
 from .array_file import write_arrays
 from .messages import ArrayFile

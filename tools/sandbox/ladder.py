@@ -18,11 +18,11 @@ from pathlib import Path
 
 from kopt.config.errors import InfraError, SetupError
 from kopt.config.settings import Settings, without_secrets
-from kopt.tools.pollable_event import PollableEvent
 
 from .confinement import Confinement, child_environment, command_line
 from .launcher_build import build_launcher
 from .policy import SandboxedRun, SandboxLevel, SandboxPolicy
+from .poll import PollableEvent
 from .supervise import Bounds, Ending, Spawn, supervise
 
 PROBE_S = 10.0

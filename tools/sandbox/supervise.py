@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-from kopt.tools.pollable_event import PollableEvent
+from .poll import PollableEvent
 
 CHUNK_BYTES = 1 << 16
 GRACE_S = 0.5

@@ -1,7 +1,7 @@
 """The `sim` device: a candidate's device code on the CPU, checked access by access.
 
 It finds wrong values, memory errors, races and divergence, and counts what the program does. It
-measures no time: a time that rests on its counters is an estimate (tools/estimate.py).
+measures no time: a time that rests on its counters is an estimate (tools/estimate/stage.py).
 """
 
 import json
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kopt.config.errors import InfraError
+from kopt.config.scratch_folder import scratch_folder
 from kopt.config.settings import Settings
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
 from kopt.kernels.plan import LaunchPlan
@@ -20,10 +21,9 @@ from kopt.kernels.plan_check import WARP_THREADS
 from kopt.kernels.problem import tensor_size_bytes
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.tools.device import ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
-from kopt.tools.scratch_folder import scratch_folder
 
 from .fault_report import describe_fault, fault_status
 from .job_file import JobFile, write_job

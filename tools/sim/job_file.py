@@ -14,7 +14,7 @@ import numpy as np
 from kopt.kernels.dtypes import dtype_size_bytes, numpy_dtype
 from kopt.kernels.plan import Argument, Launch
 from kopt.kernels.problem import storage_shape
-from kopt.tools.device import Arrays, ExecutionRequest
+from kopt.tools.devices.device import Arrays, ExecutionRequest
 
 from .program_facts import SimProgram
 from .tensor_maps import encode_tensor_map

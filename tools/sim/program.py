@@ -20,9 +20,9 @@ from kopt.config.files import (
 from kopt.config.settings import Settings
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
+from kopt.tools.cuda.full_disk import refuse_full_disk
 from kopt.tools.cuda.include_tree import include_root
-from kopt.tools.device import Program
-from kopt.tools.full_disk import refuse_full_disk
+from kopt.tools.devices.device import Program
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
 

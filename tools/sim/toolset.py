@@ -20,11 +20,11 @@ from kopt.config.files import (
 )
 from kopt.config.locks import key_lock
 from kopt.config.settings import Settings, without_secrets
+from kopt.config.thread_pool import thread_pool
+from kopt.tools.cuda.full_disk import refuse_full_disk
 from kopt.tools.cuda.include_tree import cuda_include_folders
-from kopt.tools.full_disk import refuse_full_disk
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy
-from kopt.tools.thread_pool import thread_pool
 
 # no-tree-sra keeps vector loads whole, so that their width and alignment can be checked; the
 # sanitizer's hooks are the simulator's own (runtime/memory.cpp). DWARF 4: addr2line (2.40) takes

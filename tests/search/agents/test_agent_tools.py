@@ -14,7 +14,7 @@ from kopt.search.agents import agent_tools as module
 from kopt.search.agents.agent_tools import AgentTools
 from kopt.search.agents.writing import ToolAnswer
 from kopt.search.models.model import ToolCall
-from kopt.tools.gpu_time import count_gpu_time
+from kopt.tools.devices.gpu_time import count_gpu_time
 from support.agent_cases import agent_tools
 from support.built_docs import copy_docs
 from support.shared_caches import share_caches

@@ -24,7 +24,7 @@ from kopt.search.records.evaluation import (
 from kopt.search.selection.family_evidence import FamilyEvidence
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.check.request import CheckRequest
-from kopt.tools.gpu_time import count_gpu_time
+from kopt.tools.devices.gpu_time import count_gpu_time
 from support.checked_jobs import checked, job
 from support.named_gpu import NamedGpu
 

@@ -12,8 +12,8 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.search.selection.family_evidence import MachineCode, judge_family
 from kopt.tools.check.check_plans import final_plans, make_plans
 from kopt.tools.check.request import CheckRequest
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.estimate import find_build
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.estimate.stage import find_build
 from support.samples import Sample, read_samples
 from support.shared_caches import share_caches
 

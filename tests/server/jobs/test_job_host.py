@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 
 BOUND_S = 60.0
 _BUG = """
-import kopt.tools.compile_stage as stage
+import kopt.tools.cuda.compile_stage as stage
 def compile_candidate(request, settings): raise IndexError("off by one")
 stage.compile_candidate = compile_candidate
 """

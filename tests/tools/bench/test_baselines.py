@@ -15,7 +15,7 @@ from kopt.kernels.problem import Baseline
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
-from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest
+from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest
 from support.bench_cases import CANDIDATE, OTHER, ROW_MAJOR, TILED, FakeCompiler, bench_problem
 from support.scripted_timer import QUIET, LibraryScript, Script, ScriptedTimer
 

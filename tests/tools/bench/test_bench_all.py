@@ -10,7 +10,7 @@ from kopt.kernels.bench_all_result import BenchAllResult
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
 from kopt.tools.bench.bench_all import BenchAllRequest, bench_all
-from kopt.tools.device import ExecutionOutcome, ExecutionRequest
+from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest
 from support.bench_cases import CANDIDATE, OTHER, ROW_MAJOR, bench_problem
 from support.scripted_timer import QUIET, LibraryScript, Script, ScriptedTimer
 

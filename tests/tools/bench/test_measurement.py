@@ -13,7 +13,7 @@ from kopt.tools.bench.measurement import (
 )
 from kopt.tools.bench.pairs import Pairing
 from kopt.tools.check.case_data import CaseKey, make_case_data
-from kopt.tools.timer import (
+from kopt.tools.devices.timer import (
     CandidateSide,
     EmptySide,
     SetOutputs,

@@ -18,7 +18,7 @@ from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.winner_files import OnExisting
 from kopt.tools.check import stage as check_stage
 from kopt.tools.check.hidden_seeds import POOL_SIZE, draw_hidden_seeds
-from kopt.tools.device import Arrays, ExecutionRequest
+from kopt.tools.devices.device import Arrays, ExecutionRequest
 from support.bench_cases import CANDIDATE, ROW_MAJOR, bench_problem
 from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer
 from support.scripted_timer import FACTS, LibraryScript, Script

@@ -20,9 +20,9 @@ from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
 from kopt.tools.bench.receipt_file import problem_files, seal
 from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.reproduction import VerifyRequest, problem_of, verify_receipt
-from kopt.tools.bench.request import TimingDevice
 from kopt.tools.check import stage as check_stage
-from kopt.tools.device import Arrays, ExecutionRequest
+from kopt.tools.devices.device import Arrays, ExecutionRequest
+from kopt.tools.devices.timer import TimingDevice
 from support.bench_cases import CANDIDATE, ROW_MAJOR, bench_problem
 from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer
 from support.receipts import sealed_receipt

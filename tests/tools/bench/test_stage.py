@@ -14,8 +14,8 @@ from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
-from kopt.tools.device import Arrays, ExecutionRequest
-from kopt.tools.timer import Telemetry
+from kopt.tools.devices.device import Arrays, ExecutionRequest
+from kopt.tools.devices.timer import Telemetry
 from support.bench_cases import CANDIDATE, FakeCompiler
 from support.scripted_timer import QUIET, Script, ScriptedTimer
 

@@ -10,7 +10,7 @@ from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
-from kopt.tools.device import Arrays
+from kopt.tools.devices.device import Arrays
 from support.bench_cases import CANDIDATE, FakeCompiler
 from support.scripted_timer import QUIET, SETS, Script, ScriptedTimer
 from support.synthetic_check import case_of, right_outputs

@@ -12,7 +12,7 @@ from kopt.kernels.plan import Launch
 from kopt.kernels.status import Status
 from kopt.tools.check.cases import Seeds, plan_cases
 from kopt.tools.check.run_cases import BatchResult, CaseBatch, run_cases
-from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest
+from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest
 from support.synthetic_check import CANDIDATE, NumpyDevice, plans_for, synthetic_problem
 
 SAID = "right only where the launch before has ended"

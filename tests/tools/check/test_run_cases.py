@@ -14,7 +14,7 @@ from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
 from kopt.tools.check.cases import Seeds, plan_cases
 from kopt.tools.check.run_cases import BatchResult, CaseBatch, run_cases
-from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest
+from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest
 from support.synthetic_check import CANDIDATE, NumpyDevice, Spoil, plans_for, synthetic_problem
 
 SEEDS = Seeds(visible=(1, 2, 3), hidden=(1001, 1002))

@@ -14,8 +14,8 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.check import stage
 from kopt.tools.check.stage import CheckRequest, check_candidate
-from kopt.tools.compile_stage import CompileRequest
-from kopt.tools.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.cuda.compile_stage import CompileRequest
+from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
 from support.synthetic_check import NumpyDevice, synthetic_problem
 
 SOURCE = """/* kopt: 1

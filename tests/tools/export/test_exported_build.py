@@ -9,7 +9,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from kopt.config.settings import Settings
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.cuda.toolchain import FoundToolchain
 from kopt.tools.export.build_flags import gencode, nvcc_flags
 from kopt.tools.export.stage import export

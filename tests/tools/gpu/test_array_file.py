@@ -11,7 +11,7 @@ import pytest
 
 from kopt.config.errors import InfraError
 from kopt.kernels.dtypes import DTYPE_SIZE_BYTES, numpy_dtype
-from kopt.tools.device import Arrays
+from kopt.tools.devices.device import Arrays
 from kopt.tools.gpu import array_file
 from kopt.tools.gpu.array_file import (
     ALIGNMENT_BYTES,

@@ -18,7 +18,7 @@ from kopt.tools.gpu.channel import (
     open_parent_end,
     open_worker_end,
 )
-from kopt.tools.pollable_event import PollableEvent
+from kopt.tools.sandbox.poll import PollableEvent
 
 TOKEN = bytes(range(TOKEN_BYTES))
 HANG_LIMIT_S = 20.0

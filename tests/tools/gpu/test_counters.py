@@ -10,15 +10,15 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Provenance
-from kopt.tools.compile_stage import compile_candidate
+from kopt.tools.cuda.compile_stage import compile_candidate
 from kopt.tools.cuda.toolchain import FoundToolchain
-from kopt.tools.gpu import counters
-from kopt.tools.gpu.counters import ncu_arguments, read_counters
 from kopt.tools.gpu.messages import Fault
-from kopt.tools.gpu.ncu_report_reader import ReportError
-from kopt.tools.gpu.nvidia_tools import NvidiaTool
 from kopt.tools.gpu.one_shot_files import OneShotAnswer
-from kopt.tools.launchable import Launchable, Subject, make_launchable
+from kopt.tools.profiling import counters
+from kopt.tools.profiling.counters import ncu_arguments, read_counters
+from kopt.tools.profiling.launchable import Launchable, Subject, make_launchable
+from kopt.tools.profiling.ncu_report import ReportError
+from kopt.tools.profiling.nvidia_tools import NvidiaTool
 from support.compile_requests import request_for
 from support.scripted_timer import FACTS, ScriptedTimer
 from support.scripted_tool import ToolScript, scripted_tool

@@ -11,10 +11,10 @@ from kopt.config.errors import InfraError
 from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
-from kopt.tools.device import Device
+from kopt.tools.devices.device import Device
+from kopt.tools.devices.timer import Timer, TimingFailure
 from kopt.tools.gpu import device as device_module
 from kopt.tools.gpu.ticket_lock import TicketLock
-from kopt.tools.timer import Timer, TimingFailure
 from support.bench_results import H100
 from support.scripted_device import INPUTS, ScriptedDevice, plan, side
 from support.scripted_gpu import MISTAKEN_ENGINE

@@ -11,9 +11,9 @@ from kopt.config.errors import InfraError
 from kopt.kernels.plan import LaunchPlan, Scratch
 from kopt.kernels.problem import Baseline
 from kopt.kernels.status import Status
+from kopt.tools.devices.timer import CandidateSide, LibrarySide
 from kopt.tools.gpu.faults import damage_outcome, fault_outcome, owns_memory, timeout_outcome
 from kopt.tools.gpu.messages import BufferDamage, Fault, Step
-from kopt.tools.timer import CandidateSide, LibrarySide
 from support.tiny_problem import tiny_problem
 
 STEPS: tuple[Step, ...] = get_args(Step)

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from kopt.tools.cuda.compiler_log import CANDIDATE_FILE
-from kopt.tools.gpu.ncu_report_reader import ReportError, read_report
+from kopt.tools.profiling.ncu_report import ReportError, read_report
 from support.scripted_report import (
     FIRST_METRICS,
     SAMPLES,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.gpu import nvidia_tools
-from kopt.tools.gpu.nvidia_tools import find_ncu, find_sanitizer
+from kopt.tools.profiling import nvidia_tools
+from kopt.tools.profiling.nvidia_tools import find_ncu, find_sanitizer
 
 
 @pytest.fixture

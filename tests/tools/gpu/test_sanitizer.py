@@ -10,11 +10,11 @@ from kopt.kernels.problem import Problem
 from kopt.kernels.sanitizer_result import SanitizerResult
 from kopt.kernels.status import Status
 from kopt.tools.cuda.toolchain import FoundToolchain
-from kopt.tools.gpu import sanitizer
 from kopt.tools.gpu.messages import Fault
-from kopt.tools.gpu.nvidia_tools import NvidiaTool
 from kopt.tools.gpu.one_shot_files import OneShotAnswer, OneShotBuffer
-from kopt.tools.gpu.sanitizer import SanitizeRequest, sanitize, sanitizer_arguments
+from kopt.tools.profiling.nvidia_tools import NvidiaTool
+from kopt.tools.sanitize import stage as sanitizer
+from kopt.tools.sanitize.stage import SanitizeRequest, sanitize, sanitizer_arguments
 from support.scripted_timer import ScriptedTimer
 from support.scripted_tool import RAN, ToolScript, scripted_tool
 from support.tiny_problem import BODY, HEADER

@@ -12,9 +12,9 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.sanitizer_result import SANITIZER_TOOLS, SanitizerResult, SanitizerTool
 from kopt.kernels.status import Status
 from kopt.tools.gpu.device import CudaDevice
-from kopt.tools.gpu.nvidia_tools import find_sanitizer
-from kopt.tools.gpu.sanitizer import SanitizeRequest, sanitize
 from kopt.tools.open_device import open_device
+from kopt.tools.profiling.nvidia_tools import find_sanitizer
+from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
 from support.samples import read_sample
 
 pytestmark = pytest.mark.gpu

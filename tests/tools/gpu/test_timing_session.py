@@ -5,7 +5,7 @@ import pytest
 
 from kopt.config.errors import InfraError
 from kopt.kernels.status import Status
-from kopt.tools.timer import SetOutputs, TimingFailure, TimingSession
+from kopt.tools.devices.timer import SetOutputs, TimingFailure, TimingSession
 from support.scripted_device import INPUTS, ScriptedDevice, library_side, side
 from support.scripted_gpu import SETS
 

@@ -7,9 +7,9 @@ import pytest
 from kopt.config.errors import InfraError, SetupError
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
+from kopt.tools.devices.timer import TimingFailure
 from kopt.tools.gpu import worker_pool
 from kopt.tools.gpu.worker_process import WorkerProcess
-from kopt.tools.timer import TimingFailure
 from support.scripted_device import ScriptedDevice, library_side, side
 from support.scripted_engine import BROKEN_ENGINE
 

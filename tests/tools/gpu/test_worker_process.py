@@ -18,6 +18,7 @@ from kopt.config.errors import InfraError, SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem
+from kopt.tools.devices.timer import EmptySide
 from kopt.tools.gpu.array_file import read_arrays, write_arrays
 from kopt.tools.gpu.channel import Channel
 from kopt.tools.gpu.messages import (
@@ -37,7 +38,6 @@ from kopt.tools.gpu.messages import (
 from kopt.tools.gpu.worker_policy import WorkerSpec
 from kopt.tools.gpu.worker_process import WorkerEnd, WorkerProcess
 from kopt.tools.sandbox.ladder import available_level
-from kopt.tools.timer import EmptySide
 from support.scripted_engine import BROKEN_ENGINE, ENGINE
 
 HANG_LIMIT_S = 30.0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kopt.tools.device import Arrays
+from kopt.tools.devices.device import Arrays
 from kopt.tools.gpu.messages import ArrayFile
 from kopt.tools.gpu.written_inputs import WrittenInputs
 

@@ -7,7 +7,7 @@ import secrets
 from contextlib import ExitStack
 from pathlib import Path
 
-from kopt.tools.device import Arrays
+from kopt.tools.devices.device import Arrays
 from kopt.tools.gpu.array_file import MappedFile, overwrite_arrays
 from kopt.tools.gpu.messages import BufferDamage, ExecuteAnswer, ExecuteRequest
 

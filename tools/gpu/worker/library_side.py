@@ -17,8 +17,8 @@ from kopt.config.errors import ToolError
 from kopt.kernels.baseline_loader import load_baseline
 from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
+from kopt.tools.devices.timer import LibrarySide
 from kopt.tools.gpu.messages import Fault
-from kopt.tools.timer import LibrarySide
 
 from .failure import Failure
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, Workload
-from kopt.tools.timer import CandidateSide, EmptySide, LibrarySide, Side
+from kopt.tools.devices.timer import CandidateSide, EmptySide, LibrarySide, Side
 
 from .context import WorkerContext
 from .launcher import LoadedPlan

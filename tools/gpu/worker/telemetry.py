@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kopt.tools.timer import Telemetry
+from kopt.tools.devices.timer import Telemetry
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from kopt.tools.timer import LibrarySide, Side, SideFacts
+from kopt.tools.devices.timer import LibrarySide, Side, SideFacts
 
 from . import driver
 from .buffer_sets import BufferSets, SetData

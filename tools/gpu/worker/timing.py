@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from kopt.tools.devices.timer import Replays, TimingFacts
 from kopt.tools.gpu.array_file import MappedFile, overwrite_arrays
 from kopt.tools.gpu.messages import (
     BufferDamage,
@@ -21,7 +22,6 @@ from kopt.tools.gpu.messages import (
     ReplayAnswer,
     WarmAnswer,
 )
-from kopt.tools.timer import Replays, TimingFacts
 
 from .buffer_sets import BufferSets, SetData, SetMemory
 from .context import WorkerContext

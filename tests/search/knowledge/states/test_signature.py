@@ -8,7 +8,7 @@ from kopt.kernels.status import Provenance, Status
 from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.knowledge.states.matching import UNKNOWN_STATE, match_state
 from kopt.search.knowledge.states.signature import extract_signature, signature_of_time
-from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 from support.checked_samples import CheckedSamples
 from support.estimate_cases import SCALAR_MIX, Case

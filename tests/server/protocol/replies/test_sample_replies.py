@@ -14,7 +14,7 @@ from kopt.kernels.status import Status
 from kopt.kernels.status_advice import ADVICE
 from kopt.server.jobs.records import JobView
 from kopt.server.protocol.replies.reply import job_reply
-from kopt.tools.profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 from support.checked_samples import CheckedSamples
 from support.job_views import done_job

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from kopt.kernels.problem import Problem
+from kopt.tools.devices.timer import SetOutputs, TimingRequest
 from kopt.tools.gpu.array_file import write_arrays
 from kopt.tools.gpu.messages import (
     Answer,
@@ -24,7 +25,6 @@ from kopt.tools.gpu.messages import (
 from kopt.tools.gpu.timing_session import WorkerTimingSession
 from kopt.tools.gpu.worker.timing import TimingEnd, open_timing
 from kopt.tools.gpu.worker_process import WorkerProcess
-from kopt.tools.timer import SetOutputs, TimingRequest
 from support.host_cuda import memory_at
 from support.host_timing import HostTimingCuda
 from support.timing_rig import COUNT, POISON, SETS, TimingRig

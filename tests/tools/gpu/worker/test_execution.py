@@ -8,7 +8,8 @@ import pytest
 
 from kopt.kernels.plan import Argument, Launch, LaunchPlan, Scratch
 from kopt.kernels.problem import Problem
-from kopt.tools.device import Arrays
+from kopt.tools.devices.device import Arrays
+from kopt.tools.devices.timer import CandidateSide
 from kopt.tools.gpu.array_file import read_arrays, write_arrays
 from kopt.tools.gpu.messages import BufferDamage, ExecuteAnswer, ExecuteRequest, OpenedGpu
 from kopt.tools.gpu.worker.buffers import STALE_POISON
@@ -16,7 +17,6 @@ from kopt.tools.gpu.worker.context import WorkerContext
 from kopt.tools.gpu.worker.driver import Stream
 from kopt.tools.gpu.worker.execution import execute
 from kopt.tools.gpu.worker.launcher import LaunchDevice, PlanCache
-from kopt.tools.timer import CandidateSide
 from support.host_cuda import (
     GPU_UUID,
     SM_COUNT,

@@ -8,10 +8,10 @@ import numpy.typing as npt
 import pytest
 
 from kopt.kernels.problem_loader import load_problem
+from kopt.tools.devices.timer import LibrarySide
 from kopt.tools.gpu.messages import Fault
 from kopt.tools.gpu.worker.failure import Failure
 from kopt.tools.gpu.worker.library_side import BoundLibrary, bind_library
-from kopt.tools.timer import LibrarySide
 from support.host_torch import HostTorch
 from support.tiny_problem import PROBLEM_YAML, write_tiny_problem
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kopt.tools.devices.timer import Telemetry
 from kopt.tools.gpu.worker.telemetry import NvmlTelemetry, other_processes, throttle_reasons
-from kopt.tools.timer import Telemetry
 
 
 class NvmlStandIn(ModuleType):

@@ -7,8 +7,8 @@ import pytest
 
 from kopt.kernels.plan import Scratch
 from kopt.kernels.problem import Problem
+from kopt.tools.devices.timer import LibrarySide
 from kopt.tools.gpu.worker.driver import CudaError
-from kopt.tools.timer import LibrarySide
 from support.host_cuda import CUresult, DeviceFault, KernelArguments, memory_at
 from support.host_timing import HostTimingCuda
 from support.timing_rig import (

@@ -20,11 +20,9 @@ from kopt.kernels.row_rotation import rotate_outputs
 from kopt.kernels.status import Status
 from kopt.tools.check.check_plans import cubin_paths, final_plans, make_plans
 from kopt.tools.check.request import CheckRequest
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.device import Arrays, ExecutionRequest, Program
-from kopt.tools.gpu.device import CudaDevice
-from kopt.tools.open_device import open_device
-from kopt.tools.timer import (
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.devices.device import Arrays, ExecutionRequest, Program
+from kopt.tools.devices.timer import (
     CandidateSide,
     EmptySide,
     Replays,
@@ -34,6 +32,8 @@ from kopt.tools.timer import (
     TimingRequest,
     TimingSession,
 )
+from kopt.tools.gpu.device import CudaDevice
+from kopt.tools.open_device import open_device
 from support.gpu_memory import own_gpu_bytes
 
 pytestmark = pytest.mark.gpu

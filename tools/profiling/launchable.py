@@ -19,13 +19,13 @@ from kopt.kernels.oracle import REGIMES, load_oracle
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
 from kopt.kernels.problem import Problem, Workload
-from kopt.tools.compile_stage import COMPILE_LIMIT_S
 from kopt.tools.cuda.compile_job import CompileContext
+from kopt.tools.cuda.compile_stage import COMPILE_LIMIT_S
 from kopt.tools.cuda.line_cubin import cubin_with_lines
 from kopt.tools.cuda.planned_build import PlannedBuild, PlanSource, final_plan
 from kopt.tools.cuda.toolchain import find_toolchain
-from kopt.tools.device import Arrays
-from kopt.tools.estimate import find_build
+from kopt.tools.devices.device import Arrays
+from kopt.tools.estimate.stage import find_build
 
 _SEED = 1
 

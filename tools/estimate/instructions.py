@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kopt.kernels.compile_result import KernelResources
 
-from . import estimate_constants as constants
+from . import constants
 
 _REGISTER_BYTES = 4
 _ASYNC_COPY_BYTES = 16

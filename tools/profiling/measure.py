@@ -14,10 +14,16 @@ from kopt.config.errors import InfraError
 from kopt.kernels.bench_result import Latency, Rotation
 from kopt.kernels.byte_model import ByteModel, roofline
 from kopt.kernels.profile_result import MeasuredTime
-from kopt.tools.bench.request import TimingDevice
-from kopt.tools.device import ExecutionOutcome
-from kopt.tools.launchable import Launchable
-from kopt.tools.timer import CandidateSide, EmptySide, TimingFailure, TimingRequest
+from kopt.tools.devices.device import ExecutionOutcome
+from kopt.tools.devices.timer import (
+    CandidateSide,
+    EmptySide,
+    TimingDevice,
+    TimingFailure,
+    TimingRequest,
+)
+
+from .launchable import Launchable
 
 _CANDIDATE, _EMPTY = 0, 1
 _BLOCKS = 15

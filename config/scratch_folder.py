@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
-from kopt.config.locks import file_lock, try_lock
+from .locks import file_lock, try_lock
 
 _MEMORY = Path("/dev/shm")
 _LOCK = ".lock"

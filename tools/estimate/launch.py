@@ -7,16 +7,16 @@ is a lower bound of its own kind; docs/estimate.md says how they combine and why
 from dataclasses import dataclass
 from math import ceil, prod
 
+from kopt.config.counted import counted
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.compile_result import KernelResources, Occupancy
 from kopt.kernels.counters import ExecutionCounters
 from kopt.kernels.plan import Launch
 from kopt.kernels.time_estimate import LaunchEstimate, TimePart
 
-from . import estimate_constants as constants
-from .counted import counted
-from .estimate_instructions import StaticMix
-from .estimate_traffic import SECTOR_BYTES, Traffic
+from . import constants
+from .instructions import StaticMix
+from .traffic import SECTOR_BYTES, Traffic
 
 _WARP_THREADS = 32
 

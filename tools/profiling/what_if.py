@@ -14,10 +14,9 @@ from kopt.kernels.compile_result import CompileResult, KernelResources
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
 from kopt.kernels.plan import Launch, LaunchPlan
 from kopt.kernels.time_estimate import TimeEstimate
-
-from .estimate import estimate_time
-from .estimate_constants import SLOW_CLASS_CLOCKS
-from .estimate_instructions import StaticMix
+from kopt.tools.estimate.constants import SLOW_CLASS_CLOCKS
+from kopt.tools.estimate.instructions import StaticMix
+from kopt.tools.estimate.stage import estimate_time
 
 FREE_REGISTERS = 32
 """Registers per thread with which registers never limit occupancy: 65,536 / 2,048 threads."""

@@ -1,6 +1,6 @@
 """What a sanitizer's records mean for a candidate: a status, and diagnostics with its own lines.
 
-It judges what was read (`sanitizer_log.py`); how the tool was run is `sanitizer.py`'s.
+It judges what was read (`log.py`); how the tool was run is `stage.py`'s.
 """
 
 import re
@@ -11,9 +11,9 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.sanitizer_result import SanitizerTool
 from kopt.kernels.status import Status
 from kopt.tools.cuda.compiler_log import CANDIDATE_FILE
+from kopt.tools.gpu.one_shot_files import OneShotBuffer
 
-from .one_shot_files import OneShotBuffer
-from .sanitizer_log import SanitizerRecord
+from .log import SanitizerRecord
 
 SHOWN = 20
 """Findings that a result carries; the log has all."""

@@ -18,7 +18,7 @@ from kopt.kernels.profile_choices import ChoiceProfile, ProfileChoices
 from kopt.kernels.profile_result import LaunchProfile, ProfileResult
 from kopt.kernels.status import Status
 
-from .profile_stage import ProfileDevices, ProfileRequest, profile_candidate
+from .stage import ProfileDevices, ProfileRequest, profile_candidate
 
 MOST_CHOICES = 100
 """More take minutes, and no one reads them."""

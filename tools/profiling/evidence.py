@@ -2,10 +2,10 @@
 
 from math import prod
 
-from kopt.tools.counted import counted
+from kopt.config.counted import counted
 from kopt.tools.cuda.occupancy import launch_occupancy
 
-from .profile_what_if import Evaluated
+from .what_if import Evaluated
 
 
 def sector_evidence(evaluated: Evaluated) -> tuple[str, ...]:

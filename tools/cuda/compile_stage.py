@@ -20,12 +20,13 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
-from kopt.tools.cuda.compile_job import CompileContext, Compiler
-from kopt.tools.cuda.compile_unit import UnitOutcome, compile_unit
-from kopt.tools.cuda.occupancy import launch_occupancy
-from kopt.tools.cuda.parallel import run_parallel
-from kopt.tools.cuda.planned_build import PlannedBuild, PlanSource, checked_plans, plan_builds
-from kopt.tools.cuda.toolchain import HOW_TO_INSTALL, find_toolchain
+
+from .compile_job import CompileContext, Compiler
+from .compile_unit import UnitOutcome, compile_unit
+from .occupancy import launch_occupancy
+from .parallel import run_parallel
+from .planned_build import PlannedBuild, PlanSource, checked_plans, plan_builds
+from .toolchain import HOW_TO_INSTALL, find_toolchain
 
 _ARCH = re.compile(r"sm_\d{2,3}[af]?")
 COMPILE_LIMIT_S = 60.0

@@ -27,16 +27,17 @@ from kopt.kernels.profile_result import (
 )
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.tools.bench.request import TimingDevice
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.cuda.occupancy import launch_occupancy
-from kopt.tools.device import Device, ExecutionOutcome, ExecutionRequest, Program
-from kopt.tools.estimate import find_build
-from kopt.tools.launchable import Launchable, Subject, make_launchable
-from kopt.tools.profile_bottleneck import Facts, find_bottleneck
-from kopt.tools.profile_measure import measure_time
-from kopt.tools.profile_suspects import find_suspects
-from kopt.tools.profile_what_if import Evaluated
+from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.timer import TimingDevice
+from kopt.tools.estimate.stage import find_build
+
+from .bottleneck import Facts, find_bottleneck
+from .launchable import Launchable, Subject, make_launchable
+from .measure import measure_time
+from .suspects import find_suspects
+from .what_if import Evaluated
 
 _POISON = 0xFF
 _TIMEOUT_S = 120.0
@@ -169,7 +170,7 @@ def _on_gpu(
     if not request.counters:
         return _OnGpu(measured)
     # Only here: the simulator's path imports nothing of a GPU.
-    from kopt.tools.gpu.counters import read_counters
+    from .counters import read_counters
 
     request.say(f"reading the counters of {device.name}")
     return _OnGpu(measured, hardware=read_counters(launchable, device.facts, settings))

@@ -12,12 +12,12 @@ from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.status import Provenance
-from kopt.tools.launchable import Launchable
+from kopt.tools.gpu.ticket_lock import TicketLock
 
-from .ncu_report_reader import ReportError, read_report
+from .launchable import Launchable
+from .ncu_report import ReportError, read_report
 from .nvidia_tools import HOW_TO_GET_NCU, find_ncu
 from .one_shot import Examination, Examined, OneShot, examine, report_folder
-from .ticket_lock import TicketLock
 
 LIMIT_S = 120.0
 _REPORT = "counters.ncu-rep"

@@ -15,9 +15,9 @@ from kopt.kernels.plan import Launch, LaunchPlan
 from kopt.kernels.time_estimate import LaunchEstimate, PartName, TimeEstimate
 from kopt.tools.cuda.occupancy import launch_occupancy
 
-from .estimate_instructions import StaticMix
-from .estimate_launch import LaunchModel, estimate_launch
-from .estimate_traffic import Demand, Traffic, traffic_of
+from .instructions import StaticMix
+from .launch import LaunchModel, estimate_launch
+from .traffic import Demand, Traffic, traffic_of
 
 
 def estimate_time(

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from kopt.config.settings import Settings
+from kopt.config.thread_pool import thread_pool
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.sanitizer_result import (
@@ -23,16 +24,15 @@ from kopt.kernels.sanitizer_result import (
     SanitizerTool,
 )
 from kopt.kernels.status import Status
-from kopt.tools.bench.request import TimingDevice
-from kopt.tools.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.launchable import Launchable, Subject, make_launchable
-from kopt.tools.thread_pool import thread_pool
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.devices.timer import TimingDevice
+from kopt.tools.gpu.ticket_lock import TicketLock
+from kopt.tools.profiling.launchable import Launchable, Subject, make_launchable
+from kopt.tools.profiling.nvidia_tools import HOW_TO_GET_SANITIZER, NvidiaTool, find_sanitizer
+from kopt.tools.profiling.one_shot import Examination, Examined, OneShot, examine, report_folder
 
-from .nvidia_tools import HOW_TO_GET_SANITIZER, NvidiaTool, find_sanitizer
-from .one_shot import Examination, Examined, OneShot, examine, report_folder
-from .sanitizer_findings import Findings, judge_records
-from .sanitizer_log import read_log
-from .ticket_lock import TicketLock
+from .findings import Findings, judge_records
+from .log import read_log
 
 LIMIT_S = 120.0
 """Wall time a tool, which they share out; instrumented code is 10 to 100 times slower."""

@@ -14,16 +14,11 @@ from pathlib import Path
 
 from kopt.config.errors import SetupError
 from kopt.config.files import ensure_folder
+from kopt.config.scratch_folder import scratch_folder
 from kopt.config.settings import Settings
-from kopt.tools.device import Arrays
-from kopt.tools.launchable import Launchable
-from kopt.tools.sandbox.ladder import available_level, run_sandboxed
-from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
-from kopt.tools.scratch_folder import scratch_folder
-
-from .array_file import write_arrays
-from .nvidia_tools import NvidiaTool
-from .one_shot_files import (
+from kopt.tools.devices.device import Arrays
+from kopt.tools.gpu.array_file import write_arrays
+from kopt.tools.gpu.one_shot_files import (
     CUBIN_FILE,
     INPUTS_FILE,
     REQUEST_FILE,
@@ -31,7 +26,12 @@ from .one_shot_files import (
     OneShotRequest,
     read_answer,
 )
-from .worker_policy import WorkerSpec, worker_policy
+from kopt.tools.gpu.worker_policy import WorkerSpec, worker_policy
+from kopt.tools.sandbox.ladder import available_level, run_sandboxed
+from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
+
+from .launchable import Launchable
+from .nvidia_tools import NvidiaTool
 
 _MODULE = "kopt.tools.gpu.worker.one_shot"
 _OUTPUT_BYTES = 1 << 20

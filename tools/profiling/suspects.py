@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from kopt.kernels.profile_result import Suspect, SuspectName
 from kopt.kernels.time_estimate import PartName, TimeEstimate
 
-from . import profile_evidence as evidence
-from . import profile_what_if as what_if
-from .profile_what_if import Evaluated
+from . import evidence, what_if
+from .what_if import Evaluated
 
 MIN_GAIN_FRACTION = 0.02
 """Below this share of the estimate a trait is not worth a line."""

@@ -14,12 +14,13 @@ from typing import Literal, Protocol
 
 from pydantic import Field
 
+from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Baseline, Problem, Workload
 from kopt.kernels.record import Record
 
-from .device import Arrays, ExecutionOutcome
+from .device import Arrays, Device, ExecutionOutcome
 
 
 class CandidateSide(Record):
@@ -193,4 +194,13 @@ class Timer(Protocol):
 
     def copy_ceiling_gb_s(self) -> float:
         """Return the measured device copy bandwidth, 1e9 bytes/s, reads and writes counted."""
+        ...
+
+
+class TimingDevice(Device, Timer, Protocol):
+    """A device that checks and times: one GPU worker, or its twin in tests."""
+
+    @property
+    def gpu(self) -> GpuSpec:
+        """Its limits and peaks."""
         ...

@@ -1,0 +1,1 @@
+"""compute-sanitizer over one candidate: memory, initialization, races, barriers."""

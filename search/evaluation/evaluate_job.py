@@ -34,13 +34,12 @@ from kopt.tools.devices.device import Device
 from kopt.tools.devices.gpu_time import metered_gpu_time
 from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.estimate.stage import estimate_time, find_build
-from kopt.tools.facts.wording import plain_beginning
+from kopt.tools.facts.check_facts import check_summary
 
 from .computed_values import computed_values
 from .measure_job import measure_job
 from .reuse import MeasuredOnce
 
-_SUMMARY_CHARACTERS = 600
 """Of what a compiler says: the whole of it is in the check's document."""
 
 
@@ -84,7 +83,7 @@ def evaluate_job(job: EvaluationJob, site: EvaluationSite) -> Evaluation:
     )
     with metered_gpu_time() as on_gpu:
         checked = check_candidate(request, site.device, site.settings)
-        findings = _Findings(checked.status, _summary(checked))
+        findings = _Findings(checked.status, check_summary(checked))
         if checked.status is Status.PASSED and job.level != "again":
             findings = _judge_speed(job, (request, checked), site, findings)
     return Evaluation(
@@ -215,26 +214,3 @@ def _equivalence(checked: CheckResult, plan: LaunchPlan) -> str:
     """Return the digest of the cubins and the launches; the defines are in the cubins already."""
     launches = plan.model_copy(update={"defines": {}}).model_dump_json()
     return hashlib.sha256(f"{checked.compiled.binary_id}\n{launches}".encode()).hexdigest()
-
-
-def _summary(checked: CheckResult) -> str:
-    if checked.status is Status.PASSED:
-        executions = sum(workload.executions for workload in checked.workloads)
-        workloads = len(checked.workloads)
-        shapes = "1 workload" if workloads == 1 else f"{workloads} workloads"
-        missing = checked.compiled.left_out
-        remark = f"; {', '.join(missing)} left out: no plan there" if missing else ""
-        idle = len(checked.compiled.unserved)
-        remark += f"; {idle} of its variants taken by no workload, so unchecked" if idle else ""
-        return f"{executions} executions of {shapes} agree with the oracle{remark}"
-    if checked.mismatch is not None:
-        found = checked.mismatch
-        return (
-            f"{found.workload}: {found.tensor}{list(found.index)} is {found.got},"
-            f" expected {found.expected} ({found.pattern})"
-        )
-    for diagnostic in checked.diagnostics:
-        if diagnostic.severity == "error":
-            place = "" if diagnostic.line is None else f"line {diagnostic.line}: "
-            return plain_beginning(f"{place}{diagnostic.message}", _SUMMARY_CHARACTERS)
-    return checked.status.value

@@ -1,18 +1,28 @@
 """The benchmarks of all kernels as one table: on a terminal, and as Markdown."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from rich.table import Table
 from rich.text import Text
 
 from kopt.kernels.bench_all_result import BenchAllResult, BenchRow
 from kopt.kernels.bench_result import BenchResult, Comparison
 from kopt.kernels.status import Status
+from kopt.tools.facts.bench_words import l2_words, rejected_words
 
-from .tables import View
+from .tables import (
+    NOTHING,
+    View,
+    grid,
+    interval_cell,
+    markdown_cell,
+    markdown_table,
+    ratio_cell,
+    us_cell,
+    words_cell,
+)
 
-COLUMNS = ("kernel", "source", "us", "baseline", "its us", "speedup", "95 % interval", "verdict")
-NUMBERS = ("us", "its us", "speedup", "95 % interval")
+_SPEED = ("speedup#", "95 % interval#", "verdict")
+COLUMNS = ("kernel", "source", "us#", "baseline", "its us#", *_SPEED)
 EXPLANATION = (
     "All times and speedups are measured: medians of one call with a cold L2, and paired ratios of"
     " baseline time / kernel time."
@@ -21,25 +31,16 @@ EXPLANATION = (
 
 def bench_table_view(table: BenchAllResult) -> View:
     """Yield the table with one row for each kernel and baseline, then what was not timed."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in COLUMNS:
-        shown.add_column(column, justify="right" if column in NUMBERS else "left")
-    for row in _rows(table.rows):
-        shown.add_row(*row)
-    left_out = (f"Not timed: {line}" for line in _left_out(table))
-    lines = (f"{_device(table)}. {EXPLANATION}", *_warm(table), *_missing(table), *left_out)
-    yield shown
-    yield from (Text(line) for line in lines)
+    yield grid(*COLUMNS, rows=_rows(table))
+    yield from map(Text, (f"{_device(table)}. {EXPLANATION}", *_remarks(table)))
+    yield from (Text(f"Not timed: {line}") for line in _left_out(table))
 
 
 def bench_table_markdown(table: BenchAllResult) -> str:
     """Return the same as Markdown, for a document."""
-    rules = ("---:" if column in NUMBERS else "---" for column in COLUMNS)
-    rows = [COLUMNS, tuple(rules), *_rows(table.rows)]
-    grid = "\n".join(f"| {' | '.join(_escape(cell) for cell in row)} |" for row in rows)
-    left_out = "\n".join(f"- {_escape(line)}" for line in _left_out(table))
-    explanation = " ".join((EXPLANATION, *_warm(table), *_missing(table)))
-    text = f"{_device(table)}. {explanation}\n\n{grid}\n"
+    explanation = " ".join((EXPLANATION, *_remarks(table)))
+    text = f"{_device(table)}. {explanation}\n\n{markdown_table(COLUMNS, _rows(table))}\n"
+    left_out = "\n".join(f"- {markdown_cell(line)}" for line in _left_out(table))
     return f"{text}\nNot timed:\n\n{left_out}\n" if left_out else text
 
 
@@ -48,13 +49,13 @@ def _device(table: BenchAllResult) -> str:
     return f"{gpu.name} ({table.device}), driver {gpu.driver_version}, CUDA {gpu.cuda_version}"
 
 
-def _rows(entries: Sequence[BenchRow]) -> Iterator[tuple[str, ...]]:
-    for entry in entries:
+def _rows(table: BenchAllResult) -> Iterator[tuple[str, ...]]:
+    for entry in table.rows:
         result = entry.result
         if result is None:
-            yield (entry.kernel, entry.source, *["-"] * 5, "not timed")
+            yield (entry.kernel, entry.source, *[NOTHING] * 5, "not timed")
         elif result.status is not Status.PASSED or not result.comparisons:
-            yield (entry.kernel, entry.source, *["-"] * 5, result.status.value)
+            yield (entry.kernel, entry.source, *[NOTHING] * 5, result.status.value)
         else:
             for comparison in result.comparisons:
                 yield _row(entry, result, comparison)
@@ -62,47 +63,38 @@ def _rows(entries: Sequence[BenchRow]) -> Iterator[tuple[str, ...]]:
 
 def _row(entry: BenchRow, result: BenchResult, comparison: Comparison) -> tuple[str, ...]:
     ours, theirs = result.latency, comparison.baseline_latency
-    interval = comparison.interval
     return (
         entry.kernel,
         entry.source,
-        "-" if ours is None else f"{ours.median_us:.3f}",
+        us_cell(None if ours is None else ours.median_us),
         comparison.baseline.label,
-        "-" if theirs is None else f"{theirs.median_us:.3f}",
-        "-" if comparison.speedup is None else f"{comparison.speedup:.3f}x",
-        "-" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}",
-        comparison.verdict.value.replace("_", " "),
+        us_cell(None if theirs is None else theirs.median_us),
+        ratio_cell(comparison.speedup),
+        interval_cell(comparison.interval),
+        words_cell(comparison.verdict),
     )
 
 
-def _missing(table: BenchAllResult) -> Iterator[str]:
-    """Yield what is said of a table that was interrupted."""
+def _remarks(table: BenchAllResult) -> Iterator[str]:
+    """Yield the kernels whose times are not cold, and how much of the table is missing."""
+    warm: dict[str, dict[str, None]] = {}
+    for entry in table.rows:
+        rotation = None if entry.result is None else entry.result.rotation
+        if rotation is not None and not rotation.is_cold:
+            warm.setdefault(l2_words(rotation), {})[entry.kernel] = None
+    yield from (f"Times are {words}: {', '.join(kernels)}." for words, kernels in warm.items())
     missing = table.planned - len(table.rows)
     if missing:
         yield f"INCOMPLETE: {missing} of {table.planned} rows were not reached."
 
 
-def _warm(table: BenchAllResult) -> Iterator[str]:
-    """Yield the kernels whose times are not cold, if there are any."""
-    results = (entry.result for entry in table.rows)
-    rotated = (one for one in results if one is not None and one.rotation is not None)
-    kernels = dict.fromkeys(
-        one.kernel for one in rotated if one.rotation is not None and not one.rotation.is_cold
-    )
-    if kernels:
-        yield f"L2 WARM, because the buffer sets do not fill it twice: {', '.join(kernels)}."
-
-
 def _left_out(table: BenchAllResult) -> Iterator[str]:
     """Yield what has no time in the table and why, each reason once with all its kernels."""
-    reasons: dict[str, list[str]] = {}
+    kernels: dict[str, dict[str, None]] = {}
     for entry in table.rows:
         for reason in _reasons(entry):
-            kernels = reasons.setdefault(reason, [])
-            if entry.kernel not in kernels:
-                kernels.append(entry.kernel)
-    for reason, kernels in reasons.items():
-        yield f"{', '.join(kernels)}: {reason}"
+            kernels.setdefault(reason, {})[entry.kernel] = None
+    yield from (f"{', '.join(named)}: {reason}" for reason, named in kernels.items())
 
 
 def _reasons(entry: BenchRow) -> Iterator[str]:
@@ -113,11 +105,4 @@ def _reasons(entry: BenchRow) -> Iterator[str]:
     if result.status is not Status.PASSED:
         said = result.diagnostics[0].message if result.diagnostics else "no more is known"
         yield f"{entry.source}: {result.status}, {said}"
-    for path in result.rejected:
-        pdl = "on" if path.pdl else "off"
-        yield f"{path.name} (PDL {pdl}): {path.status.replace('_', ' ')}, {path.reason}"
-
-
-def _escape(cell: str) -> str:
-    """Return `cell` so that it stays one cell: names and reasons come from elsewhere."""
-    return " ".join(cell.replace("|", "\\|").split())
+    yield from map(rejected_words, result.rejected)

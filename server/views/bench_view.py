@@ -9,34 +9,52 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from kopt.kernels.bench_result import BenchResult, Comparison, Latency
+from kopt.kernels.bench_result import BenchResult, Comparison, DeviceState, Latency
 from kopt.kernels.status import Status, Verdict
-from kopt.tools.facts.wording import short_id
+from kopt.tools.facts.bench_words import doubts, percent, rejected_words, verdict_words
 
-from .bench_facts import fact_lines, full_fact_lines
-from .bench_words import VERDICT_STYLES, verdict_words
-from .diagnostics import advice_text, diagnostics_text, status_text, uncovered_lines
-from .tables import View
+from .diagnostics import (
+    advice_text,
+    candidate_words,
+    diagnostics_text,
+    status_text,
+    uncovered_lines,
+)
+from .tables import NOTHING, View, grid, interval_cell, ratio_cell, words_cell
+
+VERDICT_STYLES = {
+    Verdict.FASTER: "bold green",
+    Verdict.SLOWER: "bold red",
+    Verdict.INCONCLUSIVE: "bold",
+    Verdict.IMPOSSIBLE: "bold red",
+    Verdict.NOT_LIKE_FOR_LIKE: "bold yellow",
+    Verdict.ESTIMATED: "bold yellow",
+}
+_SPREAD = ("p10#", "p90#", "least#", "replays#")
 
 
 def bench_view(name: str, result: BenchResult, is_full: bool) -> View:
     """Yield the result of timing the file `name`; `is_full` adds the spread and the set-up."""
-    yield _verdict_line(result)
+    if result.verdict is None:
+        yield Text.assemble(status_text(result.status), "  not timed")
+    else:
+        main = result.comparisons[0] if result.comparisons else None
+        yield Text(verdict_words(result.verdict, main), VERDICT_STYLES[result.verdict])
     gpu = "" if result.gpu is None else f", {result.gpu.name}"
     tune = "".join(f", {key}={value}" for key, value in result.check.values_at().items())
-    yield Text(
-        f"{result.kernel}  {name} ({short_id(result.candidate)}) on {result.device}{gpu}{tune}",
-        style="dim",
-    )
+    yield Text(f"{candidate_words(name, result)} on {result.device}{gpu}{tune}", style="dim")
     if result.diagnostics:
         yield diagnostics_text(name, result.diagnostics)
     yield from uncovered_lines(result.check.compiled)
     if result.status is not Status.PASSED:
         yield advice_text(result.status)
     if result.latency is not None:
-        yield _times_table(result, is_full)
-    lines = full_fact_lines(result) if is_full else fact_lines(result)
-    yield from (Text(line) for line in lines)
+        yield _times_table(result, result.latency, is_full)
+    yield from map(Text, _fact_lines(result))
+    yield from (Text(f"Doubt: {doubt}", "bold yellow") for doubt in doubts(result))
+    yield from map(Text, _comparison_lines(result))
+    if is_full:
+        yield from map(Text, _set_up_lines(result))
     if result.verdict is Verdict.ESTIMATED:
         archs = " and ".join(dict.fromkeys(build.arch for build in result.check.compiled.builds))
         yield Text(
@@ -46,30 +64,24 @@ def bench_view(name: str, result: BenchResult, is_full: bool) -> View:
         )
 
 
-def _verdict_line(result: BenchResult) -> Text:
-    if result.verdict is None:
-        return Text.assemble(status_text(result.status), "  not timed")
-    style = VERDICT_STYLES[result.verdict]
-    main = result.comparisons[0] if result.comparisons else None
-    return Text(verdict_words(result.verdict, main), style)
-
-
-def _times_table(result: BenchResult, is_full: bool) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("timed", no_wrap=True)
-    table.add_column("median", justify="right", no_wrap=True)
-    if is_full:
-        for column in ("p10", "p90", "least", "replays"):
-            table.add_column(column, justify="right")
-    for column in ("speedup", "95 % interval", "pairs", "verdict"):
-        table.add_column(column, justify="left" if column == "verdict" else "right")
-    spread = 4 if is_full else 0
-    assert result.latency is not None  # the caller looked
-    table.add_row("candidate", *_latency_cells(result.latency, is_full))
-    for comparison in result.comparisons:
-        latency = comparison.baseline_latency
-        cells = ["-", *[""] * spread] if latency is None else _latency_cells(latency, is_full)
-        table.add_row(comparison.baseline.label, *cells, *_comparison_cells(comparison))
+def _times_table(result: BenchResult, latency: Latency, is_full: bool) -> Table:
+    spread = _SPREAD if is_full else ()
+    heads = ("timed", "median#", *spread, "speedup#", "95 % interval#", "pairs#", "verdict")
+    table = grid(*heads, whole=("timed", "median"))
+    table.add_row("candidate", *_latency_cells(latency, is_full))
+    for one in result.comparisons:
+        theirs = one.baseline_latency
+        cells = (
+            [NOTHING, *[""] * len(spread)] if theirs is None else _latency_cells(theirs, is_full)
+        )
+        table.add_row(
+            one.baseline.label,
+            *cells,
+            ratio_cell(one.speedup),
+            interval_cell(one.interval),
+            str(one.pairs or NOTHING),
+            words_cell(one.verdict),
+        )
     if result.null_kernel_us is not None:
         table.add_row("empty kernels", f"{result.null_kernel_us:.3f} us measured")
     return table
@@ -80,13 +92,95 @@ def _latency_cells(latency: Latency, is_full: bool) -> list[str]:
     if not is_full:
         return cells
     if latency.spread is None:
-        return [*cells, *["-"] * 4]
+        return [*cells, *[NOTHING] * len(_SPREAD)]
     return [*cells, *(f"{part:.3f}" for part in latency.spread), str(latency.replays)]
 
 
-def _comparison_cells(comparison: Comparison) -> Iterator[str]:
-    speedup, interval = comparison.speedup, comparison.interval
-    yield "-" if speedup is None else f"{speedup:.3f}x"
-    yield "-" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
-    yield str(comparison.pairs or "-")
-    yield comparison.verdict.value.replace("_", " ")
+def _fact_lines(result: BenchResult) -> Iterator[str]:
+    """Yield the lines that decide whether the times can be believed."""
+    latency, null_us = result.latency, result.null_kernel_us
+    if latency is not None and null_us is not None:
+        above = latency.median_us - null_us
+        yield f"Candidate above empty kernels of its launch shape: {above:.3f} us (measured)"
+    if result.achieved_gb_s is not None:
+        copy = result.copy_gb_s
+        share = 0.0 if not copy else result.achieved_gb_s / copy * 100
+        ceiling = f", {share:.0f} % of the copy bandwidth {copy:,.0f} GB/s (measured)"
+        achieved = f"{result.achieved_gb_s:,.0f} GB/s (bytes computed, time measured)"
+        # What the kernel really moves, re-reads included, only counters know (kopt profile).
+        yield f"Bytes that the problem needs: {achieved}{ceiling if copy else ''}"
+    if result.memory_floor_us is not None:
+        yield f"Floor of the memory: {result.memory_floor_us:.3f} us (computed from the data sheet)"
+    rotation = result.rotation
+    if result.warm_us is not None:
+        others = "; all other times are cold" if rotation is not None and rotation.is_cold else ""
+        yield f"With a warm L2: {result.warm_us:.3f} us (measured){others}"
+    if rotation is not None:
+        yield (
+            f"Buffers: {rotation.sets} sets of {rotation.set_bytes:,} bytes in turn,"
+            f" {rotation.over_l2:.1f} times the L2: {'cold' if rotation.is_cold else 'warm'}"
+        )
+    outputs = result.timed_outputs
+    if outputs is not None:
+        close = outputs.within_gates
+        differ = f", {close} differ in bits and pass the gates" if close else ""
+        equal = f"{outputs.identical} of {outputs.calls} equal the checked ones bit by bit"
+        yield f"Outputs of the timed calls: {equal}{differ}"
+    if result.state is not None:
+        yield _state_line(result.state)
+    check = result.check
+    sandbox = f", sandbox {check.sandbox}" if check.sandbox else ""
+    yield f"Check: {check.status}, level {check.level} on {check.device}{sandbox}"
+
+
+def _state_line(state: DeviceState) -> str:
+    clocks = {"SM": state.sm_mhz, "memory": state.memory_mhz}
+    parts = [
+        f"{name} {found[0]} MHz" if found[0] == found[1] else f"{name} {found[0]} to {found[1]} MHz"
+        for name, found in clocks.items()
+        if found is not None
+    ]
+    if state.temperature_c is not None:
+        parts.append(f"up to {state.temperature_c[1]} C")
+    parts.append(f"throttle reasons: {', '.join(state.throttle) or 'none'}")
+    return f"Clocks: {', '.join(parts)} (measured)"
+
+
+def _comparison_lines(result: BenchResult) -> Iterator[str]:
+    """Yield what sets a comparison apart, and the baselines that were not timed."""
+    for one in result.comparisons:
+        name = one.baseline.label
+        for difference in one.like_for_like.differences:
+            yield f"Not like for like with {name}: {difference}"
+        if one.dropped_pairs:
+            yield (
+                f"{one.dropped_pairs} pairs against {name} are left out: throttled, or the clocks"
+                " changed"
+            )
+    yield from (f"Not timed: {rejected_words(path)}" for path in result.rejected)
+
+
+def _set_up_lines(result: BenchResult) -> Iterator[str]:
+    """Yield the kernels of the baselines, noise floors, the driver and the time it took."""
+    for one in result.comparisons:
+        yield from _baseline_lines(one)
+    if result.gpu is not None:
+        gpu = result.gpu
+        yield (
+            f"Device: {gpu.uuid}, driver {gpu.driver_version}, CUDA {gpu.cuda_version},"
+            f" {gpu.sm_count} SMs, {gpu.l2_bytes / 2**20:.0f} MiB L2"
+        )
+    yield f"Took {result.elapsed_s:.1f} s, of which the check {result.check.elapsed_s:.1f} s"
+
+
+def _baseline_lines(comparison: Comparison) -> Iterator[str]:
+    baseline, floor = comparison.baseline, comparison.noise_floor
+    library = f" of {baseline.library}" if baseline.library else ""
+    kernels = f": {', '.join(baseline.kernels)}" if baseline.kernels else ""
+    yield f"Baseline {baseline.label}{library}{kernels}"
+    if floor is not None:
+        cached = "cached" if floor.cached else "now"
+        yield (
+            f"Noise floor of {baseline.label}: A/A median {percent(abs(floor.median))}, half-width"
+            f" {percent(floor.half_width)}, {floor.pairs} pairs, {cached} ({floor.measured_at})"
+        )

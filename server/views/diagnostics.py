@@ -8,7 +8,8 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.kernels.status_advice import ADVICE
-from kopt.tools.facts.wording import clipped
+from kopt.tools.facts.findings import Judged
+from kopt.tools.facts.wording import clipped, short_id
 
 SHOWN = 12  # more would push the first, which matters most, off the screen
 SHOWN_VARIANTS = 3
@@ -18,6 +19,11 @@ SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 def status_text(status: Status) -> Text:
     """Return the status as it is written everywhere, green if passed and red else."""
     return Text(status.value, style="bold green" if status is Status.PASSED else "bold red")
+
+
+def candidate_words(name: str, result: Judged) -> str:
+    """Return kernel id, file and content hash of a candidate."""
+    return f"{result.kernel}  {name} ({short_id(result.candidate)})"
 
 
 def diagnostics_text(name: str, diagnostics: Sequence[Diagnostic]) -> Text:

@@ -7,6 +7,7 @@ from rich.text import Text
 from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
 from kopt.kernels.profile_result import Bottleneck, MeasuredTime
 from kopt.kernels.status import Provenance
+from kopt.tools.facts.bench_words import l2_words
 
 STALLS_SHOWN = 3
 LINES_SHOWN = 3
@@ -27,11 +28,10 @@ def bottleneck_lines(found: Bottleneck) -> Iterator[Text]:
 def measured_lines(measured: MeasuredTime) -> Iterator[Text]:
     """Yield the time on the GPU and how it compares with what the GPU can do."""
     latency, rotation = measured.latency, measured.rotation
-    cold = "cold L2" if rotation.is_cold else "L2 WARM: the sets do not fill it twice"
     spread = "p10 {:.3f}, p90 {:.3f}, ".format(*latency.spread) if latency.spread else ""
     yield Text.assemble(
         (f"Time: {latency.median_us:.3f} us measured on {measured.gpu.name}", "bold"),
-        f" ({spread}{latency.replays} replays, {cold});"
+        f" ({spread}{latency.replays} replays, L2 {l2_words(rotation)});"
         f" {measured.above_null_us:.3f} us above empty kernels of its launch shape"
         f" ({measured.null_kernel_us:.3f} us)",
     )

@@ -8,9 +8,9 @@ from rich.text import Text
 from kopt.kernels.promotion_result import PromotionResult
 from kopt.kernels.receipt import WorkloadEvidence
 from kopt.kernels.status import Status
+from kopt.tools.facts.bench_words import SPEEDUPS, percent, ratio_digits
 from kopt.tools.facts.wording import short_id
 
-from .bench_words import SPEEDUPS, percent, ratio_digits
 from .diagnostics import advice_text, diagnostics_text, uncovered_lines
 from .tables import View
 

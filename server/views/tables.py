@@ -1,6 +1,6 @@
 """What all views are made of: parts that are printed in order, tables, and cells of numbers."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -37,6 +37,19 @@ def grid(
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table as Markdown; heads as `grid` takes them."""
+    names = [head.rstrip("#") for head in heads]
+    rules = ["---:" if head.endswith("#") else "---" for head in heads]
+    lines = (names, rules, *rows)
+    return "\n".join(f"| {' | '.join(map(markdown_cell, line))} |" for line in lines)
+
+
+def markdown_cell(text: str) -> str:
+    """Return `text` so that it stays one cell: names and reasons come from elsewhere."""
+    return " ".join(text.replace("|", "\\|").split())
 
 
 def ratio_cell(ratio: float | None) -> str:

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from kopt.kernels.verify_list_result import VerifiedReceipt, VerifyListResult
 from kopt.kernels.verify_result import Reproduction, VerifyResult, WorkloadReproduction
+from kopt.tools.facts.bench_words import ACCEPTED, SPEEDUPS, ratio_digits
 
-from .bench_words import ACCEPTED, SPEEDUPS, ratio_digits
 from .tables import View
 
 _WORDS: dict[Reproduction, str] = {

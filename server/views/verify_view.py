@@ -7,9 +7,9 @@ from rich.text import Text
 
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.verify_result import Reproduction, VerifyResult, WorkloadReproduction
+from kopt.tools.facts.bench_words import ACCEPTED, SPEEDUPS, ratio_digits
 from kopt.tools.facts.wording import short_id
 
-from .bench_words import ACCEPTED, SPEEDUPS, ratio_digits
 from .tables import View
 
 _WORDS: dict[Reproduction, tuple[str, str]] = {

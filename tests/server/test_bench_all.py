@@ -119,14 +119,14 @@ def test_the_table_has_a_row_for_each_baseline_and_says_why_others_are_missing(
     reason = "flashinfer (PDL off): failed check, output never written"
     assert markdown.count(reason) == text.count(reason) == 1
     assert "Not timed: silu_and_mul_b8xh14336" in text
-    assert "WARM" not in text + markdown
+    assert "warm" not in text + markdown
 
 
 def test_kernels_whose_times_are_warm_are_named(kopt: Kopt, script: Script, tmp_path: Path) -> None:
     script(lambda _: bench_result(rotation=Rotation(sets=8, set_bytes=1 << 20, over_l2=0.2)))
     page = tmp_path / "table.md"
     words = ("--kernel", "silu_and_mul_b8x", "--markdown", page)
-    said = "L2 WARM, because the buffer sets do not fill it twice: silu_and_mul_b8xh14336."
+    said = "Times are warm: the buffer sets do not fill the L2 twice: silu_and_mul_b8xh14336."
     assert said in kopt("bench", "--all", *words).stdout
     assert said in page.read_text("utf-8")
 

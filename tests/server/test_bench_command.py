@@ -119,7 +119,7 @@ def test_what_is_not_like_for_like_is_said_with_the_verdict(kopt: Kopt, answer: 
         "214 of 214 equal the checked ones bit by bit",
         "SM 1980 MHz, memory 2619 MHz, up to 42 C, throttle reasons: none (measured)",
         "Check: passed, level quick on cuda:0, sandbox bubblewrap",
-        "Not timed: flashinfer (PDL off), failed check: output never written",
+        "Not timed: flashinfer (PDL off): failed check, output never written",
     ],
 )
 def test_every_number_stands_with_how_it_came_about(kopt: Kopt, answer: Answer, said: str) -> None:
@@ -236,7 +236,7 @@ def test_times_are_called_cold_only_where_the_sets_overflow_the_l2(
 ) -> None:
     answer(bench_result(rotation=Rotation(sets=8, set_bytes=1 << 20, over_l2=0.2)))
     text = kopt("bench", REFERENCE).stdout
-    assert "WARM: the sets do not fill the L2 twice" in text
+    assert "Doubt: times are warm: the buffer sets do not fill the L2 twice" in text
     assert "cold" not in text
 
 

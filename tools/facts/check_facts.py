@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from kopt.kernels.check_result import CheckResult, Mismatch, TensorAccuracy, WorkloadCheck
 from kopt.kernels.sanitizer_result import SanitizerRun
 from kopt.kernels.status import Status
+from kopt.tools.counted import counted
 
 from .compile_facts import build_facts, function_rows, remark_facts
 from .findings import advice, diagnostic_facts, head
-from .fitting import Detail, Facts, Listing
-from .wording import Quoted
+from .fitting import Detail, Facts, Listing, given
+from .wording import Quoted, plain_beginning
 
 SIM_NOTE = "run on the CPU simulator: values, races and bounds are judged, speed is not"
+_SUMMARY_CHARACTERS = 600
 
 
 def check_facts(result: CheckResult, detail: Detail) -> Facts:
@@ -20,54 +22,67 @@ def check_facts(result: CheckResult, detail: Detail) -> Facts:
     facts |= {"level": result.level, "device": result.device}
     if result.device == "sim" and result.status is Status.PASSED:
         facts["device_note"] = SIM_NOTE
-    facts |= wrong_facts(result)
-    facts |= advice(result)
-    if result.workloads:
-        facts["executed"] = Listing(tuple(map(_workload_words, result.workloads)), most=8)
-    if result.accuracy:
-        rows = tuple(map(_accuracy_row, result.accuracy))
-        facts["computed"] = {"accuracy": Listing(rows)}
-    if result.cpu_bodies:
-        facts["stood_in_by_cpu_code"] = Listing(result.cpu_bodies, most=12)
-    if result.sanitizer is not None:
-        facts["sanitizer"] = Listing(tuple(map(_sanitizer_words, result.sanitizer.runs)))
+    facts |= wrong_facts(result) | advice(result)
+    accuracy = Listing(tuple(map(_accuracy_row, result.accuracy)))
+    sanitized = () if result.sanitizer is None else result.sanitizer.runs
+    facts |= given(
+        executed=Listing(tuple(map(_workload_words, result.workloads)), most=8),
+        computed=given(accuracy=accuracy),
+        stood_in_by_cpu_code=Listing(result.cpu_bodies, most=12),
+        sanitizer=Listing(tuple(map(sanitizer_words, sanitized))),
+    )
     facts |= remark_facts(result.compiled)
-    if detail == "full":
-        facts |= _full_facts(result)
-    return facts
+    return facts | _full_facts(result) if detail == "full" else facts
+
+
+def check_summary(result: CheckResult) -> str:
+    """Return the outcome in a line: what agreed, or the first thing that is wrong."""
+    if result.status is Status.PASSED:
+        executions = sum(workload.executions for workload in result.workloads)
+        missing, idle = result.compiled.left_out, len(result.compiled.unserved)
+        remark = f"; {', '.join(missing)} left out: no plan there" if missing else ""
+        remark += f"; {idle} of its variants taken by no workload, so unchecked" if idle else ""
+        shapes = counted(len(result.workloads), "workload")
+        return f"{executions} executions of {shapes} agree with the oracle{remark}"
+    if result.mismatch is not None:
+        found = result.mismatch
+        return f"{found.workload}: {element_words(found)} ({found.pattern})"
+    for diagnostic in result.diagnostics:
+        if diagnostic.severity == "error":
+            place = "" if diagnostic.line is None else f"line {diagnostic.line}: "
+            return plain_beginning(f"{place}{diagnostic.message}", _SUMMARY_CHARACTERS)
+    return result.status.value
+
+
+def element_words(found: Mismatch) -> str:
+    """Return the first wrong element: `out[3, 17] is 1.5, expected 1.25`."""
+    return f"{found.tensor}{list(found.index)} is {found.got}, expected {found.expected}"
+
+
+def inputs_words(found: Mismatch) -> str:
+    """Return the inputs of a mismatch: their distribution, and the seed unless it is hidden."""
+    return f"{found.regime}, {'a hidden seed' if found.seed is None else f'seed {found.seed}'}"
+
+
+def sanitizer_words(run: SanitizerRun) -> str:
+    """Return what a tool of compute-sanitizer came to, and why it could not judge."""
+    return f"{run.tool} {run.outcome}" + ("" if run.reason is None else f": {run.reason}")
 
 
 def wrong_facts(result: CheckResult) -> Facts:
     """Return what is wrong: the first mismatch, then the diagnostics."""
     facts: Facts = {}
     if result.mismatch is not None:
-        facts["first_mismatch"] = _mismatch(result.mismatch)
-    found = result.diagnostics
+        found = result.mismatch
+        fields = found.model_dump(mode="json", exclude={"seed", "regime"})
+        facts["first_mismatch"] = fields | {
+            "inputs": inputs_words(found),
+            "provenance": "computed",
+        }
+    diagnostics = result.diagnostics
     if result.sanitizer is not None:
-        found += tuple(one for run in result.sanitizer.runs for one in run.findings)
-    return facts | diagnostic_facts(found)
-
-
-def _mismatch(found: Mismatch) -> Facts:
-    return {
-        "tensor": found.tensor,
-        "row": found.row,
-        "column": found.column,
-        "index": list(found.index),
-        "expected": found.expected,
-        "got": found.got,
-        "pattern": found.pattern,
-        "wrong_elements": found.wrong_elements,
-        "total_elements": found.total_elements,
-        "gate": found.gate,
-        "workload": found.workload,
-        "inputs": f"{found.regime}, {'a hidden seed' if found.seed is None else _seed(found.seed)}",
-        "provenance": "computed",
-    }
-
-
-def _seed(seed: int) -> str:
-    return f"seed {seed}"
+        diagnostics += tuple(one for run in result.sanitizer.runs for one in run.findings)
+    return facts | diagnostic_facts(diagnostics)
 
 
 def _workload_words(entry: WorkloadCheck) -> str:
@@ -77,37 +92,29 @@ def _workload_words(entry: WorkloadCheck) -> str:
         "schedule": entry.schedules,
         "run": entry.executions,
     }
-    parts = (f"{count} {name}{'s' * (count != 1)}" for name, count in counts.items() if count)
+    parts = (counted(count, name) for name, count in counts.items() if count)
     return f"{entry.workload} {entry.status.value}: {', '.join(parts) or 'not run'}"
 
 
 def _accuracy_row(entry: TensorAccuracy) -> Facts:
-    row: Facts = {
-        "tensor": entry.tensor,
-        "differing_fraction": entry.mismatch_fraction,
-        "max_abs": entry.max_abs,
-        "max_rel": entry.max_rel,
-    }
-    if entry.l2_ratio is not None:
-        row["l2_ratio"] = entry.l2_ratio
-    return row
-
-
-def _sanitizer_words(run: SanitizerRun) -> str:
-    reason = "" if run.reason is None else f": {run.reason}"
-    return f"{run.tool} {run.outcome}{reason}"
+    return given(
+        tensor=entry.tensor,
+        differing_fraction=entry.mismatch_fraction,
+        max_abs=entry.max_abs,
+        max_rel=entry.max_rel,
+        l2_ratio=entry.l2_ratio,
+    )
 
 
 def _full_facts(result: CheckResult) -> Facts:
-    facts: Facts = {
+    functions = tuple(function_rows(result.compiled))
+    return {
         "sandbox": result.sandbox or "none",
         "measured": {"elapsed_s": result.elapsed_s},
+        "compiled": {"provenance": "computed", "functions": Listing(functions)},
+        "counted": {"provenance": "computed", "traffic": Listing(tuple(_counter_rows(result)))},
+        **build_facts(result.compiled),
     }
-    counted = tuple(_counter_rows(result))
-    functions = tuple(function_rows(result.compiled))
-    facts["compiled"] = {"provenance": "computed", "functions": Listing(functions)}
-    facts["counted"] = {"provenance": "computed", "traffic": Listing(counted)}
-    return facts | build_facts(result.compiled)
 
 
 def _counter_rows(result: CheckResult) -> Iterator[Facts]:

@@ -31,6 +31,17 @@ class Listing:
     """How many a concise reply shows at most."""
 
 
+def given(**facts: Any) -> Facts:
+    """Return those of `facts` that have a value: neither None nor empty."""
+    return {name: value for name, value in facts.items() if not _is_nothing(value)}
+
+
+def _is_nothing(value: Any) -> bool:
+    if isinstance(value, Listing):
+        return not value.items
+    return value is None or (isinstance(value, str | tuple | list | dict) and not value)
+
+
 @dataclass(frozen=True)
 class _Limits:
     """The longest strings, in characters."""

@@ -17,6 +17,7 @@ from kopt.kernels.profile_result import (
 from kopt.kernels.status import Provenance, Status
 from kopt.kernels.time_estimate import TimeEstimate
 
+from .bench_words import l2_words
 from .compile_facts import resource_facts
 from .findings import advice, diagnostic_facts, head
 from .fitting import Detail, Facts, Listing
@@ -67,7 +68,7 @@ def _measured(time: MeasuredTime) -> Facts:
         "gpu": time.gpu.name,
         "latency_us": time.latency.median_us,
         "replays": time.latency.replays,
-        "l2": "cold" if time.rotation.is_cold else "warm: the buffer sets do not fill it twice",
+        "l2": l2_words(time.rotation),
         "null_kernel_us": time.null_kernel_us,
         "above_null_us": time.above_null_us,
         "achieved_gb_s": time.achieved_gb_s,

@@ -3,10 +3,11 @@
 import json
 from itertools import chain
 
+from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.profile_result import ProfileResult
-from kopt.kernels.status import Status
+from kopt.kernels.status import Status, Verdict
 from kopt.tools.facts.findings import Judged
 from kopt.tools.facts.wording import plain_beginning
 
@@ -34,6 +35,26 @@ def check_next(result: CheckResult) -> str:
             return f"Call benchmark for its speed; before it is used, call {full}."
         return f"Call {same_call('benchmark', result, device)}."
     return mend_and_call("check_correctness", result, device)
+
+
+def bench_next(result: BenchResult) -> str:
+    """Return what to do after this result."""
+    device = f"device={result.device}"
+    if result.status is not Status.PASSED:
+        return mend_and_call("check_correctness", result, device)
+    step = f"beam_step with kernel={result.kernel}"
+    match result.verdict:
+        case Verdict.FASTER:
+            full = same_call("check_correctness", result, device, "level=full")
+            return f"Call {full} to make sure of it, or {step} to go on from it."
+        case Verdict.IMPOSSIBLE:
+            return f"Find the work that timed calls skip, then call {same_call('profile', result)}."
+        case Verdict.ESTIMATED:
+            profile = same_call("profile", result)
+            return f"Call {profile} for what limits it; a GPU (device=cuda:0) would measure it."
+        case _:
+            profile = same_call("profile", result, device)
+            return f"Call {profile} for what limits it, or {step} to search on."
 
 
 def profile_next(result: ProfileResult) -> str:

@@ -18,6 +18,7 @@ from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import Record
 from kopt.search.step.result import StepResult
 from kopt.server.jobs.records import JobView
+from kopt.tools.facts.bench_facts import bench_facts
 from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.facts.compile_facts import compile_facts
 from kopt.tools.facts.findings import with_excerpts
@@ -25,7 +26,6 @@ from kopt.tools.facts.fitting import Detail, Facts, cleaned, fitted, page
 from kopt.tools.facts.profile_facts import profile_facts
 from kopt.tools.facts.rendering import render, structured
 
-from .bench_reply import bench_facts, bench_next
 from .job_links import job_links, log_uri, result_uri
 from .job_states import (
     UNREADABLE,
@@ -36,7 +36,7 @@ from .job_states import (
     waiting_facts,
     waiting_next,
 )
-from .next_steps import check_next, compile_next, profile_next
+from .next_steps import bench_next, check_next, compile_next, profile_next
 from .step_reply import step_facts, step_next
 
 __all__ = ["Detail", "facts_reply", "job_reply"]

@@ -1,22 +1,11 @@
-"""The words of a benchmark: the sentences of its verdicts, and what a speedup is.
+"""The sentences of a benchmark, the same for people and for models: its verdict and its doubts."""
 
-One place for both, so that a bench, a run and the table of all kernels speak alike.
-"""
+from collections.abc import Iterator
 
-from kopt.kernels.bench_result import Comparison
+from kopt.kernels.bench_result import BenchResult, Comparison, RejectedBaseline, Rotation
 from kopt.kernels.status import Verdict
 
-VERDICT_STYLES = {
-    Verdict.FASTER: "bold green",
-    Verdict.SLOWER: "bold red",
-    Verdict.INCONCLUSIVE: "bold",
-    Verdict.IMPOSSIBLE: "bold red",
-    Verdict.NOT_LIKE_FOR_LIKE: "bold yellow",
-    Verdict.ESTIMATED: "bold yellow",
-}
-
 SPEEDUPS = "Speedups are measured: baseline time / candidate time, medians over pairs of replays."
-"""What stands below a table of them."""
 ACCEPTED = (
     "Accepted: the receipt's range, widened by the noise, or on another GPU of the same model by a"
     " quarter of the gain, at most 3 %, where that is more."
@@ -72,3 +61,29 @@ def _evidence(comparison: Comparison) -> str:
     floor = comparison.noise_floor
     noise = "" if floor is None else f", noise threshold {percent(floor.threshold)}"
     return f", {comparison.pairs} pairs{noise}"
+
+
+def l2_words(rotation: Rotation) -> str:
+    """Return whether times over these buffer sets are those of a cold L2."""
+    return "cold" if rotation.is_cold else "warm: the buffer sets do not fill the L2 twice"
+
+
+def rejected_words(path: RejectedBaseline) -> str:
+    """Return which baseline was not timed, and why."""
+    pdl = "on" if path.pdl else "off"
+    return f"{path.name} (PDL {pdl}): {path.status.replace('_', ' ')}, {path.reason}"
+
+
+def doubts(result: BenchResult) -> Iterator[str]:
+    """Yield what a reader must know before believing the times; nothing if nothing is odd."""
+    if result.rotation is not None and not result.rotation.is_cold:
+        yield f"times are {l2_words(result.rotation)}"
+    outputs = result.timed_outputs
+    if outputs is not None and outputs.identical + outputs.within_gates < outputs.calls:
+        wrong = outputs.calls - outputs.identical - outputs.within_gates
+        yield f"{wrong} of {outputs.calls} timed calls have wrong outputs"
+    state = result.state
+    if state is not None and state.throttle:
+        yield f"the GPU throttled: {', '.join(state.throttle)}"
+    if state is not None and state.other_processes:
+        yield f"{state.other_processes} other processes use the GPU"

@@ -1,0 +1,121 @@
+"""A benchmark as facts: a ratio with its interval and what stands behind it, or why none is.
+
+On the simulator there are estimates only, and nothing is called faster.
+"""
+
+from kopt.kernels.bench_result import BenchResult, Comparison, Latency
+from kopt.kernels.record import Record
+from kopt.kernels.status import Provenance, Status
+
+from .bench_words import doubts, rejected_words, verdict_words
+from .check_facts import wrong_facts
+from .compile_facts import build_facts, function_rows, remark_facts
+from .findings import advice, diagnostic_facts, head
+from .fitting import Detail, Facts, Listing, given
+from .wording import Quoted
+
+MEASURED_ON = "speedup = baseline time / candidate time, medians over pairs of replays"
+ESTIMATED_ON = "nothing was timed on sim: a ratio of estimates orders candidates and proves nothing"
+
+
+def bench_facts(result: BenchResult, detail: Detail) -> Facts:
+    """Return the facts of a benchmark."""
+    facts = head(result, result.check.values_at())
+    if result.verdict is not None:
+        main = result.comparisons[0] if result.comparisons else None
+        facts |= {"verdict": result.verdict, "answer": verdict_words(result.verdict, main)}
+    facts |= {"device": result.device} | given(gpu=result.gpu and result.gpu.name)
+    facts |= _why_not_timed(result) | advice(result) | _times(result)
+    facts |= given(computed=given(memory_floor_us=result.memory_floor_us))
+    not_timed = tuple(Quoted(rejected_words(path)) for path in result.rejected)
+    facts |= given(doubts=Listing(tuple(doubts(result))), not_timed=Listing(not_timed, most=3))
+    facts |= remark_facts(result.check.compiled)
+    return facts | _full_facts(result) if detail == "full" else facts
+
+
+def _why_not_timed(result: BenchResult) -> Facts:
+    facts: Facts = {}
+    if result.check.status is not Status.PASSED:
+        facts = {"check": f"{result.check.status.value} at level {result.check.level}"}
+        facts |= wrong_facts(result.check)
+    # A failing check's diagnostics are the benchmark's own as well.
+    if result.diagnostics and result.diagnostics != result.check.diagnostics:
+        facts |= diagnostic_facts(result.diagnostics)
+    return facts
+
+
+def _times(result: BenchResult) -> Facts:
+    if result.latency is None:
+        return {}
+    if result.latency.provenance is Provenance.ESTIMATED:
+        rows = tuple(map(_estimated_row, result.comparisons))
+        estimated = {"latency_us": result.latency.median_us} | given(ratios=Listing(rows, most=4))
+        return {"estimated": estimated, "how": ESTIMATED_ON}
+    timed = (one for one in result.comparisons if one.provenance is Provenance.MEASURED)
+    measured = {"latency_us": _latency(result.latency)}
+    measured |= given(
+        speedups=Listing(tuple(map(_comparison, timed)), most=4),
+        null_kernel_us=result.null_kernel_us,
+        warm_us=result.warm_us,
+        achieved_gb_s=result.achieved_gb_s,
+        copy_gb_s=result.copy_gb_s,
+    )
+    return {"measured": measured, "how": MEASURED_ON}
+
+
+def _latency(latency: Latency) -> Facts:
+    facts: Facts = {"median": latency.median_us}
+    if latency.spread is not None:
+        facts["p10"], facts["p90"], facts["least"] = latency.spread
+    return facts | {"replays": latency.replays, "l2": "cold"}
+
+
+def _comparison(one: Comparison) -> Facts:
+    row: Facts = {"baseline": one.baseline.label, "verdict": one.verdict}
+    if one.speedup is not None and one.interval is not None:
+        row |= {"speedup": one.speedup, "interval_95": list(one.interval)}
+    return row | given(
+        pairs=one.pairs,
+        dropped_pairs=one.dropped_pairs or None,
+        baseline_us=one.baseline_latency and one.baseline_latency.median_us,
+        noise_threshold_fraction=one.noise_floor and one.noise_floor.threshold,
+        not_like_for_like="; ".join(one.like_for_like.differences),
+    )
+
+
+def _estimated_row(one: Comparison) -> Facts:
+    baseline_us = one.baseline_latency and one.baseline_latency.median_us
+    return given(baseline=one.baseline.label, ratio=one.speedup, baseline_us=baseline_us)
+
+
+def _full_facts(result: BenchResult) -> Facts:
+    functions = tuple(function_rows(result.check.compiled))
+    return {
+        "elapsed": {"provenance": "measured", "seconds": result.elapsed_s},
+        **given(
+            seed=result.seed,
+            buffers=_dumped("computed", result.rotation),
+            timed_outputs=_dumped("measured", result.timed_outputs),
+            clocks=_dumped("measured", result.state),
+            gpu_facts=_dumped("computed", result.gpu),
+        ),
+        "baselines": Listing(tuple(map(_baseline, result.comparisons))),
+        "compiled": {"provenance": "computed", "functions": Listing(functions)},
+        **build_facts(result.check.compiled),
+    }
+
+
+def _dumped(provenance: str, record: Record | None) -> Facts:
+    """Return a record's fields under how they came to be; nothing for none."""
+    if record is None:
+        return {}
+    return {"provenance": provenance} | record.model_dump(mode="json", exclude_none=True)
+
+
+def _baseline(one: Comparison) -> Facts:
+    return given(
+        baseline=one.baseline.label,
+        library=one.baseline.library or "none",
+        kernels=", ".join(one.baseline.kernels),
+        noise_floor=_dumped("measured", one.noise_floor),
+    )

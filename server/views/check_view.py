@@ -1,24 +1,34 @@
-"""A check result as text: the status, where the first mismatch is, and what was run."""
+"""A check as text: the status, the first mismatch, what was run, what a sanitizer found."""
 
-from rich.console import Group, RenderableType
+from collections.abc import Iterator
+
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from kopt.kernels.check_result import CheckResult, Mismatch
+from kopt.kernels.sanitizer_result import SanitizerResult, SanitizerRun
 from kopt.kernels.status import Status
-from kopt.tools.facts.wording import short_id, tune_words
+from kopt.tools.facts.check_facts import element_words, inputs_words, sanitizer_words
+from kopt.tools.facts.wording import tune_words
 
-from .diagnostics import advice_text, diagnostics_text, status_text, uncovered_lines
-from .sanitizer_view import sanitizer_lines
-from .tables import View
+from .diagnostics import (
+    advice_text,
+    candidate_words,
+    diagnostics_text,
+    status_text,
+    uncovered_lines,
+)
+from .tables import NOTHING, Cell, View, grid
+
+_COUNTS = ("seeds#", "hidden#", "poisons#", "schedules#", "runs#", "time of runs#")
+_ACCURACY = ("output", "differs from rounded#", "max abs#", "max rel#", "1e-2 / 1e-3#", "L2 ratio#")
+_SANITIZER_STYLES = {"passed": "green", "unavailable": "yellow", "timeout": "yellow"}
 
 
 def check_view(name: str, result: CheckResult) -> View:
     """Yield the result of checking the file `name`."""
-    yield Text.assemble(
-        status_text(result.status),
-        f"  {result.kernel}  {name} ({short_id(result.candidate)})",
-    )
+    yield Text.assemble(status_text(result.status), f"  {candidate_words(name, result)}")
     level = f"level {result.level} on {result.device}, {result.elapsed_s:.1f} s"
     sandbox = f", sandbox {result.sandbox}" if result.sandbox else ""
     tune = "".join(f", {key}={value}" for key, value in result.values_at().items())
@@ -31,7 +41,7 @@ def check_view(name: str, result: CheckResult) -> View:
     if result.workloads:
         yield _workloads(result)
     if result.accuracy:
-        yield _accuracy(result)
+        yield from _accuracy(result)
     if result.cpu_bodies:
         yield Text(f"Run by their CPU bodies: {', '.join(result.cpu_bodies)}")
     if result.sanitizer is not None:
@@ -44,16 +54,31 @@ def check_view(name: str, result: CheckResult) -> View:
         )
 
 
+def sanitizer_lines(name: str, result: SanitizerResult) -> Iterator[Text]:
+    """Yield a line for each tool, with the findings in the file `name` below it."""
+    yield Text(f"{result.sanitizer or 'compute-sanitizer'} on {result.device}:")
+    for run in result.runs:
+        yield _sanitizer_line(run)
+        if run.findings:
+            yield diagnostics_text(name, run.findings)
+
+
+def _sanitizer_line(run: SanitizerRun) -> Text:
+    if run.outcome == "findings":
+        line = Text.assemble(f"  {run.tool} ", status_text(run.status))
+    else:
+        line = Text(f"  {sanitizer_words(run)}", _SANITIZER_STYLES[run.outcome])
+    log = "" if run.log_path is None else f", log {run.log_path}"
+    return line.append(f" ({run.elapsed_s:.1f} s{log})")
+
+
 def _mismatch(found: Mismatch) -> Text:
-    seed = "a hidden seed" if found.seed is None else f"seed {found.seed}"
+    wrong = f"{found.wrong_elements} of {found.total_elements} elements"
     share = _share(found.wrong_elements, found.total_elements)
-    index = ", ".join(str(part) for part in found.index)
     return Text(
-        f"First wrong element: {found.tensor}[{index}] (row {found.row}, column {found.column}):"
-        f" expected {found.expected}, got {found.got}\n"
-        f"Pattern: {found.pattern}; {found.wrong_elements} of {found.total_elements} elements"
-        f" ({share}) fail the {found.gate} gate\n"
-        f"Workload {found.workload}, {seed}, inputs '{found.regime}'"
+        f"First wrong element: {element_words(found)} (row {found.row}, column {found.column})\n"
+        f"Pattern: {found.pattern}; {wrong} ({share}) fail the {found.gate} gate\n"
+        f"Workload {found.workload}, inputs {inputs_words(found)}"
     )
 
 
@@ -65,17 +90,12 @@ def _share(part: int, whole: int) -> str:
 
 
 def _workloads(result: CheckResult) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("workload", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    for column in ("seeds", "hidden", "poisons", "schedules", "runs", "time of runs"):
-        table.add_column(column, justify="right")
     values = {
         entry.workload: tune_words(result.values_at(entry.workload)) for entry in result.workloads
     }
     differ = len(set(values.values())) > 1
-    if differ:
-        table.add_column("tune values", no_wrap=True)
+    heads = ("workload", "status", *_COUNTS, *(("tune values",) if differ else ()))
+    table = grid(*heads, whole=("workload", "status", "tune values"))
     for entry in result.workloads:
         counts = (
             entry.visible_seeds,
@@ -84,28 +104,25 @@ def _workloads(result: CheckResult) -> Table:
             entry.schedules,
             entry.executions,
         )
-        cells = (str(count) for count in counts)
+        cells: list[Cell] = [entry.workload, status_text(entry.status), *map(str, counts)]
         own = (values[entry.workload],) if differ else ()
-        seconds = f"{entry.elapsed_s:.1f} s"
-        table.add_row(entry.workload, status_text(entry.status), *cells, seconds, *own)
+        table.add_row(*cells, f"{entry.elapsed_s:.1f} s", *own)
     return table
 
 
-def _accuracy(result: CheckResult) -> RenderableType:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("output", no_wrap=True)
-    for column in ("differs from rounded", "max abs", "max rel", "1e-2 / 1e-3", "L2 ratio"):
-        table.add_column(column, justify="right")
-    for entry in result.accuracy:
-        table.add_row(
+def _accuracy(result: CheckResult) -> Iterator[RenderableType]:
+    rows = (
+        (
             entry.tensor,
             f"{entry.mismatch_fraction:.4%}",
             f"{entry.max_abs:.3g}",
             f"{entry.max_rel:.3g}",
             "within" if entry.within_fixed_limits else "beyond",
-            "-" if entry.l2_ratio is None else f"{entry.l2_ratio:.2f}",
+            NOTHING if entry.l2_ratio is None else f"{entry.l2_ratio:.2f}",
         )
-    note = Text(
+        for entry in result.accuracy
+    )
+    yield grid(*_ACCURACY, rows=rows, whole=("output",))
+    yield Text(
         "Information only: the gates judge element by element (docs/correctness.md).", style="dim"
     )
-    return Group(table, note)

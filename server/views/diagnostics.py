@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.profile_choices import ProfileChoices
+from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.kernels.status_advice import ADVICE
@@ -21,9 +23,17 @@ def status_text(status: Status) -> Text:
     return Text(status.value, style="bold green" if status is Status.PASSED else "bold red")
 
 
-def candidate_words(name: str, result: Judged) -> str:
+def candidate_words(name: str, result: Judged | ProfileChoices) -> str:
     """Return kernel id, file and content hash of a candidate."""
     return f"{result.kernel}  {name} ({short_id(result.candidate)})"
+
+
+def profiled_text(name: str, profile: ProfileResult | ProfileChoices) -> Text:
+    """Return the heading of a profile: status, candidate, architecture and data sheet."""
+    return Text.assemble(
+        status_text(profile.status),
+        f"  {candidate_words(name, profile)}  {profile.arch}, data sheet of {profile.gpu}",
+    )
 
 
 def diagnostics_text(name: str, diagnostics: Sequence[Diagnostic]) -> Text:

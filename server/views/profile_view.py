@@ -2,30 +2,33 @@
 
 from collections.abc import Iterator
 
-from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kopt.kernels.profile_result import LaunchProfile, ProfileResult, TensorTraffic
-from kopt.kernels.status import Status
+from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
+from kopt.kernels.profile_result import (
+    Bottleneck,
+    LaunchProfile,
+    MeasuredTime,
+    ProfileResult,
+)
+from kopt.kernels.status import Provenance, Status
+from kopt.tools.facts.bench_words import l2_words
 from kopt.tools.facts.compile_facts import mix_words
-from kopt.tools.facts.wording import short_id
+from kopt.tools.facts.profile_facts import NOT_COUNTED, bound_words, dim_words, waits_words
 
-from .diagnostics import advice_text, diagnostics_text, status_text
-from .measured_view import bottleneck_lines, hardware_lines, measured_lines
-from .tables import View
+from .diagnostics import advice_text, diagnostics_text, profiled_text
+from .tables import NOTHING, View, count_cell, grid, percent_cell
 
 MIX_SHOWN = 8
 SUSPECTS_SHOWN = 4
+WAITS_SHOWN = 3
+_TRAFFIC = ("buffer", "role", "needs#", "loads#", "stores#", "sectors/request#", "ideal#")
 
 
 def profile_view(name: str, profile: ProfileResult) -> View:
     """Yield the profile of the file `name`."""
-    yield Text.assemble(
-        status_text(profile.status),
-        f"  {profile.kernel}  {name} ({short_id(profile.candidate)})"
-        f"  {profile.arch}, data sheet of {profile.gpu}",
-    )
+    yield profiled_text(name, profile)
     if profile.status is Status.PASSED:
         yield Text("correctness: not checked", style="yellow")
     if profile.bottleneck is not None:
@@ -36,33 +39,94 @@ def profile_view(name: str, profile: ProfileResult) -> View:
     if profile.traffic:
         yield _traffic_table(profile)
     if profile.counters is None:
-        yield Text("Accesses are not counted: the candidate was not executed.", style="yellow")
+        yield Text(NOT_COUNTED, style="yellow")
     for suspect in profile.suspects[:SUSPECTS_SHOWN]:
         gain = f" (worth up to {suspect.gain_us:.2f} us, estimated)" if suspect.gain_us else ""
-        yield Text.assemble(
-            (suspect.name.replace("_", " "), "bold"), f": {suspect.statement}{gain}"
-        )
-        yield Text(
-            f"  {'; '.join(suspect.evidence)}. Try: {', '.join(suspect.families)}", style="dim"
-        )
+        name_of = suspect.name.replace("_", " ")
+        yield Text.assemble((name_of, "bold"), f": {suspect.statement}{gain}")
+        tried = ", ".join(suspect.families)
+        yield Text(f"  {'; '.join(suspect.evidence)}. Try: {tried}", style="dim")
     if profile.diagnostics:
         yield diagnostics_text(name, profile.diagnostics)
     if profile.status is not Status.PASSED:
         yield advice_text(profile.status)
 
 
+def bottleneck_lines(found: Bottleneck) -> Iterator[Text]:
+    """Yield the name, what it means, and the facts that say so."""
+    yield Text.assemble(
+        ("Bottleneck: ", "bold"),
+        (found.name, "bold yellow"),
+        f" ({found.provenance.value}). {found.statement}",
+    )
+    yield from (Text(f"  {fact}") for fact in found.facts)
+    if found.families:
+        yield Text(f"  Try: {', '.join(found.families)}", style="dim")
+
+
+def hardware_lines(counters: HardwareCounters) -> Iterator[Text]:
+    """Yield the counters of each launch, or the line that says why there are none."""
+    if counters.provenance is Provenance.UNAVAILABLE:
+        yield Text(f"Counters are unavailable: {counters.reason}", style="yellow")
+    for launch in counters.launches:
+        yield from _counter_lines(launch)
+    yield from (Text(f"  {note}", style="dim") for note in counters.notes)
+    if counters.report_path is not None:
+        yield Text(f"  {counters.tool}: {counters.report_path}", style="dim")
+
+
+def _counter_lines(launch: LaunchCounters) -> Iterator[Text]:
+    shares = {
+        "SM": launch.compute_fraction,
+        "memory": launch.memory_fraction,
+        "DRAM": launch.dram_fraction,
+        "L2": launch.l2_fraction,
+        "L2 hits": launch.l2_hit_fraction,
+        "occupancy achieved": launch.achieved_occupancy,
+        "issue": launch.issue_fraction,
+    }
+    parts = (f"{name} {percent_cell(value)}" for name, value in shares.items())
+    yield Text(f"Counters of {launch.kernel}: {', '.join(parts)}")
+    counts = {
+        "B read from DRAM": launch.dram_read_bytes,
+        "B written": launch.dram_written_bytes,
+        "warp instructions": launch.instructions,
+        "bank conflicts": launch.bank_conflicts,
+    }
+    parts = (f"{count_cell(value)} {name}" for name, value in counts.items())
+    yield Text(f"  {', '.join(parts)}", style="dim")
+    if launch.stalls:
+        yield Text(f"  Warps wait for: {waits_words(launch, WAITS_SHOWN)}", style="dim")
+
+
+def _measured_lines(measured: MeasuredTime) -> Iterator[Text]:
+    """Yield the time on the GPU and how it compares with what the GPU can do."""
+    latency = measured.latency
+    spread = "p10 {:.3f}, p90 {:.3f}, ".format(*latency.spread) if latency.spread else ""
+    yield Text.assemble(
+        (f"Time: {latency.median_us:.3f} us measured on {measured.gpu.name}", "bold"),
+        f" ({spread}{latency.replays} replays, L2 {l2_words(measured.rotation)});"
+        f" {measured.above_null_us:.3f} us above empty kernels of its launch shape"
+        f" ({measured.null_kernel_us:.3f} us)",
+    )
+    yield Text(
+        f"  {measured.achieved_gb_s:,.0f} GB/s: {measured.copy_fraction:.0%} of the copy bandwidth"
+        f" measured here ({measured.copy_gb_s:,.0f} GB/s), {measured.roofline_fraction:.0%} of the"
+        " data sheet's roofline"
+    )
+
+
 def _time_lines(profile: ProfileResult) -> Iterator[Text]:
     line = profile.roofline
-    limit = "an empty launch" if line.is_launch_dominated else line.bound
     yield Text(
         f"Floor: {line.floor_us:.3f} us for {profile.byte_model.total_bytes:,} bytes and"
-        f" {profile.byte_model.flop:,} flop, bound by {limit} (computed:"
+        f" {profile.byte_model.flop:,} flop, bound by {bound_words(line)} (computed:"
         f" memory {line.memory_floor_us:.3f} us, compute {line.compute_floor_us:.3f} us,"
         f" empty launch {line.null_kernel_us:.3f} us;"
         f" {line.flop_per_byte:.2f} flop/byte, ridge {line.ridge_flop_per_byte:.1f})"
     )
     if profile.measured is not None:
-        yield from measured_lines(profile.measured)
+        yield from _measured_lines(profile.measured)
     if profile.hardware is not None:
         yield from hardware_lines(profile.hardware)
     estimate = profile.estimate
@@ -73,17 +137,12 @@ def _time_lines(profile: ProfileResult) -> Iterator[Text]:
     parts = (part for launch in estimate.launches for part in launch.parts)
     largest = sorted(parts, key=lambda part: -part.time_us)[:4]
     shares = ", ".join(f"{part.name.replace('_', ' ')} {part.time_us:.2f}" for part in largest)
+    time = f"{estimate.latency_us:.3f} us estimated"
     yield Text.assemble(
-        (
-            f"Model: {estimate.latency_us:.3f} us estimated"
-            if profile.measured
-            else f"Time: {estimate.latency_us:.3f} us estimated, not measured",
-            "" if profile.measured else "bold",
-        ),
+        f"Model: {time}" if profile.measured else (f"Time: {time}, not measured", "bold"),
         f"{floor}; mostly {estimate.dominant}; largest parts in us, which may overlap: {shares}",
     )
-    for assumption in estimate.missing:
-        yield Text(f"  {assumption}", style="dim")
+    yield from (Text(f"  {assumption}", style="dim") for assumption in estimate.missing)
 
 
 def _launch_lines(launch: LaunchProfile) -> Iterator[Text]:
@@ -104,26 +163,19 @@ def _launch_lines(launch: LaunchProfile) -> Iterator[Text]:
 
 def _dim(dim: tuple[int, int, int]) -> str:
     """Return (128, 1, 1) as `128` and (8, 4, 1) as `8x4`."""
-    parts = [str(part) for part in dim]
-    while len(parts) > 1 and parts[-1] == "1":
-        parts.pop()
-    return "x".join(parts)
+    return dim_words(dim).removesuffix("x1").removesuffix("x1")
 
 
-def _traffic_table(profile: ProfileResult) -> RenderableType:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("buffer", no_wrap=True)
-    table.add_column("role", no_wrap=True)
-    for column in ("needs", "loads", "stores", "sectors/request", "ideal"):
-        table.add_column(column, justify="right")
+def _traffic_table(profile: ProfileResult) -> Table:
+    table = grid(*_TRAFFIC, whole=("buffer", "role"))
     for row in profile.traffic:
-        table.add_row(row.name, row.role, *_traffic_cells(row))
+        sectors = (row.sectors_per_request, row.ideal_sectors_per_request)
+        table.add_row(
+            row.name,
+            row.role,
+            f"{row.needed_read_bytes + row.needed_written_bytes:,}",
+            count_cell(row.load_bytes),
+            count_cell(row.store_bytes),
+            *(NOTHING if one is None else f"{one:.1f}" for one in sectors),
+        )
     return table
-
-
-def _traffic_cells(row: TensorTraffic) -> Iterator[str]:
-    yield f"{row.needed_read_bytes + row.needed_written_bytes:,}"
-    for count in (row.load_bytes, row.store_bytes):
-        yield "-" if count is None else f"{count:,}"
-    for sectors in (row.sectors_per_request, row.ideal_sectors_per_request):
-        yield "-" if sectors is None else f"{sectors:.1f}"

@@ -112,9 +112,9 @@ def test_a_mismatch_says_where_what_and_which_pattern(kopt: Kopt, answer: Answer
     answer(Status.INCORRECT, mismatch=_mismatch())
     ending = kopt("check", REFERENCE)
     assert ending.code == ExitCode.FELL_SHORT
-    assert "out[3, 17] (row 3, column 17): expected 1.5, got 0" in ending.stdout
+    assert "out[3, 17] is 0, expected 1.5 (row 3, column 17)" in ending.stdout
     assert "every 16th element; 896 of 114688 elements (0.78%) fail the ulp gate" in ending.stdout
-    assert "seed 1, inputs 'outliers'" in ending.stdout
+    assert "inputs outliers, seed 1" in ending.stdout
     assert "What to do: Start from the first mismatch" in ending.stdout
 
 

@@ -9,8 +9,8 @@ from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters, Sta
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.sanitizer_result import SanitizerResult, SanitizerRun
 from kopt.kernels.status import Provenance, Status
-from kopt.server.views.measured_view import hardware_lines
-from kopt.server.views.sanitizer_view import sanitizer_lines
+from kopt.server.views.check_view import sanitizer_lines
+from kopt.server.views.profile_view import hardware_lines
 
 
 def shown(*parts: RenderableType) -> str:

@@ -14,6 +14,11 @@ from .wording import Quoted, plain_beginning
 
 SIM_NOTE = "run on the CPU simulator: values, races and bounds are judged, speed is not"
 _SUMMARY_CHARACTERS = 600
+_MISMATCH_FIELDS = (
+    *("tensor", "row", "column", "index", "expected", "got", "pattern"),
+    *("wrong_elements", "total_elements", "gate", "workload"),
+)
+"""The fields of a mismatch in the order of what mends it."""
 
 
 def check_facts(result: CheckResult, detail: Detail) -> Facts:
@@ -74,8 +79,8 @@ def wrong_facts(result: CheckResult) -> Facts:
     facts: Facts = {}
     if result.mismatch is not None:
         found = result.mismatch
-        fields = found.model_dump(mode="json", exclude={"seed", "regime"})
-        facts["first_mismatch"] = fields | {
+        fields = found.model_dump(mode="json")
+        facts["first_mismatch"] = {name: fields[name] for name in _MISMATCH_FIELDS} | {
             "inputs": inputs_words(found),
             "provenance": "computed",
         }

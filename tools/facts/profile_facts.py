@@ -5,6 +5,7 @@ Each group of numbers stands under how it came to be; what is unavailable says w
 
 from collections.abc import Sequence
 
+from kopt.kernels.byte_model import Roofline
 from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
 from kopt.kernels.profile_result import (
     Bottleneck,
@@ -25,7 +26,7 @@ from .wording import Quoted, file_name
 
 PARTS_SHOWN = 4
 STALLS_SHOWN = 3
-NOT_COUNTED = "accesses are not counted: the candidate was not executed to its end"
+NOT_COUNTED = "Accesses are not counted: the candidate was not executed to its end"
 
 
 def profile_facts(result: ProfileResult, detail: Detail) -> Facts:
@@ -96,12 +97,17 @@ def _launch_counters(launch: LaunchCounters, detail: Detail) -> Facts:
         left_out |= {"dram_read_bytes", "dram_written_bytes", "registers_per_thread"}
     facts |= launch.model_dump(mode="json", exclude=left_out, exclude_none=True)
     shown = None if detail == "full" else STALLS_SHOWN
-    stalls = [f"{stall.reason} {stall.fraction:.0%}" for stall in launch.stalls[:shown]]
+    return facts | {"warps_wait_for": waits_words(launch, shown)}
+
+
+def waits_words(launch: LaunchCounters, most: int | None) -> str:
+    """Return what warps wait for and at which lines, the first `most` of each."""
+    stalls = [f"{stall.reason} {stall.fraction:.0%}" for stall in launch.stalls[:most]]
     lines = [
         f"line {line.line} {line.fraction:.0%} ({line.reason})"
-        for line in launch.stall_lines[:shown]
+        for line in launch.stall_lines[:most]
     ]
-    return facts | {"warps_wait_for": ", ".join([*stalls, *lines])}
+    return ", ".join([*stalls, *lines])
 
 
 def _estimate(estimate: TimeEstimate, detail: Detail) -> Facts:
@@ -124,7 +130,7 @@ def _computed(result: ProfileResult, detail: Detail) -> Facts:
     line = result.roofline
     facts: Facts = {
         "floor_us": line.floor_us,
-        "bound_by": "an empty launch" if line.is_launch_dominated else line.bound,
+        "bound_by": bound_words(line),
         "memory_floor_us": line.memory_floor_us,
         "compute_floor_us": line.compute_floor_us,
         "empty_launch_us": line.null_kernel_us,
@@ -148,8 +154,8 @@ def _launch(launch: LaunchProfile) -> Facts:
     occupancy = launch.occupancy
     return {
         "function": Quoted(launch.kernel),
-        "grid": _dim(launch.grid),
-        "block": _dim(launch.block),
+        "grid": dim_words(launch.grid),
+        "block": dim_words(launch.block),
         "dynamic_smem_bytes": launch.dynamic_smem_bytes,
         **resource_facts(launch.resources),
         "theoretical_occupancy": occupancy.theoretical_occupancy,
@@ -158,8 +164,14 @@ def _launch(launch: LaunchProfile) -> Facts:
     }
 
 
-def _dim(dim: tuple[int, int, int]) -> str:
-    return "x".join(str(part) for part in dim)
+def bound_words(line: Roofline) -> str:
+    """Return what sets the floor of a roofline: memory, compute or an empty launch."""
+    return "an empty launch" if line.is_launch_dominated else line.bound
+
+
+def dim_words(dim: tuple[int, int, int]) -> str:
+    """Return the size of a grid or block in all three dimensions: `128x1x1`."""
+    return "x".join(map(str, dim))
 
 
 def _wasteful(traffic: Sequence[TensorTraffic]) -> list[TensorTraffic]:

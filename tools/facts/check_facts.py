@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from kopt.config.counted import counted
 from kopt.kernels.check_result import CheckResult, Mismatch, TensorAccuracy, WorkloadCheck
 from kopt.kernels.sanitizer_result import SanitizerRun
 from kopt.kernels.status import Status
-from kopt.tools.counted import counted
 
 from .compile_facts import build_facts, function_rows, remark_facts
 from .findings import advice, diagnostic_facts, head

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status
@@ -51,7 +52,7 @@ def main() -> None:
 def reference_request(problem: Problem, arch: str) -> CompileRequest:
     """Return the compile of a problem's reference kernel."""
     source = (problem.folder / "reference.cu").read_text("utf-8")
-    return CompileRequest(problem, problem.workloads[0], Candidate(source), (arch,))
+    return CompileRequest(Case(problem, problem.workloads[0], Candidate(source)), (arch,))
 
 
 def measure(

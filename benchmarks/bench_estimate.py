@@ -10,7 +10,7 @@ now, for the architecture that was measured. About a second a kernel, and some m
 import argparse
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import exp, log
 from statistics import geometric_mean, mean, median
@@ -20,6 +20,7 @@ from tried_records import FOLDER, TriedCandidate, read_tried
 
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.receipt import Receipt
 from kopt.tools.bench.receipt_file import read_receipt
@@ -55,13 +56,13 @@ class Program:
     kernel: str
     candidate: Candidate
     arch: str
-    tune: dict[str, int] | None = None
+    tune: dict[str, int] = field(default_factory=dict[str, int])
 
     def pair(self, measured_us: float, settings: Settings) -> Pair | None:
         """Return its times; None where it has no estimate."""
         problem, workload = find_kernel(self.kernel)
         request = ProfileRequest(
-            problem, workload, self.candidate, self.arch, self.tune, counters=False
+            Case(problem, workload, self.candidate, self.tune), self.arch, counters=False
         )
         devices = ProfileDevices(SimDevice(settings))
         estimate = profile_candidate(request, settings, devices).estimate

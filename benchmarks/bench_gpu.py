@@ -25,6 +25,7 @@ from planted_slowdown import SOURCE, WORKLOAD, Planted, calibrate, detect, plant
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.oracle import REGIMES, load_oracle
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel, load_problems
@@ -88,7 +89,7 @@ def references(host: Host) -> None:
     for problem in _problems(host):
         candidate = read_candidate(problem.folder / "reference.cu")
         request = CheckRequest(
-            problem, problem.workloads[0], candidate, "full", arch=host.device.facts.arch
+            Case(problem, problem.workloads[0], candidate), "full", arch=host.device.facts.arch
         )
         result = check_candidate(request, host.device, host.settings)
         (passed if result.status is Status.PASSED else failed).append(problem.name)
@@ -101,9 +102,7 @@ def baselines(host: Host) -> None:
     """Bench every problem's reference against the library paths at its first workload."""
     for problem in _problems(host):
         request = BenchRequest(
-            problem=problem,
-            workload=problem.workloads[0],
-            candidate=read_candidate(problem.folder / "reference.cu"),
+            Case(problem, problem.workloads[0], read_candidate(problem.folder / "reference.cu"))
         )
         result = bench_candidate(request, host.device, host.settings)
         kernel = problem.kernel_ids[0]
@@ -156,7 +155,7 @@ def latency(host: Host) -> None:
 
     def bench(note: str) -> tuple[float, BenchResult]:
         candidate = Candidate(f"{SOURCE.read_text('utf-8')}// {note}\n", SOURCE.name)
-        request = BenchRequest(problem=problem, workload=workload, candidate=candidate)
+        request = BenchRequest(Case(problem, workload, candidate))
         started = time.perf_counter()
         result = bench_candidate(request, host.device, host.settings)
         return time.perf_counter() - started, result
@@ -219,9 +218,9 @@ def recovery(host: Host) -> None:
 def _execution(host: Host, candidate: Candidate, kernel: str) -> ExecutionRequest:
     problem, workload = find_kernel(kernel, None)
     arch = host.device.facts.arch
-    check = CheckRequest(problem, workload, candidate, "quick", arch=arch)
+    check = CheckRequest(Case(problem, workload, candidate), "quick", arch=arch)
     compiled = compile_candidate(
-        CompileRequest(problem, workload, candidate, archs=(arch,)), host.settings
+        CompileRequest(Case(problem, workload, candidate), archs=(arch,)), host.settings
     )
     gpu = host.device.gpu
     if compiled.status is not Status.PASSED:

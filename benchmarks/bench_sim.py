@@ -17,6 +17,7 @@ import numpy as np
 
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.plan import Argument, Launch, LaunchPlan
 from kopt.kernels.problem import Problem, TensorSpec, Workload
@@ -131,7 +132,7 @@ def print_checks(bench: Bench, problems: dict[str, Problem], names: list[str]) -
     """Print one whole check per problem, compile included, and quick of the first NVFP4 kernel."""
     problem = problems["add_rmsnorm_fp4quant"]
     # Builds the sandbox's launcher and the include tree: once per machine.
-    first = CompileRequest(problem, problem.workloads[0], reference(problem), ("sm_100a",))
+    first = CompileRequest(Case(problem, problem.workloads[0], reference(problem)), ("sm_100a",))
     compile_candidate(first, bench.settings)
     print(f"{'quick of ' + QUICK:<52}{check_s(bench, problem, 'quick'):>10.2f} s")
     for name in names:
@@ -152,7 +153,7 @@ def check_s(bench: Bench, problem: Problem, level: CheckLevel) -> float:
     source = (
         reference(problem).source + f"\n// {level} {np.random.default_rng().integers(1 << 62)}\n"
     )
-    request = CheckRequest(problem, problem.workloads[0], Candidate(source), level)
+    request = CheckRequest(Case(problem, problem.workloads[0], Candidate(source)), level)
     started = time.perf_counter()
     result = check_candidate(request, bench.device, bench.settings)
     elapsed = time.perf_counter() - started

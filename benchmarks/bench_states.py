@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.status import Status
 from kopt.search.knowledge.seed_base import load_seed
@@ -69,7 +70,7 @@ def subjects() -> Iterator[tuple[Path, str]]:
 def match_of(path: Path, kernel: str, where: tuple[str, Settings, ProfileDevices]) -> Match | None:
     """Return the state of one kernel; None where it cannot be profiled on that target."""
     arch, settings, devices = where
-    request = ProfileRequest(*find_kernel(kernel), read_candidate(path), arch)
+    request = ProfileRequest(Case(*find_kernel(kernel), read_candidate(path)), arch)
     profile = profile_candidate(request, settings, devices)
     if profile.bottleneck is None:
         return None

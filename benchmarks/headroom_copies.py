@@ -14,6 +14,7 @@ from headroom_sessions import case_data, make_case, time_sides
 from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.record import because
@@ -85,9 +86,9 @@ def _copy(case: TimedCase, block: int, vectors: int, pdl: bool) -> PlannedSide:
     tune = {"BLOCK": block, "VECTORS": vectors}
     arch = case.device.facts.arch
     compiled = compile_candidate(
-        CompileRequest(case.problem, case.workload, candidate, (arch,), tune), case.settings
+        CompileRequest(Case(case.problem, case.workload, candidate, tune), (arch,)), case.settings
     )
     if compiled.status is not Status.PASSED:
         raise ToolError(f"the copy does not compile{because(compiled.diagnostics)}")
-    check = CheckRequest(case.problem, case.workload, candidate, "quick", tune, arch=arch)
+    check = CheckRequest(Case(case.problem, case.workload, candidate, tune), "quick", arch=arch)
     return planned_side(case, check, compiled)

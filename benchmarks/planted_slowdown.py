@@ -15,6 +15,7 @@ from statistics import median
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problem, load_problems
 from kopt.kernels.status import Status, Verdict
@@ -39,10 +40,12 @@ class Planted:
     def bench(self, chain: int, max_pairs: int = MAX_PAIRS, seed: int | None = None) -> BenchResult:
         """Return the candidate with `chain` multiply-adds against itself without any."""
         request = BenchRequest(
-            problem=self.problem,
-            workload=self.problem.workload(WORKLOAD),
-            candidate=read_candidate(self.problem.folder / "reference.cu"),
-            tune={"CHAIN": chain},
+            case=Case(
+                self.problem,
+                self.problem.workload(WORKLOAD),
+                read_candidate(self.problem.folder / "reference.cu"),
+                {"CHAIN": chain},
+            ),
             baselines="reference",
             min_pairs=min(100, max_pairs),
             max_pairs=max_pairs,

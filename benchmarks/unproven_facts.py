@@ -22,6 +22,7 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.byte_model import memory_floor_us, workload_bytes
 from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import Build
 from kopt.kernels.problem import Problem, Workload
@@ -142,11 +143,7 @@ def _facts(
 
 def _static(subject: Subject, candidate: Candidate, arch: str, settings: Settings) -> StaticFacts:
     request = ProfileRequest(
-        problem=subject.problem,
-        workload=subject.workload,
-        candidate=candidate,
-        arch=arch,
-        counters=False,
+        case=Case(subject.problem, subject.workload, candidate), arch=arch, counters=False
     )
     profile = profile_candidate(request, settings, ProfileDevices(SimDevice(settings)))
     if profile.status is not Status.PASSED or profile.estimate is None:
@@ -176,18 +173,14 @@ def _static(subject: Subject, candidate: Candidate, arch: str, settings: Setting
 
 def _build(subject: Subject, candidate: Candidate, arch: str, settings: Settings) -> Build:
     """Return the cubin that serves the workload, from the cache after a profile."""
-    request = CompileRequest(subject.problem, subject.workload, candidate, archs=(arch,))
+    request = CompileRequest(Case(subject.problem, subject.workload, candidate), archs=(arch,))
     builds = compile_candidate(request, settings).builds
     return next(build for build in builds if subject.workload.name in build.workloads)
 
 
 def _sim_check(subject: Subject, candidate: Candidate, settings: Settings) -> SimCheck:
     request = CheckRequest(
-        problem=subject.problem,
-        workload=subject.workload,
-        candidate=candidate,
-        level="full",
-        arch=subject.shipped.arch,
+        Case(subject.problem, subject.workload, candidate), "full", arch=subject.shipped.arch
     )
     result: CheckResult = check_candidate(request, SimDevice(settings), settings)
     return SimCheck(

@@ -20,6 +20,7 @@ from unproven_facts import Subject, subjects
 
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.status import Status
@@ -62,9 +63,7 @@ def main() -> None:
 
 def _check(subject: Subject, device: TimingDevice, settings: Settings) -> CheckResult:
     request = CheckRequest(
-        problem=subject.problem,
-        workload=subject.workload,
-        candidate=subject.candidate(),
+        case=Case(subject.problem, subject.workload, subject.candidate()),
         level="full",
         arch=device.facts.arch,
     )
@@ -113,10 +112,7 @@ def _bench(
     tune: Mapping[str, int] | None = None,
 ) -> BenchResult:
     request = BenchRequest(
-        problem=subject.problem,
-        workload=subject.workload,
-        candidate=subject.candidate(),
-        tune=tune,
+        case=Case(subject.problem, subject.workload, subject.candidate(), tune or {}),
         baselines="reference",
     )
     return bench_candidate(request, device, settings)

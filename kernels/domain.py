@@ -13,12 +13,6 @@ def domain(header: CandidateHeader, problem: Problem) -> tuple[Workload, ...]:
     return tuple(workload for workload in problem.workloads if _holds(header.where, workload.axes))
 
 
-def domain_from(first: Workload, header: CandidateHeader, problem: Problem) -> tuple[Workload, ...]:
-    """Return `first`, then the rest of the domain in file order."""
-    rest = (other for other in domain(header, problem) if other.name != first.name)
-    return (first, *rest)
-
-
 def variant_place(header: CandidateHeader, axes: Mapping[str, int]) -> int:
     """Return the place, from 0, of the variant that a shape takes: the first that holds."""
     return next(place for place, one in enumerate(header.variants) if _holds(one.when, axes))

@@ -5,17 +5,17 @@ Limits that follow from the header and the GPU alone are checked here (`plan_lim
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.near_matches import near_matches
 
+from .case import Case
 from .domain import default_tune
 from .expressions import ExpressionError, evaluate_expression, evaluate_predicate
 from .header import ArgumentTemplate, CandidateHeader, LaunchTemplate, TensorMapTemplate, Variant
 from .plan import Argument, Dim3, Launch, LaunchPlan, PlanOutcome, Scratch, TensorMap
 from .plan_limits import check_launch, check_scratch
-from .problem import Problem, Workload, storage_shape
+from .problem import storage_shape
 from .tensor_map_limits import MappedBuffer, check_tensor_map
 from .yaml_fields import Findings
 
@@ -23,17 +23,6 @@ BlocksPerSm = Callable[[str, int, int], int]
 """(kernel, threads per block, dynamic shared memory in bytes) -> co-resident blocks on one SM."""
 
 _INT32 = (-(2**31), 2**31 - 1)
-
-
-@dataclass(frozen=True)
-class PlanTarget:
-    """What a plan is made for."""
-
-    workload: Workload
-    gpu: GpuSpec
-    blocks_per_sm: BlocksPerSm | None = None
-    """Occupancy of the compiled kernels, for grids that use `blocks_per_sm`. Without it 1 stands,
-    which is always co-resident: enough for the defines, not for what is launched."""
 
 
 def needs_blocks_per_sm(header: CandidateHeader) -> bool:
@@ -46,19 +35,20 @@ def needs_blocks_per_sm(header: CandidateHeader) -> bool:
     )
 
 
-def resolve_plan(
-    header: CandidateHeader, problem: Problem, tune: Mapping[str, int], target: PlanTarget
-) -> PlanOutcome:
+def resolve_plan(case: Case, gpu: GpuSpec, blocks_per_sm: BlocksPerSm | None = None) -> PlanOutcome:
     """Return the launch plan, or one diagnostic for each reason why there is none.
 
     Args:
-        header: Parsed against `problem`.
-        problem: The definition.
-        tune: Values by name; a name left out has its default. A variant's `set` overrides both.
-        target: Workload and GPU.
+        case: The candidate, its workload and its tune values; a variant's `set` overrides these.
+        gpu: What it is launched on.
+        blocks_per_sm: Occupancy of the compiled kernels, for grids that use `blocks_per_sm`.
+            Without it 1 stands, which is always co-resident: enough for the defines, not for what
+            is launched.
     """
-    resolver = _Resolver(header, problem, target)
-    plan = resolver.plan(tune)
+    if case.header is None:
+        return PlanOutcome(plan=None, diagnostics=case.parsed.diagnostics)
+    resolver = _Resolver(case, case.header, gpu, blocks_per_sm)
+    plan = resolver.plan()
     diagnostics = tuple(resolver.findings.diagnostics)
     return PlanOutcome(plan=None if diagnostics else plan, diagnostics=diagnostics)
 
@@ -66,23 +56,30 @@ def resolve_plan(
 class _Resolver:
     """One resolution: the names that have values, and what was found wrong."""
 
-    def __init__(self, header: CandidateHeader, problem: Problem, target: PlanTarget) -> None:
+    def __init__(
+        self,
+        case: Case,
+        header: CandidateHeader,
+        gpu: GpuSpec,
+        blocks_per_sm: BlocksPerSm | None,
+    ) -> None:
         self.findings = Findings()
+        self._case = case
         self._header = header
-        self._problem = problem
-        self._target = target
-        self._axes = target.workload.axes
-        self._names: dict[str, int] = {**self._axes, "SM_COUNT": target.gpu.sm_count}
+        self._gpu = gpu
+        self._blocks_per_sm = blocks_per_sm
+        self._axes = case.workload.axes
+        self._names: dict[str, int] = {**self._axes, "SM_COUNT": gpu.sm_count}
 
-    def plan(self, tune: Mapping[str, int]) -> LaunchPlan | None:
+    def plan(self) -> LaunchPlan | None:
         if not self._holds(self._header.where, "where"):
-            message = f"the workload {self._target.workload.name} is outside the candidate's domain"
+            message = f"the workload {self._case.workload.name} is outside the candidate's domain"
             shape = ", ".join(f"{axis} = {value}" for axis, value in self._axes.items())
             place = f"where is {self._header.where!r}, and {shape}"
             self.findings.error(f"{message}: {place}", self._line("where"))
             return None
         variant = next(v for v in self._header.variants if self._holds(v.when, "when"))
-        values = self._tune_values(tune, variant)
+        values = self._tune_values(self._case.tune, variant)
         if self.findings.diagnostics:
             return None
         self._names.update(values)
@@ -92,7 +89,7 @@ class _Resolver:
             for index, template in enumerate(variant.launch, 1)
         )
         return LaunchPlan(
-            workload=self._target.workload.name,
+            workload=self._case.workload.name,
             axes=dict(self._axes),
             defines={
                 **values,
@@ -139,7 +136,7 @@ class _Resolver:
             if not holds:
                 shown = ", ".join(f"{name}={value}" for name, value in values.items())
                 message = f"tune_where: {condition!r} does not hold for {shown}"
-                where = f" in the workload {self._target.workload.name}"
+                where = f" in the workload {self._case.workload.name}"
                 self.findings.error(message + where, self._line("tune_where"))
         return values
 
@@ -172,11 +169,11 @@ class _Resolver:
         arguments = [self._argument(entry, f"{what}: args", line) for entry in template.args]
         if block is None or cluster is None or smem is None:
             return None
-        if self._target.blocks_per_sm is None:
+        if self._blocks_per_sm is None:
             self._names["blocks_per_sm"] = 1
         elif any("blocks_per_sm" in text for text in template.grid):
             threads = block[0] * block[1] * block[2]
-            resident = self._target.blocks_per_sm(template.kernel, threads, smem)
+            resident = self._blocks_per_sm(template.kernel, threads, smem)
             self._names["blocks_per_sm"] = resident
         grid = self._dim3(template.grid, f"{what}: grid", line)
         if grid is None:
@@ -193,7 +190,7 @@ class _Resolver:
             arguments=tuple(argument for argument in arguments if argument is not None),
             line=line,
         )
-        check_launch(launch, what, self._target.gpu, self.findings)
+        check_launch(launch, what, self._gpu, self.findings)
         return launch
 
     def _argument(self, entry: ArgumentTemplate, what: str, line: int | None) -> Argument | None:
@@ -212,7 +209,7 @@ class _Resolver:
                 value=value,
                 is_axis=True,
             )
-        for scalar in self._problem.scalars:
+        for scalar in self._case.problem.scalars:
             if scalar.name == name:
                 return Argument(kind=scalar.dtype, name=name, value=scalar.value)
         if any(buffer.name == name for buffer in self._header.scratch):
@@ -237,7 +234,7 @@ class _Resolver:
 
     def _tensor_maps(self, scratch: tuple[Scratch, ...]) -> tuple[TensorMap, ...]:
         buffers = {b.name: MappedBuffer(b.dtype, b.shape) for b in scratch}
-        for tensor in self._problem.tensors:
+        for tensor in self._case.problem.tensors:
             buffers[tensor.name] = MappedBuffer(tensor.dtype, storage_shape(tensor, self._axes))
         maps: list[TensorMap] = []
         for template in self._header.tensor_maps:

@@ -7,19 +7,21 @@ from pathlib import Path
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.receipt import Receipt
 from kopt.kernels.shipped_kernels import EVIDENCE, evidence_of, kernels_in, shipped_kernels
 from kopt.kernels.unproven_facts import read_facts
 from kopt.search.records.members import Member
 from kopt.search.reports.run_report import view_run
 from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.bench.receipt_parts import read_promotion
-from kopt.tools.bench.reproduction import problem_of
+from kopt.tools.bench.reproduction import case_of, problem_of
 from kopt.tools.export.subject import Subject
 from kopt.tools.export.unproven_words import unproven_words
 
-from .target import Target, find_target, refuse_unknown_tune
+from .find_case import find_case, refuse_unknown_tune
 
 _OF_RUN = re.compile(r"(?P<run>[^/]+)/(?P<seq>\d+)")
 _ARCH = re.compile(r"\.(sm_\d{2,3}[af]?)\.cu$")
@@ -64,28 +66,38 @@ def _of_receipt(path: Path, choice: Choice, settings: Settings) -> Subject:
         raise ToolError(
             f"--arch {choice.arch}: the receipt is of {receipt.arch}; name the .cu file"
         )
-    candidate = Candidate(receipt.source, receipt.source_name)
-    problem = problem_of(receipt, settings)
-    origin = f"the receipt {path.name}"
-    return Subject(problem, candidate, receipt.tune, receipt.arch, origin, receipt)
+    case = case_of(receipt, problem_of(receipt, settings))
+    return _subject(case, receipt.arch, f"the receipt {path.name}", receipt=receipt)
+
+
+def _subject(
+    case: Case, arch: str, origin: str, *, receipt: Receipt | None = None, facts: str = ""
+) -> Subject:
+    return Subject(
+        case.problem,
+        case.workload,
+        case.candidate,
+        case.tune,
+        arch=arch,
+        origin=origin,
+        receipt=receipt,
+        facts=facts,
+    )
 
 
 def _of_source(path: Path, choice: Choice, settings: Settings) -> Subject:
-    target = find_target(path, choice.kernel, settings)
-    beside = evidence_of(path, target.candidate.id)
+    case = find_case(path, choice.kernel, settings, choice.tune)
+    beside = evidence_of(path, case.candidate.id)
     receipts = [one for one in beside if one.name.endswith(EVIDENCE["winner"])]
     if receipts and not choice.tune and choice.arch in (None, read_receipt(receipts[0]).arch):
         return _of_receipt(receipts[0], choice, settings)
-    refuse_unknown_tune(target, choice.tune)
     named = _ARCH.search(path.name)
     arch = choice.arch or (named[1] if named else None)
     if arch is None:
         raise ToolError(f"{path} does not say for which GPU it is: name --arch, e.g. --arch sm_90a")
     facts = [] if choice.tune else [read_facts(one) for one in beside if one not in receipts]
     words = unproven_words([one for one in facts if one.arch == arch])
-    tune = choice.tune or {}
-    origin = f"the file {path.name}"
-    return Subject(target.problem, target.candidate, tune, arch, origin, facts=words)
+    return _subject(case, arch, f"the file {path.name}", facts=words)
 
 
 def _of_run(run: str, seq: int, choice: Choice, settings: Settings) -> Subject:
@@ -98,17 +110,12 @@ def _of_run(run: str, seq: int, choice: Choice, settings: Settings) -> Subject:
             f" 'kopt runs show {folder.name}'"
         )
     member = members[seq]
-    problem, workload = find_kernel(state.settings.kernel, settings.problems)
-    target = Target(Candidate(member.source, member.source_name), problem, workload)
-    refuse_unknown_tune(target, choice.tune)
-    return Subject(
-        problem,
-        target.candidate,
-        {**member.tune, **(choice.tune or {})},
-        choice.arch or state.settings.arch,
-        f"candidate {seq} of {folder.name}",
-        facts=_run_facts(member),
-    )
+    kernel = find_kernel(state.settings.kernel, settings.problems)
+    asked = Case(*kernel, Candidate(member.source, member.source_name), choice.tune or {})
+    refuse_unknown_tune(asked)
+    case = asked.with_tune({**member.tune, **asked.tune})
+    arch = choice.arch or state.settings.arch
+    return _subject(case, arch, f"candidate {seq} of {folder.name}", facts=_run_facts(member))
 
 
 def _run_facts(member: Member) -> str:

@@ -7,13 +7,11 @@ from pathlib import Path
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
-from kopt.kernels.domain import domain
-from kopt.kernels.header_parser import parse_header
+from kopt.kernels.case import Case
 from kopt.kernels.promotion_result import PromotionResult
 from kopt.search.store.winner import pin_tune
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.progress import Show
-from kopt.server.target import Target
 from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
 from kopt.tools.bench.winner_files import OnExisting
 from kopt.tools.devices.timer import TimingDevice
@@ -24,8 +22,7 @@ from kopt.tools.open_device import gpu_problem
 class Promotion:
     """What the command line asked for."""
 
-    target: Target
-    tune: dict[str, int] | None
+    case: Case
     choice: DeviceChoice
     winners: Path | None
     on_existing: OnExisting
@@ -39,14 +36,13 @@ def promote(promotion: Promotion, settings: Settings, show: Show) -> PromotionRe
         SetupError: No GPU, no compiler, or a folder that cannot be written.
         InfraError: The device failed.
     """
-    target = promotion.target
-    _refuse_foreign_kernel(target)
-    candidate = target.candidate
-    if promotion.tune:
-        candidate = replace(candidate, source=pin_tune(candidate.source, promotion.tune))
+    case = promotion.case
+    _refuse_foreign_kernel(case)
+    if case.tune:
+        pinned = replace(case.candidate, source=pin_tune(case.candidate.source, case.tune))
+        case = Case(case.problem, case.workload, pinned)
     request = PromotionRequest(
-        problem=target.problem,
-        candidate=candidate,
+        case=case,
         winners=promotion.winners,
         on_existing=promotion.on_existing,
         progress=show,
@@ -71,14 +67,11 @@ def timing_device(choice: DeviceChoice, settings: Settings, show: Show) -> Gener
         yield opened.timer
 
 
-def _refuse_foreign_kernel(target: Target) -> None:
+def _refuse_foreign_kernel(case: Case) -> None:
     """Refuse a kernel that `where` leaves out; a header with mistakes is the check's."""
-    header = parse_header(target.candidate, target.problem).header
-    if header is None:
-        return
-    claimed = [workload.name for workload in domain(header, target.problem)]
-    if target.workload.name not in claimed:
+    claimed = [workload.name for workload in case.domain]
+    if claimed and case.workload.name not in claimed:
         raise ToolError(
-            f"{target.candidate.name} does not claim {target.workload.name}: its `where` holds for "
+            f"{case.candidate.name} does not claim {case.workload.name}: its `where` holds for "
             f"{', '.join(claimed)}"
         )

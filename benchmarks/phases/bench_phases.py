@@ -26,6 +26,7 @@ from timed_engine import TIMES_FILE
 import kopt.tools.gpu.open_gpu as gpu_opening
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.evaluation.evaluate_job import EvaluationSite, evaluate_job
 from kopt.search.records.evaluation import EvaluationJob
@@ -169,7 +170,7 @@ def evaluate(bench: Bench, pair: str, times: int) -> None:
         fresh = Candidate(f"{source}\n// {time.time_ns()} {compiler}\n", file.name)
         workload = find_kernel(kernel, None)[1]
         request = CompileRequest(
-            problem, workload, fresh, archs=(bench.device.facts.arch,), compiler=compiler
+            Case(problem, workload, fresh), archs=(bench.device.facts.arch,), compiler=compiler
         )
         compile_candidate(request, bench.settings)
         print(f"{compiler}: {time.perf_counter() - began:.2f} s", flush=True)
@@ -179,7 +180,9 @@ def promote(bench: Bench, pair: str, scratch: Path) -> None:
     """Promote a source and print the phases; its files go to a scratch folder."""
     file, kernel = _file_of(pair)
     problem, _ = find_kernel(kernel, None)
-    request = PromotionRequest(problem, read_candidate(file), winners=scratch / "winners")
+    request = PromotionRequest(
+        Case(problem, problem.workloads[0], read_candidate(file)), winners=scratch / "winners"
+    )
     opening = cast(
         "partial[AbstractContextManager[TimingDevice]]",
         partial(open_device, bench.device.name, bench.settings, has_spare=False),

@@ -15,8 +15,8 @@ from pydantic import Field, ValidationError
 from kopt.config.errors import KoptError
 from kopt.config.search_settings import Detail as ProfileDetail
 from kopt.kernels.candidate import candidate_of_text
+from kopt.kernels.case import Case
 from kopt.kernels.compile_result import CompileResult
-from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record, ToldRecord
 from kopt.kernels.status import Status
@@ -160,30 +160,13 @@ class AgentTools:
 
     def check_correctness(self, asked: _Attempt) -> Facts:
         """Return whether one workload with one seed is right, or what is wrong first."""
-        problem, workload = self._found
-        request = CheckRequest(
-            problem=problem,
-            workload=workload,
-            candidate=candidate_of_text(asked.source),
-            level="quick",
-            tune=asked.tune or None,
-            compiler="nvrtc",
-            arch=self.arch,
-        )
+        request = CheckRequest(self._case(asked), "quick", compiler="nvrtc", arch=self.arch)
         checked = check_candidate(request, self.site.device, self.site.settings)
         return _fitted(check_facts(_quoted(checked, asked), "concise"))
 
     def profile(self, asked: _Attempt) -> Facts:
         """Return what limits a candidate: on a GPU its time, but no counters, which are slow."""
-        problem, workload = self._found
-        request = ProfileRequest(
-            problem=problem,
-            workload=workload,
-            candidate=candidate_of_text(asked.source),
-            arch=self.arch,
-            tune=asked.tune or None,
-            counters=False,
-        )
+        request = ProfileRequest(self._case(asked), self.arch, counters=False)
         timer, settings = self.site.timer, self.site.settings
         counting = self.site.device if timer is None else SimDevice(settings)
         profiled = profile_candidate(request, settings, ProfileDevices(counting, timer))
@@ -202,20 +185,12 @@ class AgentTools:
         left_out = _OF_PROFILES if self.detail == "cycles_only" else ()
         return {name: one for name, one in _TOOLS.items() if name not in left_out}
 
-    @property
-    def _found(self) -> tuple[Problem, Workload]:
-        return find_kernel(self.kernel, self.site.settings.problems)
+    def _case(self, asked: _Attempt) -> Case:
+        kernel = find_kernel(self.kernel, self.site.settings.problems)
+        return Case(*kernel, candidate_of_text(asked.source), asked.tune)
 
     def _compiled(self, asked: _Attempt) -> CompileResult:
-        problem, workload = self._found
-        request = CompileRequest(
-            problem=problem,
-            workload=workload,
-            candidate=candidate_of_text(asked.source),
-            archs=(self.arch,),
-            tune=asked.tune or None,
-            compiler="nvrtc",
-        )
+        request = CompileRequest(self._case(asked), (self.arch,), compiler="nvrtc")
         return compile_candidate(request, self.site.settings)
 
 

@@ -11,6 +11,7 @@ from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import Settings
 from kopt.kernels.byte_model import roofline, workload_bytes
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem_loader import find_kernel
@@ -27,7 +28,7 @@ from kopt.search.records.evaluation import (
 )
 from kopt.search.selection.family_evidence import MachineCode, judge_family
 from kopt.search.storage.artifacts import ArtifactStore
-from kopt.tools.check.check_plans import final_plans, make_plans
+from kopt.tools.check.check_plans import make_plans
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Device
@@ -71,11 +72,8 @@ def evaluate_job(job: EvaluationJob, site: EvaluationSite) -> Evaluation:
     problem, workload = find_kernel(job.kernel, site.settings.problems)
     is_proof = job.level in PROOF_LEVELS
     request = CheckRequest(
-        problem=problem,
-        workload=workload,
-        candidate=Candidate(job.source, job.source_name),
+        case=Case(problem, workload, Candidate(job.source, job.source_name), job.tune),
         level="full" if is_proof else "quick",
-        tune=job.tune,
         # Nearly always the same instructions, sooner; what is called a winner is nvcc's.
         compiler="nvcc" if is_proof else "nvrtc",
         arch=job.arch,
@@ -124,10 +122,10 @@ def _judge_speed(
     gpu = site.device.gpu or gpu_for_arch(job.arch)
     plan = _final_plan(request, checked, gpu)
     code = MachineCode(find_build(checked.compiled, plan, gpu), plan, checked.compiled.occupancy)
-    model = workload_bytes(request.problem, request.workload)
+    model = workload_bytes(request.case.problem, request.case.workload)
     evidence = judge_family(job.family, code)
     floor_us = roofline(model, gpu).floor_us
-    values = computed_values(code, evidence, (request.workload.name, floor_us))
+    values = computed_values(code, evidence, (request.case.workload.name, floor_us))
     documents = {"cubin": Path(code.build.cubin_path).read_bytes(), "family": _json(evidence)}
     artifacts = _kept(site, documents)
     equivalence = _equivalence(checked, plan)
@@ -196,8 +194,8 @@ def _json(record: Record) -> bytes:
 
 def _final_plan(request: CheckRequest, checked: CheckResult, gpu: GpuSpec) -> LaunchPlan:
     """Return the plan of the named workload as it is launched on `gpu`."""
-    plans = final_plans(make_plans(request, gpu), checked.compiled, gpu, simulated=False)
-    return plans[request.workload.name]
+    plans = make_plans(request, gpu).final(checked.compiled, gpu, simulated=False)
+    return plans[request.case.workload.name]
 
 
 def _latency(estimate: TimeEstimate) -> Value:

@@ -12,8 +12,6 @@ from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult, Comparison
 from kopt.kernels.check_result import CheckResult
-from kopt.kernels.domain import domain_from
-from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Workload
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.search.records.evaluation import (
@@ -68,16 +66,13 @@ def measure_job(
     """
     request, check = checked
     base = BenchRequest(
-        problem=request.problem,
-        workload=request.workload,
-        candidate=request.candidate,
-        tune=request.tune,
+        case=request.case,
         compiler=request.compiler,
         checked=check,
         progress=say if job.baseline is None else None,
     )
     if job.level == "full":
-        requests = [_at(base, check, workload) for workload in _workloads(request)]
+        requests = [_at(base, check, workload) for workload in request.case.domain_from_here]
     else:
         # The first candidate has found that no library path works here; the winner asks again.
         baselines: BaselineChoice = "reference" if job.baseline == REFERENCE else "auto"
@@ -86,25 +81,17 @@ def measure_job(
     results: list[tuple[Workload, BenchResult]] = []
     for each in requests:
         result = bench_candidate(each, timer, settings)
-        results.append((each.workload, result))
+        results.append((each.case.workload, result))
         if result.status is not Status.PASSED or result.verdict is Verdict.IMPOSSIBLE:
             break
     _refuse_another_baseline(job, results[0][1])
     return _measurement(results)
 
 
-def _workloads(request: CheckRequest) -> tuple[Workload, ...]:
-    """Return every workload that the candidate claims, the named one first."""
-    header = parse_header(request.candidate, request.problem).header
-    if header is None:
-        raise ValueError("a candidate that passed its check has a header")
-    return domain_from(request.workload, header, request.problem)
-
-
 def _at(base: BenchRequest, check: CheckResult, workload: Workload) -> BenchRequest:
     """Return the request for one workload; a full check has passed on every one that is claimed."""
-    kernel = base.problem.kernel_id(workload)
-    return replace(base, workload=workload, checked=check.model_copy(update={"kernel": kernel}))
+    case = base.case.at(workload)
+    return replace(base, case=case, checked=check.model_copy(update={"kernel": case.kernel_id}))
 
 
 def _refuse_another_baseline(job: EvaluationJob, result: BenchResult) -> None:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from kopt.config.errors import InfraError, SetupError
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.advice.notes import Noted, NoteDesk
@@ -105,11 +106,8 @@ def profile_leader(profiler: Profiler) -> LeaderProfile | None:
 def _make(state: RunState, member: Member, site: EvaluationSite, counters: bool) -> ProfileResult:
     problem, workload = find_kernel(state.settings.kernel, site.settings.problems)
     request = ProfileRequest(
-        problem=problem,
-        workload=workload,
-        candidate=Candidate(member.source, member.source_name),
+        case=Case(problem, workload, Candidate(member.source, member.source_name), member.tune),
         arch=state.settings.arch,
-        tune=member.tune,
         counters=counters,
     )
     counting = site.device if site.timer is None else SimDevice(site.settings)

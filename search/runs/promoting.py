@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.promotion_result import PromotionResult
 from kopt.search.records.members import Member
@@ -27,9 +28,10 @@ def promote_member(
         SetupError: No GPU, no compiler, or a folder that cannot be written.
         InfraError: The device failed.
     """
-    problem, _ = find_kernel(run.kernel, settings.problems)
     candidate = Candidate(pin_tune(member.source, member.tune), member.source_name)
-    request = PromotionRequest(problem=problem, candidate=candidate, progress=say)
+    request = PromotionRequest(
+        case=Case(*find_kernel(run.kernel, settings.problems), candidate), progress=say
+    )
     return promote_candidate(request, lambda: fresh_timer(run.device, settings), settings)
 
 

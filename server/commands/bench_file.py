@@ -7,15 +7,16 @@ from typing import Literal, get_args
 import click
 
 from kopt.kernels.bench_result import BenchResult, without_samples
+from kopt.kernels.case import Case
 from kopt.kernels.status import Status, Verdict
 from kopt.server.bench_table import TableRequest, show_table
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode
+from kopt.server.find_case import find_case, find_problems
 from kopt.server.options import device_arch_option, device_option, tune_option
 from kopt.server.progress import Show, status_line
 from kopt.server.promoting import Promotion, promote
 from kopt.server.session import Session, command_body
-from kopt.server.target import Target, find_problems, find_target, refuse_unknown_tune
 from kopt.server.views.bench_view import bench_view
 from kopt.server.views.promotion_view import promotion_view
 from kopt.server.work.benchmark import benchmark
@@ -134,17 +135,17 @@ def command(session: Session, options: BenchOptions) -> int:
         every = DeviceChoice(options.device, options.arch, needs_gpu=True)
         baselines = options.baseline or "every"
         return show_table(session, TableRequest(problems, every, baselines, options.markdown))
-    target = find_target(options.file or Path(), next(iter(options.kernel), None), session.settings)
-    refuse_unknown_tune(target, options.tune)
+    kernel = next(iter(options.kernel), None)
+    case = find_case(options.file or Path(), kernel, session.settings, options.tune)
     if options.promote:
-        return _promote(session, options, target)
+        return _promote(session, options, case)
     runs_libraries = options.baseline in ("library", "every")
     choice = DeviceChoice(options.device, options.arch, needs_gpu=runs_libraries, has_spare=False)
     with (
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,
     ):
-        result = benchmark(_request(target, options, show), opened, session.settings)
+        result = benchmark(_request(case, options, show), opened, session.settings)
     if options.detail == "concise":
         result = without_samples(result)
     session.show(result, bench_view(str(options.file), result, options.detail == "full"))
@@ -177,10 +178,9 @@ def _refuse_contradictions(options: BenchOptions) -> None:
         raise click.UsageError("a FILE is timed for one kernel: give --kernel once")
 
 
-def _promote(session: Session, options: BenchOptions, target: Target) -> ExitCode:
+def _promote(session: Session, options: BenchOptions, case: Case) -> ExitCode:
     promotion = Promotion(
-        target=target,
-        tune=options.tune,
+        case=case,
         choice=DeviceChoice(options.device, options.arch),
         winners=options.winners,
         on_existing="replace" if options.replaces else "keep_better",
@@ -191,12 +191,9 @@ def _promote(session: Session, options: BenchOptions, target: Target) -> ExitCod
     return ExitCode.PASSED if result.outcome == "promoted" else ExitCode.FELL_SHORT
 
 
-def _request(target: Target, options: BenchOptions, show: Show) -> BenchRequest:
+def _request(case: Case, options: BenchOptions, show: Show) -> BenchRequest:
     return BenchRequest(
-        problem=target.problem,
-        workload=target.workload,
-        candidate=target.candidate,
-        tune=options.tune,
+        case=case,
         baselines=options.baseline or "auto",
         min_pairs=options.pairs or MIN_PAIRS,
         progress=show,

@@ -10,6 +10,7 @@ from kopt.kernels.check_result import CheckLevel, CheckResult
 from kopt.kernels.status import Status
 from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
 from kopt.server.exits import ExitCode
+from kopt.server.find_case import find_case
 from kopt.server.options import (
     device_arch_option,
     device_option,
@@ -19,7 +20,6 @@ from kopt.server.options import (
 )
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
-from kopt.server.target import find_target, refuse_unknown_tune
 from kopt.server.views.check_view import check_view
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.devices.timer import TimingDevice
@@ -96,19 +96,15 @@ def command(session: Session, options: CheckOptions) -> int:
     column. The simulator also finds accesses out of bounds with kernel line, block and thread,
     races and divergence; a GPU runs what ships, raw PTX and tensor cores included.
     """
-    target = find_target(options.file, options.kernel, session.settings)
-    refuse_unknown_tune(target, options.tune)
+    case = find_case(options.file, options.kernel, session.settings, options.tune)
     choice = DeviceChoice(options.device, options.arch, needs_gpu=options.sanitize, has_spare=False)
     with (
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,
     ):
         request = CheckRequest(
-            problem=target.problem,
-            workload=target.workload,
-            candidate=target.candidate,
+            case=case,
             level=options.level,
-            tune=options.tune,
             seeds=options.seeds,
             arch=opened.arch,
             progress=show,
@@ -139,13 +135,7 @@ def _sanitized(
     """Return the result with what compute-sanitizer found, also of a candidate that is wrong."""
     if result.status in (Status.PLAN_ERROR, Status.REFUSED, Status.COMPILE_ERROR):
         return result
-    asked = SanitizeRequest(
-        problem=request.problem,
-        workload=request.workload,
-        candidate=request.candidate,
-        tune=request.tune,
-        progress=request.progress,
-    )
+    asked = SanitizeRequest(case=request.case, progress=request.progress)
     found = sanitize(asked, device, session.settings)
     status = found.status if result.status is Status.PASSED else result.status
     return result.model_copy(update={"sanitizer": found, "status": status})

@@ -9,10 +9,10 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.status import Status
 from kopt.server.console import print_document, print_record, print_view
 from kopt.server.exits import ExitCode
+from kopt.server.find_case import find_case
 from kopt.server.options import arch_option, kernel_option, tune_option
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
-from kopt.server.target import find_target, refuse_unknown_tune
 from kopt.server.views.resource_table import CompiledFile, compile_view
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 
@@ -53,18 +53,14 @@ def command(session: Session, options: CompileOptions) -> int:
     theoretical occupancy and what limits it, instructions. No GPU is needed.
     """
     settings = session.settings
-    targets = [find_target(file, options.kernel, settings) for file in options.files]
-    for target in targets:
-        refuse_unknown_tune(target, options.tune)
+    cases = [find_case(file, options.kernel, settings, options.tune) for file in options.files]
     compiled: list[CompiledFile] = []
     with status_line(quiet=session.as_json) as show:
-        for file, target in zip(options.files, targets, strict=True):
+        for file, case in zip(options.files, cases, strict=True):
             show(f"compiling {file} for {', '.join(options.archs)}")
-            request = CompileRequest(
-                target.problem, target.workload, target.candidate, options.archs, options.tune
-            )
+            request = CompileRequest(case, options.archs)
             result = compile_candidate(request, settings)
-            compiled.append(CompiledFile(str(file), target.workload.name, result))
+            compiled.append(CompiledFile(str(file), case.workload.name, result))
     if session.as_json:
         _print_json([file.result for file in compiled])
     else:

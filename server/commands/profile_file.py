@@ -10,6 +10,7 @@ from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.status import Status
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode
+from kopt.server.find_case import find_case
 from kopt.server.options import (
     AskedTune,
     device_arch_option,
@@ -20,7 +21,6 @@ from kopt.server.options import (
 )
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
-from kopt.server.target import find_target, refuse_unknown_tune
 from kopt.server.views.profile_choices_view import profile_choices_view
 from kopt.server.views.profile_view import profile_view
 from kopt.server.views.tables import View
@@ -76,19 +76,15 @@ def command(session: Session, options: ProfileOptions) -> int:
     The candidate is compiled, and executed once on the simulator, which counts its accesses. On a
     GPU it is also timed, and Nsight Compute reads the hardware's counters.
     """
-    target = find_target(options.file, options.kernel, session.settings)
-    refuse_unknown_tune(target, options.tune.values)
+    case = find_case(options.file, options.kernel, session.settings, options.tune.values)
     choice = DeviceChoice(options.device, options.arch, has_spare=False)
     with (
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,
     ):
         request = ProfileRequest(
-            problem=target.problem,
-            workload=target.workload,
-            candidate=target.candidate,
+            case=case,
             arch=opened.arch,
-            tune=options.tune.values,
             counters=options.counters,
             progress=show,
         )

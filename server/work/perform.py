@@ -7,9 +7,10 @@ only what stops the work itself is raised.
 from kopt.config.errors import ToolError
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.candidate import candidate_of_text
+from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
-from kopt.server.target import Target, refuse_unknown_tune
+from kopt.server.find_case import refuse_unknown_tune
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
@@ -55,25 +56,21 @@ def perform(work: Work, site: WorkSite) -> Record:
 
 
 def _compile(work: CompileWork, site: WorkSite) -> Record:
-    target = _target(work, site)
+    case = _case(work, site)
     archs = tuple(dict.fromkeys(work.archs)) or (DEFAULT_ARCH,)
     site.steps()(f"compiling for {', '.join(archs)}")
-    request = CompileRequest(target.problem, target.workload, target.candidate, archs, work.tune)
-    return compile_candidate(request, site.settings)
+    return compile_candidate(CompileRequest(case, archs), site.settings)
 
 
 def _check(work: CheckWork, site: WorkSite) -> Record:
-    target = _target(work, site)
+    case = _case(work, site)
     if any(seed < 0 for seed in work.seeds):
         raise ToolError(f"seeds {list(work.seeds)}: a seed is a whole number from 0 on")
     show = site.steps()
     with site.devices.use(work.device, show) as opened:
         request = CheckRequest(
-            problem=target.problem,
-            workload=target.workload,
-            candidate=target.candidate,
+            case=case,
             level=work.level,
-            tune=work.tune,
             seeds=tuple(dict.fromkeys(work.seeds)),
             arch=opened.arch,
             progress=show,
@@ -82,29 +79,20 @@ def _check(work: CheckWork, site: WorkSite) -> Record:
 
 
 def _bench(work: BenchWork, site: WorkSite) -> Record:
-    target = _target(work, site)
+    case = _case(work, site)
     show = site.steps()
-    request = BenchRequest(
-        problem=target.problem,
-        workload=target.workload,
-        candidate=target.candidate,
-        tune=work.tune,
-        progress=show,
-    )
+    request = BenchRequest(case=case, progress=show)
     with site.devices.use(work.device, show) as opened:
         return benchmark(request, opened, site.settings)
 
 
 def _profile(work: ProfileWork, site: WorkSite) -> Record:
-    target = _target(work, site)
+    case = _case(work, site)
     show = site.steps()
     with site.devices.use(work.device, show) as opened:
         request = ProfileRequest(
-            problem=target.problem,
-            workload=target.workload,
-            candidate=target.candidate,
+            case=case,
             arch=opened.arch,
-            tune=work.tune,
             counters=work.counters,
             progress=show,
         )
@@ -112,9 +100,10 @@ def _profile(work: ProfileWork, site: WorkSite) -> Record:
         return profile_candidate(request, site.settings, devices)
 
 
-def _target(work: SourceWork, site: WorkSite) -> Target:
+def _case(work: SourceWork, site: WorkSite) -> Case:
     """Return the candidate with its kernel, its tune values among those that it declares."""
     candidate = candidate_of_text(work.source, work.source_name)
-    target = Target(candidate, *find_kernel(work.kernel, site.settings.problems))
-    refuse_unknown_tune(target, work.tune, option="tune")
-    return target
+    kernel = find_kernel(work.kernel, site.settings.problems)
+    case = Case(*kernel, candidate, work.tune or {})
+    refuse_unknown_tune(case, option="tune")
+    return case

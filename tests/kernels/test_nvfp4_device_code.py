@@ -7,6 +7,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from support.oracle_run import problems
 from support.shared_caches import share_caches
@@ -57,9 +58,7 @@ def test_eight_pairs_take_eight_conversions_on_sm_100a_and_none_on_sm_90a(
 ) -> None:
     problem = problems()["nvfp4_quantize"]
     request = CompileRequest(
-        problem,
-        problem.workloads[0],
-        Candidate(CANDIDATE),
+        Case(problem, problem.workloads[0], Candidate(CANDIDATE)),
         archs=("sm_100a", "sm_90a"),
         compiler=compiler,
     )
@@ -108,7 +107,7 @@ def _instructions(source: str, settings: Settings) -> int:
     """Return how many instructions the kernel has on sm_100a."""
     problem = problems()["nvfp4_quantize"]
     candidate = Candidate(source)
-    request = CompileRequest(problem, problem.workloads[0], candidate, archs=("sm_100a",))
+    request = CompileRequest(Case(problem, problem.workloads[0], candidate), archs=("sm_100a",))
     result = compile_candidate(request, settings)
     assert result.status == "passed", result.diagnostics
     return result.builds[0].kernels[0].instructions or 0

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.case import Case
 from kopt.kernels.dtypes import DTYPE_CUDA_TYPES, DTYPE_SIZE_BYTES
-from kopt.kernels.header_parser import parse_header
 from kopt.kernels.parameter_types import ASSERTIONS_FILE, DTYPE_SPELLINGS, type_assertions
-from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
+from kopt.kernels.plan_resolver import resolve_plan
 from support.tiny_problem import tiny_candidate, tiny_problem
 
 HEADER = """\
@@ -44,11 +44,9 @@ typedef struct alignas(64) CUtensorMap_st { uint64_t opaque[16]; } CUtensorMap;
 
 def assertions(root: Path, header: str = HEADER) -> str:
     problem = tiny_problem(root)
-    outcome = parse_header(tiny_candidate(header), problem)
-    assert outcome.header is not None, outcome.diagnostics
-    target = PlanTarget(problem.workload("b8xh64"), gpu_for_arch("sm_90a"))
-    plan = resolve_plan(outcome.header, problem, {}, target).plan
-    assert plan is not None
+    case = Case(problem, problem.workload("b8xh64"), tiny_candidate(header))
+    plan = resolve_plan(case, gpu_for_arch("sm_90a")).plan
+    assert plan is not None, case.parsed.diagnostics
     return type_assertions(plan, problem)
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.case import Case
 from kopt.kernels.compile_result import KernelParameter, KernelResources
-from kopt.kernels.header_parser import parse_header
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_check import block_registers, check_plan, with_axis_widths
-from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
+from kopt.kernels.plan_resolver import resolve_plan
 from kopt.kernels.problem import Problem
 from support.tiny_problem import HEADER, tiny_candidate, tiny_problem
 
@@ -19,11 +19,9 @@ SIZES = (8, 8, 4, 4)
 
 
 def plan_of(problem: Problem, header: str = HEADER) -> LaunchPlan:
-    outcome = parse_header(tiny_candidate(header), problem)
-    assert outcome.header is not None, outcome.diagnostics
-    target = PlanTarget(problem.workload("b8xh64"), H100)
-    plan = resolve_plan(outcome.header, problem, {}, target).plan
-    assert plan is not None
+    case = Case(problem, problem.workload("b8xh64"), tiny_candidate(header))
+    plan = resolve_plan(case, H100).plan
+    assert plan is not None, case.parsed.diagnostics
     return plan
 
 

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.case import Case
 from kopt.kernels.domain import domain, tune_choices
 from kopt.kernels.header import CandidateHeader
-from kopt.kernels.header_parser import parse_header
 from kopt.kernels.plan import PlanOutcome
 from kopt.kernels.plan_resolver import (
-    PlanTarget,
     needs_blocks_per_sm,
     resolve_plan,
 )
@@ -43,17 +42,22 @@ variants:
 """
 
 
+def case_of(text: str, problem: Problem, workload: str = "b8xh64") -> Case:
+    case = Case(problem, problem.workload(workload), tiny_candidate(text))
+    assert case.header is not None, case.parsed.diagnostics
+    return case
+
+
 def header_of(text: str, problem: Problem) -> CandidateHeader:
-    outcome = parse_header(tiny_candidate(text), problem)
-    assert outcome.header is not None, outcome.diagnostics
-    return outcome.header
+    header = case_of(text, problem).header
+    assert header is not None
+    return header
 
 
 def resolved(
     problem: Problem, text: str, workload: str = "b8xh64", tune: Mapping[str, int] | None = None
 ) -> PlanOutcome:
-    target = PlanTarget(problem.workload(workload), B200)
-    return resolve_plan(header_of(text, problem), problem, tune or {}, target)
+    return resolve_plan(case_of(text, problem, workload).with_tune(tune or {}), B200)
 
 
 def test_first_matching_variant_gives_every_number(tmp_path: Path) -> None:
@@ -138,8 +142,8 @@ def test_chosen_tune_value_reaches_defines_and_block(tmp_path: Path) -> None:
 
 def test_occupancy_enters_the_grid(tmp_path: Path) -> None:
     problem = tiny_problem(tmp_path)
-    header = header_of(RICH, problem)
-    assert needs_blocks_per_sm(header)
+    case = case_of(RICH, problem, "b32xh256")
+    assert needs_blocks_per_sm(header_of(RICH, problem))
     assert not needs_blocks_per_sm(header_of(HEADER, problem))
     asked: list[tuple[str, int, int]] = []
 
@@ -147,12 +151,11 @@ def test_occupancy_enters_the_grid(tmp_path: Path) -> None:
         asked.append((kernel, threads, smem))
         return 3
 
-    workload = problem.workload("b32xh256")
-    known = resolve_plan(header, problem, {}, PlanTarget(workload, B200, three)).plan
+    known = resolve_plan(case, B200, three).plan
     assert known is not None
     assert known.launches[0].grid == (3 * B200.sm_count, 1, 1)
     assert asked == [("persistent", 128, 0)]
-    unknown = resolve_plan(header, problem, {}, PlanTarget(workload, B200)).plan
+    unknown = resolve_plan(case, B200).plan
     assert unknown is not None
     assert unknown.launches[0].grid == (B200.sm_count, 1, 1)
 
@@ -245,17 +248,16 @@ def test_hopper_features_are_refused_on_older_gpus(
     tmp_path: Path, old: str, new: str, feature: str
 ) -> None:
     problem = tiny_problem(tmp_path)
-    header = header_of(HEADER.replace(old, new), problem)
-    workload = problem.workload("b8xh64")
-    outcome = resolve_plan(header, problem, {}, PlanTarget(workload, A100))
+    case = case_of(HEADER.replace(old, new), problem)
+    outcome = resolve_plan(case, A100)
     assert f"{feature} need compute capability 9.0" in outcome.diagnostics[0].message
-    assert resolve_plan(header, problem, {}, PlanTarget(workload, B200)).plan is not None
+    assert resolve_plan(case, B200).plan is not None
 
 
 def test_axis_beyond_int32_is_passed_as_int64(tmp_path: Path) -> None:
     problem = tiny_problem(tmp_path)
     workload = problem.workload("b8xh64")
     huge = workload.model_copy(update={"axes": {**workload.axes, "H": 2**31}})
-    outcome = resolve_plan(header_of(HEADER, problem), problem, {}, PlanTarget(huge, B200))
+    outcome = resolve_plan(case_of(HEADER, problem).at(huge), B200)
     assert outcome.plan is not None
     assert outcome.plan.launches[0].arguments[2].kind == "int64"

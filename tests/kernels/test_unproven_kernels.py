@@ -6,6 +6,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.shipped_kernels import shipped_kernels
 from kopt.kernels.status import Status
@@ -42,11 +43,8 @@ def test_rows_that_fill_no_tile_and_other_tune_values_are_right(
     shipped = shipped_kernels(PROBLEMS[name], PROBLEMS[name].workloads[0])
     (source,) = (one.source for one in shipped if one.standing == "unproven")
     request = CheckRequest(
-        problem=problem,
-        workload=problem.workloads[0],
-        candidate=read_candidate(source),
+        case=Case(problem, problem.workloads[0], read_candidate(source), tune),
         level="full",
-        tune=tune,
         arch="sm_100a",
     )
     result = check_candidate(request, SimDevice(settings), settings)

@@ -10,6 +10,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.domain import unserved_variants
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem
@@ -49,9 +50,7 @@ def test_winner_is_right_at_other_row_counts(
     axes = {name: own[name] for name, expression in shipped.axes.items() if expression is None}
     problem = with_one_workload(shipped, axes | {shipped.row_axis: rows}, tmp_path)
     request = CheckRequest(
-        problem=problem,
-        workload=problem.workloads[0],
-        candidate=read_candidate(winner.source),
+        case=Case(problem, problem.workloads[0], read_candidate(winner.source)),
         level="quick",
         arch=winner.arch,
     )

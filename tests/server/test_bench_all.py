@@ -66,7 +66,7 @@ def test_every_reference_kernel_is_timed_against_every_baseline(kopt: Kopt, scri
     requests = script(_slower)
     ending = kopt("bench", "--all", "--json")
     ids = [kernel for problem in load_problems().values() for kernel in problem.kernel_ids]
-    timed = [f"{request.problem.name}_{request.workload.name}" for request in requests]
+    timed = [f"{request.case.problem.name}_{request.case.workload.name}" for request in requests]
     assert list(dict.fromkeys(timed)) == ids  # a shipped winner is timed right after its reference
     assert {request.baselines for request in requests} == {"every"}
     table = BenchAllResult.model_validate_json(ending.stdout)
@@ -83,7 +83,7 @@ def test_a_reference_kernel_slower_than_the_library_is_no_failure(
 def test_filters_are_parts_of_kernel_ids(kopt: Kopt, script: Script) -> None:
     requests = script(_slower)
     kopt("bench", "--all", "--kernel", "silu_and_mul_b8x", "--kernel", "merge_state_n8x")
-    timed = {f"{request.problem.name}_{request.workload.name}" for request in requests}
+    timed = {f"{request.case.problem.name}_{request.case.workload.name}" for request in requests}
     assert timed == {"silu_and_mul_b8xh14336", "merge_state_n8xh64xd128"}
 
 
@@ -98,7 +98,7 @@ def test_winners_of_the_device_s_architecture_are_timed_too(
     requests = script(_slower)
     words = ("--kernel", "my_silu_b8xh14336", "--problems", tmp_path)
     kopt("bench", "--all", *words)
-    names = [request.candidate.name for request in requests]
+    names = [request.case.candidate.name for request in requests]
     assert names == ["reference.cu", "b8xh14336.sm_90a.cu"]
 
 
@@ -138,7 +138,7 @@ def test_what_is_no_kernel_s_fault_costs_its_own_row_and_is_exit_code_3(
     kopt: Kopt, script: Script, error: KoptError
 ) -> None:
     def bench(request: BenchRequest) -> BenchResult:
-        if request.workload.name == "b8xh14336":
+        if request.case.workload.name == "b8xh14336":
             raise error
         return _slower(request)
 
@@ -167,7 +167,7 @@ def test_an_interrupted_table_shows_and_keeps_the_rows_that_it_has(
     kopt: Kopt, script: Script, tmp_path: Path
 ) -> None:
     def bench(request: BenchRequest) -> BenchResult:
-        if request.workload.name == "b1024xh14336":
+        if request.case.workload.name == "b1024xh14336":
             raise KeyboardInterrupt
         return _slower(request)
 
@@ -189,7 +189,7 @@ def test_a_file_that_can_no_longer_be_written_costs_no_row(
     page = tmp_path / "table.md"
 
     def bench(request: BenchRequest) -> BenchResult:
-        if request.workload.name == "b128xh14336":
+        if request.case.workload.name == "b128xh14336":
             page.unlink()
             page.mkdir()
         return _slower(request)

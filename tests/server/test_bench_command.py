@@ -163,8 +163,11 @@ def test_flags_reach_the_stage(kopt: Kopt, answer: Answer) -> None:
         *("--baseline", "reference", "--pairs", "200"),
     )
     (request,) = requests
-    assert (request.problem.name, request.workload.name) == ("silu_and_mul", "b128xh14336")
-    assert (request.tune, request.baselines, request.min_pairs) == (
+    assert (request.case.problem.name, request.case.workload.name) == (
+        "silu_and_mul",
+        "b128xh14336",
+    )
+    assert (request.case.tune, request.baselines, request.min_pairs) == (
         {"BLOCK": 512},
         "reference",
         200,

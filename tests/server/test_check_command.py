@@ -38,11 +38,11 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Answer:
             known = {
                 "status": status,
                 "kernel": KERNEL,
-                "candidate": request.candidate.id,
+                "candidate": request.case.candidate.id,
                 "device": "sim",
                 "level": request.level,
                 "compiled": CompileResult(
-                    status=Status.PASSED, kernel=KERNEL, candidate=request.candidate.id
+                    status=Status.PASSED, kernel=KERNEL, candidate=request.case.candidate.id
                 ),
                 "elapsed_s": 1.25,
             }
@@ -191,9 +191,12 @@ def test_flags_reach_the_stage(kopt: Kopt, answer: Answer) -> None:
         *("--seeds", "4,5,4", "--tune", "BLOCK=512", "--arch", "sm_90a"),
     )
     (request,) = requests
-    assert (request.problem.name, request.workload.name) == ("silu_and_mul", "b128xh14336")
+    assert (request.case.problem.name, request.case.workload.name) == (
+        "silu_and_mul",
+        "b128xh14336",
+    )
     assert (request.level, request.seeds, request.arch) == ("full", (4, 5), "sm_90a")
-    assert request.tune == {"BLOCK": 512}
+    assert request.case.tune == {"BLOCK": 512}
 
 
 def test_on_a_gpu_the_architecture_is_its_own(
@@ -242,7 +245,7 @@ def test_a_winner_is_checked_on_the_workload_that_it_serves(
     winner = folder / "winners" / "b128xh14336.sm_100a.cu"
     winner.write_bytes(REFERENCE.read_bytes())
     kopt("check", winner)
-    assert requests[0].workload.name == "b128xh14336"
+    assert requests[0].case.workload.name == "b128xh14336"
     (folder / "winners" / "b1024xh14336.sm_100a.facts.json").write_text('{"source_file": "a.cu"}')
     kopt("check", winner.rename(winner.with_name("a.cu")))
-    assert requests[1].workload.name == "b1024xh14336"
+    assert requests[1].case.workload.name == "b1024xh14336"

@@ -8,14 +8,13 @@ import pytest
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.baseline_loader import load_baseline
 from kopt.kernels.candidate import Candidate
-from kopt.kernels.domain import domain, tune_choices
+from kopt.kernels.case import Case
 from kopt.kernels.dtypes import DTYPE_SIZE_BYTES
 from kopt.kernels.expression_parser import FUNCTIONS
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.header import CandidateHeader, LaunchTemplate
-from kopt.kernels.header_parser import parse_header
 from kopt.kernels.oracle import REGIMES
-from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
+from kopt.kernels.plan_resolver import resolve_plan
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.source_names import kopt_headers
 from kopt.server.exits import ExitCode
@@ -72,12 +71,11 @@ def test_every_documented_header_resolves_for_its_whole_domain(
 ) -> None:
     problem = load_problem(problem_folder)
     source = f"/* {text}*/\n"
-    outcome = parse_header(Candidate(source, "mine.cu"), problem)
-    assert outcome.header is not None, outcome.diagnostics
-    for workload in domain(outcome.header, problem):
-        for tune in tune_choices(outcome.header, workload.axes):
-            target = PlanTarget(workload, gpu_for_arch("sm_100a"))
-            plan = resolve_plan(outcome.header, problem, tune, target)
+    case = Case(problem, problem.workloads[0], Candidate(source, "mine.cu"))
+    assert case.header is not None, case.parsed.diagnostics
+    for workload in case.domain:
+        for tune in case.at(workload).choices:
+            plan = resolve_plan(case.at(workload).with_tune(tune), gpu_for_arch("sm_100a"))
             assert plan.diagnostics == ()
 
 

@@ -46,8 +46,8 @@ def test_promote_writes_what_the_promotion_says(
     (request,) = requests
     assert request.winners == tmp_path
     # the value of --tune is the first of its list now: the file says by itself how it is built
-    assert request.candidate.source != REFERENCE.read_text()
-    assert "BLOCK: [512" in request.candidate.source
+    assert request.case.candidate.source != REFERENCE.read_text()
+    assert "BLOCK: [512" in request.case.candidate.source
 
 
 def test_what_is_not_promoted_ends_with_one_and_says_why(

@@ -8,6 +8,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.verify_result import Reproduction, VerifyResult
 from kopt.server.commands import verify_receipt
@@ -165,7 +166,7 @@ def _make_true(path: Path, settings: Settings) -> None:
     """Write a receipt whose cubins are those of its source."""
     problem = load_problem(path.parent / "scale_rows")
     candidate = claiming_one(read_candidate(problem.folder / "reference.cu"))
-    request = CompileRequest(problem, problem.workloads[0], candidate, ("sm_90a",))
+    request = CompileRequest(Case(problem, problem.workloads[0], candidate), ("sm_90a",))
     compiled = compile_candidate(request, settings)
     receipt = sealed_receipt(
         "scale_rows",

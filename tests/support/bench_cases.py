@@ -52,13 +52,13 @@ class FakeCompiler:
     def __call__(self, request: CompileRequest, settings: Settings) -> CompileResult:
         """Stand in for `compile_candidate`."""
         del settings
-        status = self.status.get(request.candidate.name, Status.PASSED)
+        status = self.status.get(request.case.candidate.name, Status.PASSED)
         build = Build(
             arch=request.archs[0],
-            defines=dict(request.tune or {"LANES": 32}),
-            workloads=tuple(workload.name for workload in request.problem.workloads),
-            cubin_sha256=request.candidate.id,
-            cubin_path=f"/cubins/{request.candidate.name}",
+            defines=dict(request.case.tune or {"LANES": 32}),
+            workloads=tuple(workload.name for workload in request.case.problem.workloads),
+            cubin_sha256=request.case.candidate.id,
+            cubin_path=f"/cubins/{request.case.candidate.name}",
             module_global_bytes=0,
             kernels=(),
             toolchain=TOOLCHAIN,
@@ -68,8 +68,8 @@ class FakeCompiler:
         passed = status is Status.PASSED
         return CompileResult(
             status=status,
-            kernel=request.problem.kernel_id(request.workload),
-            candidate=request.candidate.id,
+            kernel=request.case.problem.kernel_id(request.case.workload),
+            candidate=request.case.candidate.id,
             builds=(build,) if passed else (),
             flagged=self.flagged,
             diagnostics=() if passed else (Diagnostic(message="expected a ;", line=3),),

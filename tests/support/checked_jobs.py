@@ -37,8 +37,8 @@ def checked(request: CheckRequest, cubin: Path, **fields: Any) -> CheckResult:
     """Return a passed check whose one cubin is `cubin`, unless `fields` differ."""
     build = Build(
         arch=request.arch,
-        defines=dict(request.tune or {}),
-        workloads=(request.workload.name,),
+        defines=dict(request.case.tune or {}),
+        workloads=(request.case.workload.name,),
         cubin_sha256="c" * 64,
         cubin_path=str(cubin),
         module_global_bytes=0,

@@ -19,7 +19,7 @@ VECTOR_MIX = {"ldg_128": 4, "stg_128": 2, "bar": 2, "shfl": 10}
 
 
 @dataclass(frozen=True)
-class Case:
+class EstimateCase:
     """One candidate as the model sees it: 128 rows, one block for each."""
 
     blocks: int = 128
@@ -116,7 +116,7 @@ class Case:
         )
 
 
-def compiled(case: Case, arch: str = "sm_90a") -> CompileResult:
+def compiled(case: EstimateCase, arch: str = "sm_90a") -> CompileResult:
     """Return a passed compile result with its one kernel."""
     build = Build(
         arch=arch,

@@ -18,19 +18,23 @@ def sample_subject(name: str, arch: str = "sm_90a") -> Subject:
     sample = read_sample(SAMPLES / f"{name}.cu")
     problem, _ = find_kernel(sample.kernel)
     candidate = Candidate(sample.path.read_text("utf-8"), sample.path.name)
-    return Subject(problem, candidate, {}, gpu_for_arch(arch).arch, f"the sample {name}")
+    return _subject(problem, candidate, gpu_for_arch(arch).arch, f"the sample {name}")
 
 
 def reference_subject(kernel: str, arch: str = "sm_90a") -> Subject:
     """Return the reference kernel of a problem."""
     problem, _ = find_kernel(kernel)
     source = (problem.folder / "reference.cu").read_text("utf-8")
-    return Subject(problem, Candidate(source, "reference.cu"), {}, arch, "the reference kernel")
+    return _subject(problem, Candidate(source, "reference.cu"), arch, "the reference kernel")
 
 
 def tiny_subject(problem: Problem, source: str) -> Subject:
     """Return a kernel of the tiny problem."""
-    return Subject(problem, Candidate(source, "tiny.cu"), {}, "sm_90a", "a test")
+    return _subject(problem, Candidate(source, "tiny.cu"), "sm_90a", "a test")
+
+
+def _subject(problem: Problem, candidate: Candidate, arch: str, origin: str) -> Subject:
+    return Subject(problem, problem.workloads[0], candidate, arch=arch, origin=origin)
 
 
 def write_files(files: dict[str, str | bytes], folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Profiles of made-up candidates: the real rules for suspects and bottleneck over a `Case`."""
+"""Profiles of made-up candidates: the real rules for suspects and bottleneck over estimates."""
 
 from kopt.config.gpu_specs import load_gpus
 from kopt.kernels.byte_model import roofline
@@ -10,10 +10,10 @@ from kopt.tools.profiling.bottleneck import Facts, find_bottleneck
 from kopt.tools.profiling.suspects import find_suspects
 from kopt.tools.profiling.what_if import Evaluated
 
-from .estimate_cases import Case, compiled
+from .estimate_cases import EstimateCase, compiled
 
 
-def profile_of(case: Case, *counters: LaunchCounters) -> ProfileResult:
+def profile_of(case: EstimateCase, *counters: LaunchCounters) -> ProfileResult:
     """Return the profile of `case` as the profile stage would join it, with a GPU's counters."""
     gpu, model = load_gpus()[case.gpu], case.model()
     evaluated = Evaluated(compiled(case, gpu.arch), case.counters(), case.plan(), gpu, model)
@@ -48,7 +48,7 @@ def profile_of(case: Case, *counters: LaunchCounters) -> ProfileResult:
     )
 
 
-def _traffic(case: Case) -> tuple[TensorTraffic, ...]:
+def _traffic(case: EstimateCase) -> tuple[TensorTraffic, ...]:
     counted = case.counters().traffic
     return tuple(
         TensorTraffic(

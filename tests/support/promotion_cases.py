@@ -7,11 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.device_facts import DeviceFacts
+from kopt.kernels.problem import Problem
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.sanitizer_result import SANITIZER_TOOLS, SanitizerResult, SanitizerRun
 from kopt.kernels.status import Status
+from kopt.tools.bench.promotion import PromotionRequest
+from kopt.tools.bench.winner_files import OnExisting
 from kopt.tools.cuda.compile_stage import CompileRequest
 from kopt.tools.devices.timer import TimingDevice, TimingFailure, TimingRequest, TimingSession
 from kopt.tools.sanitize.stage import SanitizeRequest
@@ -21,6 +26,14 @@ from .scripted_timer import FACTS, Script, ScriptedTimer
 
 CandidateTime = Callable[[int, str], float]
 """By process, counted from 1, and workload: the candidate's time in microseconds."""
+
+
+def promotion_of(
+    problem: Problem, candidate: Candidate, on_existing: OnExisting = "keep_better"
+) -> PromotionRequest:
+    """Return the request to promote `candidate` at its whole domain."""
+    case = Case(problem, problem.workloads[0], candidate)
+    return PromotionRequest(case, on_existing=on_existing)
 
 
 @dataclass
@@ -34,9 +47,9 @@ class FileCompiler(FakeCompiler):
     def __call__(self, request: CompileRequest, settings: Settings) -> CompileResult:
         """Stand in for `compile_candidate`."""
         compiled = super().__call__(request, settings)
-        data = request.candidate.source.encode() + request.archs[0].encode() + self.flavor
+        data = request.case.candidate.source.encode() + request.archs[0].encode() + self.flavor
         digest = hashlib.sha256(data).hexdigest()
-        path = settings.home / "cubins" / digest / request.candidate.name
+        path = settings.home / "cubins" / digest / request.case.candidate.name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         builds = tuple(
@@ -121,7 +134,7 @@ class ScriptedSanitizer:
         self, request: SanitizeRequest, device: TimingDevice, settings: Settings
     ) -> SanitizerResult:
         """Stand in for `sanitize`."""
-        self.workloads.append(request.workload.name)
+        self.workloads.append(request.case.workload.name)
         failed = self.status is not Status.PASSED
         runs = tuple(
             SanitizerRun(
@@ -139,8 +152,8 @@ class ScriptedSanitizer:
         )
         return SanitizerResult(
             status=self.status,
-            kernel=request.problem.kernel_id(request.workload),
-            candidate=request.candidate.id,
+            kernel=request.case.problem.kernel_id(request.case.workload),
+            candidate=request.case.candidate.id,
             device=device.name,
             gpu=device.facts,
             runs=runs,

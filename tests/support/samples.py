@@ -18,6 +18,7 @@ from typing import cast
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckLevel, CheckResult
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
@@ -101,7 +102,7 @@ def check_sample(
     """Check `sample` at its own level, on the simulator if no device is given."""
     problem, workload = find_kernel(sample.kernel, sample.path.parent / "problems")
     candidate = read_candidate(sample.path)
-    request = CheckRequest(problem, workload, candidate, sample.level, arch=arch)
+    request = CheckRequest(Case(problem, workload, candidate), sample.level, arch=arch)
     if device is None:
         device = SimDevice(settings)
     if sample.timeout_s is not None:

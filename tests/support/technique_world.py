@@ -22,7 +22,7 @@ from kopt.search.rounds.agents import Agents
 from kopt.search.rounds.drive import Search
 from kopt.search.rounds.memory import MemoryParts
 from kopt.search.store.store import RunStore
-from support.estimate_cases import Case
+from support.estimate_cases import EstimateCase
 from support.made_profiles import profile_of
 from support.scripted_agents import (
     ScriptedRoles,
@@ -45,7 +45,7 @@ KERNEL = KernelTraits(
 )
 WRONG = 0.0
 """Gain of a technique whose candidates compute something else."""
-PROFILE = profile_of(Case())
+PROFILE = profile_of(EstimateCase())
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status
@@ -43,13 +44,14 @@ import sys
 from pathlib import Path
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import load_problem
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 problem = load_problem(Path(sys.argv[2]))
-candidate = Candidate(Path(sys.argv[3]).read_text())
+case = Case(problem, problem.workloads[0], Candidate(Path(sys.argv[3]).read_text()))
 archs = ("sm_100a", "sm_90a")
 settings = Settings(home=Path(sys.argv[1]), jobs=2)
-compile_candidate(CompileRequest(problem, problem.workloads[0], candidate, archs), settings)
+compile_candidate(CompileRequest(case, archs), settings)
 """
 
 
@@ -99,7 +101,7 @@ def test_nvrtc_compiles_a_reference_kernel_with_its_assertions(settings: Setting
     problem = load_problems()["nvfp4_quantize"]
     source = (problem.folder / "reference.cu").read_text("utf-8")
     request = CompileRequest(
-        problem, problem.workloads[0], Candidate(source), ("sm_100a",), compiler="nvrtc"
+        Case(problem, problem.workloads[0], Candidate(source)), ("sm_100a",), compiler="nvrtc"
     )
     result = compile_candidate(request, settings)
     assert result.status == Status.PASSED, result.diagnostics

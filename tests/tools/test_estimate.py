@@ -9,17 +9,17 @@ from kopt.config.gpu_specs import load_gpus
 from kopt.kernels.status import Provenance
 from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.estimate.stage import estimate_time
-from support.estimate_cases import SCALAR_MIX, Case, compiled
+from support.estimate_cases import SCALAR_MIX, EstimateCase, compiled
 
 GPU = load_gpus()["H100"]
 
 
-def estimate(case: Case) -> TimeEstimate:
+def estimate(case: EstimateCase) -> TimeEstimate:
     gpu = load_gpus()[case.gpu]
     return estimate_time(compiled(case, gpu.arch), case.counters(), case.plan(), gpu, case.model())
 
 
-BASE = Case()
+BASE = EstimateCase()
 LARGE = replace(BASE, blocks=16384, load_bytes=256 << 20, store_bytes=128 << 20)
 
 STRIDED = replace(LARGE, sectors=64.0, first_access_fraction=0.25)

@@ -7,6 +7,7 @@ import pytest
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
 from kopt.tools.check.check_plans import make_plans
@@ -59,7 +60,9 @@ def test_choice_that_does_not_fit_the_named_workload_is_refused(
     compile_problem: Problem, settings: Settings
 ) -> None:
     request = request_for(compile_problem, FITS_SMALL_ROWS + BODY, BLOCK=256)
-    named = replace(request, workload=compile_problem.workload("b32xh256"))
+    named = replace(
+        request, case=replace(request.case, workload=compile_problem.workload("b32xh256"))
+    )
     assert compile_candidate(named, settings).status is Status.PLAN_ERROR
 
 
@@ -68,11 +71,13 @@ def test_full_check_covers_the_domain_whatever_was_left_out_before(
     compile_problem: Problem, level: str
 ) -> None:
     request = CheckRequest(
-        problem=compile_problem,
-        workload=compile_problem.workload("b8xh64"),
-        candidate=Candidate(FITS_SMALL_ROWS + BODY),
+        case=Case(
+            compile_problem,
+            compile_problem.workload("b8xh64"),
+            Candidate(FITS_SMALL_ROWS + BODY),
+            {"BLOCK": 256},
+        ),
         level="full" if level == "full" else "quick",
-        tune={"BLOCK": 256},
         arch="sm_100a",
     )
     plans = make_plans(request, gpu_for_arch("sm_100a"))

@@ -17,14 +17,16 @@ from kopt.kernels.status import Provenance
 from kopt.tools.cuda.occupancy import launch_occupancy
 from kopt.tools.profiling.bottleneck import Facts, find_bottleneck
 from kopt.tools.profiling.what_if import Evaluated
-from support.estimate_cases import SCALAR_MIX, Case, compiled
+from support.estimate_cases import SCALAR_MIX, EstimateCase, compiled
 from support.scripted_timer import FACTS
 
-SMALL = Case()
-LARGE = Case(blocks=16384, load_bytes=256 << 20, store_bytes=128 << 20, phases=0.0, barriers=0.0)
+SMALL = EstimateCase()
+LARGE = EstimateCase(
+    blocks=16384, load_bytes=256 << 20, store_bytes=128 << 20, phases=0.0, barriers=0.0
+)
 
 
-def facts_of(case: Case) -> Facts:
+def facts_of(case: EstimateCase) -> Facts:
     """Return what is known of a made-up candidate without a GPU."""
     gpu = load_gpus()[case.gpu]
     evaluated = Evaluated(compiled(case, gpu.arch), case.counters(), case.plan(), gpu, case.model())
@@ -75,7 +77,7 @@ IDLE = LaunchCounters(
 )
 
 
-def with_counters(counters: LaunchCounters, case: Case = SMALL) -> Facts:
+def with_counters(counters: LaunchCounters, case: EstimateCase = SMALL) -> Facts:
     """Return the facts of a kernel that neither launches nor bandwidth explain."""
     return replace(facts_of(case), measured=timed(4.0, 0.4), counters=(counters,))
 
@@ -209,7 +211,9 @@ def test_counters_without_throughput_leave_it_to_the_estimate() -> None:
         (replace(SMALL, blocks=32, mix=tuple(SCALAR_MIX.items())), "latency_bound"),
     ],
 )
-def test_without_a_gpu_the_largest_part_of_the_estimate_is_named(case: Case, name: str) -> None:
+def test_without_a_gpu_the_largest_part_of_the_estimate_is_named(
+    case: EstimateCase, name: str
+) -> None:
     found = find_bottleneck(facts_of(case))
     assert (found.name, found.provenance) == (name, Provenance.ESTIMATED)
 

@@ -8,6 +8,7 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.status import Status
 from kopt.tools.cuda.toolchain import FoundToolchain
 from kopt.tools.profiling.choices import MOST_CHOICES, profile_choices
@@ -41,9 +42,9 @@ ASSERTED = 'static_assert(STEP < 2 || BLOCK < 64, "too wide");\n'
 def request_of(tmp_path: Path, tune: str, body: str = BODY) -> ProfileRequest:
     problem = tiny_problem(tmp_path)
     return ProfileRequest(
-        problem=problem,
-        workload=problem.workload("b32xh256"),
-        candidate=Candidate(SOURCE.replace("{TUNES}", tune) + body),
+        case=Case(
+            problem, problem.workload("b32xh256"), Candidate(SOURCE.replace("{TUNES}", tune) + body)
+        ),
         arch="sm_90a",
     )
 
@@ -71,7 +72,9 @@ def test_a_choice_that_does_not_compile_comes_last_and_says_why(
     tmp_path: Path, settings: Settings, toolchain: FoundToolchain
 ) -> None:
     asked = request_of(tmp_path, TUNED, ASSERTED + BODY)
-    found = profile_choices(replace(asked, tune={"BLOCK": 256}), settings, ProfileDevices())
+    found = profile_choices(
+        replace(asked, case=replace(asked.case, tune={"BLOCK": 256})), settings, ProfileDevices()
+    )
     assert [row.status for row in found.choices] == [Status.PASSED, Status.COMPILE_ERROR]
     assert found.status is Status.PASSED
     assert found.choices[1].estimated_us is None
@@ -81,12 +84,15 @@ def test_a_choice_that_does_not_compile_comes_last_and_says_why(
 def test_what_the_variant_sets_is_no_choice(
     tmp_path: Path, settings: Settings, toolchain: FoundToolchain
 ) -> None:
-    asked = replace(request_of(tmp_path, TUNED), candidate=Candidate(VARIED + BODY))
+    asked = request_of(tmp_path, TUNED)
+    asked = replace(asked, case=replace(asked.case, candidate=Candidate(VARIED + BODY)))
     found = profile_choices(asked, settings, ProfileDevices())
     tunes = [(row.tune["BLOCK"], row.tune["STEP"]) for row in found.choices]
     assert (sorted(tunes), found.set_by_variant) == ([(256, 1), (256, 2)], ("BLOCK",))
     with pytest.raises(ToolError, match="what the workload's variant sets"):
-        profile_choices(replace(asked, tune={"BLOCK": 64}), settings, ProfileDevices())
+        profile_choices(
+            replace(asked, case=replace(asked.case, tune={"BLOCK": 64})), settings, ProfileDevices()
+        )
 
 
 @pytest.mark.parametrize(
@@ -105,6 +111,10 @@ def test_too_many_choices_and_broken_headers_are_refused(
 
 def test_a_candidate_without_tune_values_is_refused(tmp_path: Path, settings: Settings) -> None:
     asked = request_of(tmp_path, TUNED)
-    source = asked.candidate.source.replace(f"tune: {TUNED}\n", "").replace("BLOCK,", "64,")
+    source = asked.case.candidate.source.replace(f"tune: {TUNED}\n", "").replace("BLOCK,", "64,")
     with pytest.raises(ToolError, match="no tune values"):
-        profile_choices(replace(asked, candidate=Candidate(source)), settings, ProfileDevices())
+        profile_choices(
+            replace(asked, case=replace(asked.case, candidate=Candidate(source))),
+            settings,
+            ProfileDevices(),
+        )

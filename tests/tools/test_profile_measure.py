@@ -8,6 +8,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels.byte_model import workload_bytes
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.profile_result import MeasuredTime
 from kopt.kernels.status import Provenance, Status
@@ -16,7 +17,7 @@ from kopt.tools.cuda.toolchain import FoundToolchain
 from kopt.tools.devices.device import ExecutionOutcome
 from kopt.tools.devices.timer import CandidateSide, EmptySide
 from kopt.tools.profiling import counters
-from kopt.tools.profiling.launchable import Subject, make_launchable
+from kopt.tools.profiling.launchable import make_launchable
 from kopt.tools.profiling.measure import measure_time
 from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from support.compile_requests import request_for
@@ -30,10 +31,10 @@ Measure = Callable[[ScriptedTimer], MeasuredTime | ExecutionOutcome]
 def measure(settings: Settings, toolchain: FoundToolchain, compile_problem: Problem) -> Measure:
     compiled = compile_candidate(request_for(compile_problem, HEADER + BODY, "sm_90a"), settings)
     workload = compile_problem.workload("b8xh64")
-    subject = Subject(compile_problem, workload, Candidate(HEADER + BODY), {})
+    case = Case(compile_problem, workload, Candidate(HEADER + BODY))
 
     def run(timer: ScriptedTimer) -> MeasuredTime | ExecutionOutcome:
-        launchable = make_launchable(subject, compiled, timer.gpu)
+        launchable = make_launchable(case, compiled, timer.gpu)
         return measure_time(launchable, workload_bytes(compile_problem, workload), timer)
 
     return run
@@ -110,9 +111,7 @@ def test_fault_under_timing_is_the_status_of_the_profile(
 
 def _request(problem: Problem, counters: bool = True) -> ProfileRequest:
     return ProfileRequest(
-        problem=problem,
-        workload=problem.workload("b8xh64"),
-        candidate=Candidate(HEADER + BODY),
+        case=Case(problem, problem.workload("b8xh64"), Candidate(HEADER + BODY)),
         arch="sm_90a",
         counters=counters,
     )

@@ -7,6 +7,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import Diagnostic
@@ -52,10 +53,7 @@ class ScriptedDevice:
 def asked(tmp_path: Path, toolchain: FoundToolchain) -> ProfileRequest:
     problem = tiny_problem(tmp_path)
     return ProfileRequest(
-        problem=problem,
-        workload=problem.workload("b32xh256"),
-        candidate=Candidate(HEADER + BODY),
-        arch="sm_90a",
+        case=Case(problem, problem.workload("b32xh256"), Candidate(HEADER + BODY)), arch="sm_90a"
     )
 
 
@@ -135,9 +133,11 @@ def test_candidate_that_does_not_compile_has_only_its_floors(
     asked: ProfileRequest, settings: Settings
 ) -> None:
     broken = ProfileRequest(
-        problem=asked.problem,
-        workload=asked.workload,
-        candidate=Candidate(HEADER + BODY.replace("* scale;", "* scales;")),
+        case=Case(
+            asked.case.problem,
+            asked.case.workload,
+            Candidate(HEADER + BODY.replace("* scale;", "* scales;")),
+        ),
         arch="sm_90a",
     )
     device = ScriptedDevice(ExecutionOutcome(status=Status.PASSED))
@@ -151,11 +151,8 @@ def test_candidate_that_does_not_compile_has_only_its_floors(
 
 def test_tune_values_reach_the_plan(asked: ProfileRequest, settings: Settings) -> None:
     wide = ProfileRequest(
-        problem=asked.problem,
-        workload=asked.workload,
-        candidate=asked.candidate,
+        case=Case(asked.case.problem, asked.case.workload, asked.case.candidate, {"BLOCK": 256}),
         arch="sm_90a",
-        tune={"BLOCK": 256},
     )
     result = profile_candidate(wide, settings)
     assert result.launches[0].block == (256, 1, 1)
@@ -165,7 +162,7 @@ def test_tune_values_reach_the_plan(asked: ProfileRequest, settings: Settings) -
 def test_tune_values_that_are_the_defaults_are_not_chosen(
     asked: ProfileRequest, settings: Settings
 ) -> None:
-    default = replace(asked, tune={"BLOCK": 128})
+    default = replace(asked, case=replace(asked.case, tune={"BLOCK": 128}))
     assert profile_candidate(default, settings).chosen_tune == {}
 
 

@@ -15,6 +15,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.bench_all_result import BenchAllResult, BenchRow
 from kopt.kernels.bench_result import without_samples
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.shipped_kernels import kernels_in
 from kopt.tools.devices.timer import TimingDevice
@@ -85,9 +86,7 @@ def _row(
     row = BenchRow(kernel=source.kernel, source=source.kind, file=str(source.path), result=None)
     try:
         request = BenchRequest(
-            problem=source.problem,
-            workload=source.workload,
-            candidate=read_candidate(source.path),
+            case=Case(source.problem, source.workload, read_candidate(source.path)),
             baselines=baselines,
         )
         result = bench_candidate(request, device, settings)

@@ -18,11 +18,12 @@ from kopt.kernels.bench_result import (
 )
 from kopt.kernels.byte_model import memory_floor_us, workload_bytes
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.record import because
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.kernels.time_estimate import TimeEstimate
-from kopt.tools.check.check_plans import final_plans, make_plans
+from kopt.tools.check.check_plans import make_plans
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Device
@@ -53,11 +54,8 @@ def bench_estimated(
     start = perf_counter()
     gpu = gpu_for_arch(arch)
     asked = CheckRequest(
-        problem=request.problem,
-        workload=request.workload,
-        candidate=request.candidate,
+        case=request.case,
         level="quick",
-        tune=request.tune,
         compiler=request.compiler,
         arch=arch,
         progress=request.progress,
@@ -71,7 +69,9 @@ def bench_estimated(
         tune=check.tune,
         device=device.name,
         gpu=None,
-        memory_floor_us=memory_floor_us(workload_bytes(request.problem, request.workload), gpu),
+        memory_floor_us=memory_floor_us(
+            workload_bytes(request.case.problem, request.case.workload), gpu
+        ),
         check=check,
         diagnostics=check.diagnostics,
         elapsed_s=0.0,
@@ -92,12 +92,11 @@ def bench_estimated(
 def _reference_estimate(
     request: BenchRequest, arch: str, device: Device, settings: Settings
 ) -> TimeEstimate:
-    path = request.problem.folder / "reference.cu"
+    problem = request.case.problem
+    path = problem.folder / "reference.cu"
     progress = request.progress
     asked = CheckRequest(
-        problem=request.problem,
-        workload=request.workload,
-        candidate=read_candidate(path),
+        case=Case(problem, request.case.workload, read_candidate(path)),
         level="quick",
         arch=arch,
         progress=None if progress is None else lambda line: progress(f"{REFERENCE} kernel: {line}"),
@@ -110,10 +109,10 @@ def _reference_estimate(
 
 
 def _estimate(asked: CheckRequest, check: CheckResult, gpu: GpuSpec) -> TimeEstimate:
-    plans = final_plans(make_plans(asked, gpu), check.compiled, gpu, simulated=False)
-    model = workload_bytes(asked.problem, asked.workload)
-    plan = plans[asked.workload.name]
-    return estimate_time(check.compiled, check.counters, plan, gpu, model)
+    case = asked.case
+    plans = make_plans(asked, gpu).final(check.compiled, gpu, simulated=False)
+    model = workload_bytes(case.problem, case.workload)
+    return estimate_time(check.compiled, check.counters, plans[case.workload.name], gpu, model)
 
 
 def _comparison(own: TimeEstimate, reference: TimeEstimate) -> Comparison:

@@ -8,9 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import median
 
 from kopt.kernels.bench_result import BenchResult
-from kopt.kernels.header import CandidateHeader
+from kopt.kernels.case import Case
 from kopt.kernels.narrowed_where import narrowed_where
-from kopt.kernels.problem import Problem
 from kopt.kernels.promotion_result import HeldWorkload, NarrowerDomain
 from kopt.kernels.status import Status, Verdict
 
@@ -18,8 +17,7 @@ from .agreement import Attempt
 
 
 def narrower_domain(
-    header: CandidateHeader,
-    problem: Problem,
+    case: Case,
     grouped: Mapping[str, Sequence[Attempt]],
     refused: Collection[str],
 ) -> NarrowerDomain | None:
@@ -29,19 +27,18 @@ def narrower_domain(
     domain for it.
 
     Args:
-        header: Of the candidate that was to be promoted.
-        problem: Its definition.
+        case: What was to be promoted.
         grouped: By workload, its measurements.
         refused: The workloads that stopped the promotion.
     """
     held = {name: made for name, made in grouped.items() if name not in refused}
     attempts = [attempt.result for made in grouped.values() for attempt in made]
-    if not held or not refused or any(map(_is_at_fault, attempts)):
+    if case.header is None or not held or not refused or any(map(_is_at_fault, attempts)):
         return None
-    kept = [problem.workload(name) for name in held]
+    kept = [case.problem.workload(name) for name in held]
     return NarrowerDomain(
         workloads=tuple(_held(name, made) for name, made in held.items()),
-        where=narrowed_where(header, problem, kept),
+        where=narrowed_where(case.header, case.problem, kept),
     )
 
 

@@ -14,11 +14,9 @@ from statistics import fmean
 from time import perf_counter
 
 from kopt.config.settings import Settings
-from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
-from kopt.kernels.domain import domain
-from kopt.kernels.header_parser import parse_header
-from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem import Workload
 from kopt.kernels.promotion_result import PromotionResult
 from kopt.kernels.receipt import WorkloadEvidence
 from kopt.kernels.record import because
@@ -49,8 +47,7 @@ from .winner_files import (
 class PromotionRequest:
     """What is to be promoted."""
 
-    problem: Problem
-    candidate: Candidate
+    case: Case
     """With the defaults of its `tune` values: a winner's file says by itself how it is built."""
     winners: Path | None = None
     """Folder for the files; None: KOPT_HOME/winners."""
@@ -81,7 +78,8 @@ def promote_candidate(
         InfraError: The device failed, not the candidate.
     """
     start = perf_counter()
-    workloads = _domain(request)
+    # Of a header with mistakes, the problem's: the check says what they are.
+    workloads = request.case.domain or request.case.problem.workloads
     with open_device() as device:
         places = _places(request, workloads, device, settings)
         check = _check(request, workloads[0], device, settings)
@@ -99,23 +97,13 @@ def promote_candidate(
         )
         if check.status is Status.PASSED:
             result = _sanitized(request, workloads, device, settings, result)
-        checked = CheckedCandidate(
-            request.problem, request.candidate, workloads, check, device.facts, device.gpu
-        )
+        checked = CheckedCandidate(request.case, workloads, check, device.facts, device.gpu)
     if result.status is Status.PASSED:
         attempts = time_repeatedly(checked, open_device, settings, request.progress)
         result = _judged(request, result, attempts)
     if result.workloads:
         result = _written(request, checked, places, result)
     return result.model_copy(update={"elapsed_s": perf_counter() - start})
-
-
-def _domain(request: PromotionRequest) -> tuple[Workload, ...]:
-    """Return the workloads that the header claims; of a header with mistakes the problem's."""
-    header = parse_header(request.candidate, request.problem).header
-    if header is None:
-        return request.problem.workloads
-    return domain(header, request.problem)
 
 
 def _places(
@@ -125,10 +113,10 @@ def _places(
     settings: Settings,
 ) -> tuple[WinnerPlace, ...]:
     folder = (request.winners or settings.winners).absolute()
-    places = winner_places(folder, request.problem, workloads, device.facts.arch)
+    places = winner_places(folder, request.case.problem, workloads, device.facts.arch)
     require_writable(places)
     if request.on_existing == "keep_better":
-        refuse_incomparable(places, request.problem, request.candidate.id, device.facts)
+        refuse_incomparable(places, request.case.problem, request.case.candidate.id, device.facts)
     return places
 
 
@@ -136,9 +124,7 @@ def _check(
     request: PromotionRequest, workload: Workload, device: TimingDevice, settings: Settings
 ) -> CheckResult:
     asked = CheckRequest(
-        problem=request.problem,
-        workload=workload,
-        candidate=request.candidate,
+        case=request.case.at(workload),
         level="full",
         arch=device.facts.arch,
         progress=request.progress,
@@ -163,9 +149,7 @@ def _sanitized(
     found: list[SanitizerResult] = []
     for workload in workloads:
         asked = SanitizeRequest(
-            problem=request.problem,
-            workload=workload,
-            candidate=request.candidate,
+            case=request.case.at(workload),
             progress=partial(_tell_of, request, workload.name),
         )
         one = sanitize(asked, device, settings)
@@ -197,15 +181,12 @@ def _judged(
     failed = (status for status in statuses if status is not Status.PASSED)
     evidence: tuple[WorkloadEvidence, ...] = ()
     if not refused:
-        evidence = tuple(combine(request.problem, made) for made in grouped.values())
-    header = parse_header(request.candidate, request.problem).header
+        evidence = tuple(combine(request.case.problem, made) for made in grouped.values())
     return result.model_copy(
         update={
             "status": next(failed, Status.PASSED),
             "reasons": tuple(reason for reasons in refused.values() for reason in reasons),
-            "narrower": None
-            if header is None
-            else narrower_domain(header, request.problem, grouped, refused),
+            "narrower": narrower_domain(request.case, grouped, refused),
             "attempts": tuple(attempt.record() for attempt in attempts),
             "workloads": evidence,
         }
@@ -220,7 +201,7 @@ def _written(
 ) -> PromotionResult:
     """Write source and receipts and return `result` as it stands then."""
     mean = exp(fmean(log(entry.speedup) for entry in result.workloads))
-    file = source_file(places[0], request.problem.name, request.candidate)
+    file = source_file(places[0], request.case.problem.name, request.case.candidate)
     contents = ReceiptContents(checked, result.sanitizer, result.workloads, mean, file)
     receipts = parts_of(make_receipt(contents))
     request.tell("writing")

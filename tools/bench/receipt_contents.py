@@ -15,7 +15,7 @@ from kopt.kernels.receipt import (
     WorkloadEvidence,
 )
 from kopt.kernels.sanitizer_result import SanitizerResult
-from kopt.tools.check.check_plans import final_plans, make_plans
+from kopt.tools.check.check_plans import make_plans
 from kopt.tools.check.request import CheckRequest
 
 from .receipt_file import problem_files
@@ -43,12 +43,12 @@ def make_receipt(contents: ReceiptContents) -> Receipt:
     return Receipt(
         kopt_version=__version__,
         promoted_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        problem=checked.problem.name,
-        problem_files=problem_files(checked.problem),
-        candidate=checked.candidate.id,
-        source_name=checked.candidate.name,
+        problem=checked.case.problem.name,
+        problem_files=problem_files(checked.case.problem),
+        candidate=checked.case.candidate.id,
+        source_name=checked.case.candidate.name,
         source_file=contents.source_file,
-        source=checked.candidate.source,
+        source=checked.case.candidate.source,
         domain=tuple(entry.workload for entry in contents.workloads),
         tune=checked.check.tune,
         arch=request.arch,
@@ -72,9 +72,7 @@ def make_receipt(contents: ReceiptContents) -> Receipt:
 def check_request(checked: CheckedCandidate) -> CheckRequest:
     """Return what the full check of `checked` was asked."""
     return CheckRequest(
-        problem=checked.problem,
-        workload=checked.workloads[0],
-        candidate=checked.candidate,
+        case=checked.case.at(checked.workloads[0]),
         level="full",
         arch=checked.facts.arch,
     )
@@ -96,8 +94,7 @@ def cubins(compiled: CompileResult) -> tuple[ReceiptCubin, ...]:
 def _plans(
     request: CheckRequest, compiled: CompileResult, checked: CheckedCandidate
 ) -> dict[str, LaunchPlan]:
-    plans = make_plans(request, checked.gpu)
-    return final_plans(plans, compiled, checked.gpu, simulated=False)
+    return make_plans(request, checked.gpu).final(compiled, checked.gpu, simulated=False)
 
 
 def _without_paths(result: SanitizerResult) -> SanitizerResult:

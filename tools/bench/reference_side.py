@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from kopt.config.errors import InfraError, ToolError
 from kopt.kernels.bench_result import BaselinePath
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.status import Status
-from kopt.tools.check.check_plans import cubin_paths, final_plans, make_plans
+from kopt.tools.check.check_plans import cubin_paths, make_plans
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import Program
@@ -45,18 +46,18 @@ def planned_side(case: TimedCase, request: CheckRequest, compiled: CompileResult
     Raises:
         ToolError: `compiled` has no cubin for the workload and this device.
     """
-    plans = make_plans(request, case.gpu)
     plan: LaunchPlan | None = None
     cubin = cubin_paths(compiled).get(case.workload.name)
     if cubin is not None:
-        plan = final_plans(plans, compiled, case.gpu, simulated=False).get(case.workload.name)
+        plans = make_plans(request, case.gpu).final(compiled, case.gpu, simulated=False)
+        plan = plans.get(case.workload.name)
     if plan is None or cubin is None:
         builds = ", ".join(f"{build.arch}: {build.workloads}" for build in compiled.builds)
         raise ToolError(
-            f"no cubin of {request.candidate.name} for {case.kernel} on {request.arch}; "
+            f"no cubin of {request.case.candidate.name} for {case.kernel} on {request.arch}; "
             f"compiled: {builds or 'nothing'}"
         )
-    return PlannedSide(Program(request.candidate, case.problem, plan, cubin))
+    return PlannedSide(Program(request.case.candidate, case.problem, plan, cubin))
 
 
 def reference_side(case: TimedCase) -> PlannedSide:
@@ -67,19 +68,14 @@ def reference_side(case: TimedCase) -> PlannedSide:
         InfraError: It cannot be run on this device.
     """
     request = CheckRequest(
-        problem=case.problem,
-        workload=case.workload,
-        candidate=read_candidate(case.problem.folder / "reference.cu"),
+        case=Case(
+            case.problem, case.workload, read_candidate(case.problem.folder / "reference.cu")
+        ),
         level="quick",
         arch=case.device.facts.arch,
     )
     compiled = compile_candidate(
-        CompileRequest(
-            problem=case.problem,
-            workload=case.workload,
-            candidate=request.candidate,
-            archs=(request.arch,),
-        ),
+        CompileRequest(case=request.case, archs=(request.arch,)),
         case.settings,
     )
     if compiled.status is not Status.PASSED:

@@ -14,10 +14,10 @@ from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult
-from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.device_facts import DeviceFacts
-from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem import Workload
 from kopt.tools.devices.timer import TimingDevice
 
 from .agreement import Attempt, refusal
@@ -38,8 +38,7 @@ OpenDevice = Callable[[], AbstractContextManager[TimingDevice]]
 class CheckedCandidate:
     """What is timed: exactly the binaries that the full check ran."""
 
-    problem: Problem
-    candidate: Candidate
+    case: Case
     workloads: tuple[Workload, ...]
     check: CheckResult
     """Passed, at level full, over all of `workloads`."""
@@ -50,7 +49,7 @@ class CheckedCandidate:
 
     def check_of(self, workload: Workload) -> CheckResult:
         """Return the check as one of `workload`: it covers the whole domain."""
-        return self.check.model_copy(update={"kernel": self.problem.kernel_id(workload)})
+        return self.check.model_copy(update={"kernel": self.case.problem.kernel_id(workload)})
 
 
 def time_repeatedly(
@@ -94,9 +93,7 @@ def _round(
     made: list[Attempt] = []
     for workload in checked.workloads:
         request = BenchRequest(
-            problem=checked.problem,
-            workload=workload,
-            candidate=checked.candidate,
+            case=checked.case.at(workload),
             checked=checked.check_of(workload),
             progress=_prefixed(progress, f"{before}, {workload.name}"),
         )

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 
@@ -16,10 +17,9 @@ from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.config.files import ensure_folder
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
-from kopt.kernels.domain import domain
-from kopt.kernels.header_parser import parse_header
-from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.receipt import Receipt, WorkloadEvidence
 from kopt.kernels.record import because
@@ -53,15 +53,10 @@ class VerifyRequest:
     progress: Callable[[str], None] | None = None
     """Called with a short line before each step."""
 
-    @property
-    def candidate(self) -> Candidate:
-        """The receipt's source."""
-        return Candidate(self.receipt.source, self.receipt.source_name)
-
-    @property
-    def first(self) -> Workload:
-        """The workload that stands for all where one must be named."""
-        return self.problem.workload(self.receipt.workloads[0].workload)
+    @cached_property
+    def case(self) -> Case:
+        """The receipt's source at the first of its workloads."""
+        return case_of(self.receipt, self.problem)
 
 
 def problem_of(receipt: Receipt, settings: Settings) -> Problem:
@@ -84,15 +79,21 @@ def problem_of(receipt: Receipt, settings: Settings) -> Problem:
                 f"{problem.folder / name} has changed since the receipt was made: it is no longer "
                 "the same problem; promote the candidate again"
             )
-    header = parse_header(Candidate(receipt.source, receipt.source_name), problem).header
     known = {workload.name for workload in problem.workloads}
     for entry in receipt.workloads:
         if entry.workload not in known:
             raise ToolError(f"problem {problem.name} has no workload {entry.workload}")
-    if header is not None and set(receipt.claimed) != {one.name for one in domain(header, problem)}:
-        names = ", ".join(sorted(one.name for one in domain(header, problem)))
+    domain = {one.name for one in case_of(receipt, problem).domain}
+    if domain and set(receipt.claimed) != domain:
+        names = ", ".join(sorted(domain))
         raise ToolError(f"the receipt covers other workloads than its source claims: {names}")
     return problem
+
+
+def case_of(receipt: Receipt, problem: Problem) -> Case:
+    """Return the receipt's source and tune values at the first of its workloads."""
+    first = problem.workload(receipt.workloads[0].workload)
+    return Case(problem, first, Candidate(receipt.source, receipt.source_name), receipt.tune)
 
 
 def verify_receipt(
@@ -128,12 +129,7 @@ def _compiled(request: VerifyRequest, settings: Settings) -> VerifyResult:
     receipt = request.receipt
     _tell(request, "compiling from an empty cache")
     asked = CompileRequest(
-        problem=request.problem,
-        workload=request.first,
-        candidate=request.candidate,
-        archs=(receipt.arch,),
-        tune=receipt.tune,
-        compiler=receipt.toolchain.compiler,
+        case=request.case, archs=(receipt.arch,), compiler=receipt.toolchain.compiler
     )
     parent = ensure_folder(settings.home / "cache")
     with tempfile.TemporaryDirectory(dir=parent, prefix="verify-") as empty:
@@ -172,11 +168,8 @@ def _measured(
     """Return `result` with the check and the measurements on `device`."""
     receipt, facts = request.receipt, device.facts
     asked = CheckRequest(
-        problem=request.problem,
-        workload=request.first,
-        candidate=request.candidate,
+        case=request.case,
         level="full",
-        tune=receipt.tune,
         compiler=receipt.toolchain.compiler,
         arch=facts.arch,
         progress=request.progress,
@@ -234,10 +227,7 @@ def _again(
     """Measure one workload once more, against a baseline of the receipt's kind."""
     workload = request.problem.workload(entry.workload)
     asked = BenchRequest(
-        problem=request.problem,
-        workload=workload,
-        candidate=request.candidate,
-        tune=request.receipt.tune,
+        case=request.case.at(workload),
         compiler=request.receipt.toolchain.compiler,
         baselines="auto" if entry.baseline.name == REFERENCE else "library",
         checked=check.model_copy(update={"kernel": entry.kernel}),

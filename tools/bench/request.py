@@ -1,12 +1,11 @@
 """What the benchmark stage is asked."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
-from kopt.kernels.problem import Problem, Workload
 from kopt.tools.cuda.compile_job import Compiler
 
 BaselineChoice = Literal["auto", "library", "reference", "every"]
@@ -23,11 +22,7 @@ MAX_PAIRS = 1600
 class BenchRequest:
     """What is asked of the stage."""
 
-    problem: Problem
-    workload: Workload
-    candidate: Candidate
-    tune: Mapping[str, int] | None = None
-    """None: the defaults of the header."""
+    case: Case
     compiler: Compiler = "nvcc"
     baselines: BaselineChoice = "auto"
     min_pairs: int = MIN_PAIRS

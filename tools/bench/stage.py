@@ -13,7 +13,6 @@ from kopt.kernels.bench_result import BenchResult, RejectedBaseline
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.status import Status
-from kopt.tools.check.check_plans import make_plans
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
@@ -42,11 +41,8 @@ def bench_candidate(request: BenchRequest, device: TimingDevice, settings: Setti
     _refuse_wrong_pairs(request)
     start = perf_counter()
     check_request = CheckRequest(
-        problem=request.problem,
-        workload=request.workload,
-        candidate=request.candidate,
+        case=request.case,
         level="quick",
-        tune=request.tune,
         compiler=request.compiler,
         arch=device.facts.arch,
         progress=request.progress,
@@ -137,8 +133,8 @@ def _timed_case(
     seed = secrets.randbits(_SEED_BITS) if request.seed is None else request.seed
     (input_seed,) = draw_hidden_seeds(f"{check.compiled.binary_id}/{seed}", 1, settings)
     return TimedCase(
-        problem=request.problem,
-        workload=request.workload,
+        problem=request.case.problem,
+        workload=request.case.workload,
         input_seed=input_seed,
         seed=seed,
         device=device,
@@ -190,10 +186,10 @@ def _refuse_wrong_pairs(request: BenchRequest) -> None:
 
 def _refuse_other_check(check: CheckResult, request: CheckRequest, device: TimingDevice) -> None:
     wanted = {
-        "kernel": request.problem.kernel_id(request.workload),
-        "candidate": request.candidate.id,
+        "kernel": request.case.kernel_id,
+        "candidate": request.case.candidate.id,
         "device": device.name,
-        "tune": make_plans(request, device.gpu).tune,
+        "tune": request.case.full_tune,
     }
     for name, value in wanted.items():
         if getattr(check, name) != value:

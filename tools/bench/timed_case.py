@@ -16,7 +16,7 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseData, CaseKey
-from kopt.tools.check.cases import Case, Run, is_large
+from kopt.tools.check.cases import InputCase, Run, is_large
 from kopt.tools.check.oracle_cache import open_cache
 from kopt.tools.check.run_case import RunReport, SharedCase, compare_poisons, execute_run
 from kopt.tools.check.unwritten_gate import POISONS, other_poison
@@ -101,7 +101,7 @@ def verify(case: TimedCase, program: Program, device: Device) -> Verified | Refu
         device: The timing device, or what stands for a library's function on it.
     """
     runs = (Run(case.poison, 0), Run(other_poison(case.poison), 0))
-    checked = Case(case.workload, case.input_seed, hidden=True, regime=REGIME, runs=runs)
+    checked = InputCase(case.workload, case.input_seed, hidden=True, regime=REGIME, runs=runs)
     large = is_large(case.problem, case.workload)
     shared = SharedCase(program, checked, lambda: case.data, large)
     reports: list[RunReport] = []

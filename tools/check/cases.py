@@ -38,7 +38,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Case:
+class InputCase:
     """One set of inputs and the executions on it."""
 
     workload: Workload
@@ -69,16 +69,16 @@ def buffer_bytes(problem: Problem, workload: Workload) -> int:
 
 def plan_cases(
     problem: Problem, workloads: tuple[Workload, ...], level: CheckLevel, seeds: Seeds
-) -> tuple[Case, ...]:
+) -> tuple[InputCase, ...]:
     """Return every case of a check, small workloads first so that a wrong kernel is known soon."""
     if level == "quick":
         runs = tuple(Run(poison, 0) for poison in POISONS)
         return tuple(
-            Case(workload, seeds.visible[0], hidden=False, regime=_ORDINARY, runs=runs)
+            InputCase(workload, seeds.visible[0], hidden=False, regime=_ORDINARY, runs=runs)
             for workload in workloads
         )
     ordered = sorted(workloads, key=lambda workload: buffer_bytes(problem, workload))
-    cases: list[Case] = []
+    cases: list[InputCase] = []
     for turn, workload in enumerate(ordered):
         if not is_large(problem, workload):
             cases += _cases(workload, seeds, turn)
@@ -94,7 +94,7 @@ def is_large(problem: Problem, workload: Workload) -> bool:
     return buffer_bytes(problem, workload) > LARGE_BYTES
 
 
-def _cases(workload: Workload, seeds: Seeds, turn: int) -> list[Case]:
+def _cases(workload: Workload, seeds: Seeds, turn: int) -> list[InputCase]:
     """Return one case per regime and one per seed, whichever are more.
 
     `turn` shifts the regimes, so that over a domain the hidden seeds meet all of them.
@@ -104,23 +104,23 @@ def _cases(workload: Workload, seeds: Seeds, turn: int) -> list[Case]:
     shift = turn % len(_SPECIAL)
     special = (*_SPECIAL[shift:], *_SPECIAL[:shift])
     regimes = (_ORDINARY, *islice(cycle(special), count - 1))
-    cases: list[Case] = []
+    cases: list[InputCase] = []
     schedule = 0
     for (seed, hidden), regime in zip(islice(cycle(pool), count), regimes, strict=True):
         poisons = POISONS if regime == _NEEDS_BOTH_POISONS else (POISONS[schedule % 2],)
         runs = tuple(Run(poison, schedule + i) for i, poison in enumerate(poisons))
         schedule += len(runs)
-        cases.append(Case(workload, seed, hidden=hidden, regime=regime, runs=runs))
+        cases.append(InputCase(workload, seed, hidden=hidden, regime=regime, runs=runs))
     return cases
 
 
-def _large_cases(workload: Workload, seeds: Seeds, turn: int) -> list[Case]:
+def _large_cases(workload: Workload, seeds: Seeds, turn: int) -> list[InputCase]:
     """Return the two cases of a large workload."""
     seed, hidden = (seeds.hidden[0], True) if seeds.hidden else (seeds.visible[-1], False)
     regime = _SPECIAL[turn % 2]
     poisons = POISONS if regime == _NEEDS_BOTH_POISONS else POISONS[1:]
     special = tuple(Run(poison, 1 + i) for i, poison in enumerate(poisons))
     return [
-        Case(workload, seeds.visible[0], False, _ORDINARY, (Run(POISONS[0], 0),)),
-        Case(workload, seed, hidden, regime, special),
+        InputCase(workload, seeds.visible[0], False, _ORDINARY, (Run(POISONS[0], 0),)),
+        InputCase(workload, seed, hidden, regime, special),
     ]

@@ -4,16 +4,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kopt.config.gpu_specs import GpuSpec
+from kopt.kernels.case import Case
 from kopt.kernels.compile_result import CompileResult
-from kopt.kernels.domain import default_tune, domain_from
-from kopt.kernels.header import CandidateHeader
-from kopt.kernels.header_parser import parse_header
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_check import with_axis_widths
-from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
+from kopt.kernels.plan_resolver import resolve_plan
 from kopt.kernels.problem import Workload
 from kopt.kernels.record import Diagnostic
-from kopt.tools.cuda.planned_build import PlanSource, final_plan, unfit_choice
+from kopt.tools.cuda.planned_build import final_plan, unfit_choice
 
 from .request import CheckRequest
 
@@ -22,63 +20,44 @@ from .request import CheckRequest
 class CheckPlans:
     """Plans by workload name, or the diagnostics that say why there are none."""
 
+    case: Case
     plans: dict[str, LaunchPlan] = field(default_factory=dict[str, LaunchPlan])
     workloads: tuple[Workload, ...] = ()
-    tune: dict[str, int] = field(default_factory=dict[str, int])
     diagnostics: tuple[Diagnostic, ...] = ()
-    source: PlanSource | None = None
-    """What the plans were made from; None without plans."""
+
+    def final(
+        self, compiled: CompileResult, gpu: GpuSpec, *, simulated: bool
+    ) -> dict[str, LaunchPlan]:
+        """Return the plans by workload as they are launched, each with what its cubin decides.
+
+        When `simulated`, a cooperative grid that asks for `blocks_per_sm` keeps one block on each
+        SM: all its threads are resident at once, and the simulator holds few (docs/sim.md).
+        """
+        kernels = {name: build.kernels for build in compiled.builds for name in build.workloads}
+        return {
+            name: with_axis_widths(plan, kernels.get(name, ()))
+            if simulated and any(launch.cooperative for launch in plan.launches)
+            else final_plan(plan, kernels.get(name, ()), self.case, gpu)
+            for name, plan in self.plans.items()
+        }
 
 
 def make_plans(request: CheckRequest, gpu: GpuSpec) -> CheckPlans:
     """Return the plan of the named workload; at level `full` of the rest of the domain too."""
-    outcome = parse_header(request.candidate, request.problem)
-    if outcome.header is None:
-        return CheckPlans(diagnostics=outcome.diagnostics)
-    header = outcome.header
-    tune = {**default_tune(header), **(request.tune or {})}
+    case = request.case
     plans: dict[str, LaunchPlan] = {}
-    workloads = _workloads(request, header)
+    workloads = (case.workload,) if request.level == "quick" else case.domain_from_here
     for workload in workloads:
-        target = PlanTarget(workload, gpu)
-        resolved = resolve_plan(header, request.problem, tune, target)
+        resolved = resolve_plan(case.at(workload), gpu)
         if resolved.plan is None:
             found = resolved.diagnostics
-            if workload.name != request.workload.name:
+            if workload.name != case.workload.name:
                 found = (unfit_choice(workload, found, "is claimed by `where`"),)
-            return CheckPlans(tune=tune, diagnostics=found)
+            return CheckPlans(case, diagnostics=found)
         plans[workload.name] = resolved.plan
-    source = PlanSource(header, request.problem, tune)
-    return CheckPlans(plans=plans, workloads=workloads, tune=tune, source=source)
-
-
-def final_plans(
-    plans: CheckPlans, compiled: CompileResult, gpu: GpuSpec, simulated: bool
-) -> dict[str, LaunchPlan]:
-    """Return the plans by workload as they are launched, each with what its cubin decides.
-
-    When `simulated`, a cooperative grid that asks for `blocks_per_sm` keeps one block on each SM:
-    all its threads are resident at once, and the simulator holds few (docs/sim.md).
-    """
-    source = plans.source
-    if source is None:
-        return {}
-    kernels = {name: build.kernels for build in compiled.builds for name in build.workloads}
-    return {
-        name: with_axis_widths(plan, kernels.get(name, ()))
-        if simulated and any(launch.cooperative for launch in plan.launches)
-        else final_plan(plan, kernels.get(name, ()), source, gpu)
-        for name, plan in plans.plans.items()
-    }
+    return CheckPlans(case, plans, workloads)
 
 
 def cubin_paths(compiled: CompileResult) -> dict[str, Path]:
     """Return the cubin that serves each workload."""
     return {name: Path(build.cubin_path) for build in compiled.builds for name in build.workloads}
-
-
-def _workloads(request: CheckRequest, header: CandidateHeader) -> tuple[Workload, ...]:
-    """Return the named workload first, so that its plan is refused before any other's."""
-    if request.level == "quick":
-        return (request.workload,)
-    return domain_from(request.workload, header, request.problem)

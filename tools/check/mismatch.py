@@ -8,13 +8,13 @@ import numpy.typing as npt
 from kopt.kernels.check_result import Mismatch
 from kopt.kernels.record import Diagnostic
 
-from .cases import Case
+from .cases import InputCase
 from .output import Finding, Output
 from .pattern import describe_pattern
 from .symptoms import likely_cause
 
 
-def make_mismatch(output: Output, finding: Finding, case: Case) -> Mismatch:
+def make_mismatch(output: Output, finding: Finding, case: InputCase) -> Mismatch:
     """Return where and how `output` is wrong.
 
     The index is logical, of `exact`'s shape, and row and column split it at the row axis. For

@@ -1,12 +1,11 @@
 """What the correctness stage is asked: one candidate, one problem, how thoroughly."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kopt.config.settings import DEFAULT_ARCH
-from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckLevel
-from kopt.kernels.problem import Problem, Workload
 from kopt.tools.cuda.compile_job import Compiler
 
 
@@ -14,13 +13,9 @@ from kopt.tools.cuda.compile_job import Compiler
 class CheckRequest:
     """What is asked of the stage."""
 
-    problem: Problem
-    workload: Workload
-    """The named workload; `full` checks the rest of the candidate's domain too."""
-    candidate: Candidate
+    case: Case
+    """`full` checks the rest of the candidate's domain too."""
     level: CheckLevel
-    tune: Mapping[str, int] | None = None
-    """None: the defaults of the header."""
     seeds: tuple[int, ...] = (1, 2, 3)
     """Visible seeds, at least one; `quick` uses the first."""
     compiler: Compiler = "nvcc"

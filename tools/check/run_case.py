@@ -19,7 +19,7 @@ from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest
 
 from .accuracy import measure_accuracy
 from .case_data import CaseData
-from .cases import Case, Run
+from .cases import InputCase, Run
 from .early_reads import explain_early_read
 from .judge import judge
 from .mismatch import make_diagnostic, make_mismatch
@@ -34,7 +34,7 @@ class SharedCase:
     """A case whose data its runs share; loaded once, by the first run that needs it."""
 
     def __init__(
-        self, program: Program, case: Case, load: Callable[[], CaseData], large: bool
+        self, program: Program, case: InputCase, load: Callable[[], CaseData], large: bool
     ) -> None:
         """Remember how to load; nothing is read yet."""
         self.program = program

@@ -23,7 +23,7 @@ from kopt.tools.devices.device import Device, Program
 
 from .accuracy import worst_accuracy
 from .case_data import CaseKey
-from .cases import Case, Run, is_large
+from .cases import InputCase, Run, is_large
 from .oracle_cache import OracleCache, open_cache
 from .run_case import RunReport, SharedCase, compare_poisons, execute_run
 
@@ -38,7 +38,7 @@ class CaseBatch:
     """By workload name."""
     cubins: Mapping[str, Path]
     """By workload name; what a GPU loads."""
-    cases: tuple[Case, ...]
+    cases: tuple[InputCase, ...]
     named_workload: str
     """The workload whose counters are reported."""
     progress: Callable[[str], None] | None = None
@@ -64,8 +64,8 @@ class _Tally:
 
     batch: CaseBatch
     failed: RunReport | None = None
-    reports: list[tuple[Case, Run, RunReport]] = field(
-        default_factory=list[tuple[Case, Run, RunReport]]
+    reports: list[tuple[InputCase, Run, RunReport]] = field(
+        default_factory=list[tuple[InputCase, Run, RunReport]]
     )
 
 

@@ -20,7 +20,7 @@ from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import Device, ExecutionOutcome, Program
 
 from .cases import HIDDEN_SEEDS, Seeds, plan_cases
-from .check_plans import CheckPlans, cubin_paths, final_plans, make_plans
+from .check_plans import CheckPlans, cubin_paths, make_plans
 from .hidden_seeds import draw_hidden_seeds
 from .request import CheckRequest
 from .run_cases import BatchResult, CaseBatch, run_cases
@@ -53,16 +53,16 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
             prepared.status, diagnostics=prepared.diagnostics, sandbox=prepared.sandbox
         )
     else:
-        final = final_plans(plans, compiled, gpu, simulated=device.gpu is None)
+        final = plans.final(compiled, gpu, simulated=device.gpu is None)
         batch = _batch(request, (plans.workloads, final), compiled, settings)
         result = run_cases(batch, device, settings)
     return CheckResult(
         status=result.status,
-        kernel=request.problem.kernel_id(request.workload),
-        candidate=request.candidate.id,
+        kernel=request.case.kernel_id,
+        candidate=request.case.candidate.id,
         device=device.name,
         level=request.level,
-        tune=plans.tune,
+        tune=request.case.full_tune,
         workloads=result.workloads,
         mismatch=result.mismatch,
         accuracy=result.accuracy,
@@ -80,18 +80,13 @@ def _build(
 ) -> tuple[CompileResult, ExecutionOutcome | None]:
     """Compile, while the device prepares the named workload in a thread of its own."""
     compile_request = CompileRequest(
-        problem=request.problem,
-        workload=request.workload,
-        candidate=request.candidate,
-        archs=(request.arch,),
-        tune=request.tune,
-        compiler=request.compiler,
+        case=request.case, archs=(request.arch,), compiler=request.compiler
     )
-    plan = plans.plans.get(request.workload.name)
+    plan = plans.plans.get(request.case.workload.name)
     # A device compiles too: it sees no source that the screen refuses.
-    if plan is None or screen_source(request.candidate):
+    if plan is None or screen_source(request.case.candidate):
         return compile_candidate(compile_request, settings), None
-    program = Program(request.candidate, request.problem, plan)
+    program = Program(request.case.candidate, request.case.problem, plan)
     with thread_pool(1, "prepare") as pool:
         preparing = pool.submit(device.prepare, program)
         compiled = compile_candidate(compile_request, settings)
@@ -112,11 +107,11 @@ def _batch(
         hidden = draw_hidden_seeds(compiled.binary_id, HIDDEN_SEEDS, settings, skipped)
     seeds = Seeds(visible=request.seeds, hidden=hidden)
     return CaseBatch(
-        candidate=request.candidate,
-        problem=request.problem,
+        candidate=request.case.candidate,
+        problem=request.case.problem,
         plans=plans,
         cubins=cubin_paths(compiled),
-        cases=plan_cases(request.problem, workloads, request.level, seeds),
-        named_workload=request.workload.name,
+        cases=plan_cases(request.case.problem, workloads, request.level, seeds),
+        named_workload=request.case.workload.name,
         progress=request.progress,
     )

@@ -5,18 +5,16 @@ a status with diagnostics. It launches nothing.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
-from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.compile_result import Build, CompileResult, Occupancy
-from kopt.kernels.domain import default_tune, unserved_variants
-from kopt.kernels.header_parser import parse_header
+from kopt.kernels.domain import unserved_variants
 from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
@@ -25,7 +23,7 @@ from .compile_job import CompileContext, Compiler
 from .compile_unit import UnitOutcome, compile_unit
 from .occupancy import launch_occupancy
 from .parallel import run_parallel
-from .planned_build import PlannedBuild, PlanSource, checked_plans, plan_builds
+from .planned_build import PlannedBuild, checked_plans, plan_builds
 from .toolchain import HOW_TO_INSTALL, find_toolchain
 
 _ARCH = re.compile(r"sm_\d{2,3}[af]?")
@@ -37,14 +35,10 @@ COMPILE_LIMIT_S = 60.0
 class CompileRequest:
     """What to compile."""
 
-    problem: Problem
-    workload: Workload
-    """The named workload: its occupancy is reported; the whole domain is compiled."""
-    candidate: Candidate
+    case: Case
+    """The occupancy at its workload is reported; the whole domain is compiled."""
     archs: tuple[str, ...]
     """sm_100a and the like."""
-    tune: Mapping[str, int] | None = None
-    """Tune values by name; those left out have their default."""
     compiler: Compiler = "nvcc"
     """`nvrtc` is the fast path; what it cannot compile goes to nvcc."""
     limit_s: float = COMPILE_LIMIT_S
@@ -69,27 +63,23 @@ def compile_candidate(request: CompileRequest, settings: Settings) -> CompileRes
         InfraError: The machine failed under the compile; it may be tried again.
     """
     _check_archs(request.archs)
-    parsed = parse_header(request.candidate, request.problem)
-    if parsed.header is None:
-        return _result(request, Status.PLAN_ERROR, parsed.diagnostics)
-    screened = screen_source(request.candidate)
+    case = request.case
+    if case.header is None:
+        return _result(request, Status.PLAN_ERROR, case.parsed.diagnostics)
+    screened = screen_source(case.candidate)
     if any(diagnostic.severity == "error" for diagnostic in screened):
         return _result(request, Status.REFUSED, screened)
-    source = PlanSource(parsed.header, request.problem, request.tune or {})
-    planned = plan_builds(source, request.workload, request.archs)
+    planned = plan_builds(case, request.archs)
     if planned.mistakes:
         return _result(request, Status.PLAN_ERROR, planned.mistakes)
     context = CompileContext(request.compiler, find_toolchain(settings), settings, request.limit_s)
     outcomes = run_parallel(
-        [
-            partial(compile_unit, build.job(request.candidate.source, request.problem), context)
-            for build in planned.builds
-        ],
+        [partial(compile_unit, build.job(case), context) for build in planned.builds],
         settings.jobs,
     )
     built = [_Built(*pair) for pair in zip(planned.builds, outcomes, strict=True)]
-    notes = (*parsed.diagnostics, *screened, *planned.left_out.values())
-    result = _judge(request, source, built, notes)
+    notes = (*case.parsed.diagnostics, *screened, *planned.left_out.values())
+    result = _judge(request, built, notes)
     return _with_evidence(result.model_copy(update={"left_out": tuple(planned.left_out)}), built)
 
 
@@ -102,10 +92,7 @@ def _check_archs(archs: Sequence[str]) -> None:
 
 
 def _judge(
-    request: CompileRequest,
-    source: PlanSource,
-    built: Sequence[_Built],
-    notes: Sequence[Diagnostic],
+    request: CompileRequest, built: Sequence[_Built], notes: Sequence[Diagnostic]
 ) -> CompileResult:
     """Return the result of all builds: that of the first failure, or the facts of all."""
     for status in (Status.TIMEOUT, Status.PLAN_ERROR, Status.COMPILE_ERROR, Status.REFUSED):
@@ -117,10 +104,10 @@ def _judge(
     refused: dict[Diagnostic, None] = {}
     for one in built:
         kernels = one.outcome.unit.kernels
-        plans, found = checked_plans(one.planned, kernels, source)
+        plans, found = checked_plans(one.planned, kernels, request.case)
         mistakes.update(dict.fromkeys((*found, *_unawaited(one, plans))))
         refused.update(dict.fromkeys(_trapping(one, plans)))
-        if not mistakes and plans[0].workload == request.workload.name:
+        if not mistakes and plans[0].workload == request.case.workload.name:
             by_name = {kernel.name: kernel for kernel in kernels}
             occupancy += [
                 launch_occupancy(launch, by_name[launch.kernel], one.planned.gpu)
@@ -131,7 +118,8 @@ def _judge(
     if refused:
         return _result(request, Status.REFUSED, tuple(refused))
     passed = _result(request, Status.PASSED, _merged(built, notes))
-    unserved = unserved_variants(source.header, request.problem)
+    header, problem = request.case.header, request.case.problem
+    unserved = () if header is None else unserved_variants(header, problem)
     return passed.model_copy(
         update={
             "occupancy": tuple(occupancy),
@@ -184,19 +172,18 @@ def _result(
 ) -> CompileResult:
     return CompileResult(
         status=status,
-        kernel=request.problem.kernel_id(request.workload),
-        candidate=request.candidate.id,
-        chosen_tune=_chosen(request),
+        kernel=request.case.kernel_id,
+        candidate=request.case.candidate.id,
+        chosen_tune=_chosen(request.case),
         diagnostics=diagnostics,
     )
 
 
-def _chosen(request: CompileRequest) -> dict[str, int]:
+def _chosen(case: Case) -> dict[str, int]:
     """Return the tune values that no header says by itself: all of them if it cannot be read."""
-    asked = request.tune or {}
-    header = parse_header(request.candidate, request.problem).header if asked else None
-    defaults = {} if header is None else default_tune(header)
-    return {name: value for name, value in asked.items() if defaults.get(name) != value}
+    return {
+        name: value for name, value in case.tune.items() if case.default_tune.get(name) != value
+    }
 
 
 def _with_evidence(result: CompileResult, built: Sequence[_Built]) -> CompileResult:

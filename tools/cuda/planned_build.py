@@ -1,35 +1,24 @@
 """Which cubins a candidate needs: its plans for every workload of its domain, by their defines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
+from kopt.kernels.case import Case
 from kopt.kernels.compile_result import KernelResources
-from kopt.kernels.domain import default_tune, domain_from
-from kopt.kernels.header import CandidateHeader
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_check import check_plan, with_axis_widths
 from kopt.kernels.plan_resolver import (
     BlocksPerSm,
-    PlanTarget,
     needs_blocks_per_sm,
     resolve_plan,
 )
-from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem import Workload
 from kopt.kernels.record import Diagnostic, because
 
 from .compile_job import CompileJob
 from .occupancy import BlockResources, blocks_per_sm
 from .plan_assertions import plan_assertions
-
-
-@dataclass(frozen=True)
-class PlanSource:
-    """What plans are made from, the same for all builds of a request."""
-
-    header: CandidateHeader
-    problem: Problem
-    tune: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -46,11 +35,11 @@ class PlannedBuild:
         """What the source is compiled with."""
         return self.plans[0].defines
 
-    def job(self, source: str, problem: Problem) -> CompileJob:
+    def job(self, case: Case) -> CompileJob:
         """Return what to compile."""
         return CompileJob(
-            source=source,
-            plan_assertions=plan_assertions(self.plans, problem),
+            source=case.candidate.source,
+            plan_assertions=plan_assertions(self.plans, case.problem),
             arch=self.arch,
             defines=self.defines,
             fast_math=self.plans[0].fast_math,
@@ -68,30 +57,29 @@ class DomainBuilds:
     """By workload that this choice of tune values does not fit: a warning."""
 
 
-def plan_builds(source: PlanSource, workload: Workload, archs: Sequence[str]) -> DomainBuilds:
+def plan_builds(case: Case, archs: Sequence[str]) -> DomainBuilds:
     """Return the builds for the whole domain on each architecture, or why there are none.
 
-    `workload` must lie in the domain; its build comes first on each architecture. A choice of tune
-    values other than the default may fit `workload` and not another one, which is left out then:
+    The case's workload must lie in the domain; its build comes first on each architecture. A choice
+    of tune values other than the default may fit it and not another one, which is left out then:
     such a choice can be tried. It cannot win: a full check covers the domain (`check_plans.py`).
 
     Raises:
         ToolError: An architecture has no data sheet.
     """
-    is_default = source.tune.items() <= default_tune(source.header).items()
+    is_default = case.tune.items() <= case.default_tune.items()
     builds: list[PlannedBuild] = []
     mistakes: dict[Diagnostic, None] = {}
     left_out: dict[str, Diagnostic] = {}
     for arch in dict.fromkeys(archs):
         gpu = gpu_for_arch(arch)
         groups: dict[tuple[tuple[str, int], ...], list[LaunchPlan]] = {}
-        for entry in domain_from(workload, source.header, source.problem):
-            target = PlanTarget(entry, gpu)
-            outcome = resolve_plan(source.header, source.problem, source.tune, target)
+        for entry in case.domain_from_here:
+            outcome = resolve_plan(case.at(entry), gpu)
             if outcome.plan is not None:
                 defines = tuple(sorted(outcome.plan.defines.items()))
                 groups.setdefault(defines, []).append(outcome.plan)
-            elif is_default or entry.name == workload.name:
+            elif is_default or entry.name == case.workload.name:
                 mistakes.update(dict.fromkeys(outcome.diagnostics))
             else:
                 unfit = unfit_choice(entry, outcome.diagnostics, "is left out")
@@ -121,7 +109,7 @@ def unfit_choice(workload: Workload, reasons: Sequence[Diagnostic], what: str) -
 
 
 def checked_plans(
-    build: PlannedBuild, kernels: Sequence[KernelResources], source: PlanSource
+    build: PlannedBuild, kernels: Sequence[KernelResources], case: Case
 ) -> tuple[tuple[LaunchPlan, ...], tuple[Diagnostic, ...]]:
     """Return the final plans of a build and where they disagree with its cubin."""
     resident = _blocks_per_sm(kernels, build.gpu)
@@ -129,30 +117,30 @@ def checked_plans(
     found: dict[Diagnostic, None] = {}
     for plan in build.plans:
         final = plan
-        if needs_blocks_per_sm(source.header):
-            target = PlanTarget(source.problem.workload(plan.workload), build.gpu, resident)
-            outcome = resolve_plan(source.header, source.problem, source.tune, target)
+        if case.header is not None and needs_blocks_per_sm(case.header):
+            at = case.at(case.problem.workload(plan.workload))
+            outcome = resolve_plan(at, build.gpu, resident)
             found.update(dict.fromkeys(outcome.diagnostics))
             final = outcome.plan or plan
         final = with_axis_widths(final, kernels)
         plans.append(final)
-        errors = check_plan(final, kernels, source.problem, build.gpu, resident)
+        errors = check_plan(final, kernels, case.problem, build.gpu, resident)
         found.update(dict.fromkeys(errors))
     return tuple(plans), tuple(found)
 
 
 def final_plan(
-    plan: LaunchPlan, kernels: Sequence[KernelResources], source: PlanSource, gpu: GpuSpec
+    plan: LaunchPlan, kernels: Sequence[KernelResources], case: Case, gpu: GpuSpec
 ) -> LaunchPlan:
     """Return `plan` as it is launched: co-resident blocks and axis widths are those of the cubin.
 
     Args:
-        plan: Resolved from `source` without occupancy.
+        plan: Resolved from `case` without occupancy.
         kernels: Of the cubin that serves it.
-        source: What the plan was made from.
+        case: What the plan was made from, at any workload.
         gpu: The data sheet that it was made for.
     """
-    return checked_plans(PlannedBuild(gpu.arch, gpu, (plan,)), kernels, source)[0][0]
+    return checked_plans(PlannedBuild(gpu.arch, gpu, (plan,)), kernels, case)[0][0]
 
 
 def _blocks_per_sm(kernels: Sequence[KernelResources], gpu: GpuSpec) -> BlocksPerSm:

@@ -88,11 +88,11 @@ def _device_file(subject: Subject, code: DeviceCode) -> str:
 
 def _test_files(subject: Subject) -> Texts:
     smallest = min(
-        subject.workloads,
+        subject.domain,
         key=lambda workload: sum(
             tensor_size_bytes(tensor, workload.axes) for tensor in subject.problem.tensors
         ),
     )
-    words = {"WORKLOADS": repr(tuple(w.name for w in subject.workloads)), "WORKLOAD": smallest.name}
+    words = {"WORKLOADS": repr(tuple(w.name for w in subject.domain)), "WORKLOAD": smallest.name}
     below = {"run.py": filled("run.py", words), **oracle_files(subject)}
     return {f"test/{path}": text for path, text in below.items()}

@@ -11,7 +11,7 @@ from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.domain import variant_place
 from kopt.kernels.header import Variant
-from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
+from kopt.kernels.plan_resolver import resolve_plan
 from kopt.kernels.problem import Workload
 
 from .subject import Subject
@@ -40,7 +40,7 @@ def plan_routes(subject: Subject) -> tuple[Route, ...]:
     """
     groups: dict[tuple[int, tuple[int, ...]], list[Workload]] = {}
     defines: dict[tuple[int, tuple[int, ...]], dict[str, int]] = {}
-    for workload in subject.workloads:
+    for workload in subject.domain:
         key = variant_place(subject.header, workload.axes), _fixed(subject, workload)
         groups.setdefault(key, []).append(workload)
         defines[key] = _defines(subject, workload)
@@ -66,8 +66,7 @@ def _fixed(subject: Subject, workload: Workload) -> tuple[int, ...]:
 
 
 def _defines(subject: Subject, workload: Workload) -> dict[str, int]:
-    target = PlanTarget(workload, gpu_for_arch(subject.arch))
-    outcome = resolve_plan(subject.header, subject.problem, subject.values, target)
+    outcome = resolve_plan(subject.at(workload), gpu_for_arch(subject.arch))
     if outcome.plan is None:
         reason = outcome.diagnostics[0].message
         raise ToolError(f"{subject.candidate.name} cannot be exported for {subject.arch}: {reason}")

@@ -50,7 +50,7 @@ def export(subject: Subject, form: Form, folder: Path) -> ExportResult:
     problem = subject.problem
     return ExportResult(
         form=form,
-        kernels=tuple(problem.kernel_id(workload) for workload in subject.workloads),
+        kernels=tuple(problem.kernel_id(workload) for workload in subject.domain),
         unserved=subject.unserved,
         candidate=subject.candidate.id,
         arch=subject.arch,

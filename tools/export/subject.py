@@ -1,16 +1,13 @@
 """What is exported: a kernel with its problem, and what is known about it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
 from kopt.config.errors import ToolError
-from kopt.kernels.candidate import Candidate
-from kopt.kernels.domain import default_tune, domain, unserved_variants
+from kopt.kernels.case import Case
+from kopt.kernels.domain import unserved_variants
 from kopt.kernels.header import CandidateHeader
-from kopt.kernels.header_parser import parse_header
-from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.receipt import Receipt
 
 Form = Literal["cuda", "torch", "tvm-ffi", "flashinfer-trace"]
@@ -18,20 +15,16 @@ FORMS: tuple[Form, ...] = ("cuda", "torch", "tvm-ffi", "flashinfer-trace")
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A kernel to export."""
+class Subject(Case):
+    """A kernel to export, at any workload of its problem."""
 
-    problem: Problem
-    candidate: Candidate
-    tune: Mapping[str, int]
-    """Tune values by name; those left out have their default."""
-    arch: str
+    arch: str = field(kw_only=True)
     """What it is compiled for: sm_90a and the like."""
-    origin: str
+    origin: str = field(kw_only=True)
     """Where it was taken from, in words."""
-    receipt: Receipt | None = None
+    receipt: Receipt | None = field(default=None, kw_only=True)
     """Of this very source; None if its speed was never promoted."""
-    facts: str = ""
+    facts: str = field(default="", kw_only=True)
     """Markdown about a kernel without a receipt: what was found out about it instead."""
 
     @cached_property
@@ -41,26 +34,15 @@ class Subject:
         Raises:
             ToolError: The source is no candidate of this problem.
         """
-        outcome = parse_header(self.candidate, self.problem)
-        if outcome.header is None:
-            first = outcome.diagnostics[0].message
+        if self.parsed.header is None:
+            first = self.parsed.diagnostics[0].message
             raise ToolError(f"{self.candidate.name} cannot be exported: {first}")
-        return outcome.header
-
-    @cached_property
-    def workloads(self) -> tuple[Workload, ...]:
-        """The workloads that the kernel claims, in file order."""
-        return domain(self.header, self.problem)
+        return self.parsed.header
 
     @cached_property
     def unserved(self) -> tuple[str, ...]:
         """Conditions of the variants that no workload takes: the export refuses their shapes."""
         return tuple(variant.when for variant in unserved_variants(self.header, self.problem))
-
-    @cached_property
-    def values(self) -> dict[str, int]:
-        """Every tune value, without what a variant sets."""
-        return {**default_tune(self.header), **self.tune}
 
     @property
     def name(self) -> str:

@@ -49,7 +49,7 @@ def trace_definitions(signature: Signature) -> tuple[TraceDefinition, ...]:
     reference = _reference(signature)
     variable = _variable_axis(signature)
     groups: dict[tuple[tuple[str, int], ...], list[Workload]] = {}
-    for workload in signature.subject.workloads:
+    for workload in signature.subject.domain:
         constant = tuple((a, v) for a, v in workload.axes.items() if a != variable)
         groups.setdefault(constant, []).append(workload)
     return tuple(

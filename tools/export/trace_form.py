@@ -81,7 +81,7 @@ def _inputs(subject: Subject, workload: Workload, regime: str) -> Arrays:
 
 def _refuse_unwritten(subject: Subject) -> None:
     """Refuse outputs with elements that must stay as they are: no reference could return them."""
-    workload = subject.workloads[0]
+    workload = subject.domain[0]
     scalars = {scalar.name: scalar.value for scalar in subject.problem.scalars}
     for regime in _TELLING_REGIMES:
         inputs = _inputs(subject, workload, regime)

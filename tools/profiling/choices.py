@@ -10,10 +10,8 @@ from math import prod
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.kernels.domain import tune_choices
 from kopt.kernels.expressions import evaluate_predicate
 from kopt.kernels.header import CandidateHeader
-from kopt.kernels.header_parser import parse_header
 from kopt.kernels.profile_choices import ChoiceProfile, ProfileChoices
 from kopt.kernels.profile_result import LaunchProfile, ProfileResult
 from kopt.kernels.status import Status
@@ -39,21 +37,20 @@ def profile_choices(
         SetupError: No compiler, no sandbox, or a folder that cannot be written.
         InfraError: The machine failed under the work; it may be tried again.
     """
-    header = parse_header(request.candidate, request.problem).header
+    case = request.case
+    header = case.header
     if header is None:
-        raise ToolError(f"{request.candidate.name} has a header with mistakes: kopt compile")
-    axes = request.workload.axes
-    forced = _set_by_variant(header, axes)
-    every = _distinct({**choice, **forced} for choice in tune_choices(header, axes))
-    fixed = request.tune or {}
-    chosen = [choice for choice in every if fixed.items() <= choice.items()]
+        raise ToolError(f"{case.candidate.name} has a header with mistakes: kopt compile")
+    forced = _set_by_variant(header, case.workload.axes)
+    every = _distinct({**choice, **forced} for choice in case.choices)
+    chosen = [choice for choice in every if case.tune.items() <= choice.items()]
     _refuse_numbers(request, chosen)
     profiles: list[ProfileResult] = []
     rows: list[ChoiceProfile] = []
     for place, choice in enumerate(chosen):
         words = " ".join(f"{name}={value}" for name, value in choice.items())
         request.say(f"{place + 1} of {len(chosen)}: {words}")
-        one = replace(request, tune=choice, counters=False, progress=None)
+        one = replace(request, case=case.with_tune(choice), counters=False, progress=None)
         profiles.append(profile_candidate(one, settings, devices))
         rows.append(_row(choice, profiles[-1], is_default=choice == every[0]))
     passed = any(row.status is Status.PASSED for row in rows)
@@ -81,7 +78,7 @@ def _distinct(choices: Iterable[dict[str, int]]) -> list[dict[str, int]]:
 
 def _refuse_numbers(request: ProfileRequest, chosen: Sequence[Mapping[str, int]]) -> None:
     """Refuse no choice at all, and more than anybody waits for."""
-    name = request.candidate.name
+    name = request.case.candidate.name
     if not chosen or not chosen[0]:
         raise ToolError(
             f"{name} has no tune values to choose from, or none that go together with each other"

@@ -1,6 +1,5 @@
 """A compiled candidate together with the plan by which one workload is launched on one GPU."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,19 +9,15 @@ import numpy as np
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
-from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.compile_result import Build, CompileResult
-from kopt.kernels.domain import default_tune
-from kopt.kernels.header import CandidateHeader
-from kopt.kernels.header_parser import parse_header
 from kopt.kernels.oracle import REGIMES, load_oracle
 from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.plan_resolver import PlanTarget, resolve_plan
-from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.plan_resolver import resolve_plan
 from kopt.tools.cuda.compile_job import CompileContext
 from kopt.tools.cuda.compile_stage import COMPILE_LIMIT_S
 from kopt.tools.cuda.line_cubin import cubin_with_lines
-from kopt.tools.cuda.planned_build import PlannedBuild, PlanSource, final_plan
+from kopt.tools.cuda.planned_build import PlannedBuild, final_plan
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.devices.device import Arrays
 from kopt.tools.estimate.stage import find_build
@@ -30,32 +25,17 @@ from kopt.tools.estimate.stage import find_build
 _SEED = 1
 
 
-@dataclass(frozen=True)
-class Subject:
-    """Which candidate, for what."""
-
-    problem: Problem
-    workload: Workload
-    candidate: Candidate
-    tune: Mapping[str, int]
-    """Tune values by name; those left out have their default."""
-
-    @property
-    def kernel(self) -> str:
-        """Kernel id."""
-        return self.problem.kernel_id(self.workload)
-
-    def inputs(self) -> Arrays:
-        """Return normal inputs of a fixed seed: for counting and timing, not for judging."""
-        rng = np.random.default_rng([_SEED, 0])
-        return load_oracle(self.problem).make_inputs(self.workload, rng, REGIMES[0])
+def timing_inputs(case: Case) -> Arrays:
+    """Return normal inputs of a fixed seed: for counting and timing, not for judging."""
+    rng = np.random.default_rng([_SEED, 0])
+    return load_oracle(case.problem).make_inputs(case.workload, rng, REGIMES[0])
 
 
 @dataclass(frozen=True)
 class Launchable:
     """What is launched."""
 
-    subject: Subject
+    case: Case
     gpu: GpuSpec
     plan: LaunchPlan
     """Final: co-resident blocks and axis widths are those of the cubin."""
@@ -79,30 +59,19 @@ class Launchable:
             InfraError: The sandbox was killed from outside.
         """
         planned = PlannedBuild(self.build.arch, self.gpu, (self.plan,))
-        job = planned.job(self.subject.candidate.source, self.subject.problem)
+        job = planned.job(self.case)
         context = CompileContext("nvcc", find_toolchain(settings), settings, COMPILE_LIMIT_S)
         return cubin_with_lines(job, self.cubin, context)
 
 
-def make_launchable(subject: Subject, compiled: CompileResult, gpu: GpuSpec) -> Launchable:
-    """Return how `subject`, which compiled to `compiled`, is launched on `gpu`.
+def make_launchable(case: Case, compiled: CompileResult, gpu: GpuSpec) -> Launchable:
+    """Return how `case`, which compiled to `compiled`, is launched on `gpu`.
 
     Raises:
         ToolError: It has no plan or no cubin for `gpu`.
     """
-    header = parse_header(subject.candidate, subject.problem).header
-    plan = None if header is None else _plan(header, subject, gpu)
-    if header is None or plan is None:
-        raise ToolError(f"{subject.candidate.name} compiled, but has no plan for {gpu.name}")
+    plan = resolve_plan(case, gpu).plan
+    if plan is None:
+        raise ToolError(f"{case.candidate.name} compiled, but has no plan for {gpu.name}")
     build = find_build(compiled, plan, gpu)
-    source = PlanSource(header, subject.problem, _tune(header, subject))
-    return Launchable(subject, gpu, final_plan(plan, build.kernels, source, gpu), build)
-
-
-def _plan(header: CandidateHeader, subject: Subject, gpu: GpuSpec) -> LaunchPlan | None:
-    target = PlanTarget(subject.workload, gpu)
-    return resolve_plan(header, subject.problem, _tune(header, subject), target).plan
-
-
-def _tune(header: CandidateHeader, subject: Subject) -> dict[str, int]:
-    return {**default_tune(header), **subject.tune}
+    return Launchable(case, gpu, final_plan(plan, build.kernels, case, gpu), build)

@@ -23,7 +23,7 @@ from kopt.tools.devices.timer import (
     TimingRequest,
 )
 
-from .launchable import Launchable
+from .launchable import Launchable, timing_inputs
 
 _CANDIDATE, _EMPTY = 0, 1
 _BLOCKS = 15
@@ -43,13 +43,13 @@ def measure_time(
         SetupError: No worker can start here.
         InfraError: The device failed, not the candidate.
     """
-    subject, plan = launchable.subject, launchable.plan
+    case, plan = launchable.case, launchable.plan
     candidate = CandidateSide(plan=plan, cubin_path=launchable.build.cubin_path)
     request = TimingRequest(
-        problem=subject.problem,
-        workload=subject.workload,
+        problem=case.problem,
+        workload=case.workload,
         sides=(candidate, EmptySide(plan=plan)),
-        inputs=subject.inputs(),
+        inputs=timing_inputs(case),
         poison=_POISON,
         layout_seed=secrets.randbits(32),
         warmup_calls=_WARMUP_CALLS,

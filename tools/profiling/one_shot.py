@@ -30,7 +30,7 @@ from kopt.tools.gpu.worker_policy import WorkerSpec, worker_policy
 from kopt.tools.sandbox.ladder import available_level, run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
 
-from .launchable import Launchable
+from .launchable import Launchable, timing_inputs
 from .nvidia_tools import NvidiaTool
 
 _MODULE = "kopt.tools.gpu.worker.one_shot"
@@ -48,8 +48,8 @@ class OneShot:
 
     @cached_property
     def inputs(self) -> Arrays:
-        """The subject's, made once for all runs."""
-        return self.launchable.subject.inputs()
+        """Those of the case, made once for all runs."""
+        return timing_inputs(self.launchable.case)
 
 
 @dataclass(frozen=True)
@@ -113,17 +113,17 @@ def report_folder(launchable: Launchable, settings: Settings) -> Path:
     Raises:
         SetupError: KOPT_HOME cannot be written.
     """
-    subject, defines = launchable.subject, launchable.defines
-    name = f"{subject.candidate.id[:12]}{'-' if defines else ''}{defines}"
-    return ensure_folder(settings.reports.absolute() / subject.kernel / name)
+    case, defines = launchable.case, launchable.defines
+    name = f"{case.candidate.id[:12]}{'-' if defines else ''}{defines}"
+    return ensure_folder(settings.reports.absolute() / case.kernel_id / name)
 
 
 def _write_request(shot: OneShot, folder: Path) -> None:
-    subject = shot.launchable.subject
+    case = shot.launchable.case
     request = OneShotRequest(
         device_uuid=shot.device_uuid,
-        problem=subject.problem,
-        workload=subject.workload,
+        problem=case.problem,
+        workload=case.workload,
         plan=shot.launchable.plan,
         inputs=write_arrays(folder, INPUTS_FILE, shot.inputs.items()),
     )

@@ -12,12 +12,11 @@ from kopt.config.errors import SetupError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import Settings
 from kopt.kernels.byte_model import ByteModel, roofline, workload_bytes
-from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.compile_result import KernelResources
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
 from kopt.kernels.hardware_counters import HardwareCounters
 from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.profile_result import (
     BufferRole,
     LaunchProfile,
@@ -34,7 +33,7 @@ from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.estimate.stage import find_build
 
 from .bottleneck import Facts, find_bottleneck
-from .launchable import Launchable, Subject, make_launchable
+from .launchable import Launchable, make_launchable, timing_inputs
 from .measure import measure_time
 from .suspects import find_suspects
 from .what_if import Evaluated
@@ -47,13 +46,9 @@ _TIMEOUT_S = 120.0
 class ProfileRequest:
     """What to profile."""
 
-    problem: Problem
-    workload: Workload
-    candidate: Candidate
+    case: Case
     arch: str
     """Its data sheet gives the floors and the estimate where no GPU measures."""
-    tune: Mapping[str, int] | None = None
-    """Tune values by name; those left out have their default."""
     counters: bool = True
     """Whether the GPU's own counters are read too, where there is a GPU: seconds."""
     progress: Callable[[str], None] | None = None
@@ -92,16 +87,10 @@ def profile_candidate(
     gpu = gpu_for_arch(request.arch) if devices.timing is None else devices.timing.gpu
     request.say(f"compiling for {request.arch}")
     compiled = compile_candidate(
-        CompileRequest(
-            problem=request.problem,
-            workload=request.workload,
-            candidate=request.candidate,
-            archs=(request.arch,),
-            tune=request.tune,
-        ),
+        CompileRequest(case=request.case, archs=(request.arch,)),
         settings,
     )
-    model = workload_bytes(request.problem, request.workload)
+    model = workload_bytes(request.case.problem, request.case.workload)
     base = ProfileResult(
         status=compiled.status,
         kernel=compiled.kernel,
@@ -115,8 +104,7 @@ def profile_candidate(
     )
     if compiled.status is not Status.PASSED:
         return base
-    subject = Subject(request.problem, request.workload, request.candidate, request.tune or {})
-    launchable = make_launchable(subject, compiled, gpu)
+    launchable = make_launchable(request.case, compiled, gpu)
     counted, uncounted = _count(launchable, request, devices)
     on_gpu = _on_gpu(launchable, request, devices.timing, settings)
     counters = counted.counters if counted and counted.status is Status.PASSED else None
@@ -163,7 +151,7 @@ def _on_gpu(
     if device is None:
         return _OnGpu()
     request.say(f"timing on {device.name}")
-    model = workload_bytes(request.problem, request.workload)
+    model = workload_bytes(request.case.problem, request.case.workload)
     measured = measure_time(launchable, model, device)
     if isinstance(measured, ExecutionOutcome):
         return _OnGpu(ended=measured)
@@ -197,11 +185,11 @@ def _with_endings(
 
 
 def _execute(launchable: Launchable, device: Device) -> ExecutionOutcome:
-    subject = launchable.subject
-    program = Program(subject.candidate, subject.problem, launchable.plan)
+    case = launchable.case
+    program = Program(case.candidate, case.problem, launchable.plan)
     return device.execute(
         ExecutionRequest(
-            program=program, inputs=subject.inputs(), poison=_POISON, timeout_s=_TIMEOUT_S
+            program=program, inputs=timing_inputs(case), poison=_POISON, timeout_s=_TIMEOUT_S
         )
     )
 

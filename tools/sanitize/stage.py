@@ -8,15 +8,14 @@ tool sees and what it does not.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from kopt.config.settings import Settings
 from kopt.config.thread_pool import thread_pool
-from kopt.kernels.candidate import Candidate
-from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.case import Case
 from kopt.kernels.sanitizer_result import (
     SANITIZER_TOOLS,
     SanitizerResult,
@@ -27,7 +26,7 @@ from kopt.kernels.status import Status
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.gpu.ticket_lock import TicketLock
-from kopt.tools.profiling.launchable import Launchable, Subject, make_launchable
+from kopt.tools.profiling.launchable import Launchable, make_launchable
 from kopt.tools.profiling.nvidia_tools import HOW_TO_GET_SANITIZER, NvidiaTool, find_sanitizer
 from kopt.tools.profiling.one_shot import Examination, Examined, OneShot, examine, report_folder
 
@@ -47,11 +46,7 @@ _LOG = "log.txt"
 class SanitizeRequest:
     """What to examine."""
 
-    problem: Problem
-    workload: Workload
-    candidate: Candidate
-    tune: Mapping[str, int] | None = None
-    """Tune values by name; those left out have their default."""
+    case: Case
     tools: tuple[SanitizerTool, ...] = SANITIZER_TOOLS
     limit_s: float = LIMIT_S
     progress: Callable[[str], None] | None = None
@@ -72,23 +67,17 @@ def sanitize(request: SanitizeRequest, device: TimingDevice, settings: Settings)
         InfraError: The machine failed under the work; it may be tried again.
     """
     started = time.monotonic()
-    subject = Subject(request.problem, request.workload, request.candidate, request.tune or {})
+    case = request.case
     compiled = compile_candidate(
-        CompileRequest(
-            problem=request.problem,
-            workload=request.workload,
-            candidate=request.candidate,
-            archs=(device.facts.arch,),
-            tune=request.tune,
-        ),
+        CompileRequest(case=request.case, archs=(device.facts.arch,)),
         settings,
     )
     tool = find_sanitizer(settings)
     base = SanitizerResult(
         status=compiled.status,
-        kernel=subject.kernel,
-        candidate=request.candidate.id,
-        tune=dict(request.tune or {}),
+        kernel=case.kernel_id,
+        candidate=case.candidate.id,
+        tune=dict(case.tune),
         device=device.name,
         gpu=device.facts,
         sanitizer=tool.name if tool else None,
@@ -97,7 +86,7 @@ def sanitize(request: SanitizeRequest, device: TimingDevice, settings: Settings)
     )
     runs: tuple[SanitizerRun, ...] = ()
     if compiled.status is Status.PASSED:
-        launchable = make_launchable(subject, compiled, device.gpu)
+        launchable = make_launchable(case, compiled, device.gpu)
         runs = _runs(request, launchable, tool, device, settings)
     found = next((run.status for run in runs if run.status is not Status.PASSED), None)
     return base.model_copy(

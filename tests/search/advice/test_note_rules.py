@@ -8,15 +8,15 @@ from kopt.config.gpu_specs import load_gpus
 from kopt.kernels.compile_result import DependencyOrder
 from kopt.search.advice.note_rules import RULES, Program, fitting
 from kopt.tools.docs.own.markdown_chunks import note_uid
-from support.estimate_cases import Case
+from support.estimate_cases import EstimateCase
 from support.made_profiles import profile_of
 
 ONE_BARRIER = (("ldg_128", 4), ("stg_128", 2), ("bar", 1), ("shfl", 5), ("lds", 16))
 NO_BARRIER = (("ldg_128", 2), ("stg_128", 1))
-LARGE = Case(load_bytes=40 << 20, store_bytes=20 << 20)
+LARGE = EstimateCase(load_bytes=40 << 20, store_bytes=20 << 20)
 
 
-def _program(case: Case, order: tuple[int | None, int | None] | None = None) -> Program:
+def _program(case: EstimateCase, order: tuple[int | None, int | None] | None = None) -> Program:
     """Return a program of 6 loads; `order`: those before the wait, those after the trigger."""
     if order is not None:
         found = DependencyOrder(loads=6, loads_before_wait=order[0], loads_after_trigger=order[1])
@@ -34,7 +34,7 @@ def _told(program: Program) -> dict[str, str]:
 
 
 def test_trigger_before_loads_is_told_where_blocks_fill_the_gpu() -> None:
-    heading, wide = "Trigger after the loads", Case(blocks=128, threads=1024)
+    heading, wide = "Trigger after the loads", EstimateCase(blocks=128, threads=1024)
     assert _told(_program(wide, (2, 4))) == {
         heading: (
             "4 of its 6 global loads stand after the trigger, and its 128 blocks take 48% of the"
@@ -46,17 +46,17 @@ def test_trigger_before_loads_is_told_where_blocks_fill_the_gpu() -> None:
 
 
 def test_nothing_is_told_once_the_loads_are_where_they_should_be() -> None:
-    assert _told(_program(Case(blocks=128, threads=1024), (2, 0))) == {}
+    assert _told(_program(EstimateCase(blocks=128, threads=1024), (2, 0))) == {}
 
 
 def test_kernel_that_waits_and_never_triggers_is_told() -> None:
-    program = _program(Case(blocks=128, threads=1024), (2, None))
+    program = _program(EstimateCase(blocks=128, threads=1024), (2, None))
     why = _told(program)["Trigger after the loads"]
     assert why == "it waits and never triggers, so the next launch waits for all 128 blocks"
 
 
 def test_static_inputs_are_named_where_no_load_stands_before_the_wait() -> None:
-    program, heading = _program(Case(), (0, 0)), "Prefetch across the dependency (sm_90 on)"
+    program, heading = _program(EstimateCase(), (0, 0)), "Prefetch across the dependency (sm_90 on)"
     assert _told(program)[heading] == (
         "none of its 6 global loads stands before the wait, though weight may"
     )
@@ -65,54 +65,56 @@ def test_static_inputs_are_named_where_no_load_stands_before_the_wait() -> None:
 
 def test_early_start_is_told_to_short_calls_without_it_alone() -> None:
     heading = "Hide the launch between two kernels"
-    assert heading in _told(_program(Case(), (None, None)))
-    assert heading not in _told(_program(Case(), (1, None)))
+    assert heading in _told(_program(EstimateCase(), (None, None)))
+    assert heading not in _told(_program(EstimateCase(), (1, None)))
     assert heading not in _told(_program(LARGE, (None, None)))
-    before_hopper = replace(_program(Case(), (None, None)), gpu=load_gpus()["A100"])
+    before_hopper = replace(_program(EstimateCase(), (None, None)), gpu=load_gpus()["A100"])
     assert heading not in _told(before_hopper)
 
 
 def test_small_blocks_are_told_where_nothing_joins_the_threads_of_few_blocks() -> None:
     heading = "Many small blocks for few rows"
-    why = _told(_program(Case(blocks=8, threads=1024, mix=NO_BARRIER)))[heading]
+    why = _told(_program(EstimateCase(blocks=8, threads=1024, mix=NO_BARRIER)))[heading]
     assert why == (
         "8 blocks leave 124 of 132 SMs idle, and nothing joins the 1024 threads of a block"
     )
-    assert heading not in _told(_program(Case(blocks=8, mix=ONE_BARRIER)))
-    assert heading not in _told(_program(Case(blocks=448, mix=NO_BARRIER)))
-    assert heading not in _told(_program(Case(blocks=8, threads=32, mix=NO_BARRIER)))
+    assert heading not in _told(_program(EstimateCase(blocks=8, mix=ONE_BARRIER)))
+    assert heading not in _told(_program(EstimateCase(blocks=448, mix=NO_BARRIER)))
+    assert heading not in _told(_program(EstimateCase(blocks=8, threads=32, mix=NO_BARRIER)))
 
 
 def test_partial_sums_that_are_read_one_by_one_are_told() -> None:
     heading = "Partial sums as vectors"
-    assert "by 16 loads from shared memory" in _told(_program(Case(mix=ONE_BARRIER)))[heading]
-    assert heading not in _told(_program(Case()))
+    assert (
+        "by 16 loads from shared memory" in _told(_program(EstimateCase(mix=ONE_BARRIER)))[heading]
+    )
+    assert heading not in _told(_program(EstimateCase()))
 
 
 def test_widening_is_told_for_few_blocks_by_the_names_in_code_not_in_comments() -> None:
-    heading, few = "Widen bf16 by its bits", _program(Case(blocks=8))
+    heading, few = "Widen bf16 by its bits", _program(EstimateCase(blocks=8))
     widening = "float2 f = __bfloat1622float2(pair);"
     assert "it widens by __bfloat1622float2" in _told(replace(few, source=widening))[heading]
     assert heading not in _told(replace(few, source="// __bfloat1622float2"))
-    narrow = _program(Case(blocks=8, mix=(("ldg_16", 4),)))
+    narrow = _program(EstimateCase(blocks=8, mix=(("ldg_16", 4),)))
     assert heading not in _told(replace(narrow, source=widening))
-    assert heading not in _told(replace(_program(Case(blocks=66)), source=widening))
+    assert heading not in _told(replace(_program(EstimateCase(blocks=66)), source=widening))
 
 
 @pytest.mark.parametrize(
     ("case", "streaming", "why"),
     [
-        (Case(), 0, "its stores are ordinary and the 3,145,728 bytes of a call fit in L2"),
-        (Case(), 2, None),
+        (EstimateCase(), 0, "its stores are ordinary and the 3,145,728 bytes of a call fit in L2"),
+        (EstimateCase(), 2, None),
         (LARGE, 0, None),
         (LARGE, 2, "its stores are streaming and the 62,914,560 bytes of a call do not fit in L2"),
-        (Case(), None, None),
-        (Case(mix=(("ldg_16", 4),)), 0, None),
+        (EstimateCase(), None, None),
+        (EstimateCase(mix=(("ldg_16", 4),)), 0, None),
     ],
     ids=["fits", "fits_streaming", "exceeds", "exceeds_streaming", "not_counted", "narrow"],
 )
 def test_stores_are_told_where_they_do_not_suit_the_size_of_a_call(
-    case: Case, streaming: int | None, why: str | None
+    case: EstimateCase, streaming: int | None, why: str | None
 ) -> None:
     told = _told(_program(replace(case, streaming_stores=streaming)))
     found = told.get("Streaming stores by the size of a call")
@@ -120,7 +122,7 @@ def test_stores_are_told_where_they_do_not_suit_the_size_of_a_call(
 
 
 def test_nothing_is_told_of_several_launches() -> None:
-    assert _told(_program(Case(launches=2), (0, 6))) == {}
+    assert _told(_program(EstimateCase(launches=2), (0, 6))) == {}
 
 
 def test_every_rule_names_a_note_and_no_note_twice() -> None:

@@ -12,13 +12,13 @@ from kopt.search.advice.notes import MOST_NOTES, NoteDesk
 from kopt.search.advice.retrieval import Asker, read_for_run
 from kopt.search.advice.retrieval_log import read_retrievals
 from kopt.search.store.store import FILE_NAME
-from support.estimate_cases import Case
+from support.estimate_cases import EstimateCase
 from support.made_profiles import profile_of
 from support.populations import member, passed
 from support.scripted_runs import new_store
 
 LEADER = member(0, passed(2.0))
-IDLE = profile_of(Case(blocks=8, threads=1024, mix=(("ldg_128", 2), ("stg_128", 1))))
+IDLE = profile_of(EstimateCase(blocks=8, threads=1024, mix=(("ldg_128", 2), ("stg_128", 1))))
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_what_is_quoted_is_logged_with_the_run(desk: NoteDesk) -> None:
 def test_no_more_notes_than_a_reply_can_quote(desk: NoteDesk) -> None:
     alone = DependencyOrder(loads=2, loads_before_wait=None, loads_after_trigger=None)
     mix = (("ldg_128", 2), ("bar", 1), ("shfl", 5), ("lds", 16))
-    short = Case(blocks=8, load_bytes=1 << 16, store_bytes=1 << 15)
+    short = EstimateCase(blocks=8, load_bytes=1 << 16, store_bytes=1 << 15)
     every = replace(short, mix=mix, order=alone, streaming_stores=0)
     leader = replace(LEADER, source="float f = __bfloat162float(v);")
     told = desk.notes_on(leader, profile_of(every))

@@ -8,13 +8,13 @@ from kopt.search.agents.model_roles import ModelRoles
 from kopt.search.agents.view import Documents, Failure, Written
 from kopt.search.models.model import ModelReply, ModelRequest
 from support.agent_cases import MEMBERS, START, branch_task, means, round_view, wrong_check
-from support.estimate_cases import Case
+from support.estimate_cases import EstimateCase
 from support.made_profiles import profile_of
 from support.prompt_texts import is_reviewed, text_of
 from support.scripted_desk import ScriptedDesk, desk, reply, submits, uses
 
 MADE = START.replace("128", "512")
-PROFILES = {1: profile_of(Case())}
+PROFILES = {1: profile_of(EstimateCase())}
 TASK = branch_task(documents=Documents(profiles=PROFILES))
 
 

@@ -7,10 +7,11 @@ import pytest
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.selection.family_evidence import MachineCode, judge_family
-from kopt.tools.check.check_plans import final_plans, make_plans
+from kopt.tools.check.check_plans import make_plans
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.estimate.stage import find_build
@@ -33,10 +34,10 @@ def test_good_samples_contradict_no_claim_of_theirs(sample: Sample, settings: Se
     candidate, gpu = read_candidate(sample.path), gpu_for_arch(DEFAULT_ARCH)
     header = parse_header(candidate, problem).header
     assert header is not None
-    request = CompileRequest(problem, workload, candidate, (DEFAULT_ARCH,), compiler="nvrtc")
+    request = CompileRequest(Case(problem, workload, candidate), (DEFAULT_ARCH,), compiler="nvrtc")
     compiled = compile_candidate(request, settings)
-    plans = make_plans(CheckRequest(problem, workload, candidate, "quick"), gpu)
-    plan = final_plans(plans, compiled, gpu, simulated=False)[workload.name]
+    plans = make_plans(CheckRequest(request.case, "quick"), gpu)
+    plan = plans.final(compiled, gpu, simulated=False)[workload.name]
     code = MachineCode(find_build(compiled, plan, gpu), plan, compiled.occupancy)
     for family in header.family:
         evidence = judge_family(family, code)

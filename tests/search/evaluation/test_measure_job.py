@@ -10,6 +10,7 @@ from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BaselinePath, BenchResult
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Diagnostic
@@ -54,7 +55,7 @@ def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[BenchRe
 
         monkeypatch.setattr(module, "bench_candidate", stand_in)
         problem, workload = find_kernel(KERNEL, None)
-        request = CheckRequest(problem, workload, Candidate(SOURCE, "k.cu"), level, {})
+        request = CheckRequest(Case(problem, workload, Candidate(SOURCE, "k.cu"), {}), level)
         fields: dict[str, Any] = {
             "id": "run-1/0/quick",
             "kernel": KERNEL,
@@ -105,7 +106,7 @@ def test_a_winner_is_timed_at_every_workload_that_it_claims_the_named_one_first(
     measure: Measure, asked: list[BenchRequest]
 ) -> None:
     found = measure(bench_result(), level="full")
-    names = [request.workload.name for request in asked]
+    names = [request.case.workload.name for request in asked]
     assert names == ["b8xh14336", "b128xh14336"]
     assert [request.checked.kernel for request in asked if request.checked] == [
         f"silu_and_mul_{name}" for name in names
@@ -126,7 +127,7 @@ def test_a_winner_impossible_at_one_workload_has_no_value_at_any(
     measure: Measure, fine: str
 ) -> None:
     def result(request: BenchRequest) -> BenchResult:
-        if request.workload.name == fine:
+        if request.case.workload.name == fine:
             return bench_result()
         return bench_result(Verdict.IMPOSSIBLE, comparisons=(comparison(Verdict.IMPOSSIBLE),))
 

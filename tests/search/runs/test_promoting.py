@@ -31,7 +31,7 @@ def test_candidate_is_promoted_with_its_tune_values_as_defaults(
             outcome="promoted",
             kernel=KERNEL,
             domain=("b8xh14336",),
-            candidate=request.candidate.id,
+            candidate=request.case.candidate.id,
             device="cuda:0",
             gpu=H100,
             check=check(),
@@ -43,9 +43,9 @@ def test_candidate_is_promoted_with_its_tune_values_as_defaults(
     run = run_settings(kernel=KERNEL, device="cuda:0", gpu=H100)
     assert promote_member(best, run, Settings(tmp_path), print).outcome == "promoted"
     (request,) = asked
-    assert request.problem.name == "silu_and_mul"
-    assert "BLOCK: [256, 128, 64], ROWS: [2, 1, 4]" in request.candidate.source
-    assert request.candidate.source != SOURCE
+    assert request.case.problem.name == "silu_and_mul"
+    assert "BLOCK: [256, 128, 64], ROWS: [2, 1, 4]" in request.case.candidate.source
+    assert request.case.candidate.source != SOURCE
     assert request.on_existing == "keep_better"
 
 

@@ -12,7 +12,7 @@ from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.runs.profiling import LeaderProfile, Profiler
 from kopt.search.step import step
 from kopt.search.step.result import StepResult
-from support.estimate_cases import Case
+from support.estimate_cases import EstimateCase
 from support.made_profiles import profile_of
 from support.scripted_steps import KERNEL, Steps, candidate
 
@@ -22,7 +22,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Steps:
     """Return steps whose programs all have the same profile."""
     made = Steps(tmp_path / "home")
     made.install(monkeypatch.setattr)
-    found = profile_of(Case())
+    found = profile_of(EstimateCase())
 
     def profile(*_: object) -> ProfileResult:
         return found

@@ -10,7 +10,7 @@ from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
 from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.check import stage as check_stage
 from support.bench_cases import CANDIDATE, bench_problem
-from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer
+from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer, promotion_of
 from support.scripted_timer import QUIET, Script
 
 
@@ -21,7 +21,8 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PromotionReques
     monkeypatch.setattr(check_stage, "compile_candidate", fake)
     monkeypatch.setattr(reference_side, "compile_candidate", fake)
     monkeypatch.setattr(promotion, "sanitize", ScriptedSanitizer())
-    return PromotionRequest(bench_problem(tmp_path / "p", shapes=((8, 64), (16, 64))), CANDIDATE)
+    problem = bench_problem(tmp_path / "p", shapes=((8, 64), (16, 64)))
+    return promotion_of(problem, CANDIDATE)
 
 
 def test_processes_that_do_not_agree_stop_the_promotion(

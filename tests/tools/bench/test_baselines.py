@@ -10,6 +10,7 @@ from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.layouts import to_sf_128x4
 from kopt.kernels.problem import Baseline
 from kopt.kernels.status import Status, Verdict
@@ -24,7 +25,7 @@ LIB, LIB_PDL, OTHER_LIB = ("lib", False), ("lib", True), ("other", False)
 
 def _request(folder: Path, *baselines: Baseline) -> BenchRequest:
     problem = bench_problem(folder / "problem", baselines)
-    return BenchRequest(problem, problem.workloads[0], CANDIDATE, seed=1)
+    return BenchRequest(Case(problem, problem.workloads[0], CANDIDATE), seed=1)
 
 
 def _timer(**libraries: LibraryScript) -> ScriptedTimer:
@@ -170,7 +171,7 @@ def test_another_baseline_source_makes_the_choice_anew(tmp_path: Path, settings:
     request = _request(tmp_path, ROW_MAJOR)
     timer = _timer(lib=LibraryScript(us=5.0), lib_pdl=LibraryScript(us=4.5))
     bench_candidate(request, timer, settings)
-    (request.problem.folder / "baseline.py").write_text("# changed\n")
+    (request.case.problem.folder / "baseline.py").write_text("# changed\n")
     bench_candidate(request, timer, settings)
     assert len(timer.sessions) == 4
 
@@ -207,7 +208,7 @@ def test_a_library_with_another_layout_is_not_like_for_like(
         outputs["block_scale"] = to_sf_128x4(scales, 0).reshape(scales.shape)
 
     problem = bench_problem(tmp_path / "problem", (TILED,), ((128, 64),))
-    request = BenchRequest(problem, problem.workloads[0], CANDIDATE, seed=1)
+    request = BenchRequest(Case(problem, problem.workloads[0], CANDIDATE), seed=1)
     timer = _timer(tiled=LibraryScript(us=6.0, spoil=tile))
     result = bench_candidate(request, timer, settings)
     assert _names(result) == [("reference", False), ("tiled", False)]
@@ -267,11 +268,13 @@ def test_the_reference_kernel_is_not_compared_with_itself_beside_a_library(
     tmp_path: Path, settings: Settings
 ) -> None:
     request = _request(tmp_path, OTHER)
-    itself = read_candidate(request.problem.folder / "reference.cu")
+    itself = read_candidate(request.case.problem.folder / "reference.cu")
     timer = _timer(other=LibraryScript())
-    assert _names(bench_candidate(replace(request, candidate=itself), timer, settings)) == [
-        OTHER_LIB
-    ]
+    assert _names(
+        bench_candidate(
+            replace(request, case=replace(request.case, candidate=itself)), timer, settings
+        )
+    ) == [OTHER_LIB]
 
 
 def test_a_reference_kernel_that_does_not_compile_is_the_problems_fault(

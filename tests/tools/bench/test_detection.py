@@ -7,6 +7,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import Comparison
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Verdict
 from kopt.tools.bench.request import BenchRequest
@@ -20,7 +21,7 @@ NOISE = Noise(white=0.008, drift=0.02, walk=0.01, outliers=0.02)
 @pytest.fixture
 def request_(problem: Problem, compiler: FakeCompiler) -> BenchRequest:
     del compiler
-    return BenchRequest(problem, problem.workloads[0], CANDIDATE)
+    return BenchRequest(Case(problem, problem.workloads[0], CANDIDATE))
 
 
 def _comparisons(

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult, Latency
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.tools.bench.estimated import bench_estimated
@@ -38,7 +39,7 @@ def _bench(request: BenchRequest, settings: Settings) -> BenchResult:
 def test_the_reference_kernel_against_itself_has_ratio_one(
     own_problem: Problem, settings: Settings
 ) -> None:
-    request = BenchRequest(own_problem, own_problem.workloads[0], tiny_candidate())
+    request = BenchRequest(Case(own_problem, own_problem.workloads[0], tiny_candidate()))
     result = _bench(request, settings)
     (comparison,) = result.comparisons
     assert (result.status, result.verdict) == (Status.PASSED, Verdict.ESTIMATED)
@@ -50,7 +51,7 @@ def test_the_reference_kernel_against_itself_has_ratio_one(
 
 
 def test_an_estimate_has_no_spread_in_json(own_problem: Problem, settings: Settings) -> None:
-    request = BenchRequest(own_problem, own_problem.workloads[0], tiny_candidate())
+    request = BenchRequest(Case(own_problem, own_problem.workloads[0], tiny_candidate()))
     document = _bench(request, settings).model_dump(mode="json")
     for latency in (document["latency"], document["comparisons"][0]["baseline_latency"]):
         assert latency["median_us"] > 0
@@ -78,7 +79,7 @@ def test_progress_says_which_kernel_is_the_reference(
 ) -> None:
     lines: list[str] = []
     request = BenchRequest(
-        own_problem, own_problem.workloads[0], tiny_candidate(), progress=lines.append
+        Case(own_problem, own_problem.workloads[0], tiny_candidate()), progress=lines.append
     )
     _bench(request, settings)
     assert lines[0] == "compiling"
@@ -88,7 +89,7 @@ def test_progress_says_which_kernel_is_the_reference(
 
 def test_a_slower_candidate_has_a_smaller_ratio(own_problem: Problem, settings: Settings) -> None:
     slow = tiny_candidate(HEADER.replace("block: BLOCK", "block: 1"))
-    request = BenchRequest(own_problem, own_problem.workloads[0], slow)
+    request = BenchRequest(Case(own_problem, own_problem.workloads[0], slow))
     speedup = _bench(request, settings).comparisons[0].speedup
     assert speedup is not None
     assert speedup < 0.9
@@ -96,7 +97,7 @@ def test_a_slower_candidate_has_a_smaller_ratio(own_problem: Problem, settings: 
 
 def test_a_wrong_candidate_has_no_estimate(own_problem: Problem, settings: Settings) -> None:
     wrong = replace(tiny_candidate(), source=HEADER + BODY.replace("* scale", "+ scale"))
-    result = _bench(BenchRequest(own_problem, own_problem.workloads[0], wrong), settings)
+    result = _bench(BenchRequest(Case(own_problem, own_problem.workloads[0], wrong)), settings)
     assert (result.status, result.verdict) == (Status.INCORRECT, None)
     assert result.comparisons == ()
 
@@ -106,6 +107,6 @@ def test_a_wrong_reference_kernel_is_the_problems_fault(
 ) -> None:
     path = own_problem.folder / "reference.cu"
     path.write_text(path.read_text().replace("* scale", "+ scale"))
-    request = BenchRequest(own_problem, own_problem.workloads[0], tiny_candidate())
+    request = BenchRequest(Case(own_problem, own_problem.workloads[0], tiny_candidate()))
     with pytest.raises(ToolError, match=r"reference\.cu cannot be compared with: incorrect"):
         _bench(request, settings)

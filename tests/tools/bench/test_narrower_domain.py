@@ -13,7 +13,7 @@ from kopt.tools.bench import promotion, reference_side
 from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
 from kopt.tools.check import stage as check_stage
 from support.bench_cases import CANDIDATE, bench_problem
-from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer
+from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer, promotion_of
 from support.scripted_timer import Script
 
 Times = Callable[[int, str], float]
@@ -27,7 +27,8 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PromotionReques
     monkeypatch.setattr(reference_side, "compile_candidate", fake)
     monkeypatch.setattr(promotion, "sanitize", ScriptedSanitizer())
     shapes = ((8, 64), (16, 64), (32, 64))
-    return PromotionRequest(bench_problem(tmp_path / "p", shapes=shapes), CANDIDATE)
+    problem = bench_problem(tmp_path / "p", shapes=shapes)
+    return promotion_of(problem, CANDIDATE)
 
 
 def test_refused_domain_names_what_held_and_the_line_that_claims_it(
@@ -55,7 +56,9 @@ def test_that_line_is_promoted_by_measurements_of_its_own(
     narrower = _promoted(request_, settings, times).narrower
     assert narrower is not None
     source = CANDIDATE.source.replace("launch:", f"where: {narrower.where}\nlaunch:", 1)
-    again = _promoted(replace(request_, candidate=Candidate(source)), settings, times)
+    again = _promoted(
+        replace(request_, case=replace(request_.case, candidate=Candidate(source))), settings, times
+    )
     assert (again.outcome, again.narrower) == ("promoted", None)
     assert {one.workload: len(one.measurements) for one in again.workloads} == {
         "b8xh64": 6,

@@ -20,7 +20,7 @@ from kopt.tools.check import stage as check_stage
 from kopt.tools.check.hidden_seeds import POOL_SIZE, draw_hidden_seeds
 from kopt.tools.devices.device import Arrays, ExecutionRequest
 from support.bench_cases import CANDIDATE, ROW_MAJOR, bench_problem
-from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer
+from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer, promotion_of
 from support.scripted_timer import FACTS, LibraryScript, Script
 
 OTHER = Candidate(CANDIDATE.source + "// another\n", "other.cu")
@@ -48,7 +48,7 @@ def request_(
     """A candidate whose domain has two workloads."""
     del compiler, sanitizer
     problem = bench_problem(tmp_path / "problem", shapes=((8, 64), (16, 64)))
-    return PromotionRequest(problem, CANDIDATE)
+    return promotion_of(problem, CANDIDATE)
 
 
 def test_a_winner_is_written_with_its_receipt_for_every_workload_of_its_domain(
@@ -158,9 +158,9 @@ def test_faster_than_the_library_but_slower_than_the_reference_is_no_winner(
     request_: PromotionRequest, settings: Settings
 ) -> None:
     libraries = {("lib", pdl): LibraryScript(us=6.0) for pdl in (False, True)}
-    problem = request_.problem.model_copy(update={"baselines": (ROW_MAJOR,)})
+    problem = request_.case.problem.model_copy(update={"baselines": (ROW_MAJOR,)})
     opener = Opener(Script(libraries=libraries), candidate_us=lambda process, workload: 5.5)
-    result = promote_candidate(replace(request_, problem=problem), opener, settings)
+    result = promote_candidate(promotion_of(problem, CANDIDATE), opener, settings)
     assert result.outcome == "not_promoted"
     assert "but slower than reference" in result.reasons[0]
 
@@ -225,8 +225,8 @@ def test_a_receipt_names_neither_this_machine_nor_a_hidden_seed(
 def test_a_better_winner_of_the_same_device_stays(
     request_: PromotionRequest, settings: Settings
 ) -> None:
-    _promote(request_.problem, CANDIDATE, 4.0, settings)
-    result = _promote(request_.problem, OTHER, 4.5, settings)
+    _promote(request_.case.problem, CANDIDATE, 4.0, settings)
+    result = _promote(request_.case.problem, OTHER, 4.5, settings)
     assert result.outcome == "kept_existing"
     assert result.reasons[0].startswith("b8xh64: synthetic.sm_90a.cu is 1.2")
     source = settings.winners / "synthetic" / "synthetic.sm_90a.cu"
@@ -234,8 +234,8 @@ def test_a_better_winner_of_the_same_device_stays(
 
 
 def test_a_better_candidate_takes_the_place(request_: PromotionRequest, settings: Settings) -> None:
-    _promote(request_.problem, CANDIDATE, 4.5, settings)
-    result = _promote(request_.problem, OTHER, 4.0, settings)
+    _promote(request_.case.problem, CANDIDATE, 4.5, settings)
+    result = _promote(request_.case.problem, OTHER, 4.0, settings)
     assert [file.action for file in result.files] == ["written", "written"]
     receipt = read_receipt(Path(result.files[1].receipt_path))
     assert receipt.candidate == OTHER.id
@@ -249,9 +249,10 @@ def test_a_better_candidate_takes_the_place(request_: PromotionRequest, settings
 def test_winners_are_compared_workload_by_workload(
     request_: PromotionRequest, settings: Settings
 ) -> None:
-    _promote(request_.problem, CANDIDATE, 4.3, settings)
+    _promote(request_.case.problem, CANDIDATE, 4.3, settings)
     opener = Opener(candidate_us=lambda process, workload: 4.0 if workload == "b8xh64" else 4.6)
-    result = promote_candidate(replace(request_, candidate=OTHER), opener, settings)
+    other = promotion_of(request_.case.problem, OTHER)
+    result = promote_candidate(other, opener, settings)
     assert [file.action for file in result.files] == ["written", "kept_existing"]
     sources = [Path(file.source_path) for file in result.files]
     assert [path.read_text() for path in sources] == [OTHER.source, CANDIDATE.source]
@@ -262,18 +263,18 @@ def test_winners_are_compared_workload_by_workload(
 def test_the_same_candidate_gets_a_fresh_receipt(
     request_: PromotionRequest, settings: Settings
 ) -> None:
-    _promote(request_.problem, CANDIDATE, 4.0, settings)
-    assert _promote(request_.problem, CANDIDATE, 4.5, settings).outcome == "promoted"
+    _promote(request_.case.problem, CANDIDATE, 4.0, settings)
+    assert _promote(request_.case.problem, CANDIDATE, 4.5, settings).outcome == "promoted"
 
 
 @pytest.mark.parametrize("on_existing", ["keep_better", "replace"])
 def test_a_winner_of_another_device_is_replaced_only_on_request(
     request_: PromotionRequest, settings: Settings, on_existing: OnExisting
 ) -> None:
-    _promote(request_.problem, CANDIDATE, 4.0, settings)
+    _promote(request_.case.problem, CANDIDATE, 4.0, settings)
     facts = FACTS.model_copy(update={"uuid": "GPU-other"})
     opener = Opener(facts=lambda process: facts)
-    request = replace(request_, candidate=OTHER, on_existing=on_existing)
+    request = promotion_of(request_.case.problem, OTHER, on_existing)
     if on_existing == "replace":
         assert promote_candidate(request, opener, settings).outcome == "promoted"
     else:
@@ -285,15 +286,15 @@ def test_a_winner_of_another_device_is_replaced_only_on_request(
 def test_a_winner_whose_receipt_is_damaged_is_in_the_way(
     request_: PromotionRequest, settings: Settings
 ) -> None:
-    first = _promote(request_.problem, CANDIDATE, 4.0, settings)
+    first = _promote(request_.case.problem, CANDIDATE, 4.0, settings)
     receipt = Path(first.files[0].receipt_path)
     receipt.write_text(receipt.read_text()[:-100])
     with pytest.raises(ToolError, match="cannot be read whole"):
-        _promote(request_.problem, OTHER, 4.0, settings)
+        _promote(request_.case.problem, OTHER, 4.0, settings)
 
 
 def _promote(
     problem: Problem, candidate: Candidate, us: float, settings: Settings
 ) -> PromotionResult:
     opener = Opener(candidate_us=lambda process, workload: us)
-    return promote_candidate(PromotionRequest(problem, candidate), opener, settings)
+    return promote_candidate(promotion_of(problem, candidate), opener, settings)

@@ -16,7 +16,7 @@ from kopt.kernels.receipt import Receipt
 from kopt.kernels.status import Status, Verdict
 from kopt.kernels.verify_result import VerifyResult
 from kopt.tools.bench import promotion, reference_side, reproduction
-from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
+from kopt.tools.bench.promotion import promote_candidate
 from kopt.tools.bench.receipt_file import problem_files, seal
 from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.reproduction import VerifyRequest, problem_of, verify_receipt
@@ -24,7 +24,7 @@ from kopt.tools.check import stage as check_stage
 from kopt.tools.devices.device import Arrays, ExecutionRequest
 from kopt.tools.devices.timer import TimingDevice
 from support.bench_cases import CANDIDATE, ROW_MAJOR, bench_problem
-from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer
+from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer, promotion_of
 from support.receipts import sealed_receipt
 from support.scripted_timer import FACTS, LibraryScript, Script
 from support.tiny_problem import write_tiny_problem
@@ -53,7 +53,7 @@ def promoted(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(module, "compile_candidate", compiler)
     monkeypatch.setattr(promotion, "sanitize", ScriptedSanitizer())
     problem = bench_problem(tmp_path / "problem", shapes=((8, 64), (16, 64)))
-    result = promote_candidate(PromotionRequest(problem, CANDIDATE), Opener(), settings)
+    result = promote_candidate(promotion_of(problem, CANDIDATE), Opener(), settings)
     receipt = read_promotion(Path(result.files[0].receipt_path))
     return Promoted(receipt, problem, compiler, settings)
 

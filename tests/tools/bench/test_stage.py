@@ -8,6 +8,7 @@ import pytest
 from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.request import BenchRequest
@@ -23,7 +24,7 @@ from support.scripted_timer import QUIET, Script, ScriptedTimer
 @pytest.fixture
 def request_(problem: Problem, compiler: FakeCompiler) -> BenchRequest:
     del compiler
-    return BenchRequest(problem, problem.workloads[0], CANDIDATE, seed=1)
+    return BenchRequest(Case(problem, problem.workloads[0], CANDIDATE), seed=1)
 
 
 def test_a_faster_candidate_is_faster_than_the_reference(
@@ -131,7 +132,8 @@ def test_a_check_of_another_candidate_is_refused(
     checked = check_candidate(_check_request(request_), timer, settings)
     other = replace(CANDIDATE, source=CANDIDATE.source + "// more\n")
     with pytest.raises(ToolError, match="the check is of candidate"):
-        bench_candidate(replace(request_, candidate=other, checked=checked), timer, settings)
+        case = replace(request_.case, candidate=other)
+        bench_candidate(replace(request_, case=case, checked=checked), timer, settings)
 
 
 def test_a_check_with_other_tune_values_is_refused(
@@ -140,7 +142,8 @@ def test_a_check_with_other_tune_values_is_refused(
     timer = ScriptedTimer()
     checked = check_candidate(_check_request(request_), timer, settings)
     with pytest.raises(ToolError, match="the check is of tune"):
-        bench_candidate(replace(request_, tune={"LANES": 64}, checked=checked), timer, settings)
+        case = request_.case.with_tune({"LANES": 64})
+        bench_candidate(replace(request_, case=case, checked=checked), timer, settings)
 
 
 def test_a_candidate_that_faults_when_timed_has_that_status(
@@ -291,10 +294,4 @@ def _replayed(request: BenchRequest, home: Path, settings: Settings) -> list[tup
 
 
 def _check_request(request: BenchRequest) -> CheckRequest:
-    return CheckRequest(
-        problem=request.problem,
-        workload=request.workload,
-        candidate=request.candidate,
-        level="quick",
-        arch="sm_90a",
-    )
+    return CheckRequest(case=request.case, level="quick", arch="sm_90a")

@@ -6,6 +6,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels import wide_memory
 from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.request import BenchRequest
@@ -19,7 +20,7 @@ from support.synthetic_check import case_of, right_outputs
 @pytest.fixture
 def request_(problem: Problem, compiler: FakeCompiler) -> BenchRequest:
     del compiler
-    return BenchRequest(problem, problem.workloads[0], CANDIDATE, seed=1)
+    return BenchRequest(Case(problem, problem.workloads[0], CANDIDATE), seed=1)
 
 
 def _bench(request: BenchRequest, settings: Settings, timer: ScriptedTimer) -> BenchResult:

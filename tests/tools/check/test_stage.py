@@ -8,6 +8,7 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.record import Diagnostic
@@ -43,8 +44,8 @@ class FakeCompiler:
         self.request = request
         return CompileResult(
             status=self.status,
-            kernel=request.problem.kernel_id(request.workload),
-            candidate=request.candidate.id,
+            kernel=request.case.problem.kernel_id(request.case.workload),
+            candidate=request.case.candidate.id,
             diagnostics=self.diagnostics,
         )
 
@@ -60,9 +61,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> FakeCompiler:
 def request_(tmp_path: Path) -> CheckRequest:
     problem = synthetic_problem(tmp_path / "problem", ((16, 64), (8, 64), (4, 64)))
     return CheckRequest(
-        problem=problem,
-        workload=problem.workloads[0],
-        candidate=Candidate(SOURCE.replace("WHERE", "B >= 8")),
+        case=Case(problem, problem.workloads[0], Candidate(SOURCE.replace("WHERE", "B >= 8"))),
         level="full",
     )
 
@@ -94,11 +93,13 @@ def test_tune_values_reach_compiler_plan_and_result(
     request_: CheckRequest, settings: Settings, compiler: FakeCompiler
 ) -> None:
     device = NumpyDevice()
-    result = check_candidate(replace(request_, tune={"LANES": 64}), device, settings)
+    result = check_candidate(
+        replace(request_, case=replace(request_.case, tune={"LANES": 64})), device, settings
+    )
     assert result.tune == {"LANES": 64}
     assert {request.program.plan.launches[0].block for request in device.requests} == {(64, 1, 1)}
     assert compiler.request is not None
-    assert compiler.request.tune == {"LANES": 64}
+    assert compiler.request.case.tune == {"LANES": 64}
 
 
 def test_a_source_that_does_not_compile_is_not_executed(
@@ -117,7 +118,9 @@ def test_a_source_that_does_not_compile_is_not_executed(
 def test_a_workload_outside_the_domain_is_a_plan_error(
     request_: CheckRequest, settings: Settings
 ) -> None:
-    outside = replace(request_, workload=request_.problem.workloads[2])
+    outside = replace(
+        request_, case=replace(request_.case, workload=request_.case.problem.workloads[2])
+    )
     result = check_candidate(outside, NumpyDevice(), settings)
     assert result.status is Status.PLAN_ERROR
     assert "b4xh64" in result.diagnostics[0].message
@@ -149,8 +152,10 @@ def test_a_refused_source_reaches_no_compiler_of_the_device(
             prepared.append(program)
             return None
 
-    endless = Candidate(request_.candidate.source + '#include "/dev/zero"\n')
-    result = check_candidate(replace(request_, candidate=endless), Watched(), settings)
+    endless = Candidate(request_.case.candidate.source + '#include "/dev/zero"\n')
+    result = check_candidate(
+        replace(request_, case=replace(request_.case, candidate=endless)), Watched(), settings
+    )
     assert result.status is Status.REFUSED
     assert prepared == []
 
@@ -191,7 +196,7 @@ def test_a_check_without_seeds_is_refused(request_: CheckRequest, settings: Sett
 def test_an_oracle_that_gives_nan_is_a_fault_of_the_problem(
     request_: CheckRequest, settings: Settings
 ) -> None:
-    path = request_.problem.folder / "oracle.py"
+    path = request_.case.problem.folder / "oracle.py"
     path.write_text(path.read_text().replace("total = y.sum(axis=1)", "total = y[:, 0] * np.nan"))
     with pytest.raises(ToolError, match="NaN as an exact value"):
         check_candidate(request_, NumpyDevice(), settings)

@@ -9,6 +9,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from kopt.config.settings import Settings
+from kopt.kernels.case import Case
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.cuda.toolchain import FoundToolchain
 from kopt.tools.export.build_flags import gencode, nvcc_flags
@@ -54,7 +55,9 @@ def test_builds_of_an_export_hold_the_machine_code_that_was_checked(
     name: str, tmp_path: Path, settings: Settings, toolchain: FoundToolchain
 ) -> None:
     subject = sample_subject(name)
-    request = CompileRequest(subject.problem, subject.workloads[0], subject.candidate, ("sm_90a",))
+    request = CompileRequest(
+        Case(subject.problem, subject.domain[0], subject.candidate), ("sm_90a",)
+    )
     builds = compile_candidate(request, settings).builds
     export(subject, "cuda", tmp_path / "export")
     # Their own namespaces in front of them: routes only, the dispatch has no kernel.

@@ -7,6 +7,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Provenance
@@ -16,7 +17,7 @@ from kopt.tools.gpu.messages import Fault
 from kopt.tools.gpu.one_shot_files import OneShotAnswer
 from kopt.tools.profiling import counters
 from kopt.tools.profiling.counters import ncu_arguments, read_counters
-from kopt.tools.profiling.launchable import Launchable, Subject, make_launchable
+from kopt.tools.profiling.launchable import Launchable, make_launchable
 from kopt.tools.profiling.ncu_report import ReportError
 from kopt.tools.profiling.nvidia_tools import NvidiaTool
 from support.compile_requests import request_for
@@ -38,8 +39,8 @@ class Rig:
         self._folder = folder
         self._patch = patch
         compiled = compile_candidate(request_for(problem, HEADER + BODY, "sm_90a"), settings)
-        subject = Subject(problem, problem.workload("b8xh64"), Candidate(HEADER + BODY), {})
-        self.launchable: Launchable = make_launchable(subject, compiled, ScriptedTimer().gpu)
+        case = Case(problem, problem.workload("b8xh64"), Candidate(HEADER + BODY))
+        self.launchable: Launchable = make_launchable(case, compiled, ScriptedTimer().gpu)
 
     def read(
         self, script: ToolScript | None, read: tuple[LaunchCounters, ...] | ReportError = (READ,)

@@ -6,6 +6,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.status import Provenance, Status
@@ -33,9 +34,7 @@ class Gpu:
         if kernel not in self._profiles:
             problem, workload = find_kernel(kernel)
             request = ProfileRequest(
-                problem=problem,
-                workload=workload,
-                candidate=read_candidate(problem.folder / "reference.cu"),
+                case=Case(problem, workload, read_candidate(problem.folder / "reference.cu")),
                 arch=self._device.facts.arch,
             )
             devices = ProfileDevices(timing=self._device)

@@ -6,6 +6,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.sanitizer_result import SanitizerResult
 from kopt.kernels.status import Status
@@ -54,9 +55,7 @@ class Rig:
 
         self._patch.setattr(sanitizer, "find_sanitizer", find)
         request = SanitizeRequest(
-            problem=self.problem,
-            workload=self.problem.workload("b8xh64"),
-            candidate=Candidate(HEADER + BODY),
+            case=Case(self.problem, self.problem.workload("b8xh64"), Candidate(HEADER + BODY)),
             tools=("memcheck",),
             limit_s=limit_s,
         )
@@ -148,9 +147,11 @@ def test_machine_without_sanitizer_says_how_to_get_one(rig: Rig) -> None:
 
 def test_candidate_that_does_not_compile_is_not_examined(rig: Rig) -> None:
     request = SanitizeRequest(
-        problem=rig.problem,
-        workload=rig.problem.workload("b8xh64"),
-        candidate=Candidate(HEADER + BODY.replace("scale;", "scales;")),
+        Case(
+            rig.problem,
+            rig.problem.workload("b8xh64"),
+            Candidate(HEADER + BODY.replace("scale;", "scales;")),
+        )
     )
     result = sanitize(request, ScriptedTimer(), rig.settings)
     assert (result.status, result.runs) == (Status.COMPILE_ERROR, ())

@@ -8,6 +8,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.sanitizer_result import SANITIZER_TOOLS, SanitizerResult, SanitizerTool
 from kopt.kernels.status import Status
@@ -56,7 +57,7 @@ class Gpu:
         sample = read_sample(SAMPLES / f"{name}.cu")
         problem, workload = find_kernel(sample.kernel, SAMPLES / "problems")
         candidate = read_candidate(sample.path)
-        request = SanitizeRequest(problem, workload, candidate, tools=tools)
+        request = SanitizeRequest(Case(problem, workload, candidate), tools=tools)
         return sanitize(request, self.device, self.settings)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Provenance, Status
 from kopt.search.knowledge.seed_base import load_seed
@@ -11,10 +12,10 @@ from kopt.search.knowledge.states.signature import extract_signature, signature_
 from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 from support.checked_samples import CheckedSamples
-from support.estimate_cases import SCALAR_MIX, Case
+from support.estimate_cases import SCALAR_MIX, EstimateCase
 from support.made_profiles import profile_of
 
-NARROW = Case(mix=tuple(SCALAR_MIX.items()), phases=8.0, loads_in_flight=1)
+NARROW = EstimateCase(mix=tuple(SCALAR_MIX.items()), phases=8.0, loads_in_flight=1)
 
 
 def test_signature_has_what_the_profile_says() -> None:
@@ -53,7 +54,7 @@ def test_reference_kernel_run_on_sim_is_in_the_state_that_it_shows(
 ) -> None:
     problem, workload = find_kernel(kernel)
     candidate = read_candidate(problem.folder / "reference.cu")
-    request = ProfileRequest(problem, workload, candidate, "sm_90a", counters=False)
+    request = ProfileRequest(Case(problem, workload, candidate), "sm_90a", counters=False)
     settings = checked_samples.settings
     profile = profile_candidate(request, settings, ProfileDevices(SimDevice(settings)))
     match = match_state(extract_signature(profile), load_seed().states)

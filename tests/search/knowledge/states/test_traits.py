@@ -7,10 +7,10 @@ import pytest
 from kopt.kernels.hardware_counters import LaunchCounters, StallShare
 from kopt.kernels.profile_result import TensorTraffic
 from kopt.search.knowledge.states.traits import TRAITS, find_traits
-from support.estimate_cases import VECTOR_MIX, Case
+from support.estimate_cases import VECTOR_MIX, EstimateCase
 from support.made_profiles import profile_of
 
-PLAIN = Case(blocks=132 * 8, threads=256)
+PLAIN = EstimateCase(blocks=132 * 8, threads=256)
 """One whole wave on an H100, 16-byte accesses, two barriers, everything read once."""
 
 
@@ -49,7 +49,7 @@ def test_plain_program_has_no_trait() -> None:
         ("uncoalesced", replace(PLAIN, sectors=20.0)),
     ],
 )
-def test_trait_is_found_alone(word: str, case: Case) -> None:
+def test_trait_is_found_alone(word: str, case: EstimateCase) -> None:
     assert find_traits(profile_of(case)) == (word,)
 
 
@@ -68,7 +68,7 @@ def test_trait_is_found_alone(word: str, case: Case) -> None:
     ],
     ids=lambda case: str(case.mix[-1] if case.blocks == PLAIN.blocks else case.blocks),
 )
-def test_what_stays_below_a_threshold_is_no_trait(case: Case) -> None:
+def test_what_stays_below_a_threshold_is_no_trait(case: EstimateCase) -> None:
     assert find_traits(profile_of(case)) == ()
 
 

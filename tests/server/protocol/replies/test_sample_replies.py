@@ -7,6 +7,7 @@ import pytest
 
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.profile_result import ProfileResult
@@ -104,11 +105,8 @@ def test_reply_to_profiling_a_reference_kernel_fits(
 def _profiled(path: Path, kernel: str, settings: Settings) -> ProfileResult:
     problem, workload = find_kernel(kernel, FOLDER / "problems")
     request = ProfileRequest(
-        problem=problem,
-        workload=workload,
-        candidate=read_candidate(path),
+        case=Case(problem, workload, read_candidate(path)),
         arch=DEFAULT_ARCH,
-        tune=None,
         counters=False,
         progress=_ignore,
     )

@@ -6,6 +6,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
 from kopt.tools.check.stage import CheckRequest, check_candidate
@@ -183,7 +184,7 @@ NOT_CALLED = {"weight_before_wait"}  # compiled with the others; VECTORS waits i
 def test_a_kernel_made_of_patterns_passes(kernel: str, source: str, settings: Settings) -> None:
     problem, workload = find_kernel(kernel)
     candidate = Candidate(source.replace("PATTERNS\n", PATTERNS))
-    request = CheckRequest(problem, workload, candidate, "quick")
+    request = CheckRequest(Case(problem, workload, candidate), "quick")
     result = check_candidate(request, SimDevice(settings), settings)
     assert result.status == Status.PASSED, result.diagnostics
 

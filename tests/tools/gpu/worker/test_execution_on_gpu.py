@@ -11,6 +11,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel, load_problems
@@ -61,7 +62,9 @@ class Gpu:
     def check(self, source: str) -> CheckResult:
         """Check a candidate of scale_rows at the quick level."""
         workload = self.problem.workload("b8xh64")
-        request = CheckRequest(self.problem, workload, Candidate(source), "quick", arch=self.arch)
+        request = CheckRequest(
+            Case(self.problem, workload, Candidate(source)), "quick", arch=self.arch
+        )
         return check_candidate(request, self.device, self.settings)
 
 
@@ -81,7 +84,7 @@ def _stem(sample: Sample) -> str:
 def test_reference_kernel_passes(kernel: str, gpu: Gpu) -> None:
     problem, workload = find_kernel(kernel)
     candidate = read_candidate(problem.folder / "reference.cu")
-    request = CheckRequest(problem, workload, candidate, "quick", arch=gpu.arch)
+    request = CheckRequest(Case(problem, workload, candidate), "quick", arch=gpu.arch)
     result = check_candidate(request, gpu.device, gpu.settings)
     assert result.status is Status.PASSED, describe(result)
 

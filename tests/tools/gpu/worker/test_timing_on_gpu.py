@@ -13,12 +13,13 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.oracle import load_oracle
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.row_rotation import rotate_outputs
 from kopt.kernels.status import Status
-from kopt.tools.check.check_plans import cubin_paths, final_plans, make_plans
+from kopt.tools.check.check_plans import cubin_paths, make_plans
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import Arrays, ExecutionRequest, Program
@@ -61,7 +62,7 @@ extern "C" __global__ void scale_rows(const float* x, float* out, int H, float s
 
 
 @dataclass(frozen=True)
-class Case:
+class TimedProgram:
     """One program of one problem, with inputs."""
 
     program: Program
@@ -93,29 +94,31 @@ class Gpu:
     settings: Settings
     tiny: Problem
 
-    def case(self, kernel: str) -> Case:
+    def case(self, kernel: str) -> TimedProgram:
         """Return the reference kernel of `kernel`."""
         problem, workload = find_kernel(kernel)
         candidate = read_candidate(problem.folder / "reference.cu")
         return self._case(problem, workload.name, candidate)
 
-    def tiny_case(self, body: str) -> Case:
+    def tiny_case(self, body: str) -> TimedProgram:
         """Return a kernel of scale_rows."""
         return self._case(self.tiny, "b8xh64", Candidate(f"{TINY_HEAD}{body}\n}}\n"))
 
-    def _case(self, problem: Problem, name: str, candidate: Candidate) -> Case:
+    def _case(self, problem: Problem, name: str, candidate: Candidate) -> TimedProgram:
         workload, arch = problem.workload(name), self.device.facts.arch
-        request = CheckRequest(problem, workload, candidate, "quick", arch=arch)
+        request = CheckRequest(Case(problem, workload, candidate), "quick", arch=arch)
         compiled = compile_candidate(
-            CompileRequest(problem=problem, workload=workload, candidate=candidate, archs=(arch,)),
+            CompileRequest(case=Case(problem, workload, candidate), archs=(arch,)),
             self.settings,
         )
         assert compiled.status is Status.PASSED, compiled.diagnostics
-        plans = make_plans(request, self.device.gpu)
-        plan = final_plans(plans, compiled, self.device.gpu, simulated=False)[name]
+        plans = make_plans(request, self.device.gpu).final(
+            compiled, self.device.gpu, simulated=False
+        )
+        plan = plans[name]
         program = Program(candidate, problem, plan, Path(cubin_paths(compiled)[name]))
         inputs = load_oracle(problem).make_inputs(workload, np.random.default_rng(1), "normal")
-        return Case(program, inputs)
+        return TimedProgram(program, inputs)
 
 
 @pytest.fixture(scope="module")

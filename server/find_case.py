@@ -1,49 +1,47 @@
-"""Which kernel a candidate file is for: named by --kernel, or by the folder that it lies in."""
+"""The case of a candidate: its kernel is named, or that of the folder in which its file lies."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.kernels.candidate import Candidate, read_candidate
-from kopt.kernels.header_parser import parse_header
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel, load_problem, load_problems
 from kopt.kernels.shipped_kernels import evidence_of
 
 
-@dataclass(frozen=True)
-class Target:
-    """A candidate together with the problem and workload that it is evaluated on."""
-
-    candidate: Candidate
-    problem: Problem
-    workload: Workload
-
-    @property
-    def kernel_id(self) -> str:
-        """`<problem>_<workload>`."""
-        return self.problem.kernel_id(self.workload)
-
-
-def find_target(file: Path, kernel_id: str | None, settings: Settings) -> Target:
+def find_case(
+    file: Path, kernel_id: str | None, settings: Settings, tune: Mapping[str, int] | None = None
+) -> Case:
     """Return the candidate in `file` with its kernel.
 
-    Without a kernel id, a file below a problem folder belongs to that problem: to the first
-    workload that a winner or unproven kernel serves, else to the problem's first.
+    Args:
+        file: The candidate's source.
+        kernel_id: Its kernel. Without one, a file below a problem folder belongs to that problem:
+            to the first workload that a winner or unproven kernel serves, else to its first.
+        settings: Where problems of the user's own are.
+        tune: Tune values by name; those left out have their default.
 
     Raises:
-        ToolError: The file cannot be read, the id is unknown, or the file lies in no problem.
+        ToolError: The file cannot be read, the id is unknown, the file lies in no problem, or a
+            tune value is not declared.
     """
     candidate = read_candidate(file)
+    case = Case(*_kernel_of(file, kernel_id, settings), candidate, tune or {})
+    refuse_unknown_tune(case)
+    return case
+
+
+def _kernel_of(file: Path, kernel_id: str | None, settings: Settings) -> tuple[Problem, Workload]:
     if kernel_id is not None:
-        return Target(candidate, *find_kernel(kernel_id, settings.problems))
+        return find_kernel(kernel_id, settings.problems)
     folder = file.resolve().parent
     for parent in (folder, *folder.parents):
         if (parent / "problem.yaml").is_file():
             problem = load_problem(parent)
-            return Target(candidate, problem, _workload_of(file, problem))
+            return problem, _workload_of(file, problem)
     raise ToolError(
         f"{file} lies in no problem folder: name its kernel with --kernel ID (kopt list)"
     )
@@ -73,36 +71,33 @@ def _with_workloads(problem: Problem, parts: Sequence[str]) -> Problem:
     return problem.model_copy(update={"workloads": kept})
 
 
-def refuse_unknown_tune(
-    target: Target, tune: Mapping[str, int] | None, option: str = "--tune"
-) -> None:
+def refuse_unknown_tune(case: Case, option: str = "--tune") -> None:
     """Refuse tune values that the header does not declare, or that each of its variants overrides.
 
     A header with mistakes of its own is left to the compile stage.
 
     Args:
-        target: The candidate and its kernel.
-        tune: Tune values by name.
+        case: A candidate with the tune values asked for.
         option: How the caller gives them, for messages.
 
     Raises:
         ToolError: A name or a value is not declared, and the message has those that are; or the
             value would change nothing.
     """
-    header = parse_header(target.candidate, target.problem).header
-    if header is None:
+    if not case.tune or case.header is None:
         return
-    for name, value in (tune or {}).items():
+    header, file = case.header, case.candidate.name
+    for name, value in case.tune.items():
         declared = header.tune.get(name)
         if declared is None:
             known = ", ".join(header.tune) or "nothing"
-            raise ToolError(f"{option} {name}={value}: {target.candidate.name} declares {known}")
+            raise ToolError(f"{option} {name}={value}: {file} declares {known}")
         if value not in declared:
             listed = ", ".join(str(option) for option in declared)
-            raise ToolError(f"{option} {name}={value}: {target.candidate.name} declares {listed}")
+            raise ToolError(f"{option} {name}={value}: {file} declares {listed}")
         if all(name in variant.set for variant in header.variants):
             raise ToolError(
-                f"{option} {name}={value} changes nothing: every variant of {target.candidate.name}"
+                f"{option} {name}={value} changes nothing: every variant of {file}"
                 f" sets its own {name}; edit `set` in the header"
             )
 

@@ -1,0 +1,80 @@
+"""A case: a candidate with the kernel that it is for and the tune values that it takes.
+
+Every stage's request holds one. The candidate's header is parsed once, when it is first asked for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from .candidate import Candidate
+from .domain import default_tune, domain, tune_choices
+from .header import CandidateHeader, HeaderOutcome
+from .header_parser import parse_header
+from .problem import Problem, Workload
+
+
+@dataclass(frozen=True)
+class Case:
+    """A candidate for one workload of a problem."""
+
+    problem: Problem
+    workload: Workload
+    """The named workload; a header may claim more (`domain`)."""
+    candidate: Candidate
+    tune: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Tune values by name; those left out have the header's default."""
+
+    @property
+    def kernel_id(self) -> str:
+        """`<problem>_<workload>`."""
+        return self.problem.kernel_id(self.workload)
+
+    @cached_property
+    def parsed(self) -> HeaderOutcome:
+        """The candidate's header, or the mistakes in it."""
+        return parse_header(self.candidate, self.problem)
+
+    @property
+    def header(self) -> CandidateHeader | None:
+        """The candidate's header; None if it has mistakes."""
+        return self.parsed.header
+
+    @cached_property
+    def domain(self) -> tuple[Workload, ...]:
+        """The workloads that the header claims, in file order; none if it has mistakes."""
+        return () if self.header is None else domain(self.header, self.problem)
+
+    @property
+    def domain_from_here(self) -> tuple[Workload, ...]:
+        """The named workload, then the rest of the domain in file order."""
+        rest = (other for other in self.domain if other.name != self.workload.name)
+        return (self.workload, *rest)
+
+    @property
+    def default_tune(self) -> dict[str, int]:
+        """The first value of every tune name; empty if the header has mistakes."""
+        return {} if self.header is None else default_tune(self.header)
+
+    @property
+    def full_tune(self) -> dict[str, int]:
+        """Every tune value, without what a variant sets; empty if the header has mistakes."""
+        return {} if self.header is None else {**self.default_tune, **self.tune}
+
+    @property
+    def choices(self) -> tuple[dict[str, int], ...]:
+        """Every choice of tune values that the header allows here, the default first."""
+        return () if self.header is None else tune_choices(self.header, self.workload.axes)
+
+    def at(self, workload: Workload) -> "Case":
+        """Return the case at another workload of the problem."""
+        return self._derived(replace(self, workload=workload))
+
+    def with_tune(self, tune: Mapping[str, int]) -> "Case":
+        """Return the case with these tune values instead of its own."""
+        return self._derived(replace(self, tune=tune))
+
+    def _derived(self, other: "Case") -> "Case":
+        """Return `other`, a case of the same source, with the header that was parsed already."""
+        vars(other)["parsed"] = self.parsed
+        return other

@@ -18,10 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from headroom_copies import copied_bytes, time_copy
-from headroom_records import CopyTime, Headroom, HeadroomRow
-from headroom_sessions import make_case, time_paths
-from headroom_table import headroom_markdown
+from headroom_sessions import copied_bytes, make_case, time_copy, time_paths
+from headroom_table import CopyTime, Headroom, HeadroomRow, headroom_markdown
 
 from kopt.config.errors import KoptError
 from kopt.config.settings import Settings, settings_from_environment

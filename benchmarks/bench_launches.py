@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
 
-from headroom_copies import FOLDER
-from headroom_sessions import case_data, make_case, time_sides
+from headroom_sessions import FOLDER, case_data, make_case, time_sides
 from markdown_tables import grid
 
 from kopt.config.settings import Settings, settings_from_environment

@@ -4,25 +4,34 @@ Sides are replayed in rounds of random order over the same rotating buffer sets 
 (docs/measurement.md). Nothing is paired: the figures are medians, good to a percent or so.
 """
 
-import numpy as np
-from headroom_records import PathTime, PathTimes
+from functools import cache
+from pathlib import Path
 
-from kopt.config.errors import InfraError
+import numpy as np
+from headroom_table import CopyTime, PathTime, PathTimes
+
+from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import Latency, RejectedBaseline
+from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.case import Case
 from kopt.kernels.plan import Launch, LaunchPlan
 from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.record import because
+from kopt.kernels.status import Status
 from kopt.tools.bench.blame import find_faulty
 from kopt.tools.bench.device_state import is_disturbed
 from kopt.tools.bench.fastest_path import timing_rejection
 from kopt.tools.bench.intervals import summarize_latency
 from kopt.tools.bench.library_path import AcceptedPath, check_path
-from kopt.tools.bench.reference_side import reference_side
-from kopt.tools.bench.timed_case import REGIME, TimedCase, timing_request
+from kopt.tools.bench.reference_side import PlannedSide, planned_side, reference_side
+from kopt.tools.bench.timed_case import REGIME, Refused, TimedCase, timing_request, verify
 from kopt.tools.check.case_data import CaseData, CaseKey
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.oracle_cache import open_cache
+from kopt.tools.check.request import CheckRequest
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.timer import (
     EmptySide,
     LibrarySide,
@@ -153,3 +162,72 @@ def _broken(case: TimedCase, failure: TimingFailure) -> InfraError:
     outcome = failure.outcome
     said = because(outcome.diagnostics)
     return InfraError(f"kopt's own launches of {case.kernel} fail: {outcome.status}{said}")
+
+
+FOLDER = Path(__file__).with_name("device_copy")
+ROW_BYTES = 2 * 64 * 2
+"""Read and written for one row of 64 bf16 values."""
+SHAPES = ((256, 1), (256, 4), (512, 2), (1024, 1))
+"""(BLOCK, VECTORS) of reference.cu."""
+_PDL = "    pdl: true\n"
+
+
+def copied_bytes(total_bytes: int) -> int:
+    """Return the bytes that a copy of `total_bytes` reads and writes: whole rows of it."""
+    return -(-total_bytes // ROW_BYTES) * ROW_BYTES
+
+
+def time_copy(total_bytes: int, device: TimingDevice, settings: Settings) -> CopyTime:
+    """Return the fastest copy that reads and writes `copied_bytes(total_bytes)`.
+
+    Raises:
+        InfraError: The device failed.
+        ToolError: The copy does not compile or is wrong.
+    """
+    rows = copied_bytes(total_bytes) // ROW_BYTES
+    problem = _problem()
+    workload = Workload(name=f"n{rows}", axes={"N": rows, "W": 64})
+    case = make_case(
+        problem.model_copy(update={"workloads": (workload,)}), workload, device, settings
+    )
+    shapes = [(*shape, pdl) for pdl in (True, False) for shape in SHAPES]
+    copies = [_copy(case, *shape) for shape in shapes]
+    sides = tuple(copy.side for copy in copies)
+    timed = time_sides(case, timing_request(case, case_data(case), sides))
+    if isinstance(timed, TimingFailure):
+        outcome = timed.outcome
+        raise InfraError(f"the copy fails: {outcome.status}{because(outcome.diagnostics)}")
+    latencies = [latency for _, latency in timed]
+    best = min(range(len(shapes)), key=lambda place: latencies[place].median_us)
+    verified = verify(case, copies[best].program, device)
+    if isinstance(verified, Refused):
+        raise ToolError(f"the copy is wrong{because(verified.diagnostics)}")
+    block, vectors, pdl = shapes[best]
+    return CopyTime(
+        total_bytes=copied_bytes(total_bytes),
+        latency=latencies[best],
+        block=block,
+        vectors=vectors,
+        pdl=pdl,
+    )
+
+
+@cache
+def _problem() -> Problem:
+    return load_problem(FOLDER)
+
+
+def _copy(case: TimedCase, block: int, vectors: int, pdl: bool) -> PlannedSide:
+    """Return one copy kernel, compiled."""
+    candidate = read_candidate(FOLDER / "reference.cu")
+    if not pdl:
+        candidate = Candidate(candidate.source.replace(_PDL, ""), candidate.name)
+    tune = {"BLOCK": block, "VECTORS": vectors}
+    arch = case.device.facts.arch
+    compiled = compile_candidate(
+        CompileRequest(Case(case.problem, case.workload, candidate, tune), (arch,)), case.settings
+    )
+    if compiled.status is not Status.PASSED:
+        raise ToolError(f"the copy does not compile{because(compiled.diagnostics)}")
+    check = CheckRequest(Case(case.problem, case.workload, candidate, tune), "quick", arch=arch)
+    return planned_side(case, check, compiled)

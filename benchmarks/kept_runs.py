@@ -2,7 +2,7 @@
 
     kopt runs export RUN --to RUN.jsonl
     .venv/bin/python benchmarks/kept_runs.py RUN.jsonl ...
-    .venv/bin/python benchmarks/tried_page.py --write docs/tried.md
+    .venv/bin/python benchmarks/tried_page.py --write docs/results.md
 
 Takes exports of runs on a GPU and adds their candidates to benchmarks/tried/<problem>.jsonl. A run
 that is there already is replaced by what its export says now, so that a second call changes

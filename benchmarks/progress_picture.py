@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from headroom_records import Headroom
-from headroom_table import KEPT
+from headroom_table import KEPT, Headroom
 from tried_records import FOLDER, TriedCandidate, read_tried
 
 KERNEL = "fused_add_rmsnorm_fp8_block_quant_b8xh7168"

@@ -1,7 +1,8 @@
-"""Write docs/tried.md from the records of what was tried and the receipts of the winners.
+"""Print what was tried, from the records of runs and the receipts of the winners.
 
-    .venv/bin/python benchmarks/tried_page.py [--write docs/tried.md]
+    .venv/bin/python benchmarks/tried_page.py [--write docs/results.md]
 
+--write puts only the first table of each device into a document, between two lines of its own.
 Nothing is measured here. The records come from benchmarks/kept_runs.py.
 """
 
@@ -10,20 +11,20 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from markdown_tables import grid
-from tried_records import FOLDER, Tried, TriedSource, read_tried
+from markdown_tables import grid, insert_between
+from tried_records import FOLDER, Tried, TriedSource, Winner, read_tried, read_winners
 from tried_sections import OVERVIEW, TEXTS, KernelTried, kernel_section, overview_row
-from tried_winners import Winner, read_winners
 
 from kopt.kernels.problem_loader import load_problems
 from kopt.search.reports.markdown_text import plain
 
+MARKS = ("<!-- tried: written by benchmarks/tried_page.py -->", "<!-- end of tried -->")
 INTRODUCTION = """\
 # What was tried
 
 Every candidate that was evaluated in the kept runs on a GPU, with its verdict: those that won,
-those that lost and those that were wrong. [results.md](results.md) says what came of it and why;
-here is what it was chosen from. Written by `benchmarks/tried_page.py` from `benchmarks/tried/`, one
+those that lost and those that were wrong. docs/results.md says what came of it and why;
+here is what it was chosen from. Printed by `benchmarks/tried_page.py` from `benchmarks/tried/`, one
 file of JSON lines a problem: each source once with its text, each candidate with its run, tune
 values, status, ratio, interval, times, registers and spills.
 
@@ -39,13 +40,13 @@ values, status, ratio, interval, times, registers and spills.
   kopt's own headers are those of the day. *reached* is the best ratio among a code's candidates
   with that value.
 - Not here: candidates whose run was stopped before their turn, and sweeps before the first run
-  below, of which only figures were kept: those in [results.md](results.md) that are not here.
+  below, of which only figures were kept: those in docs/results.md that are not here.
 
 Three commands add a run:
 
     kopt runs export RUN --to RUN.jsonl
     .venv/bin/python benchmarks/kept_runs.py RUN.jsonl
-    .venv/bin/python benchmarks/tried_page.py --write docs/tried.md
+    .venv/bin/python benchmarks/tried_page.py --write docs/results.md
 """
 
 
@@ -56,36 +57,48 @@ def tried_page(tried: dict[str, Tried], winners: Sequence[Winner]) -> str:
         tried: By problem, in the order of the sections.
         winners: Of all problems.
     """
-    every = [one for part in tried.values() for one in part.candidates]
-    parts = [INTRODUCTION]
-    for device in sorted({one.device for one in every}):
-        parts.extend(_device_parts(device, tried, winners))
-    return "\n".join(parts)
+    devices = sorted({one.device for part in tried.values() for one in part.candidates})
+    parts = (
+        f"## {_overview(one, tried, winners)}{_details(one, tried, winners)}" for one in devices
+    )
+    return "\n".join((INTRODUCTION, *parts))
 
 
-def shipped_page(folder: Path = FOLDER) -> str:
-    """Return the page of the records that come with kopt."""
+def shipped() -> tuple[dict[str, Tried], list[Winner]]:
+    """Return the records that come with kopt, and its winners."""
     problems = list(load_problems().values())
-    tried = {problem.name: read_tried(folder / f"{problem.name}.jsonl") for problem in problems}
-    return tried_page(tried, [winner for one in problems for winner in read_winners(one)])
+    tried = {problem.name: read_tried(FOLDER / f"{problem.name}.jsonl") for problem in problems}
+    return tried, [winner for one in problems for winner in read_winners(one)]
 
 
-def _device_parts(device: str, tried: dict[str, Tried], winners: Sequence[Winner]) -> Iterator[str]:
-    here = {name: list(_kernels(device, part, winners)) for name, part in tried.items()}
-    every = [one for kernels in here.values() for kernel in kernels for one in kernel.candidates]
+def shipped_overview() -> str:
+    """Return the first table of each device, as docs/results.md has it."""
+    tried, winners = shipped()
+    devices = sorted({one.device for part in tried.values() for one in part.candidates})
+    return "\n".join(_overview(one, tried, winners) for one in devices)
+
+
+def _overview(device: str, tried: dict[str, Tried], winners: Sequence[Winner]) -> str:
+    """Return how many candidates each kernel had on `device`, and which was the best."""
+    kernels = [one for part in tried.values() for one in _kernels(device, part, winners)]
+    every = [one for kernel in kernels for one in kernel.candidates]
     drivers = sorted({f"driver {one.driver}, CUDA {one.cuda}" for one in every})
     dates = sorted({one.date for one in every})
     span = " to ".join(dict.fromkeys((dates[0], dates[-1])))
-    yield f"## {device}\n"
-    yield f"{'; '.join(drivers)}; {span}. {len(every)} candidates.\n"
-    rows = [overview_row(kernel) for kernels in here.values() for kernel in kernels]
-    yield f"{grid(OVERVIEW, rows, TEXTS)}\n"
-    for name, kernels in here.items():
-        if kernels:
+    words = f"{device}, {'; '.join(drivers)}; {span}. {len(every)} candidates."
+    rows = [overview_row(kernel) for kernel in kernels]
+    return f"{words}\n\n{grid(OVERVIEW, rows, TEXTS)}\n"
+
+
+def _details(device: str, tried: dict[str, Tried], winners: Sequence[Winner]) -> str:
+    """Return every choice of each kernel on `device`, by problem."""
+    parts: list[str] = []
+    for name, part in tried.items():
+        if kernels := list(_kernels(device, part, winners)):
             used = {one.source for kernel in kernels for one in kernel.candidates}
-            yield f"### {name}\n"
-            yield from _ideas([one for one in tried[name].sources if one.sha in used])
-            yield from map(kernel_section, kernels)
+            ideas = _ideas([one for one in part.sources if one.sha in used])
+            parts += (f"\n### {name}\n", *ideas, *map(kernel_section, kernels))
+    return "\n".join(parts)
 
 
 def _kernels(device: str, tried: Tried, winners: Sequence[Winner]) -> Iterator[KernelTried]:
@@ -112,15 +125,15 @@ def _ideas(sources: Sequence[TriedSource]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print or write."""
-    parser = argparse.ArgumentParser(description="What was tried, as a page.")
+    """Print the page, or write the overview."""
+    parser = argparse.ArgumentParser(description="What was tried.")
     parser.add_argument("--write", type=Path, metavar="FILE")
     options = parser.parse_args()
-    page = shipped_page()
     if options.write is None:
-        print(page, end="")
+        print(tried_page(*shipped()), end="")
     else:
-        options.write.write_text(page, "utf-8")
+        document = options.write.read_text("utf-8")
+        options.write.write_text(insert_between(document, MARKS, shipped_overview()), "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
-"""The rows and sections of docs/tried.md: one kernel's candidates as tables."""
+"""The rows and sections of what was tried: one kernel's candidates as tables."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markdown_tables import grid
-from tried_records import TriedCandidate, TriedSource
-from tried_winners import Place, Winner, place_of
+from tried_records import Place, TriedCandidate, TriedSource, Winner, place_of
 
 from kopt.kernels.status import Status, Verdict
 from kopt.search.reports.markdown_text import plain

@@ -26,7 +26,7 @@ FEW_BLOCKS = 0.5
 CROWDED = 0.25
 """Share of the GPU's room for blocks from which early blocks of the next launch may be in the way:
 on an H100 norms that take 48 % gained 2 to 19 % by a late trigger, and nothing surely gained at 3 %
-or 11 % (measured, docs/tried.md)."""
+or 11 % (measured, docs/results.md)."""
 WARP = 32
 
 _WIDENING = frozenset(

@@ -3,12 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-import headroom_copies
+import headroom_sessions
 import pytest
 from bench_headroom import Kernel, Survey, kernels_of, load, write
-from headroom_copies import ROW_BYTES, SHAPES, copied_bytes
-from headroom_records import Headroom
-from headroom_table import KEPT, MARKS, headroom_markdown
+from headroom_sessions import ROW_BYTES, SHAPES, copied_bytes
+from headroom_table import KEPT, MARKS, Headroom, headroom_markdown
 from markdown_tables import insert_between
 
 from kopt.config.settings import Settings
@@ -34,7 +33,7 @@ def problem(tmp_path: Path) -> Problem:
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     fake = FakeCompiler()
-    for module in (reference_side, headroom_copies):
+    for module in (reference_side, headroom_sessions):
         monkeypatch.setattr(module, "compile_candidate", fake)
     return Settings(home=tmp_path / "home", jobs=1)
 

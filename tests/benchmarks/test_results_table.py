@@ -4,10 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from headroom_records import CopyTime, Headroom, HeadroomRow, PathTimes
+from headroom_table import CopyTime, Headroom, HeadroomRow, PathTimes
 from markdown_tables import insert_between
-from results_rows import read_results
-from results_table import MARKS, SHORT_KERNELS, results_markdown, shipped_results, with_tables
+from results_table import (
+    MARKS,
+    SHORT_KERNELS,
+    read_results,
+    results_markdown,
+    shipped_results,
+    with_tables,
+)
 
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problem, load_problems

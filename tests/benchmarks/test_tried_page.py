@@ -7,9 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tried_page import shipped_page, tried_page
-from tried_records import FOLDER, Tried, TriedCandidate, TriedSource, code_of, merged, read_tried
-from tried_winners import Winner, read_winners
+from markdown_tables import insert_between
+from tried_page import MARKS, shipped, shipped_overview, tried_page
+from tried_records import (
+    FOLDER,
+    Tried,
+    TriedCandidate,
+    TriedSource,
+    Winner,
+    code_of,
+    merged,
+    read_tried,
+    read_winners,
+)
 
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Provenance, Status, Verdict
@@ -70,12 +80,13 @@ def page(*candidates: TriedCandidate, winners: tuple[Winner, ...] = ()) -> str:
     return tried_page({"scale_rows": Tried((SOURCE,), candidates)}, winners)
 
 
-def test_the_page_is_what_the_records_and_receipts_say() -> None:
-    assert (ROOT / "docs" / "tried.md").read_text("utf-8") == shipped_page()
+def test_the_overview_is_what_the_records_and_receipts_say() -> None:
+    document = (ROOT / "docs" / "results.md").read_text("utf-8")
+    assert insert_between(document, MARKS, shipped_overview()) == document
 
 
 def test_every_winner_has_a_place_or_is_said_to_have_none() -> None:
-    text = shipped_page()
+    text = tried_page(*shipped())
     winners = [one for problem in load_problems().values() for one in read_winners(problem)]
     told = [line for line in text.splitlines() if line.startswith("- promoted: ")]
     assert winners

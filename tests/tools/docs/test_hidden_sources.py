@@ -38,7 +38,7 @@ def test_hidden_winner_is_not_found(promoted: Settings, blind: Settings) -> None
     assert "winners" not in {hit.source for hit in result.hits} | result.sources.keys()
 
 
-@pytest.mark.parametrize("page", ["results.md", "tried.md", "field-notes.md", "blackwell.md"])
+@pytest.mark.parametrize("page", ["results.md", "field-notes.md", "blackwell.md"])
 def test_pages_on_how_winners_became_fast_are_hidden_with_them(
     promoted: Settings, blind: Settings, page: str
 ) -> None:

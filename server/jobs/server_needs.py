@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.server.work.requests import CompileWork, StepWork, Work
+from kopt.server.work.requests import CompileWork, Work
 from kopt.tools.sandbox.gpu_devices import gpu_devices
 
 from .records import CPU, JobNeeds, JobRequest
@@ -63,13 +63,13 @@ class ServerOffer:
 
 def _is_packaged(work: Work) -> bool:
     """Whether kopt itself has the kernel; a run may be of any."""
-    if isinstance(work, StepWork) and work.kernel is None:
+    if not work.kernel:  # of a run
         return False
     # Not at the top: it loads numpy, and a server starts without it.
     from kopt.kernels.problem_loader import find_kernel
 
     try:
-        find_kernel(work.kernel or "")
+        find_kernel(work.kernel)
     except ToolError:
         return False
     return True

@@ -12,23 +12,48 @@ from mcp.server.caching import CacheableMethod, CacheHint
 from kopt import __version__
 from kopt.server.jobs.jobs import Jobs
 
-from .beam_step_tool import BEAM_STEP
-from .benchmark_tool import BENCHMARK
-from .check_tool import CHECK_CORRECTNESS
-from .compile_tool import COMPILE
-from .instructions import READ_ONLY, WORKFLOW
+from .argument_check import checked_arguments, checked_prompts
 from .job_tools import JOB_CANCEL, JOB_WAIT
 from .list_kernels_tool import LIST_KERNELS
-from .profile_tool import PROFILE
-from .prompt_check import checked_prompts
 from .prompts import build_prompts
 from .resources import add_resources
 from .search_docs_tool import SEARCH_DOCS
 from .serve_options import ServeOptions
+from .stage_tools import BEAM_STEP, BENCHMARK, CHECK_CORRECTNESS, COMPILE, PROFILE
 from .tasks_extension import Tasks
 from .tool_building import build_tool
 from .tool_spec import ToolSpec
-from .unknown_arguments import checked_arguments
+
+WORKFLOW = """\
+kopt makes CUDA kernels faster and proves it. Order of work:
+1. list_kernels: choose a kernel id. With that id (or by reading kopt://kernels/{id}) it shows \
+the definition, how a candidate is written, and the reference source to start from.
+2. compile: does it build; registers, spills, occupancy.
+3. check_correctness: right against an fp64 oracle; on a GPU, or on sim, the CPU simulator.
+4. benchmark: faster than the production baseline? Only the verdict faster is a speedup; on sim \
+times are estimates.
+5. profile: what limits it. search_docs: how to lift that limit. Change the candidate, back to 2.
+6. beam_step: several candidates at once, with a memory that outlives your context.
+
+Rules:
+- A candidate is one .cu file of device code with a launch header. Save it in the workspace and \
+pass path; pass source only where no file can be written.
+- A candidate that fails is a normal reply: read status, diagnostics and evidence. Errors are for \
+wrong calls and say what to do.
+- Every reply ends with next, the sensible next step. detail="full" shows more.
+- status running: call job_wait with the job_id, at once and again until it is over. Nothing is \
+lost by a disconnect.
+- Calls for one GPU take turns; parallel calls do not finish sooner. compile and sim run beside \
+them.
+"""
+
+READ_ONLY = """\
+kopt makes CUDA kernels faster and proves it. This server only inspects: it compiles and runs \
+nothing.
+- list_kernels: which kernels there are; with a kernel id, its definition and reference source.
+- search_docs: production kernels, intrinsics, techniques, reference kernels.
+- job_wait: the result of a job that another server runs or ran.
+"""
 
 TOOLS: tuple[ToolSpec, ...] = (
     SEARCH_DOCS,

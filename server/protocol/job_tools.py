@@ -4,11 +4,12 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from kopt.config.errors import ToolError
+from kopt.kernels.record import ToldRecord
 
 from .answers import job_answer
 from .serve_options import ServeOptions
-from .stage_call import WaitingArguments, wait_for_job
-from .tool_spec import ToolArguments, ToolCall, ToolSpec
+from .stage_call import wait_for_job
+from .tool_spec import Invocation, ToolSpec
 
 WAIT_DESCRIPTION = """\
 Wait for a job that an earlier call began, and get its result.
@@ -31,7 +32,7 @@ Example: {"job_id": "job-20261122-101500-1a2b3c4d"}"""
 _ID_CHARACTERS = 80
 
 
-class JobWaitArguments(WaitingArguments):
+class JobWaitArguments(ToldRecord):
     """What `job_wait` takes."""
 
     job_id: str = Field(max_length=_ID_CHARACTERS)
@@ -40,22 +41,22 @@ class JobWaitArguments(WaitingArguments):
     """With detail full: where the page begins, from the reply before."""
 
 
-class JobCancelArguments(ToolArguments):
+class JobCancelArguments(ToldRecord):
     """What `job_cancel` takes."""
 
     job_id: str = Field(max_length=_ID_CHARACTERS)
     """From a reply with status running."""
 
 
-async def _wait(call: ToolCall, arguments: JobWaitArguments) -> CallToolResult:
+async def _wait(call: Invocation, arguments: JobWaitArguments) -> CallToolResult:
     _refuse_run(arguments.job_id, call.options)
-    return await wait_for_job(call, arguments.job_id, arguments, arguments.offset)
+    return await wait_for_job(call, arguments.job_id, arguments.offset)
 
 
-async def _cancel(call: ToolCall, arguments: JobCancelArguments) -> CallToolResult:
+async def _cancel(call: Invocation, arguments: JobCancelArguments) -> CallToolResult:
     _refuse_run(arguments.job_id, call.options)
     view = await call.jobs.cancel(arguments.job_id)
-    return await job_answer(view, arguments.detail)
+    return await job_answer(view, call.detail)
 
 
 def _refuse_run(job_id: str, options: ServeOptions) -> None:
@@ -77,6 +78,7 @@ JOB_WAIT = ToolSpec(
     description=WAIT_DESCRIPTION,
     arguments=JobWaitArguments,
     body=_wait,
+    waits=True,
     is_read_only=True,
     search_hint="wait for, poll or get the result of a running kopt job",
 )

@@ -9,12 +9,12 @@ from pydantic import Field
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import DEFAULT_ARCH
+from kopt.kernels.record import ToldRecord
 
 from .answers import facts_answer
 from .choices import chosen_archs, known_kernel
 from .refusal import near_names, shown
-from .serve_options import ServeOptions
-from .tool_spec import ToolArguments, ToolCall, ToolSpec
+from .tool_spec import Invocation, ToolSpec
 
 DESCRIPTION = """\
 List the kernels that kopt can optimize; with kernel, show one with all that is needed to write a \
@@ -29,7 +29,7 @@ Next: save a changed copy of the reference source as a .cu file, then compile.
 Example: {"query": "silu"}, then {"kernel": "silu_and_mul_b8xh14336"}"""
 
 
-class ListKernelsArguments(ToolArguments):
+class ListKernelsArguments(ToldRecord):
     """What `list_kernels` takes."""
 
     kernel: str = Field(default="", max_length=200)
@@ -44,12 +44,12 @@ class ListKernelsArguments(ToolArguments):
     """Where the page begins."""
 
 
-async def _list_kernels(call: ToolCall, arguments: ListKernelsArguments) -> CallToolResult:
+async def _list_kernels(call: Invocation, arguments: ListKernelsArguments) -> CallToolResult:
     find = one_kernel if arguments.kernel else matching_kernels
-    return await facts_answer(partial(find, arguments, call.options))
+    return await facts_answer(partial(find, call, arguments))
 
 
-def one_kernel(arguments: ListKernelsArguments, options: ServeOptions) -> dict[str, Any]:
+def one_kernel(call: Invocation, arguments: ListKernelsArguments) -> dict[str, Any]:
     """Return the facts of one kernel.
 
     Raises:
@@ -60,19 +60,19 @@ def one_kernel(arguments: ListKernelsArguments, options: ServeOptions) -> dict[s
     from kopt.kernels.problem_loader import find_kernel  # loads numpy: not when a server starts
     from kopt.tools.facts.kernel_facts import full_kernel_facts, kernel_facts
 
-    settings = options.settings
+    settings = call.options.settings
     problem, workload = find_kernel(known_kernel(arguments.kernel, settings), settings.problems)
-    facts = (full_kernel_facts if arguments.detail == "full" else kernel_facts)(problem, workload)
+    facts = (full_kernel_facts if call.detail == "full" else kernel_facts)(problem, workload)
     return {
         "status": "passed",
         **facts,
         "next": "search_docs has techniques for it; this server is read-only and compiles nothing"
-        if options.read_only
+        if call.options.read_only
         else f"write a candidate, then call compile with kernel {arguments.kernel}",
     }
 
 
-def matching_kernels(arguments: ListKernelsArguments, options: ServeOptions) -> dict[str, Any]:
+def matching_kernels(call: Invocation, arguments: ListKernelsArguments) -> dict[str, Any]:
     """Return the page of kernels that the filters leave; where they leave none, near ids.
 
     Raises:
@@ -83,8 +83,8 @@ def matching_kernels(arguments: ListKernelsArguments, options: ServeOptions) -> 
 
     (arch,) = chosen_archs((arguments.arch or DEFAULT_ARCH,))
     gpu = gpu_for_arch(arch)
-    row = full_kernel_row if arguments.detail == "full" else kernel_row
-    problems = load_problems(options.settings.problems).values()
+    row = full_kernel_row if call.detail == "full" else kernel_row
+    problems = load_problems(call.options.settings.problems).values()
     rows = [
         row(problem, workload, gpu)
         for problem in problems
@@ -107,7 +107,7 @@ def matching_kernels(arguments: ListKernelsArguments, options: ServeOptions) -> 
         "offset": arguments.offset,
         "kernels": page,
         "next": f"{more}call list_kernels with one kernel id to see"
-        + (" it" if options.read_only else " how to write a candidate"),
+        + (" it" if call.options.read_only else " how to write a candidate"),
     }
 
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 from mcp.types import CallToolResult
 from pydantic import Field
 
+from kopt.kernels.record import ToldRecord
+
 from .answers import facts_answer
 from .caller import caller_of
 from .document_address import document_uri
-from .tool_spec import ToolArguments, ToolCall, ToolSpec
+from .tool_spec import Invocation, ToolSpec
 
 if TYPE_CHECKING:
     from kopt.tools.docs.records import Hit, SearchRequest, SearchResult
@@ -33,7 +35,7 @@ CONCISE_TOKENS = 1_200
 FULL_TOKENS = 4_000
 
 
-class SearchDocsArguments(ToolArguments):
+class SearchDocsArguments(ToldRecord):
     """What `search_docs` takes."""
 
     query: str = Field(min_length=1, max_length=1000)
@@ -58,16 +60,16 @@ class SearchDocsArguments(ToolArguments):
     """Log the hits with this run."""
 
 
-async def _search_docs(call: ToolCall, arguments: SearchDocsArguments) -> CallToolResult:
+async def _search_docs(call: Invocation, arguments: SearchDocsArguments) -> CallToolResult:
     return await facts_answer(partial(_found, call, arguments))
 
 
-def _found(call: ToolCall, arguments: SearchDocsArguments) -> dict[str, Any]:
+def _found(call: Invocation, arguments: SearchDocsArguments) -> dict[str, Any]:
     """Return the answer as facts: short ones, or the whole record."""
     # Not at the top: it loads the index's readers, and a server starts without them.
     from kopt.tools.docs.records import SearchRequest
 
-    is_full = arguments.detail == "full"
+    is_full = call.detail == "full"
     request = SearchRequest(
         query=arguments.query,
         k=arguments.k,
@@ -98,7 +100,7 @@ def _found(call: ToolCall, arguments: SearchDocsArguments) -> dict[str, Any]:
     return {**{name: value for name, value in facts.items() if value}, "next": following}
 
 
-def _searched(call: ToolCall, request: "SearchRequest", run_id: str) -> "SearchResult":
+def _searched(call: Invocation, request: "SearchRequest", run_id: str) -> "SearchResult":
     from kopt.search.advice.retrieval import Asker, search_for_run
 
     asker = Asker(run_id or None, f"search_docs, {caller_of(call.context)}")

@@ -1,87 +1,103 @@
-"""What the tools of the stages share: a candidate's arguments, and a job that is waited for."""
+"""Calls of the tools that make a job: the arguments resolved, the job submitted and waited for."""
 
-from collections.abc import Callable
+import re
 from typing import Any
 
 from anyio import to_thread
 from mcp.types import CallToolResult
-from pydantic import Field
 
+from kopt.config.errors import ToolError
+from kopt.kernels.families import FAMILIES
 from kopt.server.jobs.records import Progress
-from kopt.server.work.requests import Work
+from kopt.server.work.requests import CompileWork, SourceWork, StepWork, SubmittedCandidate, Work
 
 from .answers import job_answer
 from .caller import caller_of
-from .choices import known_kernel
+from .choices import chosen_archs, chosen_device, device_of_run, known_kernel
+from .refusal import nearest, shown
 from .serve_options import ServeOptions
-from .tool_spec import Body, ToolArguments, ToolCall
-from .workspace import SourceChoice, chosen_candidate
+from .tool_spec import Invocation
+from .workspace import chosen_candidate
 
-DEFAULT_WAIT_S = 45.0
-MAX_WAIT_S = 50.0
-"""Clients give up on a silent call after a minute at the earliest."""
+_RUN_ID = re.compile(r"run-[\w-]{1,60}")
 
 
-class WaitingArguments(ToolArguments):
-    """What every tool takes that may have to wait."""
+async def stage_body(call: Invocation, arguments: Work) -> CallToolResult:
+    """Submit a job and wait for it as long as the call allows.
 
-    wait_s: float = Field(default=DEFAULT_WAIT_S, ge=0, le=MAX_WAIT_S)
-    """Seconds to wait; then the reply is a job_id for job_wait."""
-
-
-class CandidateArguments(WaitingArguments):
-    """What every tool takes that works on one candidate."""
-
-    kernel: str = Field(max_length=200)
-    """Kernel id from list_kernels, e.g. add_rmsnorm_fp4quant_b128xh2048."""
-    source: str = ""
-    """The whole .cu text. Exactly one of source and path."""
-    path: str = ""
-    """A .cu file in the workspace; shorter than source where the file exists."""
-    tune: dict[str, int] = Field(default_factory=dict[str, int], max_length=64)
-    """Values for the header's tune names, e.g. {"BLOCK": 256}. Default: the first of each."""
-
-
-def candidate_fields(arguments: CandidateArguments, options: ServeOptions) -> dict[str, Any]:
-    """Return the fields of `SourceWork` that `arguments` ask for.
-
-    Raises:
-        ToolError: No such kernel, or the candidate cannot be read.
+    A call that is cancelled leaves the job going: its id can be waited for again.
     """
-    choice = SourceChoice(arguments.source, arguments.path)
-    candidate = chosen_candidate(choice, options.workspaces)
-    return {
-        "kernel": known_kernel(arguments.kernel, options.settings),
-        "source": candidate.source,
-        "source_name": candidate.name,
-        "tune": dict(arguments.tune) or None,
-    }
+    # In a thread: it reads files, and the first time it imports what reads problems.
+    work = await to_thread.run_sync(resolved, arguments, call.options, abandon_on_cancel=True)
+    job_id = await call.jobs.submit(work, caller_of(call.context))
+    return await wait_for_job(call, job_id)
 
 
-def stage_body(make_work: Callable[[Any, ServeOptions], Work]) -> Body:
-    """Return the body of a tool that submits what `make_work(arguments, options)` returns.
-
-    It waits as long as the call allows. A call that is cancelled leaves the job going: whoever has
-    its id can wait for it again.
-    """
-
-    async def body(call: ToolCall, arguments: Any) -> CallToolResult:
-        # In a thread: it reads files, and the first time it imports what reads problems.
-        work = await to_thread.run_sync(make_work, arguments, call.options, abandon_on_cancel=True)
-        job_id = await call.jobs.submit(work, caller_of(call.context))
-        return await wait_for_job(call, job_id, arguments)
-
-    return body
-
-
-async def wait_for_job(
-    call: ToolCall, job_id: str, arguments: WaitingArguments, offset: int = 0
-) -> CallToolResult:
+async def wait_for_job(call: Invocation, job_id: str, offset: int = 0) -> CallToolResult:
     """Wait for a job as long as the call allows, report its progress, and return its reply."""
 
     async def report(progress: Progress) -> None:
         # Nothing is sent to a client that did not ask for progress, or that is gone.
         await call.context.report_progress(progress.done, progress.total, progress.message)
 
-    view = await call.jobs.wait(job_id, arguments.wait_s, report)
-    return await job_answer(view, arguments.detail, offset)
+    view = await call.jobs.wait(job_id, call.wait_s, report)
+    return await job_answer(view, call.detail, offset)
+
+
+def resolved(arguments: Work, options: ServeOptions) -> Work:
+    """Return `arguments` with sources read, and with devices that this server offers.
+
+    Raises:
+        ToolError: A kernel, run, device, target or family is unknown, both or neither of two
+            exclusive arguments are given, or a candidate cannot be read.
+    """
+    if isinstance(arguments, StepWork):
+        return _resolved_step(arguments, options)
+    known: dict[str, Any] = {"source": _source_of(arguments, options)}
+    known_kernel(arguments.kernel, options.settings)
+    if isinstance(arguments, CompileWork):
+        known["arch"] = chosen_archs(arguments.arch)
+    else:
+        known["device"] = chosen_device(arguments.device, options)
+    return arguments.model_copy(update=known)
+
+
+def _resolved_step(arguments: StepWork, options: ServeOptions) -> StepWork:
+    if bool(arguments.kernel) == bool(arguments.run_id):
+        given = "both" if arguments.kernel else "neither"
+        raise ToolError(
+            "give exactly one of kernel (begins a run) and run_id (goes on with one); got " + given
+        )
+    if arguments.run_id and not _RUN_ID.fullmatch(arguments.run_id):
+        raise ToolError(
+            f"run_id {shown(arguments.run_id)} is none: they look like run-20261122-..."
+        )
+    device = arguments.device
+    if arguments.run_id and device == "auto":
+        # Not the first device of the server: the job would wait in the line of another one.
+        device = device_of_run(arguments.run_id, options.settings)
+    if arguments.kernel:
+        known_kernel(arguments.kernel, options.settings)
+    candidates = tuple(
+        _resolved_candidate(index, candidate, options)
+        for index, candidate in enumerate(arguments.candidates)
+    )
+    known = {"candidates": candidates, "device": chosen_device(device, options)}
+    return arguments.model_copy(update=known)
+
+
+def _resolved_candidate(
+    index: int, candidate: SubmittedCandidate, options: ServeOptions
+) -> SubmittedCandidate:
+    if candidate.family and candidate.family not in FAMILIES:
+        near = nearest(candidate.family, FAMILIES)
+        raise ToolError(f"candidates[{index}].family {shown(candidate.family)} is unknown, {near}")
+    try:
+        source = _source_of(candidate, options)
+    except ToolError as error:
+        raise ToolError(f"candidates[{index}]: {error}") from error
+    return candidate.model_copy(update={"source": source})
+
+
+def _source_of(given: SourceWork | SubmittedCandidate, options: ServeOptions) -> str:
+    return chosen_candidate(given.source, given.path, options.workspaces).source

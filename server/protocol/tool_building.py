@@ -1,32 +1,59 @@
 """Turning a `ToolSpec` into a tool of the SDK, with a compact schema.
 
 This is also the one place where kopt's errors become replies that a model can read.
+
+JSON schemas go to clients without pydantic's titles, references and empty defaults: every token of
+a definition is paid in every session, and some clients do not follow `$ref`. Limits on lengths are
+left out too: they are there for hostile callers, and the check of arguments has them.
 """
 
 import inspect
-from typing import Any
+from typing import Any, cast
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, ToolAnnotations
+from pydantic import Field
 
+from kopt.kernels.record import Record, ToldRecord
 from kopt.server.exits import ExitCode, failure_of
 from kopt.server.jobs.jobs import Jobs
+from kopt.tools.facts.fitting import Detail
 
 from .refusal import refusal
 from .serve_options import ServeOptions
-from .tool_schema import compact_schema
-from .tool_spec import ToolArguments, ToolCall, ToolSpec
+from .tool_spec import Invocation, ToolSpec
 
-_LAST = ("wait_s", "detail")
+DEFAULT_WAIT_S = 45.0
+MAX_WAIT_S = 50.0
+"""Clients give up on a silent call after a minute at the earliest."""
+_EMPTY: tuple[Any, ...] = ("", [], {}, None)
+_LEFT_OUT = ("$defs", "title", "maxLength", "minLength", "maxItems", "minItems", "maxProperties")
+
+
+class _WaitArgument(ToldRecord):
+    """The argument of tools that may have to wait."""
+
+    wait_s: float = Field(default=DEFAULT_WAIT_S, ge=0, le=MAX_WAIT_S)
+    """Seconds to wait; then the reply is a job_id for job_wait."""
+
+
+class _DetailArgument(ToldRecord):
+    """The argument of every tool."""
+
+    detail: Detail = "concise"
+    """full: everything there is."""
 
 
 def build_tool(spec: ToolSpec, options: ServeOptions, jobs: Jobs) -> Tool:
     """Return the tool of `spec` for a server with `options`."""
 
-    async def run(context: Context[Any, Any], **values: Any) -> CallToolResult:
+    async def run(
+        context: Context[Any, Any], detail: Detail, wait_s: float = 0.0, **values: Any
+    ) -> CallToolResult:
         try:
-            return await spec.body(ToolCall(options, jobs, context), spec.arguments(**values))
+            call = Invocation(options, jobs, context, detail, wait_s)
+            return await spec.body(call, spec.arguments(**values))
         except Exception as error:  # the outermost frame of a call; bugs go on to the SDK's log
             failure = failure_of(error)
             if failure.code is ExitCode.BUG:
@@ -36,7 +63,9 @@ def build_tool(spec: ToolSpec, options: ServeOptions, jobs: Jobs) -> Tool:
 
     parameters = [
         inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=Context[Any, Any]),
-        *_parameters(spec.arguments),
+        *_parameters(spec.arguments, spec.name),
+        *_parameters(_DetailArgument),
+        *(_parameters(_WaitArgument) if spec.waits else ()),
     ]
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # functions may have one
         parameters, return_annotation=CallToolResult
@@ -56,20 +85,37 @@ def build_tool(spec: ToolSpec, options: ServeOptions, jobs: Jobs) -> Tool:
         if spec.search_hint is None
         else {"anthropic/searchHint": spec.search_hint},
     )
-    return tool.model_copy(update={"parameters": compact_schema(tool.parameters)})
+    return tool.model_copy(update={"parameters": _compact_schema(tool.parameters)})
 
 
-def _parameters(arguments: type[ToolArguments]) -> list[inspect.Parameter]:
-    """Return the fields of a record as parameters, those that every tool has at the end."""
-    fields = arguments.model_fields
-    names = sorted(fields, key=lambda name: name in _LAST)
+def _parameters(arguments: type[Record], tool: str = "") -> list[inspect.Parameter]:
+    """Return the fields of a record as parameters, without the one that names the tool in a job."""
     # A parameter of type `str` must stay exactly that: the SDK reads JSON in any other.
     return [
         inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            annotation=fields[name].annotation,
-            default=fields[name],
+            name, inspect.Parameter.KEYWORD_ONLY, annotation=field.annotation, default=field
         )
-        for name in names
+        for name, field in arguments.model_fields.items()
+        if not tool or field.default != tool
     ]
+
+
+def _compact_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the argument schema of a tool, closed to unknown names."""
+    return {**_compact(schema, schema.get("$defs", {})), "additionalProperties": False}
+
+
+def _compact(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in node:
+        return _compact(definitions[node["$ref"].rpartition("/")[2]], definitions)
+    kept: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in _LEFT_OUT or (key == "default" and value in _EMPTY):
+            continue
+        if key == "properties":
+            kept[key] = {name: _compact(child, definitions) for name, child in value.items()}
+        elif key in ("items", "additionalProperties") and isinstance(value, dict):
+            kept[key] = _compact(cast(dict[str, Any], value), definitions)
+        else:
+            kept[key] = value
+    return kept

@@ -1,4 +1,4 @@
-"""What a tool of kopt is made of: its words for the model, its arguments, and what it does.
+"""A tool of kopt: its words for the model, its arguments, and what it does.
 
 Arguments are a record, so that a tool has any number of them, documented field by field; `body`
 gets them checked. `tool_building.py` turns a `ToolSpec` into a tool of the SDK.
@@ -11,30 +11,25 @@ from typing import Any
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 
-from kopt.kernels.record import ToldRecord
+from kopt.kernels.record import Record
 from kopt.server.jobs.jobs import Jobs
 from kopt.tools.facts.fitting import Detail
 
 from .serve_options import ServeOptions
 
 
-class ToolArguments(ToldRecord):
-    """What every tool takes."""
-
-    detail: Detail = "concise"
-    """full: everything there is."""
-
-
 @dataclass(frozen=True)
-class ToolCall:
-    """One call of a tool: the server that it reached, and the request that it came by."""
+class Invocation:
+    """One call of a tool: the server that it reached, the request that it came by, how it waits."""
 
     options: ServeOptions
     jobs: Jobs
     context: Context[Any, Any]
+    detail: Detail
+    wait_s: float
 
 
-Body = Callable[[ToolCall, Any], Awaitable[CallToolResult]]
+Body = Callable[[Invocation, Any], Awaitable[CallToolResult]]
 
 
 @dataclass(frozen=True)
@@ -45,9 +40,12 @@ class ToolSpec:
     title: str
     description: str
     """For the model: what it is for, when not to use it, what comes next, an example."""
-    arguments: type[ToolArguments]
+    arguments: type[Record]
+    """The arguments but `detail`, which every tool has, and `wait_s`."""
     body: Body
-    """Called with the `ToolCall` and a checked record of type `arguments`."""
+    """Called with the `Invocation` and a checked record of type `arguments`."""
+    waits: bool = False
+    """Whether it may have to wait for a job, and has `wait_s`."""
     is_read_only: bool = False
     """Compiles and runs nothing: stays in a read-only server, and clients may call it in
     parallel."""

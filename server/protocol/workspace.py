@@ -9,7 +9,6 @@ import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from kopt.config.errors import ToolError
@@ -20,33 +19,26 @@ from .refusal import shown
 SUFFIX = ".cu"
 
 
-@dataclass(frozen=True)
-class SourceChoice:
-    """A candidate as a call names it: exactly one of the two is not empty."""
-
-    source: str
-    path: str
-
-
-def chosen_candidate(choice: SourceChoice, roots: tuple[Path, ...]) -> Candidate:
+def chosen_candidate(source: str, path: str, roots: tuple[Path, ...]) -> Candidate:
     """Return the candidate that a call means.
 
     Args:
-        choice: Text, or a path: absolute, or relative to one of `roots`.
+        source: Its text; empty where it is named by path.
+        path: Absolute, or relative to one of `roots`; empty where it is given as text.
         roots: Resolved folders.
 
     Raises:
         ToolError: Both or neither are given, the text is no candidate's, or the path is not that of
             a `.cu` file inside `roots`.
     """
-    if bool(choice.source) == bool(choice.path):
-        given = "both" if choice.source else "neither"
+    if bool(source) == bool(path):
+        given = "both" if source else "neither"
         raise ToolError(
             f"give exactly one of source (the whole .cu text) and path (a .cu file); got {given}"
         )
-    if choice.path:
-        return _read(choice.path, roots)
-    return candidate_of_text(choice.source)
+    if path:
+        return _read(path, roots)
+    return candidate_of_text(source)
 
 
 def _read(text: str, roots: tuple[Path, ...]) -> Candidate:

@@ -4,7 +4,6 @@ It runs in a runner process and blocks. What a candidate did wrong is in the rec
 only what stops the work itself is raised.
 """
 
-from kopt.config.errors import ToolError
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.candidate import candidate_of_text
 from kopt.kernels.case import Case
@@ -57,15 +56,13 @@ def perform(work: Work, site: WorkSite) -> Record:
 
 def _compile(work: CompileWork, site: WorkSite) -> Record:
     case = _case(work, site)
-    archs = tuple(dict.fromkeys(work.archs)) or (DEFAULT_ARCH,)
+    archs = tuple(dict.fromkeys(work.arch)) or (DEFAULT_ARCH,)
     site.steps()(f"compiling for {', '.join(archs)}")
     return compile_candidate(CompileRequest(case, archs), site.settings)
 
 
 def _check(work: CheckWork, site: WorkSite) -> Record:
     case = _case(work, site)
-    if any(seed < 0 for seed in work.seeds):
-        raise ToolError(f"seeds {list(work.seeds)}: a seed is a whole number from 0 on")
     show = site.steps()
     with site.devices.use(work.device, show) as opened:
         request = CheckRequest(

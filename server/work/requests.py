@@ -1,91 +1,124 @@
-"""What can be asked of kopt's stages by a tool call: the records that a job is made of.
+"""Requests of tool calls: the records that a job is made of, and the arguments of the tools.
 
 Plain data, checked for form only: that a kernel exists or a device can be opened is found out when
-the work begins. Sources travel as text; whoever takes a path reads it before.
+the work begins. The text under a field is what a model reads of the tool's argument. A candidate
+that is named by path is read before the work becomes a job, so that its text is in `source`.
 """
 
+from pathlib import PurePath
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
 from kopt.kernels.check_result import CheckLevel
-from kopt.kernels.record import Record
+from kopt.kernels.record import ToldRecord
+
+MAX_CANDIDATES = 12
+
+Seed = Annotated[int, Field(ge=0, lt=1 << 32)]
 
 
-class SourceWork(Record):
-    """What all work on one candidate names."""
+class SourceWork(ToldRecord):
+    """The fields of all work on one candidate."""
 
-    kernel: str
-    """Kernel id."""
-    source: str
-    """The candidate's text."""
-    source_name: str = "candidate.cu"
-    """Its file name, for messages."""
-    tune: dict[str, int] | None = None
-    """Tune values; None: the header's defaults."""
+    kernel: str = Field(max_length=200)
+    """Kernel id from list_kernels, e.g. add_rmsnorm_fp4quant_b128xh2048."""
+    source: str = ""
+    """The whole .cu text. Exactly one of source and path."""
+    path: str = ""
+    """A .cu file in the workspace; shorter than source where the file exists."""
+    tune: dict[str, int] = Field(default_factory=dict[str, int], max_length=64)
+    """Values for the header's tune names, e.g. {"BLOCK": 256}. Default: the first of each."""
+
+    @property
+    def source_name(self) -> str:
+        """The candidate's file name, for messages."""
+        return _name_of(self.path)
+
+
+class DeviceWork(SourceWork):
+    """The fields of all work that runs a candidate."""
+
+    device: str = Field(default="auto", max_length=40)
+    """auto (a GPU if there is one, else sim), sim, or cuda:N."""
 
 
 class CompileWork(SourceWork):
     """Compile for one or more architectures."""
 
     kind: Literal["compile"] = "compile"
-    archs: tuple[str, ...] = ()
-    """Compiler targets; empty: the default."""
+    arch: tuple[str, ...] = Field(default=(), max_length=8)
+    """Compiler targets, e.g. sm_100a (B200, the default), sm_90a (H100, H200), sm_80 (A100)."""
 
 
-class CheckWork(SourceWork):
+class CheckWork(DeviceWork):
     """Run and compare with the oracle."""
 
     kind: Literal["check_correctness"] = "check_correctness"
-    device: str = "auto"
-    """auto, sim or cuda:N."""
     level: CheckLevel = "quick"
-    seeds: tuple[int, ...] = (1, 2, 3)
+    """quick: this workload, one seed. full: every workload of the header's domain, all seeds and \
+hidden ones; before you call a kernel done."""
+    seeds: tuple[Seed, ...] = Field(default=(1, 2, 3), min_length=1, max_length=16)
+    """Input seeds; repeat the one of a mismatch to reproduce it."""
 
 
-class BenchWork(SourceWork):
+class BenchWork(DeviceWork):
     """Check, then time against the baselines."""
 
     kind: Literal["benchmark"] = "benchmark"
-    device: str = "auto"
 
 
-class ProfileWork(SourceWork):
+class ProfileWork(DeviceWork):
     """Say what limits it."""
 
     kind: Literal["profile"] = "profile"
-    device: str = "auto"
     counters: bool = True
+    """Read hardware counters where the machine allows it; false is faster."""
 
 
-class StepCandidate(Record):
-    """One candidate that an agent hands to a step of the search."""
+class SubmittedCandidate(ToldRecord):
+    """One candidate that a caller hands in."""
 
-    source: str
-    source_name: str = "candidate.cu"
-    hypothesis: str = ""
+    source: str = ""
+    """The whole .cu text. Exactly one of source and path."""
+    path: str = ""
+    """A .cu file in the workspace."""
+    hypothesis: str = Field(default="", max_length=MAX_HYPOTHESIS_CHARACTERS)
     """Why it should be faster, in one sentence."""
-    family: str = ""
-    """A strategy family; empty: the first of its header."""
-    parents: tuple[int, ...] = ()
-    """Numbers of the candidates of the same run that it comes from."""
-    tune: dict[str, int] | None = None
-    techniques: tuple[str, ...] = ()
-    """Ids of the techniques that it applies to its first parent."""
+    family: str = Field(default="", max_length=40)
+    """Strategy family, e.g. vectorization; default: the header's."""
+    parents: tuple[int, ...] = Field(default=(), max_length=8)
+    """Numbers of the run's candidates that it comes from."""
+    tune: dict[str, int] = Field(default_factory=dict[str, int], max_length=64)
+    """Tune values; default: the first of each."""
+    techniques: tuple[str, ...] = Field(default=(), max_length=4)
+    """Techniques that it applies, of a suggestion of kind memory: what comes is learned."""
+
+    @property
+    def source_name(self) -> str:
+        """The candidate's file name, for messages."""
+        return _name_of(self.path)
 
 
-class StepWork(Record):
+class StepWork(ToldRecord):
     """One round of a search: evaluate, select, say what to try next."""
 
     kind: Literal["beam_step"] = "beam_step"
-    kernel: str | None = None
-    """Begins a new run for this kernel; exactly one of `kernel` and `run_id`."""
-    run_id: str | None = None
-    candidates: tuple[StepCandidate, ...] = ()
-    """Empty: kopt's own proposer acts."""
-    device: str = "auto"
+    kernel: str = Field(default="", max_length=200)
+    """Kernel id: begins a new run. Exactly one of kernel and run_id."""
+    run_id: str = Field(default="", max_length=80)
+    """Goes on with this run."""
+    candidates: tuple[SubmittedCandidate, ...] = Field(default=(), max_length=MAX_CANDIDATES)
+    """What to evaluate, up to 12; empty: kopt's own proposer acts."""
+    device: str = Field(default="auto", max_length=40)
+    """auto, sim or cuda:N; a run stays on the device that it began on."""
 
 
 Work = Annotated[
     CompileWork | CheckWork | BenchWork | ProfileWork | StepWork, Field(discriminator="kind")
 ]
+
+
+def _name_of(path: str) -> str:
+    return PurePath(path).name or "candidate.cu"

@@ -9,7 +9,7 @@ from kopt.search.storage.artifacts import open_artifacts
 from kopt.server.run_best import BestSoFar
 from kopt.server.run_lines import event_line
 
-from .requests import StepWork
+from .requests import StepWork, SubmittedCandidate
 from .work_site import WorkSite
 
 
@@ -24,9 +24,9 @@ def search_step(work: StepWork, site: WorkSite) -> StepResult:
         InfraError: The machine failed under the step; the run is paused.
     """
     request = StepRequest(
-        kernel=work.kernel,
-        run_id=work.run_id,
-        candidates=tuple(StepCandidate(**dict(one)) for one in work.candidates),
+        kernel=work.kernel or None,
+        run_id=work.run_id or None,
+        candidates=tuple(map(_candidate, work.candidates)),
         device=work.device,
         key=site.key,
     )
@@ -44,3 +44,8 @@ def search_step(work: StepWork, site: WorkSite) -> StepResult:
         )
         hooks = StepHooks(on_past=best.recall, on_event=follow, say=show)
         return take_step(request, site.settings, place, hooks)
+
+
+def _candidate(given: SubmittedCandidate) -> StepCandidate:
+    fields = given.model_dump(exclude={"path", "tune"})
+    return StepCandidate(**fields, source_name=given.source_name, tune=given.tune or None)

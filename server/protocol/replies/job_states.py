@@ -16,7 +16,7 @@ def job_facts(view: JobView) -> Facts:
     """Return what identifies a job: its state as `status`, id, tool, kernel, run."""
     work = view.request.work
     facts: Facts = {"status": view.state, "job_id": view.request.id, "tool": work.kind}
-    if work.kernel is not None:
+    if work.kernel:
         facts["kernel"] = work.kernel
     run_id = run_of(view)
     if run_id is not None:
@@ -30,8 +30,10 @@ def run_of(view: JobView) -> str | None:
     None too for a step that was cancelled before anything worked on it, which began none.
     """
     work = view.request.work
-    if not isinstance(work, StepWork) or work.run_id is not None:
-        return work.run_id if isinstance(work, StepWork) else None
+    if not isinstance(work, StepWork):
+        return None
+    if work.run_id:
+        return work.run_id
     begins = view.state in ("queued", "running") or (view.state == "cancelled" and view.attempts)
     return run_of_key(view.request.id) if begins else None
 
@@ -65,7 +67,7 @@ def cancelled_next(view: JobView) -> str:
     work, run_id = view.request.work, run_of(view)
     if run_id is None:
         return f"Call {work.kind} again if it is wanted after all."
-    new = "" if work.kernel is None else f"; if there is no such run, with kernel={work.kernel}"
+    new = "" if not work.kernel else f"; if there is no such run, with kernel={work.kernel}"
     return f"Call beam_step with run_id={run_id} to go on with what it had finished{new}."
 
 

@@ -21,7 +21,7 @@ from kopt.server.jobs.job_queue import (
     waiting_work,
 )
 from kopt.server.jobs.job_store import JobStore
-from kopt.server.work.requests import StepCandidate, StepWork
+from kopt.server.work.requests import StepWork, SubmittedCandidate
 from support.job_works import QUICK, SPINNING
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +63,7 @@ def test_large_sources_are_refused_before_many_are() -> None:
 
 
 def test_all_candidates_of_a_step_count() -> None:
-    candidate = StepCandidate(source="\u00e9" * 10)
+    candidate = SubmittedCandidate(source="\u00e9" * 10)
     assert waiting_work("me", StepWork(candidates=(candidate, candidate))) == Waiting("me", 40)
 
 

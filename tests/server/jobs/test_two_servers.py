@@ -7,7 +7,7 @@ from kopt.config.settings import Settings
 from kopt.server.jobs.job_host import JobHost
 from kopt.server.jobs.job_store import JobStore
 from kopt.server.jobs.process_tree import ProcessKey, descendants, living
-from kopt.server.work.requests import StepCandidate, StepWork
+from kopt.server.work.requests import StepWork, SubmittedCandidate
 from support.job_server import JobServer
 from support.job_works import (
     BOMB,
@@ -159,9 +159,8 @@ async def test_a_job_under_which_every_server_ends_is_given_up(settings: Setting
 
 async def test_a_step_that_was_interrupted_is_finished_not_repeated(settings: Settings) -> None:
     slower = REFERENCE.replace("vectorization", "memory")
-    step = StepWork(
-        kernel=KERNEL, candidates=(StepCandidate(source=slower + "\n// again\n"),), device="sim"
-    )
+    candidate = SubmittedCandidate(source=slower + "\n// again\n")
+    step = StepWork(kernel=KERNEL, candidates=(candidate,), device="sim")
     with JobServer(settings.home, step) as server:
         server.read_until("round 1")
         server.kill()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kopt.server.protocol import unknown_arguments
+from kopt.server.protocol import argument_check
 from support.scripted_jobs import ScriptedJobs
 from support.tool_client import ERAS, KERNEL, connected, serve_options, text_of
 
@@ -98,7 +98,7 @@ async def test_many_mistakes_are_reported_at_once_but_not_all(tmp_path: Path) ->
 async def test_more_arguments_than_any_call_needs_are_not_looked_at(
     flood: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unknown_arguments, "argument_mistakes", None)
+    monkeypatch.setattr(argument_check, "argument_mistakes", None)
     text = await refusal("check_correctness", flood, tmp_path)
     assert "more than 100 arguments or 10000 values" in text
     assert "allowed: kernel, source" in text
@@ -113,7 +113,7 @@ async def test_near_names_are_looked_for_as_often_as_they_are_shown(
         asked.append(name)
         return "allowed: none"
 
-    monkeypatch.setattr(unknown_arguments, "nearest", nearest)
+    monkeypatch.setattr(argument_check, "nearest", nearest)
     candidate = {f"wrong{n}": 0 for n in range(1_000)}
     await refusal("compile", {f"wrong{n}": n for n in range(90)}, tmp_path)
     await refusal("beam_step", {"kernel": KERNEL, "candidates": [candidate]}, tmp_path)

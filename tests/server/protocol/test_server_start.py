@@ -14,13 +14,11 @@ from support.stdio_process import StdioProcess
 HEAVY = ("numpy", "torch", "elftools", "sqlite3", "kopt.kernels.problem_loader")
 STAGES = ("kopt.search", "kopt.tools")
 LOADED_STAGES = {
-    *("kopt.search", "kopt.search.store", "kopt.search.storage.artifacts"),
     *("kopt.tools.facts", "kopt.tools.facts.fitting", "kopt.tools.facts.gpu_facts"),
     *("kopt.tools.facts.rendering", "kopt.tools.facts.wording"),
     *("kopt.tools", "kopt.tools.sandbox", "kopt.tools.sandbox.gpu_devices"),
 }
-"""What the jobs need: files that are written for good, and to tell a GPU's jobs from the others;
-and the words of replies."""
+"""What tells a GPU's jobs from the others, and the words of replies."""
 
 WATCHED_BUILD = """
 import sys

@@ -16,8 +16,8 @@ from kopt.server.work.requests import (
     CheckWork,
     CompileWork,
     ProfileWork,
-    StepCandidate,
     StepWork,
+    SubmittedCandidate,
     Work,
 )
 from support.scripted_jobs import ScriptedJobs
@@ -56,7 +56,7 @@ async def test_every_argument_arrives(tmp_path: Path) -> None:
     compiled = {"arch": ["sm_90a", "sm_100a", "sm_90a"]}
     checked = {"device": "sim", "level": "full", "seeds": [7, 7, 0]}
     assert await work_of("compile", GOOD | tune | compiled, tmp_path) == CompileWork(
-        kernel=KERNEL, source=SOURCE, tune={"BLOCK": 128}, archs=("sm_90a", "sm_100a")
+        kernel=KERNEL, source=SOURCE, tune={"BLOCK": 128}, arch=("sm_90a", "sm_100a")
     )
     assert await work_of("check_correctness", GOOD | tune | checked, tmp_path) == CheckWork(
         kernel=KERNEL,
@@ -64,7 +64,7 @@ async def test_every_argument_arrives(tmp_path: Path) -> None:
         tune={"BLOCK": 128},
         device="sim",
         level="full",
-        seeds=(7, 0),
+        seeds=(7, 7, 0),
     )
     assert await work_of("benchmark", GOOD | {"device": "cuda:3"}, tmp_path) == BenchWork(
         kernel=KERNEL, source=SOURCE, device="cuda:3"
@@ -79,7 +79,7 @@ async def test_path_is_read_when_the_call_comes(tmp_path: Path) -> None:
     work = await work_of(
         "compile", {"kernel": KERNEL, "path": "mine.cu"}, tmp_path, workspaces=(tmp_path.resolve(),)
     )
-    assert work == CompileWork(kernel=KERNEL, source=SOURCE, source_name="mine.cu")
+    assert work == CompileWork(kernel=KERNEL, source=SOURCE, path="mine.cu")
 
 
 async def test_step_takes_candidates_of_both_kinds(tmp_path: Path) -> None:
@@ -98,8 +98,10 @@ async def test_step_takes_candidates_of_both_kinds(tmp_path: Path) -> None:
         run_id="run-20260101-000000-000",
         device="sim",
         candidates=(
-            StepCandidate(source="a", hypothesis="why", family="vectorization", parents=(3, 1)),
-            StepCandidate(source=SOURCE, source_name="mine.cu", tune={"BLOCK": 64}),
+            SubmittedCandidate(
+                source="a", hypothesis="why", family="vectorization", parents=(3, 1)
+            ),
+            SubmittedCandidate(source=SOURCE, path="mine.cu", tune={"BLOCK": 64}),
         ),
     )
 
@@ -111,7 +113,7 @@ async def test_step_without_candidates_leaves_them_to_kopt(tmp_path: Path) -> No
 async def test_candidates_that_a_client_sends_as_text_are_read(tmp_path: Path) -> None:
     candidates = json.dumps([{"source": "a"}])
     work = await work_of("beam_step", {"kernel": KERNEL, "candidates": candidates}, tmp_path)
-    assert work == StepWork(kernel=KERNEL, candidates=(StepCandidate(source="a"),))
+    assert work == StepWork(kernel=KERNEL, candidates=(SubmittedCandidate(source="a"),))
 
 
 @pytest.mark.parametrize("text", ['{"k": 1}', "[1, 2]", "null", "true", '"x"', "12", "\r\n\t x\0"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kopt.config.errors import ToolError
-from kopt.server.protocol.workspace import SourceChoice, chosen_candidate
+from kopt.server.protocol.workspace import chosen_candidate
 
 TEXT = "// a candidate\n"
 
@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 
 def read(path: str, *roots: Path) -> str:
     """Return the text that `path` leads to."""
-    return chosen_candidate(SourceChoice("", path), roots).source
+    return chosen_candidate("", path, roots).source
 
 
 def refused(path: str, *roots: Path) -> str:
@@ -44,8 +44,8 @@ def test_relative_path_is_read_below_the_workspace(path: str, root: Path) -> Non
 
 
 def test_absolute_path_is_read_and_names_the_candidate(root: Path) -> None:
-    choice = SourceChoice("", str(root / "sub" / "mine.cu"))
-    assert chosen_candidate(choice, (root,)).name == "mine.cu"
+    path = str(root / "sub" / "mine.cu")
+    assert chosen_candidate("", path, (root,)).name == "mine.cu"
 
 
 def test_second_workspace_is_searched_too(root: Path, tmp_path: Path) -> None:
@@ -157,11 +157,11 @@ def test_file_that_is_too_large_or_no_text_is_refused(root: Path) -> None:
 
 def test_without_a_workspace_only_text_is_taken() -> None:
     assert "--workspace" in refused("mine.cu")
-    assert chosen_candidate(SourceChoice(TEXT, ""), ()).source == TEXT
+    assert chosen_candidate(TEXT, "", ()).source == TEXT
 
 
 def test_text_that_is_too_large_or_not_unicode_is_refused() -> None:
     with pytest.raises(ToolError, match="at most 1048576"):
-        chosen_candidate(SourceChoice("é" * (1 << 19) + "x", ""), ())
+        chosen_candidate("é" * (1 << 19) + "x", "", ())
     with pytest.raises(ToolError, match="not valid Unicode"):
-        chosen_candidate(SourceChoice("a\ud800b", ""), ())
+        chosen_candidate("a\ud800b", "", ())

@@ -20,8 +20,8 @@ from kopt.server.work.requests import (
     CheckWork,
     CompileWork,
     ProfileWork,
-    StepCandidate,
     StepWork,
+    SubmittedCandidate,
     Work,
 )
 from kopt.server.work.work_site import WarmDevices, WorkSite
@@ -45,7 +45,7 @@ def site(tmp_path: Path, shared_home: Path, told: list[Progress]) -> Generator[W
 
 
 def test_a_compile_gives_each_architecture_once(site: WorkSite) -> None:
-    work = CompileWork(kernel=KERNEL, source=REFERENCE, archs=("sm_90a", "sm_100a", "sm_90a"))
+    work = CompileWork(kernel=KERNEL, source=REFERENCE, arch=("sm_90a", "sm_100a", "sm_90a"))
     result = perform(work, site)
     assert isinstance(result, CompileResult)
     assert result.status is Status.PASSED
@@ -53,7 +53,7 @@ def test_a_compile_gives_each_architecture_once(site: WorkSite) -> None:
 
 
 def test_a_candidate_that_does_not_compile_is_a_result(site: WorkSite) -> None:
-    result = perform(CompileWork(kernel=KERNEL, source=SYNTAX_ERROR, source_name="mine.cu"), site)
+    result = perform(CompileWork(kernel=KERNEL, source=SYNTAX_ERROR, path="mine.cu"), site)
     assert isinstance(result, CompileResult)
     assert result.status is Status.COMPILE_ERROR
     assert result.diagnostics[0].line is not None
@@ -85,7 +85,7 @@ def test_a_profile_on_sim_names_a_bottleneck(site: WorkSite) -> None:
 def test_a_step_begins_a_run_and_the_same_step_is_not_taken_twice(
     site: WorkSite, told: list[Progress]
 ) -> None:
-    candidate = StepCandidate(source=REFERENCE + "\n// mine\n", hypothesis="a comment helps")
+    candidate = SubmittedCandidate(source=REFERENCE + "\n// mine\n", hypothesis="a comment helps")
     work = StepWork(kernel=KERNEL, candidates=(candidate,), device="sim")
     first, again = perform(work, site), perform(work, site)
     assert isinstance(first, StepResult) and isinstance(again, StepResult)
@@ -97,7 +97,7 @@ def test_a_step_begins_a_run_and_the_same_step_is_not_taken_twice(
 def test_a_run_goes_on_by_its_id_and_remembers_its_best(
     site: WorkSite, told: list[Progress]
 ) -> None:
-    one, broken = (StepCandidate(source=f"{REFERENCE}{end}\n") for end in ("// 1", "}"))
+    one, broken = (SubmittedCandidate(source=f"{REFERENCE}{end}\n") for end in ("// 1", "}"))
     begun = perform(StepWork(kernel=KERNEL, candidates=(one,), device="sim"), site)
     assert isinstance(begun, StepResult)
     later = WorkSite(site.settings, "job-20260101-000000-00000001", site.say, site.devices)
@@ -113,11 +113,9 @@ def test_a_run_goes_on_by_its_id_and_remembers_its_best(
     ("work", "says"),
     [
         (CompileWork(kernel="silu", source=REFERENCE), "no kernel is called 'silu'"),
-        (CompileWork(kernel=KERNEL, source=REFERENCE, archs=("sm_1",)), "'sm_1' is no arch"),
+        (CompileWork(kernel=KERNEL, source=REFERENCE, arch=("sm_1",)), "'sm_1' is no arch"),
         (CompileWork(kernel=KERNEL, source=REFERENCE, tune={"NO": 1}), "^tune NO=1: candidate.cu"),
         (CompileWork(kernel=KERNEL, source="x" * (1 << 20) + "x"), "at most 1048576"),
-        (CheckWork(kernel=KERNEL, source=REFERENCE, seeds=()), "at least one seed"),
-        (CheckWork(kernel=KERNEL, source=REFERENCE, seeds=(1, -1)), "a whole number from 0 on"),
         (CheckWork(kernel=KERNEL, source=REFERENCE, device="gpu"), "'gpu' names no GPU"),
         (StepWork(), "name a kernel, which begins"),
         (StepWork(run_id="run-1"), "no run matches 'run-1'"),
@@ -133,7 +131,7 @@ def test_a_mistake_of_the_caller_is_refused(site: WorkSite, work: Work, says: st
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a\0b.cu", "x" * 5000, "", "-o.cu"])
 def test_a_hostile_file_name_is_only_a_word_in_messages(site: WorkSite, name: str) -> None:
     for source, status in ((REFERENCE, Status.PASSED), (SYNTAX_ERROR, Status.COMPILE_ERROR)):
-        work = CompileWork(kernel=KERNEL, source=source, source_name=name)
+        work = CompileWork(kernel=KERNEL, source=source, path=name)
         result = perform(work, site)
         assert isinstance(result, CompileResult)
         assert result.status is status

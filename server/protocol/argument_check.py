@@ -1,18 +1,22 @@
-"""The check of a call's arguments before anything runs, in every protocol era.
+"""The checks of calls of tools and prompts before anything runs, in every protocol era.
 
-The SDK drops unknown arguments silently, so that a misspelt option would run with its default, and
-reports the rest in pydantic's words. Here each mistake becomes one line that says what is allowed.
+The SDK drops unknown arguments silently, so that a misspelt option would run with its default,
+reports the rest in pydantic's words, and answers a mistake in a prompt with "Internal server error"
+and a traceback on stderr. Here each mistake becomes one line that says what is allowed. What the
+argument of a prompt means is not judged here: the prompts do that themselves.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.mcpserver.prompts import Prompt
 from mcp.server.mcpserver.tools import Tool
+from mcp.types import INVALID_PARAMS
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from .expected_values import expected
 from .refusal import nearest, refusal, shown
 
 _MISTAKES_SHOWN = 5
@@ -21,6 +25,32 @@ _MAX_NAMES = 100
 _MAX_VALUES = 10_000
 """Values of one call with all that lies in them: each may be a mistake that pydantic describes.
 The largest step that is allowed, every candidate with every tune name, has half of them."""
+_WORDS = {
+    "int_type": "a whole number is expected",
+    "int_parsing": "a whole number is expected",
+    "int_from_float": "a whole number is expected",
+    "float_type": "a number is expected",
+    "float_parsing": "a number is expected",
+    "finite_number": "a finite number is expected",
+    "bool_type": "true or false is expected",
+    "bool_parsing": "true or false is expected",
+    "string_type": "a text is expected",
+    "tuple_type": "a list is expected",
+    "list_type": "a list is expected",
+    "dict_type": "an object of names and values is expected",
+    "model_type": "an object is expected",
+    "model_attributes_type": "an object is expected",
+    "greater_than_equal": "at least {ge} is expected",
+    "greater_than": "more than {gt} is expected",
+    "less_than_equal": "at most {le} is expected",
+    "less_than": "less than {lt} is expected",
+    "string_too_short": "at least {min_length} characters are expected",
+    "string_too_long": "at most {max_length} characters are expected",
+    "too_short": "at least {min_length} of them are expected",
+    "too_long": "at most {max_length} of them are expected",
+    "literal_error": "expected is {expected}",
+}
+"""By pydantic's type of error; in braces its own numbers."""
 
 
 def checked_arguments(tools: Sequence[Tool], left_out: Sequence[str]) -> ServerMiddleware[Any]:
@@ -55,6 +85,36 @@ def checked_arguments(tools: Sequence[Tool], left_out: Sequence[str]) -> ServerM
             )
         mistakes = argument_mistakes(by_name[name], cast(dict[str, Any], arguments))
         return refusal(f"{name}: {'; '.join(mistakes)}") if mistakes else await call_next(ctx)
+
+    return check
+
+
+def checked_prompts(prompts: Sequence[Prompt]) -> ServerMiddleware[Any]:
+    """Return the middleware that refuses to fill in prompts whose arguments do not fit.
+
+    Args:
+        prompts: Those that the server offers; none if it is read-only.
+    """
+    by_name = {prompt.name: prompt for prompt in prompts}
+
+    async def check(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        if ctx.method != "prompts/get":
+            return await call_next(ctx)
+        params: Mapping[str, Any] = ctx.params or {}
+        name: Any = params.get("name")
+        arguments: Any = params.get("arguments") or {}
+        if not isinstance(name, str) or not isinstance(arguments, dict):
+            return await call_next(ctx)  # no valid request: the SDK says so
+        if not by_name:
+            raise MCPError(INVALID_PARAMS, "no prompt is offered: this server is read-only")
+        if name not in by_name:
+            raise MCPError(
+                INVALID_PARAMS, f"there is no prompt {shown(name)}; {nearest(name, by_name)}"
+            )
+        mistakes = _prompt_mistakes(by_name[name], cast(dict[str, Any], arguments))
+        if mistakes:
+            raise MCPError(INVALID_PARAMS, f"{name}: {'; '.join(mistakes)}")
+        return await call_next(ctx)
 
     return check
 
@@ -111,7 +171,7 @@ def _mistake(found: ErrorDetails, schema: Mapping[str, Any]) -> str:
         return f"unknown field {name}, {nearest(str(last), owner.get('properties', {}))}"
     if "enum" in field:
         return f"{name} is {shown(value)}, {nearest(str(value), field['enum'])}"
-    return f"{name} is {shown(value)}: {expected(found)}"
+    return f"{name} is {shown(value)}: {_expected(found)}"
 
 
 def _place(path: Sequence[int | str]) -> str:
@@ -126,3 +186,32 @@ def _schema_at(schema: Mapping[str, Any], path: Sequence[int | str]) -> Mapping[
         child = schema.get("items") if isinstance(part, int) else None
         schema = child or schema.get("properties", {}).get(part, {})
     return schema
+
+
+def _expected(found: ErrorDetails) -> str:
+    """Return what was expected in place of the value of a finding."""
+    words = _WORDS.get(found["type"])
+    if words is None:
+        return f"{found['msg'][:1].lower()}{found['msg'][1:]}"
+    limits = {
+        name: f"{value:g}" if isinstance(value, float) else value
+        for name, value in found.get("ctx", {}).items()
+    }
+    text = words.format(**limits)
+    return text.replace(" 1 characters are", " 1 character is").replace(
+        " 1 of them are expected", " one is expected"
+    )
+
+
+def _prompt_mistakes(prompt: Prompt, given: Mapping[str, Any]) -> list[str]:
+    """Return which arguments are missing and which there are not, with what would be right."""
+    known = {argument.name: argument for argument in prompt.arguments or []}
+    missing = [
+        f"{name} is missing: {argument.description}"
+        for name, argument in known.items()
+        if argument.required and name not in given
+    ]
+    unknown = [name for name in given if name not in known]
+    return missing + [
+        f"unknown argument {shown(name)}, {nearest(name, known)}" for name in unknown[:5]
+    ]

@@ -2,11 +2,11 @@
 
 
 def counted(number: float, noun: str) -> str:
-    """Return `number` in full if it is whole by type, else with 3 digits, and `noun` to fit.
+    """Return `number`, with 3 digits unless it is whole by type, and `noun` to fit: `1,200 files`.
 
     Args:
         number: How many.
         noun: In the singular, with a regular plural: block.
     """
-    digits = str(number) if isinstance(number, int) else f"{number:.3g}"
+    digits = f"{number:,}" if isinstance(number, int) else f"{number:.3g}"
     return f"{digits} {noun}" if digits == "1" else f"{digits} {noun}s"

@@ -1,22 +1,23 @@
 """How far a build or an upload of the library index is, in words."""
 
-from kopt.server.views.docs_words import MB, counted
+from kopt.config.counted import counted
 from kopt.tools.docs.library_index.build_records import BuildProgress
 from kopt.tools.docs.pinecone_index.push_records import PushProgress
 
-from .step_bar import Step
+from .progress import WorkStep
 
+MB = 1_000_000
 MANY = 100
 """Files or documents whose quarters are told; fewer are there before anyone wonders."""
 _QUARTER = 25
 
 
-def build_step(progress: BuildProgress) -> Step:
+def build_step(progress: BuildProgress) -> WorkStep:
     """Return how far a build is."""
     match progress.step:
         case "wait":
             words = "waiting for another process that builds"
-            return Step(words, "", words, 0, None)
+            return WorkStep(words, "", words, 0, None)
         case "download":
             return _download(progress)
         case "read":
@@ -25,7 +26,7 @@ def build_step(progress: BuildProgress) -> Step:
             return _counted("writing the index", "document", progress)
 
 
-def push_step(progress: PushProgress) -> Step:
+def push_step(progress: PushProgress) -> WorkStep:
     """Return how far an upload is."""
     words = {
         "wait": "waiting",
@@ -40,29 +41,29 @@ def push_step(progress: PushProgress) -> Step:
     line = f"{words}, {total}"
     if progress.step == "upload":
         line += f", {_quarter(progress.done, progress.total)} %"
-    return Step(words, amount, line, progress.done, progress.total or None)
+    return WorkStep(words, amount, line, progress.done, progress.total or None)
 
 
-def _download(progress: BuildProgress) -> Step:
+def _download(progress: BuildProgress) -> WorkStep:
     words = f"{progress.source}: getting"
     done, total = progress.done, progress.total
     if total is None:
         amount = f"{done / MB:,.1f} MB" if done else ""
-        return Step(words, amount, "", done, None)
+        return WorkStep(words, amount, "", done, None)
     line = f"{words} {total / MB:,.1f} MB"
     if total >= MB:
         line += f", {_quarter(done, total)} %"
-    return Step(words, f"{done / MB:,.1f} of {total / MB:,.1f} MB", line, done, total)
+    return WorkStep(words, f"{done / MB:,.1f} of {total / MB:,.1f} MB", line, done, total)
 
 
-def _counted(words: str, noun: str, progress: BuildProgress) -> Step:
+def _counted(words: str, noun: str, progress: BuildProgress) -> WorkStep:
     if progress.total is None:
-        return Step(words, "", words, progress.done, None)
+        return WorkStep(words, "", words, progress.done, None)
     total = counted(progress.total, noun)
     line = f"{words}, {total}"
     if progress.total >= MANY:
         line += f", {_quarter(progress.done, progress.total)} %"
-    return Step(words, f"{progress.done:,} of {total}", line, progress.done, progress.total)
+    return WorkStep(words, f"{progress.done:,} of {total}", line, progress.done, progress.total)
 
 
 def _quarter(done: int, total: int) -> int:

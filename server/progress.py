@@ -1,4 +1,4 @@
-"""What is going on right now, on stderr: one changing line on a terminal, plain lines elsewhere.
+"""Progress on stderr: a changing line or a bar on a terminal, plain lines elsewhere.
 
 A line that stands for long says for how long: a library that builds itself takes a minute, and
 whoever waits must see that something moves.
@@ -9,9 +9,11 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from kopt.config.callbacks import ignore
@@ -99,3 +101,70 @@ class _Repeater:
         with self._changed:
             self._is_over = True
             self._changed.notify()
+
+
+@dataclass(frozen=True)
+class WorkStep:
+    """How far work in steps is."""
+
+    words: str
+    """What is being done."""
+    amount: str
+    """How much of it is done, as it stands beside the bar."""
+    line: str
+    """The line where there is no terminal, printed once; empty for none."""
+    done: int
+    total: int | None
+    """How much there is to do; None while that is not known."""
+
+
+OnStep = Callable[[WorkStep], None]
+
+
+@contextmanager
+def step_bar(quiet: bool) -> Generator[OnStep, None, None]:
+    """Yield what shows a step; with `quiet` it shows nothing."""
+    if quiet:
+        yield lambda step: None
+    elif sys.stderr.isatty():
+        with _bar() as bar:
+            yield _shown_on(bar)
+    else:
+        yield _said_once()
+
+
+def _bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[amount]}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True, markup=False, highlight=False),
+        transient=True,  # the summary that follows says more
+    )
+
+
+def _shown_on(bar: Progress) -> OnStep:
+    task = bar.add_task("starting", total=None, amount="")
+
+    def show(step: WorkStep) -> None:
+        bar.update(
+            task,
+            description=step.words,
+            completed=step.done,
+            total=step.total,
+            amount=step.amount,
+        )
+
+    return show
+
+
+def _said_once() -> OnStep:
+    said: set[str] = set()
+
+    def say(step: WorkStep) -> None:
+        if step.line and step.line not in said:
+            said.add(step.line)
+            click.echo(step.line, err=True)
+
+    return say

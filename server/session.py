@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from rich.console import RenderableType
@@ -13,8 +13,6 @@ from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.record import Record
 
 from .console import print_document, print_record, print_view
-
-Options = TypeVar("Options")
 
 
 @dataclass(frozen=True)
@@ -36,15 +34,18 @@ class Session:
 
 
 def command_body(
-    options: Callable[..., Options],
-) -> Callable[[Callable[[Session, Options], int]], Callable[..., int]]:
-    """Turn `body(session, options) -> exit code` into a click callback.
+    options: Callable[..., Any] | None = None,
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Turn `body(session, ...) -> exit code` into a click callback.
 
-    Adds --problems and --json, resolves the settings once and bundles every other parameter into
-    one `options` record, whose fields carry the names of the click parameters.
+    Adds --problems and --json and resolves the settings once. The body takes click's parameters by
+    their names, or all of them in one record.
+
+    Args:
+        options: The record, whose fields carry the names of the parameters; None: none is made.
     """
 
-    def decorate(body: Callable[[Session, Options], int]) -> Callable[..., int]:
+    def decorate(body: Callable[..., int]) -> Callable[..., int]:
         @click.option(
             "--problems",
             type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -56,7 +57,10 @@ def command_body(
             settings = settings_from_environment()
             if problems is not None:
                 settings = replace(settings, problems=problems)
-            return body(Session(settings, as_json), options(**parameters))
+            session = Session(settings, as_json)
+            if options is None:
+                return body(session, **parameters)
+            return body(session, options(**parameters))
 
         return callback
 

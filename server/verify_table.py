@@ -15,7 +15,7 @@ from kopt.server.exits import ExitCode
 from kopt.server.progress import status_line
 from kopt.server.promoting import timing_device
 from kopt.server.session import Session
-from kopt.server.views.verify_list_view import verify_list_view
+from kopt.server.views.receipt_view import verify_list_view
 from kopt.tools.bench.receipt_search import find_receipts
 from kopt.tools.bench.reproduction_all import VerifyAllRequest, verify_all
 

@@ -18,7 +18,7 @@ from kopt.server.progress import Show, status_line
 from kopt.server.promoting import Promotion, promote
 from kopt.server.session import Session, command_body
 from kopt.server.views.bench_view import bench_view
-from kopt.server.views.promotion_view import promotion_view
+from kopt.server.views.receipt_view import promotion_view
 from kopt.server.work.benchmark import benchmark
 from kopt.tools.bench.request import MAX_PAIRS, MIN_PAIRS, BaselineChoice, BenchRequest
 

@@ -13,7 +13,7 @@ from kopt.server.progress import status_line
 from kopt.server.promoting import timing_device
 from kopt.server.session import Session, command_body
 from kopt.server.verify_table import show_verified
-from kopt.server.views.verify_view import verify_view
+from kopt.server.views.receipt_view import verify_view
 from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.bench.receipt_search import places_of, refuse_source
 from kopt.tools.bench.reproduction import VerifyRequest, problem_of, verify_receipt

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from kopt.config.counted import counted
 from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.library_index.build_records import BuildResult
 
-from .docs_words import MB, counted
 from .tables import View
 
+MB = 1_000_000
 NAMED_SYNOPSES = 3
 """Of those without code, how many are named; --json has all."""
 

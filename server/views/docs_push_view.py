@@ -2,10 +2,10 @@
 
 from rich.text import Text
 
+from kopt.config.counted import counted
 from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.pinecone_index.push_records import PushEstimate, PushResult
 
-from .docs_words import counted
 from .tables import View
 
 MILLION = 1_000_000

@@ -25,14 +25,16 @@ def grid(
     Args:
         heads: The columns; one whose head ends with `#` is of numbers, which stand to the right.
         rows: The cells of each row.
-        whole: Heads of columns that are never wrapped, without `#`.
+        whole: Heads of columns that are never wrapped, with or without `#`.
         header_style: Of the heads.
     """
     table = Table(box=None, pad_edge=False, header_style=header_style)
     for head in heads:
         name = head.rstrip("#")
         table.add_column(
-            name, justify="right" if head.endswith("#") else "left", no_wrap=name in whole
+            name,
+            justify="right" if head.endswith("#") else "left",
+            no_wrap=head in whole or name in whole,
         )
     for row in rows:
         table.add_row(*row)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from kopt.config.errors import KoptError, SetupError
 from kopt.config.settings import Settings
-from kopt.server.views.doctor_view import Finding
 from kopt.tools.gpu.discovery import FoundGpu, driver_problem, list_gpus
 from kopt.tools.gpu.ticket_lock import TicketLock
 from kopt.tools.profiling.nvidia_tools import (
@@ -25,6 +24,8 @@ from kopt.tools.sandbox.gpu_devices import gpu_devices
 from kopt.tools.sandbox.ladder import available_level, run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy
 
+from .findings import DoctorFinding, optional
+
 PIP = f"{sys.executable} -m pip install"
 """Another Python's pip would not find the kopt that is installed here, and ask the network."""
 EXTRA = f"{PIP} 'kopt-mcp[gpu]'"
@@ -33,13 +34,13 @@ DRIVER_PARAMETERS = Path("/proc/driver/nvidia/params")
 FindDistribution = Callable[[str], Distribution]
 
 
-def gpu_findings(settings: Settings) -> Iterator[Finding]:
+def gpu_findings(settings: Settings) -> Iterator[DoctorFinding]:
     """Yield what this machine has of all that a GPU needs; the GPUs themselves first."""
     gpus: tuple[FoundGpu, ...] = ()
     try:
         gpus = list_gpus()
     except SetupError as error:
-        yield _optional("GPU", False, f"none can be used, so kopt works on sim: {error}")
+        yield optional("GPU", False, f"none can be used, so kopt works on sim: {error}")
     yield from (_device(gpu) for gpu in gpus)
     yield from (_lock(gpu) for gpu in gpus)
     if gpus:
@@ -49,7 +50,7 @@ def gpu_findings(settings: Settings) -> Iterator[Finding]:
     yield _sanitizer(settings)
 
 
-def package_findings(find: FindDistribution = distribution) -> Iterator[Finding]:
+def package_findings(find: FindDistribution = distribution) -> Iterator[DoctorFinding]:
     """Yield the Python packages of the gpu extra, by their metadata."""
     yield _package(find, "CUDA bindings", "cuda-bindings", EXTRA)
     yield _package(find, "NVML", "nvidia-ml-py", EXTRA)
@@ -68,16 +69,16 @@ def package_findings(find: FindDistribution = distribution) -> Iterator[Finding]
     )
 
 
-def profiler_finding(settings: Settings) -> Finding:
+def profiler_finding(settings: Settings) -> DoctorFinding:
     """Return where Nsight Compute is, and whether it may read hardware counters here."""
     tool = find_ncu(settings)
     if tool is None:
         named = "" if settings.ncu is None else f" at {settings.ncu}, which KOPT_NCU names"
         detail = f"none{named}; profiles go without hardware counters: {HOW_TO_GET_NCU}"
-        return _optional("Nsight Compute", False, detail)
+        return optional("Nsight Compute", False, detail)
     if counters_are_permitted():
-        return _optional("Nsight Compute", True, f"{tool.name}: {tool.path}; may read counters")
-    return _optional(
+        return optional("Nsight Compute", True, f"{tool.name}: {tool.path}; may read counters")
+    return optional(
         "Nsight Compute",
         False,
         f"{tool.name}: {tool.path}; reading counters needs the option"
@@ -98,11 +99,11 @@ def counters_are_permitted(parameters: Path = DRIVER_PARAMETERS) -> bool:
     return restricted is not None and restricted[1] == "0"
 
 
-def _device(gpu: FoundGpu) -> Finding:
+def _device(gpu: FoundGpu) -> DoctorFinding:
     facts = gpu.facts
     major, minor = facts.compute_capability
     problem = driver_problem(facts)
-    return _optional(
+    return optional(
         f"GPU {gpu.name}",
         problem is None,
         f"{facts.name}, compute capability {major}.{minor} ({facts.arch}),"
@@ -111,16 +112,16 @@ def _device(gpu: FoundGpu) -> Finding:
     )
 
 
-def _lock(gpu: FoundGpu) -> Finding:
+def _lock(gpu: FoundGpu) -> DoctorFinding:
     name = f"lock of {gpu.name}"
     try:
         holder = TicketLock(gpu.facts.uuid).holder()
     except KoptError as error:
-        return _optional(name, False, str(error))
-    return _optional(name, True, "free" if holder is None else f"held by {holder}: it will wait")
+        return optional(name, False, str(error))
+    return optional(name, True, "free" if holder is None else f"held by {holder}: it will wait")
 
 
-def _sandboxed_devices(settings: Settings) -> Finding:
+def _sandboxed_devices(settings: Settings) -> DoctorFinding:
     """Open the driver's control device at the level that a worker runs under."""
     name = "GPU in the sandbox"
     policy = SandboxPolicy(devices=gpu_devices(), wall_s=10.0)
@@ -129,41 +130,41 @@ def _sandboxed_devices(settings: Settings) -> Finding:
         level = available_level(settings)
         run = run_sandboxed(opened, policy, settings)
     except KoptError as error:
-        return _optional(name, False, str(error))
+        return optional(name, False, str(error))
     if run.returncode == 0:
-        return _optional(name, True, f"{level} lets a worker use it")
+        return optional(name, True, f"{level} lets a worker use it")
     said = run.stderr.decode(errors="replace").strip()
-    return _optional(
+    return optional(
         name, False, f"{level} does not let a worker open it ({said}): try KOPT_SANDBOX=plain"
     )
 
 
-def _package(find: FindDistribution, name: str, package: str, mend: str) -> Finding:
+def _package(find: FindDistribution, name: str, package: str, mend: str) -> DoctorFinding:
     try:
-        return _optional(name, True, f"{package} {find(package).version}")
+        return optional(name, True, f"{package} {find(package).version}")
     except PackageNotFoundError:
-        return _optional(name, False, f"no {package}: {mend}")
+        return optional(name, False, f"no {package}: {mend}")
 
 
-def _torch(find: FindDistribution) -> Finding:
+def _torch(find: FindDistribution) -> DoctorFinding:
     try:
         found = find("torch")
     except PackageNotFoundError:
-        return _optional("PyTorch", False, f"no torch, which FlashInfer needs: {TORCH}")
+        return optional("PyTorch", False, f"no torch, which FlashInfer needs: {TORCH}")
     # Written by torch's build; importing torch would take seconds.
     version_file = Path(str(found.locate_file("torch/version.py")))
     built = re.search(r"^cuda\b[^=\n]*=\s*'([\d.]+)'", _text(version_file), re.MULTILINE)
     if built is None:
-        return _optional("PyTorch", False, f"torch {found.version} is built without CUDA: {TORCH}")
-    return _optional("PyTorch", True, f"torch {found.version}, built for CUDA {built[1]}")
+        return optional("PyTorch", False, f"torch {found.version} is built without CUDA: {TORCH}")
+    return optional("PyTorch", True, f"torch {found.version}, built for CUDA {built[1]}")
 
 
-def _sanitizer(settings: Settings) -> Finding:
+def _sanitizer(settings: Settings) -> DoctorFinding:
     tool = find_sanitizer(settings)
     if tool is None:
         detail = f"none that is whole, for check --sanitize: {HOW_TO_GET_SANITIZER}"
-        return _optional("compute-sanitizer", False, detail)
-    return _optional("compute-sanitizer", True, f"{tool.name}: {tool.path}")
+        return optional("compute-sanitizer", False, detail)
+    return optional("compute-sanitizer", True, f"{tool.name}: {tool.path}")
 
 
 def _text(path: Path) -> str:
@@ -171,7 +172,3 @@ def _text(path: Path) -> str:
         return path.read_text("utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def _optional(name: str, is_present: bool, detail: str) -> Finding:
-    return Finding(name, is_present, False, detail)

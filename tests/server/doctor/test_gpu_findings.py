@@ -12,9 +12,10 @@ from kopt.config.errors import SetupError
 from kopt.config.gpu_specs import load_gpus
 from kopt.config.settings import Settings
 from kopt.kernels.device_facts import DeviceFacts
-from kopt.server import gpu_findings
+from kopt.server.commands.doctor import doctor_view
+from kopt.server.doctor import gpu_findings
+from kopt.server.doctor.findings import DoctorFinding, optional
 from kopt.server.exits import ExitCode
-from kopt.server.views.doctor_view import Finding, doctor_view
 from kopt.tools.gpu.discovery import FoundGpu
 from kopt.tools.gpu.ticket_lock import Holder
 from support.bench_results import H100
@@ -32,11 +33,11 @@ def _installed(folder: Path, name: str, version: str) -> Distribution:
     return Distribution.at(info)
 
 
-def _by_name(findings: list[Finding]) -> dict[str, Finding]:
+def _by_name(findings: list[DoctorFinding]) -> dict[str, DoctorFinding]:
     return {finding.name: finding for finding in findings}
 
 
-def _shown(findings: list[Finding]) -> str:
+def _shown(findings: list[DoctorFinding]) -> str:
     screen = Console(file=io.StringIO(), width=200)
     screen.print(*doctor_view(findings), sep="\n")
     assert isinstance(screen.file, io.StringIO)
@@ -106,11 +107,12 @@ def test_a_driver_older_than_the_compiler_is_no_gpu(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_optional_and_not_here_is_counted_out_at_the_end() -> None:
-    here = Finding("Python", True, True, "3.11")
-    text = _shown([here, Finding("GPU", False, False, "none"), Finding("NVML", False, False, "no")])
+    here = DoctorFinding("Python", True, True, "3.11")
+    absent = [optional("GPU", False, "none"), optional("NVML", False, "no")]
+    text = _shown([here, *absent])
     assert text.endswith("Everything that kopt needs is here. Not here, and optional: GPU, NVML.\n")
     assert _shown([here]).endswith("Everything that kopt needs is here.\n")
-    assert _shown([Finding("sandbox", False, True, "none")]).endswith("1 missing\n")
+    assert _shown([DoctorFinding("sandbox", False, True, "none")]).endswith("1 missing\n")
 
 
 def test_without_a_driver_doctor_says_so_and_ends_well(

@@ -1,0 +1,1 @@
+"""What `kopt doctor` finds out about this machine, area by area."""

@@ -7,8 +7,8 @@ import click
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.reading import DOCUMENT_LIMIT, read_base
 from kopt.search.knowledge.store import KnowledgeStore
+from kopt.search.knowledge.yaml_reader import DOCUMENT_LIMIT, read_base
 
 from .console import print_document
 from .session import Session

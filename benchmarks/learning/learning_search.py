@@ -14,11 +14,11 @@ from learning_world import CLEAR, Attempt, Kernel, Program, World
 from kopt.kernels.profile_result import BottleneckName
 from kopt.kernels.status import Provenance, Status
 from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.evidence import SIGMAS
 from kopt.search.knowledge.policy.posterior import Situation
 from kopt.search.knowledge.policy.selector import Drawn, draw
 from kopt.search.knowledge.projection import extend
-from kopt.search.knowledge.records import Entry, Outcome, Prior, Sample, State, Technique
-from kopt.search.knowledge.update import SIGMAS
+from kopt.search.knowledge.records import KnowledgeEntry, Outcome, Prior, Sample, State, Technique
 
 BOTTLENECKS: tuple[BottleneckName, ...] = (
     "memory_bound",
@@ -186,7 +186,7 @@ def with_priors(base: KnowledgeBase, world: World, right: float) -> KnowledgeBas
         count = min(len(gains), sum(rng.random() < right for _ in range(5)))
         for name in (*rng.sample(gains, count), *rng.sample(others, 5 - count)):
             prior = Prior(gain=0.1, weight=1.0, source="made up")
-            entries[state, (name,)] = Entry(state=state, techniques=(name,), prior=prior)
+            entries[state, (name,)] = KnowledgeEntry(state=state, techniques=(name,), prior=prior)
     return replace(base, entries=entries)
 
 
@@ -204,5 +204,7 @@ def with_lies(base: KnowledgeBase, world: World, arch: str) -> KnowledgeBase:
         for names, gain in ((others, 0.3), (gains, -0.1)):
             for name in names:
                 prior = Prior(gain=gain, weight=2.0, source="made up")
-                entries[state, (name,)] = Entry(state=state, techniques=(name,), prior=prior)
+                entries[state, (name,)] = KnowledgeEntry(
+                    state=state, techniques=(name,), prior=prior
+                )
     return replace(base, entries=entries)

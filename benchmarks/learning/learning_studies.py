@@ -15,7 +15,7 @@ from learning_search import Climb, Task, catalogue, climb, shortest, with_lies, 
 from learning_world import ARCHITECTURES, Assumptions, Kernel, make_world
 
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.policy.posterior import Reader, Situation
+from kopt.search.knowledge.policy.posterior import Predictor, Situation
 from kopt.search.knowledge.records import Sample
 
 RESAMPLES = 2000
@@ -169,7 +169,7 @@ def errors_by_gains(scale: Scale, assumed: Assumptions, climbs: Climbs) -> dict[
     for task, world in zip(tasks(scale, assumed, USED_ON), climbs, strict=True):
         base = world[-1].base
         for state in base.states:
-            reader = Reader(base, Situation(task.arch, state))
+            reader = Predictor(base, Situation(task.arch, state))
             for technique in base.techniques:
                 truth = task.world.effects[task.arch, state, technique]
                 if truth:

@@ -10,9 +10,9 @@ from math import expm1
 
 from kopt.kernels.status import Status
 from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.evidence import pooled
 from kopt.search.knowledge.policy.selector import Drawn
-from kopt.search.knowledge.records import Entry, Evidence, Sample, Signature, State
-from kopt.search.knowledge.update import pooled
+from kopt.search.knowledge.records import Evidence, KnowledgeEntry, ProfileSignature, Sample, State
 from kopt.search.records.members import Member
 from kopt.tools.facts.fitting import Facts, cleaned
 from kopt.tools.facts.rendering import render
@@ -81,7 +81,7 @@ def state_facts(state: State) -> Facts:
     return {name: value for name, value in facts.items() if value}
 
 
-def signature_facts(signature: Signature) -> Facts:
+def signature_facts(signature: ProfileSignature) -> Facts:
     """Return what a profile says of a program, in the words of states."""
     facts: Facts = {
         "bottleneck": signature.bottleneck,
@@ -161,7 +161,7 @@ def _found(sample: Sample) -> str:
     return f"{gain_words(sample.measured)}{between} ({sample.provenance.value})"
 
 
-def _signature_words(signature: Signature | None) -> str:
+def _signature_words(signature: ProfileSignature | None) -> str:
     if signature is None:
         return ""
     return ", ".join((signature.bottleneck, *signature.suspects[:1], *signature.traits))
@@ -172,7 +172,7 @@ def _entry_rows(base: KnowledgeBase, state: State) -> Iterator[Facts]:
         yield {name: value for name, value in _entry_facts(entry).items() if value}
 
 
-def _entry_facts(entry: Entry) -> Facts:
+def _entry_facts(entry: KnowledgeEntry) -> Facts:
     prior = entry.prior
     return {
         "technique": joined(entry.techniques),

@@ -13,7 +13,6 @@ from pydantic import Field, ValidationError
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import ToldRecord
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.editing import refusal
 from kopt.search.knowledge.edits import (
     AddEntry,
     AddNote,
@@ -22,11 +21,17 @@ from kopt.search.knowledge.edits import (
     Deprecate,
     Edit,
     Revive,
+    refusal,
 )
+from kopt.search.knowledge.evidence import pooled
 from kopt.search.knowledge.projection import extend
-from kopt.search.knowledge.records import Category, Entry, Sample, Technique
-from kopt.search.knowledge.states.switches import MAX_TECHNIQUE_CHARACTERS
-from kopt.search.knowledge.update import pooled
+from kopt.search.knowledge.records import (
+    MAX_TECHNIQUE_CHARACTERS,
+    Category,
+    KnowledgeEntry,
+    Sample,
+    Technique,
+)
 from kopt.tools.facts.wording import plain_beginning
 
 from .knowledge_words import SampleNames
@@ -227,7 +232,7 @@ def _entry_edit(said: Change, evidence: tuple[str, ...]) -> Edit:
             return Revive.model_validate(fields)
 
 
-def _refuse_unfounded(edit: Edit, entry: Entry, samples: tuple[Sample, ...]) -> None:
+def _refuse_unfounded(edit: Edit, entry: KnowledgeEntry, samples: tuple[Sample, ...]) -> None:
     """Refuse what results contradict, or what they say nothing of."""
     if not any(_is_about(sample, entry) for sample in samples):
         raise _Refused("none of its samples has this state or this technique")
@@ -241,5 +246,5 @@ def _refuse_unfounded(edit: Edit, entry: Entry, samples: tuple[Sample, ...]) -> 
             raise _Refused(f"it was tried {results.tries} times, which is too few")
 
 
-def _is_about(sample: Sample, entry: Entry) -> bool:
+def _is_about(sample: Sample, entry: KnowledgeEntry) -> bool:
     return sample.state == entry.state or bool(set(sample.techniques) & set(entry.techniques))

@@ -13,7 +13,7 @@ from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.edits import Edit
-from kopt.search.knowledge.records import Sample, Signature, State
+from kopt.search.knowledge.records import ProfileSignature, Sample, State
 from kopt.search.records.members import Member
 
 from .plans import Origin
@@ -39,7 +39,7 @@ class StateQuestion:
 
     id: str
     """`r4/state0`."""
-    signature: Signature
+    signature: ProfileSignature
     rivals: tuple[State, ...]
     """The choice, the one that the rules would take first."""
     profile: ProfileResult | None = None
@@ -54,7 +54,7 @@ class TechniqueQuestion:
     base: KnowledgeBase
     state: State
     """Known to `base`, or about to be."""
-    signature: Signature
+    signature: ProfileSignature
     profile: ProfileResult | None = None
 
 

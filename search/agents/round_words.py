@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kopt.search.advice.suggestions import Known, Suggestion, make_suggestions
-from kopt.search.knowledge.states.switches import switch_of
+from kopt.search.knowledge.records import switch_of
 from kopt.search.records.members import Member
 from kopt.tools.facts.fitting import Facts, cleaned
 from kopt.tools.facts.rendering import render

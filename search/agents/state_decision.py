@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import ToldRecord
-from kopt.search.knowledge.records import Signature
+from kopt.search.knowledge.records import ProfileSignature
 from kopt.tools.facts.fitting import cleaned
 from kopt.tools.facts.profile_facts import profile_facts
 from kopt.tools.facts.rendering import render
@@ -63,7 +63,7 @@ def decide_state(means: Means, question: StateQuestion) -> StateDecision:
     return StateDecision(answer.value.state, "model", short(answer.value.reason))
 
 
-def program_words(signature: Signature, profile: ProfileResult | None) -> str:
+def program_words(signature: ProfileSignature, profile: ProfileResult | None) -> str:
     """Return what is known of a program: its signature, and its profile where there is one."""
     parts = [render(cleaned({"signature": signature_facts(signature)}))]
     if profile is not None:

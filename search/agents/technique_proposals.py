@@ -6,8 +6,7 @@ from dataclasses import replace
 from pydantic import Field, ValidationError
 
 from kopt.kernels.record import ToldRecord
-from kopt.search.knowledge.editing import refusal
-from kopt.search.knowledge.edits import AddEntry, AddTechnique, Edit
+from kopt.search.knowledge.edits import AddEntry, AddTechnique, Edit, refusal
 from kopt.search.knowledge.projection import extend
 from kopt.tools.facts.fitting import cleaned
 from kopt.tools.facts.rendering import render

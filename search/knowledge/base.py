@@ -1,13 +1,19 @@
-"""One version of the knowledge base, to look things up in. Frozen: it is projected, never changed.
+"""One version of the knowledge base, and its JSON form, which is exact to the last bit.
 
-`projection.py` makes it from the seed, the samples, the edits and what was imported.
+Frozen: it is projected from the ledger (`projection.py`), never changed. The file for people is
+YAML with rounded numbers: `yaml_writer.py`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import Field
 
 from kopt.kernels.families import FAMILIES
-from kopt.search.knowledge.records import Entry, Pair, State, Technique
+from kopt.kernels.record import Record
+
+from .records import Count, KnowledgeEntry, Origin, Pair, State, Technique
 
 EntryKey = tuple[str, tuple[str, ...]]
 """State and techniques."""
@@ -15,7 +21,7 @@ PairKey = tuple[str, str]
 """Technique before and technique after."""
 
 
-def entry_key(entry: Entry) -> EntryKey:
+def entry_key(entry: KnowledgeEntry) -> EntryKey:
     """Return the key of `entry` in a base."""
     return entry.state, entry.techniques
 
@@ -37,10 +43,12 @@ class KnowledgeBase:
     """Version of every origin that evidence comes from."""
     states: Mapping[str, State] = field(default_factory=dict[str, State])
     techniques: Mapping[str, Technique] = field(default_factory=dict[str, Technique])
-    entries: Mapping[EntryKey, Entry] = field(default_factory=dict[EntryKey, Entry])
+    entries: Mapping[EntryKey, KnowledgeEntry] = field(
+        default_factory=dict[EntryKey, KnowledgeEntry]
+    )
     pairs: Mapping[PairKey, Pair] = field(default_factory=dict[PairKey, Pair])
 
-    def entries_of(self, state: str) -> tuple[Entry, ...]:
+    def entries_of(self, state: str) -> tuple[KnowledgeEntry, ...]:
         """Return the entries of `state` itself, without those it inherits, deprecated ones too."""
         return tuple(entry for entry in self.entries.values() if entry.state == state)
 
@@ -63,3 +71,48 @@ class KnowledgeBase:
         families = {one.family for one in self.techniques.values()}
         unknown = (states - self.states.keys()) | (techniques - self.techniques.keys())
         return unknown | (families - set(FAMILIES))
+
+
+class _BaseDocument(Record):
+    """A base without keys that repeat what its items say."""
+
+    schema_: Literal["kopt.knowledge_base/1"] = Field(alias="schema")
+    version: Count
+    origin: Origin
+    origins: dict[Origin, Count]
+    states: tuple[State, ...]
+    techniques: tuple[Technique, ...]
+    entries: tuple[KnowledgeEntry, ...]
+    pairs: tuple[Pair, ...]
+
+
+def dump_base(base: KnowledgeBase) -> str:
+    """Return `base` as one JSON document, kopt.knowledge_base/1."""
+    return _BaseDocument(
+        schema="kopt.knowledge_base/1",
+        version=base.version,
+        origin=base.origin,
+        origins=dict(base.origins),
+        states=tuple(base.states.values()),
+        techniques=tuple(base.techniques.values()),
+        entries=tuple(base.entries.values()),
+        pairs=tuple(base.pairs.values()),
+    ).model_dump_json(by_alias=True, exclude_defaults=True)
+
+
+def parse_base(text: str | bytes) -> KnowledgeBase:
+    """Return the base that `dump_base` wrote.
+
+    Raises:
+        ValidationError: It is something else, or damaged.
+    """
+    document = _BaseDocument.model_validate_json(text)
+    return KnowledgeBase(
+        version=document.version,
+        origin=document.origin,
+        origins=document.origins,
+        states={state.id: state for state in document.states},
+        techniques={technique.id: technique for technique in document.techniques},
+        entries={entry_key(entry): entry for entry in document.entries},
+        pairs={pair_key(pair): pair for pair in document.pairs},
+    )

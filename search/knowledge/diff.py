@@ -6,10 +6,10 @@ from typing import Literal
 
 from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.editing import named
-from kopt.search.knowledge.records import ByArchitecture, Entry, Evidence, Pair, State, Technique
 
-from .update import pooled
+from .edits import named
+from .evidence import pooled
+from .records import ByArchitecture, Evidence, KnowledgeEntry, Pair, State, Technique
 
 Subject = Literal["state", "technique", "entry", "pair"]
 
@@ -65,7 +65,10 @@ def _described(
 
 
 def _held(
-    subject: Subject, name: str, before: Entry | Pair | None, after: Entry | Pair | None
+    subject: Subject,
+    name: str,
+    before: KnowledgeEntry | Pair | None,
+    after: KnowledgeEntry | Pair | None,
 ) -> Iterator[Difference]:
     if before == after:
         return
@@ -81,7 +84,9 @@ def _held(
     )
 
 
-def _evidence(before: Entry | Pair | None, after: Entry | Pair | None) -> Iterator[EvidenceChange]:
+def _evidence(
+    before: KnowledgeEntry | Pair | None, after: KnowledgeEntry | Pair | None
+) -> Iterator[EvidenceChange]:
     old: ByArchitecture = {} if before is None else before.evidence
     new: ByArchitecture = {} if after is None else after.evidence
     for arch in sorted(old.keys() | new.keys()):
@@ -96,7 +101,9 @@ def _evidence(before: Entry | Pair | None, after: Entry | Pair | None) -> Iterat
             )
 
 
-def _told(before: Entry | Pair | None, after: Entry | Pair | None) -> Iterator[str]:
+def _told(
+    before: KnowledgeEntry | Pair | None, after: KnowledgeEntry | Pair | None
+) -> Iterator[str]:
     old = None if before is None else before.prior
     new = None if after is None else after.prior
     if new is not None and new != old:
@@ -104,13 +111,13 @@ def _told(before: Entry | Pair | None, after: Entry | Pair | None) -> Iterator[s
         yield f"prior {exp(new.gain):.2f}x as {new.weight:g} tries{was}: {new.source}"
     if old is not None and new is None:
         yield f"no prior any more, was {exp(old.gain):.2f}x"
-    notes = before.notes if isinstance(before, Entry) else ()
+    notes = before.notes if isinstance(before, KnowledgeEntry) else ()
     yield from (
         f"note: {note.text}"
-        for note in (after.notes if isinstance(after, Entry) else ())
+        for note in (after.notes if isinstance(after, KnowledgeEntry) else ())
         if note not in notes
     )
-    was_drawn = not (isinstance(before, Entry) and before.is_deprecated)
-    is_drawn = not (isinstance(after, Entry) and after.is_deprecated)
+    was_drawn = not (isinstance(before, KnowledgeEntry) and before.is_deprecated)
+    is_drawn = not (isinstance(after, KnowledgeEntry) and after.is_deprecated)
     if was_drawn != is_drawn:
         yield "drawn again" if is_drawn else "deprecated: not drawn any more"

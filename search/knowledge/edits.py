@@ -1,17 +1,29 @@
-"""The edits of a knowledge base: what a rule, a model or a user may change besides learning.
+"""Edits of a knowledge base: what a rule, a model or a user may change besides learning.
 
-Numbers are clamped and texts are data; `editing.py` refuses what names nothing.
+Numbers are clamped, texts are data, and an edit that names something unknown is refused.
 """
 
+from collections.abc import Container, Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import Record
-from kopt.search.knowledge.records import (
+
+from .base import EntryKey, KnowledgeBase
+from .records import (
+    GAIN_LIMIT,
+    NAME_LIMIT,
+    NOTE_LIMIT,
+    PRIOR_WEIGHT_LIMIT,
+    WORDS_LIMIT,
     Finite,
     Identifier,
+    KnowledgeEntry,
     Name,
+    Note,
+    Prior,
     State,
     Technique,
     Techniques,
@@ -90,3 +102,124 @@ class Revive(_OfEntry):
 
 EntryEdit = AddEntry | AdjustPrior | AddNote | Deprecate | Revive
 Edit = Annotated[AddState | AddTechnique | EntryEdit, Field(discriminator="kind")]
+
+
+def clamped(edit: Edit) -> Edit:
+    """Return `edit` with its numbers inside their limits."""
+    if isinstance(edit, AddEntry | AdjustPrior):
+        numbers = {
+            "gain": max(-GAIN_LIMIT, min(GAIN_LIMIT, edit.gain)),
+            "weight": max(0.0, min(PRIOR_WEIGHT_LIMIT, edit.weight)),
+        }
+        return edit.model_copy(update=numbers)
+    return edit
+
+
+def refusal(edit: Edit, base: KnowledgeBase, samples: Container[str]) -> str | None:
+    """Return why `edit` does not fit `base`, or None if it does.
+
+    Args:
+        edit: What is asked for.
+        base: The base before it.
+        samples: Ids of all samples that may be referred to.
+    """
+    missing = [name for name in edit.evidence if name not in samples]
+    if missing:
+        return f"there is no sample {missing[0]}"
+    # What has never been tried can be proposed without evidence, but not judged.
+    is_proposal = isinstance(edit, AddTechnique | AddEntry)
+    if edit.author == "model" and not edit.evidence and not is_proposal:
+        return "a model's edit must name the samples that it rests on"
+    if isinstance(edit, AddState):
+        return _state_refusal(edit, base)
+    if isinstance(edit, AddTechnique):
+        return _technique_refusal(edit, base)
+    return _entry_refusal(edit, base)
+
+
+def changes_nothing(edit: Edit, base: KnowledgeBase) -> bool:
+    """Return whether `base` says already what `edit` asks for."""
+    if isinstance(edit, AddState):
+        return edit.state.id in base.states
+    if isinstance(edit, AddTechnique):
+        return edit.technique.id in base.techniques
+    entry = base.entries.get((edit.state, edit.techniques))
+    if entry is None:
+        return False
+    if isinstance(edit, AddNote):
+        return any(note.text == edit.text for note in entry.notes)
+    if isinstance(edit, AddEntry):
+        return entry.prior is not None
+    if isinstance(edit, AdjustPrior):
+        told = entry.prior
+        return told is not None and (told.gain, told.weight) == (edit.gain, edit.weight)
+    return entry.is_deprecated == isinstance(edit, Deprecate)
+
+
+def edited(entry: KnowledgeEntry | None, edit: EntryEdit, version: int) -> KnowledgeEntry:
+    """Return the entry that `edit` makes of `entry`; None stands for one that there is not."""
+    entry = entry or KnowledgeEntry(state=edit.state, techniques=edit.techniques)
+    if isinstance(edit, AddEntry | AdjustPrior):
+        source = f"{edit.author}: {edit.reason}"[:WORDS_LIMIT]
+        prior = Prior(gain=edit.gain, weight=edit.weight, source=source)
+        return entry.model_copy(update={"prior": prior})
+    if isinstance(edit, AddNote):
+        note = Note(text=edit.text, evidence=edit.evidence, version=version)
+        return entry.model_copy(update={"notes": latest_notes((*entry.notes, note))})
+    return entry.model_copy(update={"is_deprecated": isinstance(edit, Deprecate)})
+
+
+def latest_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return the latest notes in their order, one for each text."""
+    by_text: dict[str, Note] = {}
+    for note in sorted(notes, key=_age):
+        by_text[note.text] = note
+    return tuple(sorted(by_text.values(), key=_age)[-NOTE_LIMIT:])
+
+
+def _age(note: Note) -> tuple[int, str, tuple[str, ...]]:
+    return note.version, note.text, note.evidence
+
+
+def _state_refusal(edit: AddState, base: KnowledgeBase) -> str | None:
+    state = edit.state
+    if state.id in base.states:
+        return f"there is a state {state.id} already"
+    if not state.is_discovered:
+        return f"the new state {state.id} must be marked is_discovered"
+    if state.inherits is not None and state.inherits not in base.states:
+        return f"{state.id} inherits from {state.inherits}, which there is not"
+    return None
+
+
+def _technique_refusal(edit: AddTechnique, base: KnowledgeBase) -> str | None:
+    technique = edit.technique
+    if technique.id in base.techniques:
+        return f"there is a technique {technique.id} already"
+    if len(base.techniques) >= NAME_LIMIT:
+        return f"the base has {len(base.techniques)} techniques, which is enough"
+    if not technique.is_discovered:
+        return f"the new technique {technique.id} must be marked is_discovered"
+    if technique.family not in FAMILIES:
+        return f"{technique.family!r} is no family"
+    unknown = [name for name in technique.prepares if name not in base.techniques]
+    return f"{technique.id} prepares {unknown[0]}, which there is not" if unknown else None
+
+
+def _entry_refusal(edit: EntryEdit, base: KnowledgeBase) -> str | None:
+    if edit.state not in base.states:
+        return f"there is no state {edit.state}"
+    unknown = [name for name in edit.techniques if name not in base.techniques]
+    if unknown:
+        return f"there is no technique {unknown[0]}"
+    key: EntryKey = (edit.state, edit.techniques)
+    if isinstance(edit, AddEntry):
+        is_told = changes_nothing(edit, base)
+        return f"{named(key)} has a prior already: adjust it" if is_told else None
+    return None if key in base.entries else f"{named(key)} is no entry"
+
+
+def named(key: EntryKey) -> str:
+    """Return how an entry is called: `state: technique + technique`."""
+    state, techniques = key
+    return f"{state}: {' + '.join(techniques)}"

@@ -9,15 +9,16 @@ from dataclasses import replace
 from typing import TypeVar
 
 from kopt.search.knowledge.base import EntryKey, KnowledgeBase, PairKey
-from kopt.search.knowledge.editing import latest_notes
-from kopt.search.knowledge.records import ByArchitecture, Entry, Pair, Prior, State, Technique
+
+from .edits import latest_notes
+from .records import ByArchitecture, KnowledgeEntry, Pair, Prior, State, Technique
 
 MERGED = "merged"
 """Origin of a base that was joined from bases of several origins."""
 
 _Key = TypeVar("_Key", str, EntryKey, PairKey)
 _Item = TypeVar("_Item")
-_Held = TypeVar("_Held", Entry, Pair)
+_Held = TypeVar("_Held", KnowledgeEntry, Pair)
 _Described = TypeVar("_Described", State, Technique)
 
 
@@ -97,7 +98,7 @@ def _newer_evidence(
 
 def _evidence_of(base: KnowledgeBase, origin: str) -> list[str]:
     """Return the whole evidence of `origin` in one form that compares."""
-    held: list[tuple[object, Entry | Pair]] = [*base.entries.items(), *base.pairs.items()]
+    held: list[tuple[object, KnowledgeEntry | Pair]] = [*base.entries.items(), *base.pairs.items()]
     return sorted(
         f"{key} {arch} {origins[origin].model_dump_json()}"
         for key, item in held
@@ -140,7 +141,7 @@ def _better_described(one: _Described, other: _Described) -> _Described:
     return min(one, other, key=lambda item: (item.is_discovered, item.model_dump_json()))
 
 
-def _joined_entry(one: Entry, other: Entry) -> Entry:
+def _joined_entry(one: KnowledgeEntry, other: KnowledgeEntry) -> KnowledgeEntry:
     return one.model_copy(
         update={
             "prior": _modest(one.prior, other.prior),

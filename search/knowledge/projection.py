@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from kopt.search.knowledge.base import EntryKey, KnowledgeBase, PairKey
-from kopt.search.knowledge.editing import edited
 from kopt.search.knowledge.edits import AddState, AddTechnique, Edit
 from kopt.search.knowledge.merge import join, without_origin
-from kopt.search.knowledge.records import (
+
+from .edits import edited
+from .evidence import absorb, absorb_pair
+from .records import (
     ByArchitecture,
-    Entry,
     Evidence,
+    KnowledgeEntry,
     Pair,
     Sample,
     State,
@@ -23,28 +25,26 @@ from kopt.search.knowledge.records import (
     arch_key,
 )
 
-from .update import absorb, absorb_pair
-
 _Key = TypeVar("_Key", EntryKey, PairKey)
-_Item = TypeVar("_Item", Entry, Pair)
+_Item = TypeVar("_Item", KnowledgeEntry, Pair)
 
-Change = tuple[int, Sample | Edit]
-"""What was learned or edited, with the version that it came with."""
+LedgerChange = tuple[int, Sample | Edit]
+"""A sample or an edit, with the version that it came with."""
 
 
 @dataclass(frozen=True)
-class Ledger:
-    """What one KOPT_HOME has collected up to a version, without what was revoked."""
+class LedgerContent:
+    """Everything that counts in a ledger at a version: revoked items are left out."""
 
     origin: str
     version: int
-    changes: Sequence[Change] = ()
+    changes: Sequence[LedgerChange] = ()
     """Oldest first."""
     imports: Sequence[KnowledgeBase] = ()
     """Bases of other origins."""
 
 
-def project(seed: KnowledgeBase, ledger: Ledger) -> KnowledgeBase:
+def project(seed: KnowledgeBase, ledger: LedgerContent) -> KnowledgeBase:
     """Return the base that `ledger` makes of `seed`; the same for the same ledger, always."""
     joined = seed
     for imported in ledger.imports:
@@ -61,7 +61,7 @@ def project(seed: KnowledgeBase, ledger: Ledger) -> KnowledgeBase:
     return extend(base, ledger.changes, ledger.version)
 
 
-def extend(base: KnowledgeBase, changes: Iterable[Change], version: int) -> KnowledgeBase:
+def extend(base: KnowledgeBase, changes: Iterable[LedgerChange], version: int) -> KnowledgeBase:
     """Return `base` after more samples and edits, at `version`.
 
     `extend(extend(base, a, 5), b, 9)` is `extend(base, a + b, 9)`.
@@ -96,7 +96,9 @@ class _Draft:
     def learn(self, sample: Sample, version: int) -> None:
         self._know(sample)
         key = (sample.state, sample.techniques)
-        entry = self._entries.get(key) or Entry(state=sample.state, techniques=sample.techniques)
+        entry = self._entries.get(key) or KnowledgeEntry(
+            state=sample.state, techniques=sample.techniques
+        )
         alone = self._own(entry.evidence, sample)
         self._entries[key] = self._told(entry, sample, (absorb(alone, sample), version))
         if sample.previous is not None and len(sample.techniques) == 1:

@@ -1,9 +1,10 @@
 """The records of the knowledge base: what was tried, in which state, and what came of it.
 
 Gains are natural logarithms of speed ratios everywhere: +0.18 is 1.2x faster, and gains of steps
-add up. Nothing here decides or computes; `policy/` predicts and absorbs, `projection.py` folds.
+add up. Nothing here decides or computes; `policy/` predicts, `projection.py` folds.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -48,7 +49,7 @@ PRIOR_WEIGHT_LIMIT = 2.0
 """Pseudo-tries: two confirmed tries outweigh any prior."""
 
 
-class Signature(Record):
+class ProfileSignature(Record):
     """What a profile says about a program, in words that states are made of."""
 
     bottleneck: BottleneckName | Literal["unknown"]
@@ -83,8 +84,8 @@ class Sample(Record):
     techniques: Techniques
     previous: Identifier | None = None
     """Technique that made the program before; None for a starting program."""
-    signature_before: Signature | None = None
-    signature_after: Signature | None = None
+    signature_before: ProfileSignature | None = None
+    signature_after: ProfileSignature | None = None
     before: str
     """Candidate id: digest of the source before."""
     after: str
@@ -191,7 +192,7 @@ ByArchitecture = Mapping[ArchKey, Mapping[Origin, Evidence]]
 """Architecture key (`arch_key`) -> origin -> evidence."""
 
 
-class Entry(Record):
+class KnowledgeEntry(Record):
     """What is known about applying techniques in a state."""
 
     state: Identifier
@@ -218,3 +219,20 @@ def arch_key(arch: str, provenance: Provenance) -> str:
     Estimates of the simulator are never mixed with what a GPU measured.
     """
     return arch if provenance is Provenance.MEASURED else f"{arch}{ESTIMATED}"
+
+
+SWITCH_PREFIX = "WITH_"
+MAX_TECHNIQUE_CHARACTERS = 27
+"""A tune name has 32 characters at most (docs/candidates.md)."""
+
+
+def switch_of(technique: str) -> str:
+    """Return the tune name by which a candidate leaves `technique` out."""
+    return SWITCH_PREFIX + technique.upper()
+
+
+def technique_of(name: str) -> str | None:
+    """Return which technique the tune value `name` switches; None for any other tune value."""
+    technique = name.removeprefix(SWITCH_PREFIX).lower()
+    is_switch = name.startswith(SWITCH_PREFIX) and re.fullmatch(r"[a-z][a-z0-9_]+", technique)
+    return technique if is_switch else None

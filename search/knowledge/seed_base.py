@@ -11,16 +11,8 @@ from typing import Any
 
 from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase, entry_key, pair_key
-from kopt.search.knowledge.records import (
-    Entry,
-    Identifier,
-    Pair,
-    Prior,
-    State,
-    Technique,
-    Techniques,
-    Words,
-)
+
+from .records import Identifier, KnowledgeEntry, Pair, Prior, State, Technique, Techniques, Words
 
 _FOLDER = Path(__file__).parent / "seed"
 _FILES = ("techniques", "states", "priors", "pairs")
@@ -91,9 +83,9 @@ def _read(folder: Path, name: str) -> Any:
     return yaml.load(text, Loader=loader)[name]
 
 
-def _entry(item: _SeedPrior) -> Entry:
+def _entry(item: _SeedPrior) -> KnowledgeEntry:
     prior = Prior(gain=item.gain, weight=item.weight, source=item.source)
-    return Entry(state=item.state, techniques=item.techniques, prior=prior)
+    return KnowledgeEntry(state=item.state, techniques=item.techniques, prior=prior)
 
 
 def _pair(item: _SeedPair) -> Pair:

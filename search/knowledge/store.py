@@ -5,7 +5,6 @@
 
 import hashlib
 import logging
-import sqlite3
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,19 +13,18 @@ from typing import Self
 
 from kopt.config.errors import ToolError
 from kopt.config.files import ensure_folder, write_atomically
-from kopt.search.knowledge import ledger_rows as rows
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.editing import changes_nothing, clamped, refusal
-from kopt.search.knowledge.edits import Edit
-from kopt.search.knowledge.ledger_file import FILE_NAME, guarded, open_ledger
-from kopt.search.knowledge.ledger_queries import find_evidence, read_samples
+from kopt.search.knowledge.edits import Edit, changes_nothing, clamped, refusal
 from kopt.search.knowledge.merge import without_origin
-from kopt.search.knowledge.projection import extend, project
-from kopt.search.knowledge.reading import read_base
 from kopt.search.knowledge.records import Sample
-from kopt.search.knowledge.rendering import render_complete, render_small
 from kopt.search.knowledge.seed_base import load_seed, seed_digest
 from kopt.search.storage.transaction import Transaction
+
+from .ledger import Ledger, ProjectedBase
+from .ledger_file import FILE_NAME, guarded, open_ledger
+from .projection import extend, project
+from .yaml_reader import read_base
+from .yaml_writer import render_complete, render_small
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +64,7 @@ class KnowledgeStore:
         self.folder = ensure_folder(folder)
         self._say = say
         self._connection = open_ledger(folder)
+        self._ledger = Ledger(self._connection)
         try:
             self._heal()
         except BaseException:
@@ -83,13 +82,13 @@ class KnowledgeStore:
         Raises:
             ToolError: There is no such version yet.
         """
-        with self._reading() as connection:
+        with self._reading() as ledger:
             if version is None:
-                return self._present(connection)
-            latest = rows.read_version(connection)
+                return self._present()
+            latest = ledger.version
             if not 0 <= version <= latest:
                 raise ToolError(f"the base has versions 0 to {latest}; there is no {version}")
-            return project(load_seed(), rows.read_ledger(connection, version))
+            return project(load_seed(), ledger.content(version))
 
     def learn(self, samples: Iterable[Sample]) -> int:
         """Add samples that were not learned before, all or none, and return how many.
@@ -98,30 +97,30 @@ class KnowledgeStore:
         forgotten nothing more is learned.
         """
         by_id = {sample.id: sample for sample in samples}
-        with self._writing() as connection:
-            known = rows.known_samples(connection, by_id)
+        with self._writing() as ledger:
+            known = ledger.known_samples(by_id)
             new = [sample for name, sample in by_id.items() if name not in known]
-            gone = rows.revoked_targets(connection, "sample", rows.read_version(connection))
+            gone = ledger.revoked("sample", ledger.version)
             barred = [sample.id for sample in new if sample.run in gone]
             if new:
-                version = rows.add_change(connection, "learn")
-                rows.insert_samples(connection, new, version)
-                rows.insert_revocations(connection, ("sample", barred), version)
+                version = ledger.add_change("learn")
+                ledger.insert_samples(new, version)
+                ledger.revoke("sample", barred, version)
         return len(new) - len(barred)
 
     def edit(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
-        """Apply edits, all or none, and return what they have changed, clamped.
+        """Apply edits, all or none, and return those that changed something, clamped.
 
-        What changes nothing is left out, so that the same list may come twice.
+        An edit that changes nothing is left out, so that the same list may come twice.
 
         Raises:
             ToolError: An edit fits neither the base nor the edits before it.
         """
         applied: list[Edit] = []
-        with self._writing() as connection:
-            base = self._present(connection)
-            known = rows.known_samples(connection, [n for edit in edits for n in edit.evidence])
-            known -= rows.revoked_targets(connection, "sample", base.version)
+        with self._writing() as ledger:
+            base = self._present()
+            known = ledger.known_samples(name for edit in edits for name in edit.evidence)
+            known -= ledger.revoked("sample", base.version)
             for edit in map(clamped, edits):
                 if changes_nothing(edit, base):
                     continue
@@ -130,7 +129,7 @@ class KnowledgeStore:
                 applied.append(edit)
                 base = extend(base, [(base.version + 1, edit)], base.version)
             if applied:
-                rows.insert_edits(connection, applied, rows.add_change(connection, "edit"))
+                ledger.insert_edits(applied, ledger.add_change("edit"))
         return tuple(applied)
 
     def samples(
@@ -143,8 +142,8 @@ class KnowledgeStore:
             state: Only of programs that were in this state.
             run: Only of this run.
         """
-        with self._reading() as connection:
-            return read_samples(connection, last, state, run)
+        with self._reading() as ledger:
+            return ledger.samples(last, state, run)
 
     def forget(self, text: str) -> tuple[str, ...]:
         """Let evidence count no more, for good, and return the ids of what was forgotten.
@@ -156,12 +155,11 @@ class KnowledgeStore:
         Raises:
             ToolError: There is nothing of that name.
         """
-        with self._writing() as connection:
-            kind, targets = find_evidence(connection, text)
-            barred = {text} - rows.revoked_targets(connection, kind, rows.read_version(connection))
+        with self._writing() as ledger:
+            kind, targets = ledger.find(text)
+            barred = {text} - ledger.revoked(kind, ledger.version)
             if targets or barred:
-                version = rows.add_change(connection, "forget")
-                rows.insert_revocations(connection, (kind, {*targets, *barred}), version)
+                ledger.revoke(kind, {*targets, *barred}, ledger.add_change("forget"))
         return targets
 
     def import_(self, document: str, name: str = "the document") -> Imported:
@@ -172,22 +170,21 @@ class KnowledgeStore:
                 forgotten here; `name` is what it is called.
         """
         theirs = read_base(document, name)
-        with self._writing() as connection:
-            before = self._present(connection)
-            forgotten = rows.revoked_targets(connection, "origin", before.version)
+        with self._writing() as ledger:
+            before = self._present()
+            forgotten = ledger.revoked("origin", before.version)
             if theirs.origin in forgotten:
                 raise ToolError(f"{name} is of {theirs.origin}, which was forgotten here for good")
             barred = forgotten | {before.origin}
             left_out = tuple(sorted(barred & theirs.origins.keys()))
             for origin in left_out:
                 theirs = without_origin(theirs, origin)
-            ledger = rows.read_ledger(connection, before.version)
-            more = replace(ledger, imports=(*ledger.imports, theirs))
-            after = project(load_seed(), more)
+            content = ledger.content(before.version)
+            after = project(load_seed(), replace(content, imports=(*content.imports, theirs)))
             version, is_new = before.version, after != before
             if is_new:
-                version = rows.add_change(connection, "import")
-                rows.insert_import(connection, theirs, version)
+                version = ledger.add_change("import")
+                ledger.insert_import(theirs, version)
         newer = (name for name, at in theirs.origins.items() if at > before.origins.get(name, -1))
         tries = _tries(after) - _tries(before)
         return Imported(version, is_new, tuple(sorted(newer)), left_out, tries)
@@ -208,36 +205,36 @@ class KnowledgeStore:
         """Close the ledger."""
         self.close()
 
-    def _present(self, connection: sqlite3.Connection) -> KnowledgeBase:
-        """Return the latest base, from its snapshot as far as that reaches."""
-        latest, snapshot = rows.read_version(connection), rows.read_snapshot(connection)
+    def _present(self) -> KnowledgeBase:
+        """Return the latest base, from its snapshot as far as that reaches; in a transaction."""
+        latest, snapshot = self._ledger.version, self._ledger.snapshot()
         if snapshot is None or snapshot.seed != seed_digest():
-            return project(load_seed(), rows.read_ledger(connection, latest))
+            return project(load_seed(), self._ledger.content(latest))
         known = snapshot.base
         if known.version == latest:
             return known
-        if not rows.has_only_grown(connection, known.version):
-            return project(load_seed(), rows.read_ledger(connection, latest))
-        return extend(known, rows.read_changes(connection, known.version, latest), latest)
+        if not self._ledger.has_only_grown(known.version):
+            return project(load_seed(), self._ledger.content(latest))
+        return extend(known, self._ledger.changes(known.version, latest), latest)
 
     @contextmanager
-    def _reading(self) -> Generator[sqlite3.Connection]:
-        """Yield the connection for reads that all see one version."""
+    def _reading(self) -> Generator[Ledger]:
+        """Yield the ledger for reads that all see one version."""
         with guarded(self.folder / FILE_NAME):
             self._connection.execute("BEGIN")
             try:
-                yield self._connection
+                yield self._ledger
             finally:
                 self._connection.execute("ROLLBACK")
 
     @contextmanager
-    def _writing(self) -> Generator[sqlite3.Connection]:
-        """Yield the connection for one change; base.yaml follows when it is committed."""
+    def _writing(self) -> Generator[Ledger]:
+        """Yield the ledger for one change; base.yaml follows when it is committed."""
         with guarded(self.folder / FILE_NAME):
             with Transaction(self._connection):
-                before = rows.read_version(self._connection)
-                yield self._connection
-                if rows.read_version(self._connection) == before:
+                before = self._ledger.version
+                yield self._ledger
+                if self._ledger.version == before:
                     return
                 text = self._settle()
             self._publish(text)
@@ -245,7 +242,7 @@ class KnowledgeStore:
     def _heal(self) -> None:
         """Make snapshot and base.yaml anew where a kill, another kopt or an editor left others."""
         with guarded(self.folder / FILE_NAME):
-            snapshot = rows.read_snapshot(self._connection)
+            snapshot = self._ledger.snapshot()
             made = (snapshot.seed, snapshot.rendering) if snapshot else None
             if made == (seed_digest(), self._written()):
                 return
@@ -255,10 +252,10 @@ class KnowledgeStore:
 
     def _settle(self) -> bytes:
         """Keep the present base as snapshot and return its rendering; within a transaction."""
-        base = self._present(self._connection)
+        base = self._present()
         text = render_small(base, load_seed()).encode()
-        snapshot = rows.Snapshot(base, seed_digest(), hashlib.sha256(text).hexdigest())
-        rows.replace_snapshot(self._connection, snapshot)
+        digest = hashlib.sha256(text).hexdigest()
+        self._ledger.keep_snapshot(ProjectedBase(base, seed_digest(), digest))
         return text
 
     def _publish(self, text: bytes) -> None:
@@ -267,12 +264,12 @@ class KnowledgeStore:
         The ledger knows the digest by now: a kill leaves a base.yaml that is known to be ours.
         """
         with Transaction(self._connection):
-            snapshot = rows.read_snapshot(self._connection)
+            snapshot = self._ledger.snapshot()
             written = self._written()
             digest = hashlib.sha256(text).hexdigest()
             if snapshot is None or snapshot.rendering != digest or written == digest:
                 return
-            if written is not None and not rows.is_rendering(self._connection, written):
+            if written is not None and not self._ledger.is_rendering(written):
                 kept = self.path.with_name(f"base.kept-{written[:8]}.yaml")
                 self.path.rename(kept)
                 self._say(

@@ -13,18 +13,15 @@ from typing import TYPE_CHECKING
 
 from kopt.config.errors import ToolError
 from kopt.kernels.status import Provenance
-from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.base_json import parse_base
-from kopt.search.knowledge.editing import clamped, refusal
-from kopt.search.knowledge.edits import Edit
+from kopt.search.knowledge.base import KnowledgeBase, parse_base
+from kopt.search.knowledge.edits import Edit, clamped, refusal
 from kopt.search.knowledge.ledger_file import LedgerBusy
 from kopt.search.knowledge.policy.posterior import Situation, predict
 from kopt.search.knowledge.projection import extend
 from kopt.search.knowledge.records import Sample, arch_key
 from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.knowledge.states.applicability import KernelTraits
-from kopt.search.knowledge.states.attribution import make_samples, revoked_samples
-from kopt.search.knowledge.states.teaching import Placed, Teaching
+from kopt.search.knowledge.states.attribution import Placed, Teaching, make_samples, revoked_samples
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import RoundRow

@@ -7,7 +7,7 @@ from kopt.search.agents.learning_view import StateQuestion, TechniqueQuestion
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.edits import Edit
 from kopt.search.knowledge.projection import extend
-from kopt.search.knowledge.records import Signature
+from kopt.search.knowledge.records import ProfileSignature
 from kopt.search.knowledge.states.matching import Match, match_state
 from kopt.search.knowledge.states.signature import extract_signature, signature_of_time
 from kopt.search.models.errors import BudgetSpent
@@ -75,7 +75,7 @@ class _Finding:
 
     drive: RunDrive
     member: Member
-    signature: Signature
+    signature: ProfileSignature
     profile: ProfileResult | None
 
     def program(self) -> StatedProgram:

@@ -13,7 +13,7 @@ from functools import cache
 from math import log
 from statistics import fmean
 
-from kopt.search.knowledge.states.switches import technique_of
+from kopt.search.knowledge.records import technique_of
 from kopt.search.records.members import Member, Population, Proposal
 
 Choice = dict[str, int]

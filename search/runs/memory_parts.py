@@ -4,7 +4,7 @@ from functools import partial
 
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel
-from kopt.search.knowledge.base_json import dump_base, parse_base
+from kopt.search.knowledge.base import dump_base, parse_base
 from kopt.search.knowledge.records import Technique
 from kopt.search.knowledge.states.applicability import KernelTraits, kernel_traits, why_not
 from kopt.search.knowledge.store import KnowledgeStore

@@ -10,8 +10,7 @@ from math import exp
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.advice.remembered import Remembered
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.policy.selector import Drawn, draw
-from kopt.search.knowledge.policy.shortlist import listed_of
+from kopt.search.knowledge.policy.selector import Drawn, draw, listed_of
 from kopt.search.knowledge.states.matching import UNKNOWN_STATE, match_state
 from kopt.search.knowledge.states.signature import extract_signature
 from kopt.search.records.members import Member

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 from kopt.kernels.record import Record
 from kopt.search.knowledge.edits import AddState, Edit
-from kopt.search.knowledge.records import Sample, Signature, State
+from kopt.search.knowledge.records import ProfileSignature, Sample, State
 
 THIS_RUN = "this"
 """What samples of a run call it in its own file."""
@@ -18,7 +18,7 @@ class StatedProgram(Record):
     """The performance state of a candidate, kept with it."""
 
     state: State
-    signature: Signature
+    signature: ProfileSignature
     confidence: float
     """Of the match, 0 to 1."""
     decided_by: Literal["rule", "model"] = "rule"

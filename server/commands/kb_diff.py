@@ -8,8 +8,8 @@ import click
 from kopt.config.settings import Settings
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.diff import compare
-from kopt.search.knowledge.reading import read_base
-from kopt.search.knowledge.rendering import render_complete
+from kopt.search.knowledge.yaml_reader import read_base
+from kopt.search.knowledge.yaml_writer import render_complete
 from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge, read_base_file

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kopt.search.knowledge.merge import join
-from kopt.search.knowledge.rendering import render_complete
+from kopt.search.knowledge.yaml_writer import render_complete
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import hand_out, read_base_file
 from kopt.server.session import Session, command_body

@@ -7,8 +7,8 @@ import pytest
 from kopt.kernels.status import Status
 from kopt.search.knowledge.edits import AddNote
 from kopt.search.knowledge.records import Sample
-from kopt.search.knowledge.rendering import render_complete
 from kopt.search.knowledge.store import KnowledgeStore
+from kopt.search.knowledge.yaml_writer import render_complete
 from kopt.server.exits import ExitCode
 from kopt.server.views.knowledge_words import ratio
 from support.command_line import Kopt

@@ -10,7 +10,7 @@ from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.edits import AddEntry, AddNote, AdjustPrior, Deprecate, Edit
-from kopt.search.knowledge.projection import Change, Ledger, project
+from kopt.search.knowledge.projection import LedgerChange, LedgerContent, project
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.seed_base import load_seed
 
@@ -113,7 +113,7 @@ def random_edits(seed: int, count: int) -> list[Edit]:
 
 
 @cache
-def changes_of(seed: int, count: int) -> tuple[Change, ...]:
+def changes_of(seed: int, count: int) -> tuple[LedgerChange, ...]:
     """Return samples and edits in an order that the seed decides, a version each."""
     both = [*random_samples(seed, count), *random_edits(seed, count // 4)]
     random.Random(seed).shuffle(both)
@@ -121,11 +121,11 @@ def changes_of(seed: int, count: int) -> tuple[Change, ...]:
 
 
 def projected(
-    changes: Sequence[Change], origin: str = "k1", imports: Sequence[KnowledgeBase] = ()
+    changes: Sequence[LedgerChange], origin: str = "k1", imports: Sequence[KnowledgeBase] = ()
 ) -> KnowledgeBase:
     """Return the base that `changes` make of the shipped seed."""
     version = max((at for at, _ in changes), default=0)
-    return project(SEED, Ledger(origin, version, changes, imports))
+    return project(SEED, LedgerContent(origin, version, changes, imports))
 
 
 @cache

@@ -21,17 +21,17 @@ import pytest
 
 from kopt.search.knowledge import ledger_file
 from kopt.search.knowledge import store as store_module
-from kopt.search.knowledge.base_json import dump_base
+from kopt.search.knowledge.base import dump_base
 from kopt.search.knowledge.edits import AddNote
 from kopt.search.knowledge.ledger_file import FILE_NAME
-from kopt.search.knowledge.projection import Ledger, project
+from kopt.search.knowledge.projection import LedgerContent, project
 from kopt.search.knowledge.store import KnowledgeStore
 from support.crash_driver import count_writes, counted, forked
 from support.knowledge_cases import ENTRY, RUN, SEED, edit, sample
 
 # Of a small seed everything is projected and rendered in a moment.
 SMALL = replace(SEED, entries={ENTRY: SEED.entries[ENTRY]}, pairs={}, techniques={}, states={})
-THEIRS = dump_base(project(SMALL, Ledger("k2", 1, [(1, sample(1))])))
+THEIRS = dump_base(project(SMALL, LedgerContent("k2", 1, [(1, sample(1))])))
 
 
 def work(folder: Path) -> None:

@@ -16,13 +16,21 @@ from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.posterior import Prediction
 from kopt.search.knowledge.policy.selector import Drawn
 from kopt.search.knowledge.projection import extend
-from kopt.search.knowledge.records import Entry, Note, Prior, Sample, Signature, State, Technique
+from kopt.search.knowledge.records import (
+    KnowledgeEntry,
+    Note,
+    Prior,
+    ProfileSignature,
+    Sample,
+    State,
+    Technique,
+)
 from support.agent_cases import KERNEL, MEMBERS
 from support.knowledge_cases import sample
 from support.populations import member, passed
 
 LATENCY_STATE, BYTES_STATE, NEW_STATE = "long_chain", "extra_bytes", "discovered_lonely"
-SIGNATURE = Signature(
+SIGNATURE = ProfileSignature(
     bottleneck="unknown", traits=("latency_chain",), provenance=Provenance.ESTIMATED
 )
 SOURCE = """/* kopt: 1
@@ -52,9 +60,9 @@ def _technique(name: str, family: str) -> Technique:
     )
 
 
-def _entry(state: str, *techniques: str, gain: float = 0.2, **fields: Any) -> Entry:
+def _entry(state: str, *techniques: str, gain: float = 0.2, **fields: Any) -> KnowledgeEntry:
     prior = Prior(gain=gain, weight=1.0, source="a test")
-    return Entry(state=state, techniques=techniques, prior=prior, **fields)
+    return KnowledgeEntry(state=state, techniques=techniques, prior=prior, **fields)
 
 
 def _result(number: int, technique: str, **fields: Any) -> Sample:

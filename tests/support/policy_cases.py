@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kopt.kernels.profile_result import BottleneckName
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.records import Entry, Evidence, Pair, Prior, State, Technique
+from kopt.search.knowledge.records import Evidence, KnowledgeEntry, Pair, Prior, State, Technique
 
 HERE, PARENT, NEIGHBOR, STRANGER = "here", "parent", "neighbor", "stranger"
 """A state, what it inherits from, one of its bottleneck, one of another."""
@@ -46,10 +46,10 @@ def entry(
     names: tuple[str, ...] = ("tiling",),
     expected: Prior | None = None,
     found: dict[str, Evidence] | None = None,
-) -> Entry:
+) -> KnowledgeEntry:
     """Return an entry with evidence of one origin by architecture key."""
     evidence = {key: {"k1": one} for key, one in (found or {}).items()}
-    return Entry(state=of, techniques=names, prior=expected, evidence=evidence)
+    return KnowledgeEntry(state=of, techniques=names, prior=expected, evidence=evidence)
 
 
 def pair(
@@ -60,7 +60,7 @@ def pair(
     return Pair(before=before, after=after, prior=expected, evidence=evidence)
 
 
-def base_of(*entries: Entry, pairs: Sequence[Pair] = ()) -> KnowledgeBase:
+def base_of(*entries: KnowledgeEntry, pairs: Sequence[Pair] = ()) -> KnowledgeBase:
     """Return a base with the four states and the techniques of `entries` and `pairs`."""
     states = (
         state(HERE, "memory_bound", PARENT),

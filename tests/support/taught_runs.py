@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from kopt.kernels.status import Provenance
-from kopt.search.knowledge.records import Sample, Signature
-from kopt.search.knowledge.states.attribution import make_samples
-from kopt.search.knowledge.states.teaching import Placed, Teaching
+from kopt.search.knowledge.records import ProfileSignature, Sample
+from kopt.search.knowledge.states.attribution import Placed, Teaching, make_samples
 from kopt.search.records.evaluation import Evaluation
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import BranchRow
@@ -26,7 +25,11 @@ ON_SIM = Teaching(
     day="2026-01-31",
     min_effect=0.02,
     catalogue=CATALOGUE,
-    placed={0: Placed("unknown", Signature(bottleneck="unknown", provenance=Provenance.ESTIMATED))},
+    placed={
+        0: Placed(
+            "unknown", ProfileSignature(bottleneck="unknown", provenance=Provenance.ESTIMATED)
+        )
+    },
 )
 ON_GPU = replace(ON_SIM, device="NVIDIA H100")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.agents.plans import Plan
 from kopt.search.agents.view import BranchTask, GaveUp, RoundView, Written
-from kopt.search.knowledge.base_json import dump_base
+from kopt.search.knowledge.base import dump_base
 from kopt.search.knowledge.states.applicability import KernelTraits
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.models.model import Model

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from math import erf, exp, pi, sqrt
 from random import Random
 
+from kopt.search.knowledge.evidence import GAIN_SPREAD, SIGMAS
 from kopt.search.knowledge.records import Evidence
-from kopt.search.knowledge.update import GAIN_SPREAD, SIGMAS
 
 BOLDNESS = 0.5
 """How far drawn chances and means lie from expected ones, in posterior standard deviations.

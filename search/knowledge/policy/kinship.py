@@ -1,4 +1,4 @@
-"""Which evidence speaks for a technique in a situation, and how much of it counts.
+"""Which evidence speaks for a technique in a situation, how much of it counts, and trust in priors.
 
 Evidence of the same state and architecture counts in full. Other evidence differs by more than
 chance: by the variance between architectures or states. However much of it there is, it says no
@@ -10,10 +10,32 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.evidence import counted, pooled
 from kopt.search.knowledge.records import ESTIMATED, Evidence, Techniques
-from kopt.search.knowledge.update import pooled
 
-from .others import counted
+TRUSTED_TRIES = 4.0
+"""Kept promises that priors are trusted with in advance."""
+
+
+def trust_in_priors(base: KnowledgeBase) -> float:
+    """Return what a prior's weight is multiplied by, 0 to 1.
+
+    A prior promises a gain or a loss. The share of tries that passed the checks and kept the
+    promise, over all entries and architectures: priors have common sources, so that those that
+    were tried speak for those that were not. One that broke its promise is also outweighed by its
+    own evidence; this is for the others.
+    """
+    kept = passed = 0
+    for entry in base.entries.values():
+        if entry.prior is None or not entry.evidence:
+            continue
+        gains = entry.prior.gain > 0
+        for origins in entry.evidence.values():
+            found = counted(origins, base.origin)
+            kept += found.gained if gains else found.lost
+            passed += found.tries - found.failed
+    return (TRUSTED_TRIES + kept) / (TRUSTED_TRIES + passed)
+
 
 OTHER_ARCH = 0.25
 """Variance of a gain between architectures, in that of single gains: at most 4 tries' worth."""

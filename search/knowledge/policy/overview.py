@@ -11,9 +11,10 @@ from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance
 from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.evidence import pooled
 from kopt.search.knowledge.records import (
-    Entry,
     Evidence,
+    KnowledgeEntry,
     Note,
     Pair,
     Prior,
@@ -21,7 +22,6 @@ from kopt.search.knowledge.records import (
     Technique,
     arch_key,
 )
-from kopt.search.knowledge.update import pooled
 
 from .posterior import Prediction, Situation, predict
 
@@ -207,7 +207,7 @@ def _summary(base: KnowledgeBase, state: State, key: str) -> StateSummary:
 
 def _entries(base: KnowledgeBase, state: State, key: str) -> tuple[EntryReport, ...]:
     """Return what is known in `state` itself, then what it inherits, best expectation first."""
-    known: dict[tuple[str, ...], Entry] = {}
+    known: dict[tuple[str, ...], KnowledgeEntry] = {}
     for ancestor in base.ancestry(state.id):
         for entry in base.entries_of(ancestor.id):
             known.setdefault(entry.techniques, entry)
@@ -215,7 +215,7 @@ def _entries(base: KnowledgeBase, state: State, key: str) -> tuple[EntryReport, 
     return tuple(sorted(reports, key=_promise))
 
 
-def _entry(base: KnowledgeBase, entry: Entry, situation: Situation) -> EntryReport:
+def _entry(base: KnowledgeBase, entry: KnowledgeEntry, situation: Situation) -> EntryReport:
     is_own = entry.state == situation.state
     return EntryReport(
         techniques=entry.techniques,
@@ -233,7 +233,7 @@ def _promise(entry: EntryReport) -> tuple[bool, float, tuple[str, ...]]:
     return entry.is_deprecated, -gain, entry.techniques
 
 
-def _pooled(item: Entry | Pair) -> tuple[PooledEvidence, ...]:
+def _pooled(item: KnowledgeEntry | Pair) -> tuple[PooledEvidence, ...]:
     return tuple(
         PooledEvidence(arch_key=key, origins=tuple(origins), evidence=pooled(origins.values()))
         for key, origins in item.evidence.items()

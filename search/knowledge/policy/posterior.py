@@ -6,13 +6,11 @@ from itertools import pairwise
 
 from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.records import Entry, Evidence, Techniques
-from kopt.search.knowledge.update import pooled
+from kopt.search.knowledge.evidence import counted, pooled
+from kopt.search.knowledge.records import Evidence, KnowledgeEntry, Techniques
 
 from .belief import Belief
-from .kinship import arch_spread, kin_of, supports
-from .others import counted
-from .trust import trust_in_priors
+from .kinship import arch_spread, kin_of, supports, trust_in_priors
 
 COMPOSITE_FACTOR = 0.8
 """What is left of the sum of gains when techniques are mixed: they partly save the same time."""
@@ -59,7 +57,7 @@ class Prediction(Record):
 
 
 @dataclass(frozen=True)
-class Known:
+class Expectation:
     """What is believed of techniques in a situation, and what that rests on."""
 
     belief: Belief
@@ -70,10 +68,10 @@ class Known:
 
 def predict(base: KnowledgeBase, situation: Situation, techniques: Techniques) -> Prediction:
     """Return what `techniques` are expected to do; several are a composite, in order."""
-    return prediction_of(Reader(base, situation).known(techniques))
+    return prediction_of(Predictor(base, situation).known(techniques))
 
 
-def prediction_of(known: Known) -> Prediction:
+def prediction_of(known: Expectation) -> Prediction:
     """Return the numbers of `known` that are shown and kept."""
     return Prediction(
         gain=known.belief.mean,
@@ -85,7 +83,7 @@ def prediction_of(known: Known) -> Prediction:
     )
 
 
-class Reader:
+class Predictor:
     """Looks techniques up for one situation; what they share is found once."""
 
     def __init__(self, base: KnowledgeBase, situation: Situation) -> None:
@@ -94,11 +92,11 @@ class Reader:
         self._situation = situation
         self._kin = kin_of(base, situation.state)
         self._trust = trust_in_priors(base)
-        self._entries = defaultdict[Techniques, list[Entry]](list)
+        self._entries = defaultdict[Techniques, list[KnowledgeEntry]](list)
         for entry in base.entries.values():
             self._entries[entry.techniques].append(entry)
 
-    def known(self, techniques: Techniques) -> Known:
+    def known(self, techniques: Techniques) -> Expectation:
         """Return what is known of `techniques`; several are a composite, in order."""
         alone = self._alone(techniques)
         previous = self._situation.previous
@@ -109,7 +107,7 @@ class Reader:
         if extra == 0:
             return alone
         sources = (*alone.sources, f"after {previous}")
-        return Known(alone.belief.shifted(extra), alone.tries, sources)
+        return Expectation(alone.belief.shifted(extra), alone.tries, sources)
 
     def extra(self, before: str, after: str) -> float:
         """Return what `before` is known to add to the gain of `after`, ln; 0 if nothing is known.
@@ -144,7 +142,7 @@ class Reader:
         elsewhere = pooled(others)
         return (pooled(own), 1.0), (elsewhere, 1 / (1 + elsewhere.tries * OTHER_CHECKS))
 
-    def _alone(self, techniques: Techniques) -> Known:
+    def _alone(self, techniques: Techniques) -> Expectation:
         """Return what is known of `techniques`, whatever was applied before them."""
         belief, expected_by = self._expected(techniques)
         tries = 0
@@ -155,7 +153,7 @@ class Reader:
             sources.append(support.source)
         for checked, share in self._checked(techniques):
             belief = belief.after_checks(checked, share)
-        return Known(belief, tries, (*sources, *expected_by))
+        return Expectation(belief, tries, (*sources, *expected_by))
 
     def _expected(self, techniques: Techniques) -> tuple[Belief, tuple[str, ...]]:
         """Return the belief before evidence of `techniques` themselves, and where it is from."""

@@ -15,7 +15,7 @@ from random import Random
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.records import Technique
 
-from .posterior import Known, Prediction, Reader, Situation, prediction_of
+from .posterior import Expectation, Prediction, Predictor, Situation, prediction_of
 
 EXPLORED_SHARE = 0.1
 """Share of draws that go to a technique with fewer than NOVEL_TRIES tries here, if there is one.
@@ -78,7 +78,7 @@ def draw(
 @dataclass(frozen=True)
 class _Option:
     technique: Technique
-    known: Known
+    known: Expectation
     value: float
     prepares: str | None
 
@@ -87,7 +87,7 @@ def _options(
     base: KnowledgeBase, situation: Situation, allowed: Sequence[Technique], seed: str
 ) -> list[_Option]:
     """Return what can be drawn, each with its value in a world drawn from what is believed."""
-    reader = Reader(base, situation)
+    reader = Predictor(base, situation)
     able = {one.id: one for one in allowed if not _is_deprecated(base, situation.state, one.id)}
     known = {name: reader.known((name,)) for name in sorted(able)}
     prepared = _prepared(base, reader, known, situation.used)
@@ -103,7 +103,7 @@ def _options(
 
 
 def _prepared(
-    base: KnowledgeBase, reader: Reader, known: Mapping[str, Known], used: Sequence[str]
+    base: KnowledgeBase, reader: Predictor, known: Mapping[str, Expectation], used: Sequence[str]
 ) -> dict[str, tuple[str, float]]:
     """Return what techniques prepare: the one that gains most by it, and what it gains, ln."""
     found: dict[str, tuple[str, float]] = {}
@@ -134,3 +134,13 @@ def _why(prediction: Prediction, prepares: str | None, is_exploration: bool) -> 
     if is_exploration:
         words.append(f"explored: fewer than {NOVEL_TRIES} tries here")
     return "; ".join(words)
+
+
+def listed_of(
+    base: KnowledgeBase, situation: Situation, allowed: Sequence[Technique]
+) -> list[Technique]:
+    """Return the techniques that are expected to gain here and were not used yet."""
+    reader = Predictor(base, situation)
+    used = {*situation.used, situation.previous}
+    known = ((one, reader.known((one.id,))) for one in allowed if one.id not in used)
+    return [one for one, held in known if held.sources and held.belief.mean > 0]

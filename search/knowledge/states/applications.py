@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from kopt.search.knowledge.records import technique_of
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import BranchRow
 from kopt.search.selection.family_evidence import is_contradicted
 
 from .comparing import Judge
-from .switches import technique_of
 
 MOST_TECHNIQUES = 4
 """A change that claims more teaches nothing: no record could say what it was."""

@@ -1,23 +1,57 @@
-"""What the candidates of a run have taught: a sample for each application of a technique.
+"""Credit assignment: a sample for each application of a technique in a run's candidates.
 
 Pure: the same candidates give the same samples, in whatever order their branches ended.
 `trials.py` has the rules.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from kopt.kernels.status import Provenance, Status
-from kopt.search.knowledge.records import Sample
+from kopt.search.knowledge.records import ProfileSignature, Sample
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import BranchRow
 
-from .ablations import Variant
 from .applications import History
 from .comparing import are_equal, is_measured, judge_of
 from .matching import UNKNOWN_STATE
-from .teaching import Placed, Teaching
-from .trials import Trial, find_trials, wanted_variants
+from .trials import Ablation, Trial, find_trials, wanted_variants
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a program that was profiled stands."""
+
+    state: str
+    """Id of its state."""
+    signature: ProfileSignature
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """The run, and what is known beside its candidates."""
+
+    run: str
+    """What the ids of its samples begin with."""
+    kernel: str
+    """Kernel id."""
+    op_type: str
+    arch: str
+    device: str
+    """Name of the GPU, or sim."""
+    toolkit: str
+    """CUDA release, e.g. 13.2."""
+    day: str
+    """ISO date of the run's begin, UTC."""
+    min_effect: float
+    """Fraction of the speed below which a change is none."""
+    catalogue: frozenset[str] = frozenset()
+    """Techniques that the run's base knows: only their switches are switches."""
+    placed: Mapping[int, Placed] = field(default_factory=dict[int, Placed])
+    """By `seq` of the candidates that were profiled."""
+    is_final: bool = False
+    """Whether the run's last round has ended: what could still be split is taught as it is."""
 
 
 def make_samples(
@@ -40,7 +74,7 @@ def make_samples(
 
 def ablations_wanted(
     members: Sequence[Member], branches: Sequence[BranchRow], context: Teaching
-) -> tuple[Variant, ...]:
+) -> tuple[Ablation, ...]:
     """Return the variants whose evaluation would split a composite; no model is asked for them.
 
     A composite whose effect is within noise is not worth any.

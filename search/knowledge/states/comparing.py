@@ -16,7 +16,7 @@ from kopt.search.selection.speeds import Speed, noise_of, speed_of
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SpeedComparison:
     """How much faster one program is than another."""
 
     measured: float
@@ -26,7 +26,7 @@ class Comparison:
     outcome: Outcome
 
 
-UNCHANGED = Comparison(0.0, None, "within_noise")
+UNCHANGED = SpeedComparison(0.0, None, "within_noise")
 """What the same program says about itself."""
 _DETOUR = ("lost", "gained")
 
@@ -52,7 +52,7 @@ class Judge:
         """Return whether it has a speed, and its machine code does not belie its family."""
         return self.has_speed(member) and not is_contradicted(member)
 
-    def compare(self, before: Member, after: Member) -> Comparison | None:
+    def compare(self, before: Member, after: Member) -> SpeedComparison | None:
         """Return what both speeds say; None where they do not compare.
 
         Measured speeds need their intervals and the same baseline; an estimate compares with
@@ -72,8 +72,8 @@ class Judge:
         low, high = (measured, measured) if interval is None else interval
         noise = max(log1p(self.min_effect), noise_of(before), noise_of(after))
         if low <= 0.0 <= high or abs(measured) <= noise:
-            return Comparison(measured, interval, "within_noise")
-        return Comparison(measured, interval, "gained" if measured > 0.0 else "lost")
+            return SpeedComparison(measured, interval, "within_noise")
+        return SpeedComparison(measured, interval, "gained" if measured > 0.0 else "lost")
 
     def is_detour(self, before: Member, between: Member, after: Member) -> bool:
         """Return whether a program between two others is surely slower than both.

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from kopt.kernels.profile_result import BottleneckName
-from kopt.search.knowledge.records import Signature, State
+from kopt.search.knowledge.records import ProfileSignature, State
 
 UNKNOWN_STATE = "unknown"
 """The seed state of programs of which nothing but a time is known."""
@@ -46,7 +46,7 @@ class Match:
     is_new: bool = False
 
 
-def match_state(signature: Signature, states: Mapping[str, State]) -> Match:
+def match_state(signature: ProfileSignature, states: Mapping[str, State]) -> Match:
     """Return the known state nearest to `signature`, or a new one where none is near.
 
     A new state inherits from the nearest known one of its bottleneck, if there is any. Equal
@@ -67,14 +67,14 @@ def match_state(signature: Signature, states: Mapping[str, State]) -> Match:
     return Match(best, confidence, tuple(rivals))
 
 
-def likeness(signature: Signature, state: State) -> float:
+def likeness(signature: ProfileSignature, state: State) -> float:
     """Return how near `state` is to `signature`, 0 to 1."""
     traits = _agreement_of_sets(signature.traits, state.traits)
     bottleneck = _bottleneck(signature.bottleneck, state.bottleneck)
     return _BOTTLENECK * bottleneck + _SUSPECTS * _suspects(signature, state) + _TRAITS * traits
 
 
-def _suspects(signature: Signature, state: State) -> float:
+def _suspects(signature: ProfileSignature, state: State) -> float:
     return _agreement(signature.suspects[:SHOWN_SUSPECTS], state.suspects)
 
 
@@ -107,7 +107,7 @@ def _agreement_of_sets(found: Collection[str], expected: Collection[str]) -> flo
     return sum(name in found for name in expected) / len(expected)
 
 
-def _new_state(signature: Signature, ranked: Sequence[State]) -> State:
+def _new_state(signature: ProfileSignature, ranked: Sequence[State]) -> State:
     suspects = signature.suspects[:SHOWN_SUSPECTS]
     words = (*suspects, *signature.traits)[:_NAMED_WORDS]
     same = (one for one in ranked if _bottleneck(signature.bottleneck, one.bottleneck))

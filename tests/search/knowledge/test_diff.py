@@ -2,7 +2,7 @@
 
 from kopt.search.knowledge.diff import Difference, compare
 from kopt.search.knowledge.edits import AddNote, AdjustPrior, Deprecate, Revive
-from kopt.search.knowledge.projection import Change
+from kopt.search.knowledge.projection import LedgerChange
 from support.knowledge_cases import SEED, STATE, TECHNIQUE, changes_of, edit, projected, sample
 
 NAME = f"{STATE}: {TECHNIQUE}"
@@ -44,7 +44,7 @@ def test_new_and_lost_items_are_told() -> None:
 
 
 def test_edits_are_told_as_sentences() -> None:
-    changes: list[Change] = [
+    changes: list[LedgerChange] = [
         (1, edit(AdjustPrior, gain=0.0)),
         (1, edit(AddNote, text="needs registers")),
         (1, edit(Deprecate)),

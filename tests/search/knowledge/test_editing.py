@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from kopt.search.knowledge.editing import clamped, refusal
 from kopt.search.knowledge.edits import (
     AddEntry,
     AddNote,
@@ -14,6 +13,8 @@ from kopt.search.knowledge.edits import (
     AdjustPrior,
     Deprecate,
     Edit,
+    clamped,
+    refusal,
 )
 from kopt.search.knowledge.records import (
     GAIN_LIMIT,

@@ -6,7 +6,7 @@ from kopt.kernels.status import Provenance
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.edits import AdjustPrior, Deprecate, Revive
 from kopt.search.knowledge.projection import extend
-from kopt.search.knowledge.records import Signature
+from kopt.search.knowledge.records import ProfileSignature
 from support.knowledge_cases import (
     ENTRY,
     ON_SIM,
@@ -63,7 +63,9 @@ def test_a_composite_is_an_entry_of_its_own_and_no_evidence_of_its_parts() -> No
 
 
 def test_a_state_and_a_technique_that_nobody_added_are_discovered() -> None:
-    seen = Signature(bottleneck="l2_bound", suspects=("spills",), provenance=Provenance.MEASURED)
+    seen = ProfileSignature(
+        bottleneck="l2_bound", suspects=("spills",), provenance=Provenance.MEASURED
+    )
     base = projected(
         [(1, sample(1, state="odd", techniques=("odd_trick",), signature_before=seen))]
     )

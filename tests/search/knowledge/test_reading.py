@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kopt.config.errors import ToolError
-from kopt.search.knowledge.base_json import dump_base
-from kopt.search.knowledge.reading import DOCUMENT_LIMIT, read_base
+from kopt.search.knowledge.base import dump_base
 from kopt.search.knowledge.records import Pair, State, Technique
-from kopt.search.knowledge.rendering import FORMAT, render_complete
+from kopt.search.knowledge.yaml_reader import DOCUMENT_LIMIT, read_base
+from kopt.search.knowledge.yaml_writer import FORMAT, render_complete
 from support.knowledge_cases import ENTRY, SEED, STATE, TECHNIQUE, projected, sample
 
 BASE = projected([(1, sample(1))])

@@ -7,14 +7,12 @@ from math import isclose
 
 import pytest
 
-from kopt.search.knowledge.base import EntryKey, KnowledgeBase
-from kopt.search.knowledge.base_json import dump_base, parse_base
+from kopt.search.knowledge.base import EntryKey, KnowledgeBase, dump_base, parse_base
 from kopt.search.knowledge.edits import AddNote
-from kopt.search.knowledge.flow_yaml import scalar
 from kopt.search.knowledge.projection import extend
-from kopt.search.knowledge.reading import read_base
-from kopt.search.knowledge.records import Entry, Prior
-from kopt.search.knowledge.rendering import SIZE_LIMIT, render_complete, render_small
+from kopt.search.knowledge.records import KnowledgeEntry, Prior
+from kopt.search.knowledge.yaml_reader import read_base
+from kopt.search.knowledge.yaml_writer import SIZE_LIMIT, render_complete, render_small, scalar
 from support.knowledge_cases import (
     ENTRY,
     SEED,
@@ -128,8 +126,8 @@ def test_a_flood_of_names_and_priors_leaves_what_ships_and_evidence(names: int) 
         for name, one in states.items()
     }
     prior = Prior(gain=1.0, weight=1.0, source="x" * 300)
-    told: dict[EntryKey, Entry] = {
-        (name, (TECHNIQUE,)): Entry(state=name, techniques=(TECHNIQUE,), prior=prior)
+    told: dict[EntryKey, KnowledgeEntry] = {
+        (name, (TECHNIQUE,)): KnowledgeEntry(state=name, techniques=(TECHNIQUE,), prior=prior)
         for name in flood
     }
     flooded = replace(base, states={**base.states, **flood}, entries={**base.entries, **told})
@@ -141,7 +139,7 @@ def test_a_flood_of_names_and_priors_leaves_what_ships_and_evidence(names: int) 
     }
 
 
-def _tries(entry: Entry) -> dict[str, int]:
+def _tries(entry: KnowledgeEntry) -> dict[str, int]:
     return {arch: origins["k1"].tries for arch, origins in entry.evidence.items()}
 
 

@@ -7,11 +7,11 @@ from typing import get_args
 import pytest
 
 from kopt.kernels.profile_result import BottleneckName, SuspectName
+from kopt.search.knowledge.records import switch_of, technique_of
 from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.knowledge.states.applications import TUNE_CONSTANTS
 from kopt.search.knowledge.states.matching import UNKNOWN_STATE
-from kopt.search.knowledge.states.switches import switch_of, technique_of
-from kopt.search.knowledge.states.traits import TRAITS
+from kopt.search.knowledge.states.signature import TRAITS
 
 SEED = load_seed()
 NOTES = files("kopt.tools.docs").joinpath("notes")

@@ -7,7 +7,7 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.search.knowledge import store as store_module
-from kopt.search.knowledge.base_json import dump_base
+from kopt.search.knowledge.base import dump_base
 from kopt.search.knowledge.edits import AddEntry, AddNote, AddState, AdjustPrior, Deprecate, Edit
 from kopt.search.knowledge.records import State
 from kopt.search.knowledge.store import KnowledgeStore

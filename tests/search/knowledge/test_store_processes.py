@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kopt.search.knowledge.rendering import render_small
 from kopt.search.knowledge.store import KnowledgeStore
+from kopt.search.knowledge.yaml_writer import render_small
 from support.knowledge_cases import ENTRY, SEED
 
 SUPPORT = Path(__file__).resolve().parents[2] / "support"

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
+from kopt.search.knowledge.evidence import absorb, absorb_pair, pooled, weight_of
 from kopt.search.knowledge.records import Evidence, Sample
-from kopt.search.knowledge.update import absorb, absorb_pair, pooled, weight_of
 from support.knowledge_cases import random_samples, sample
 
 

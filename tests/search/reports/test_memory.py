@@ -9,7 +9,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance, Status
 from kopt.search.knowledge.edits import AddNote
-from kopt.search.knowledge.records import Sample, Signature
+from kopt.search.knowledge.records import ProfileSignature, Sample
 from kopt.search.reports.contents import Contents, read_contents
 from kopt.search.reports.markdown import render_markdown
 from kopt.search.reports.memory import read_memory
@@ -46,7 +46,7 @@ SAMPLES = (
         predicted_interval=(log(0.9), log(1.3)),
         measured=log(1.2),
         interval=(log(1.19), log(1.21)),
-        signature_after=Signature(bottleneck="memory_bound", provenance=Provenance.MEASURED),
+        signature_after=ProfileSignature(bottleneck="memory_bound", provenance=Provenance.MEASURED),
     ),
     _sample("2", outcome="failed", status=Status.INCORRECT, predicted=log(1.5)),
     _sample(

@@ -10,7 +10,7 @@ import pytest
 
 from kopt.config.search_settings import load_search_settings
 from kopt.search.agents.view import BranchTask, GaveUp, Written
-from kopt.search.knowledge.states.switches import switch_of, technique_of
+from kopt.search.knowledge.records import switch_of, technique_of
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.members import Proposal

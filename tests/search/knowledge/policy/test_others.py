@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.policy.others import MOST_OF_OTHERS, counted
+from kopt.search.knowledge.evidence import MOST_OF_OTHERS, counted
+from kopt.search.knowledge.policy.kinship import trust_in_priors
 from kopt.search.knowledge.policy.posterior import Situation, predict
-from kopt.search.knowledge.policy.trust import trust_in_priors
 from kopt.search.knowledge.records import Evidence, Prior
 from support.policy_cases import H100, HERE, base_of, entry, failed, gained, prior
 

@@ -4,9 +4,8 @@ import pytest
 
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.belief import Belief
-from kopt.search.knowledge.policy.kinship import arch_spread
-from kopt.search.knowledge.policy.posterior import Reader, Situation, predict
-from kopt.search.knowledge.policy.trust import trust_in_priors
+from kopt.search.knowledge.policy.kinship import arch_spread, trust_in_priors
+from kopt.search.knowledge.policy.posterior import Predictor, Situation, predict
 from support.policy_cases import (
     B200,
     H100,
@@ -28,7 +27,7 @@ TILING = ("tiling",)
 
 
 def belief(base: KnowledgeBase, situation: Situation | None = None) -> Belief:
-    return Reader(base, situation or Situation(H100, HERE)).known(TILING).belief
+    return Predictor(base, situation or Situation(H100, HERE)).known(TILING).belief
 
 
 def mean_of(count: float, gain: float = 0.2) -> float:
@@ -157,7 +156,7 @@ def test_what_a_technique_prepares_gains_more_right_after_it() -> None:
 @pytest.mark.parametrize(("key", "counted"), [(H100, 4.0), (B200, 2.0)])
 def test_a_pair_has_evidence_beside_its_prior(key: str, counted: float) -> None:
     found = pair("padding", "tiling", prior(0.3, 1.0), {key: gained(4, 0.1)})
-    extra = Reader(base_of(pairs=[found]), Situation(H100, HERE)).extra("padding", "tiling")
+    extra = Predictor(base_of(pairs=[found]), Situation(H100, HERE)).extra("padding", "tiling")
     assert extra == pytest.approx((0.3 + counted * 0.1) / (3 + counted))
 
 

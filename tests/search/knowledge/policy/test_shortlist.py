@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.posterior import Situation
-from kopt.search.knowledge.policy.shortlist import listed_of
-from kopt.search.knowledge.records import Entry, Prior
+from kopt.search.knowledge.policy.selector import listed_of
+from kopt.search.knowledge.records import KnowledgeEntry, Prior
 from kopt.search.knowledge.seed_base import load_seed
 
 SEED = load_seed()
@@ -30,7 +30,7 @@ def test_technique_that_was_used_is_listed_no_more() -> None:
 def test_technique_that_is_expected_to_lose_is_not_listed() -> None:
     (name, *_) = sorted(EXPECTED)
     losing = Prior(gain=-0.5, weight=2.0, source="made up")
-    entry = Entry(state=STATE, techniques=(name,), prior=losing)
+    entry = KnowledgeEntry(state=STATE, techniques=(name,), prior=losing)
     base = replace(SEED, entries={**SEED.entries, (STATE, (name,)): entry})
     assert _listed(base) == EXPECTED - {name}
 

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from kopt.kernels.status import Provenance, Status
-from kopt.search.knowledge.records import Signature
-from kopt.search.knowledge.states.attribution import make_samples
-from kopt.search.knowledge.states.teaching import Placed
+from kopt.search.knowledge.records import ProfileSignature
+from kopt.search.knowledge.states.attribution import Placed, make_samples
 from kopt.search.records.evaluation import NOISE_FLOOR
 from support.populations import failed, passed, timed, with_value
 from support.taught_runs import ON_GPU, ON_SIM, made, row, start, taught, told
 
-SEEN = Signature(bottleneck="memory_bound", provenance=Provenance.ESTIMATED)
+SEEN = ProfileSignature(bottleneck="memory_bound", provenance=Provenance.ESTIMATED)
 
 
 def test_faster_candidate_teaches_its_gain() -> None:

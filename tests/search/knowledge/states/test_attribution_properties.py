@@ -10,8 +10,7 @@ import pytest
 
 from kopt.kernels.status import Status
 from kopt.search.knowledge.records import Sample
-from kopt.search.knowledge.states.attribution import ablations_wanted, make_samples
-from kopt.search.knowledge.states.teaching import Teaching
+from kopt.search.knowledge.states.attribution import Teaching, ablations_wanted, make_samples
 from kopt.search.records.evaluation import FAMILY_CONTRADICTED
 from kopt.search.records.members import Member
 from kopt.search.selection.ranking import refuted_programs

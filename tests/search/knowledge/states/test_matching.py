@@ -7,7 +7,7 @@ import pytest
 
 from kopt.kernels.profile_result import BottleneckName, SuspectName
 from kopt.kernels.status import Provenance
-from kopt.search.knowledge.records import Signature, State
+from kopt.search.knowledge.records import ProfileSignature, State
 from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.knowledge.states.matching import (
     MIN_CONFIDENCE,
@@ -15,10 +15,10 @@ from kopt.search.knowledge.states.matching import (
     likeness,
     match_state,
 )
-from kopt.search.knowledge.states.traits import TRAITS
+from kopt.search.knowledge.states.signature import TRAITS
 
 STATES = load_seed().states
-ODD = Signature(
+ODD = ProfileSignature(
     bottleneck="memory_bound",
     suspects=("barriers", "spills", "few_blocks", "low_occupancy"),
     traits=("atomics", "spills"),
@@ -27,8 +27,10 @@ ODD = Signature(
 """No documented state has these together."""
 
 
-def signature(bottleneck: str, *suspects: SuspectName, traits: tuple[str, ...] = ()) -> Signature:
-    return Signature.model_validate(
+def signature(
+    bottleneck: str, *suspects: SuspectName, traits: tuple[str, ...] = ()
+) -> ProfileSignature:
+    return ProfileSignature.model_validate(
         {
             "bottleneck": bottleneck,
             "suspects": suspects,
@@ -38,7 +40,7 @@ def signature(bottleneck: str, *suspects: SuspectName, traits: tuple[str, ...] =
     )
 
 
-def drawn_signature(seed: int) -> Signature:
+def drawn_signature(seed: int) -> ProfileSignature:
     draw = random.Random(seed)
     suspects = draw.sample(get_args(SuspectName), draw.randint(0, 5))
     traits = sorted(draw.sample(sorted(TRAITS), draw.randint(0, 6)))

@@ -6,7 +6,7 @@ import pytest
 
 from kopt.kernels.hardware_counters import LaunchCounters, StallShare
 from kopt.kernels.profile_result import TensorTraffic
-from kopt.search.knowledge.states.traits import TRAITS, find_traits
+from kopt.search.knowledge.states.signature import TRAITS, find_traits
 from support.estimate_cases import VECTOR_MIX, EstimateCase
 from support.made_profiles import profile_of
 

@@ -5,23 +5,67 @@ something was seen, then the names of numbers, and at last the items with the fe
 truth is in the store; `kopt kb export` writes everything.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp
 
-from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.flow_yaml import Value, flow_mapping, flow_numbers, scalar
-from kopt.search.knowledge.records import (
+from .base import KnowledgeBase
+from .records import (
     NOTE_LIMIT,
     SEEN_LIMIT,
-    Entry,
     Evidence,
+    KnowledgeEntry,
     Note,
     Pair,
     Prior,
     State,
     Technique,
 )
+
+Value = str | int | float | bool | Sequence[str]
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+)*")
+_RESERVED = {"null", "true", "false"}
+
+
+def flow_mapping(items: Mapping[str, Value], digits: int) -> str:
+    """Return `{key: value, ...}` without what is empty, zero or false; floats with `digits`."""
+    shown = (f"{key}: {_value(value, digits)}" for key, value in items.items() if value)
+    return f"{{{', '.join(shown)}}}"
+
+
+def flow_numbers(numbers: Sequence[Value], digits: int) -> str:
+    """Return `[number, ...]`, floats with `digits`."""
+    return f"[{', '.join(_value(number, digits) for number in numbers)}]"
+
+
+def scalar(text: str) -> str:
+    """Return `text` plain where that is unmistakable, else in double quotes."""
+    if _PLAIN.fullmatch(text) and text not in _RESERVED:
+        return text
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _value(value: Value, digits: int) -> str:
+    if isinstance(value, str):
+        return scalar(value)
+    if isinstance(value, bool):
+        return "true"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:.{digits}g}"
+    return f"[{', '.join(map(scalar, value))}]"
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    if character.isprintable() and character != "\ufeff":
+        return character
+    return f"\\U{ord(character):08X}"
+
 
 FORMAT = "kopt.knowledge/1"
 SEED_KEY = "seed"
@@ -153,7 +197,7 @@ def _lines(base: KnowledgeBase, seed: KnowledgeBase, detail: _Detail) -> Iterato
     yield from _entry_lines(base, seed, detail)
     yield _Line("pairs:\n")
     for key, pair in base.pairs.items():
-        subject = _Subject(f"{pair.before} before {pair.after}", base.origin)
+        subject = _ItemName(f"{pair.before} before {pair.after}", base.origin)
         for line in _item_lines(pair, subject, seed.pairs.get(key), detail):
             yield replace(line, text=f"  {line.text}")
 
@@ -174,13 +218,13 @@ def _entry_lines(base: KnowledgeBase, seed: KnowledgeBase, detail: _Detail) -> I
         if entry.state != state:
             state = entry.state
             yield _Line(f"  {scalar(state)}:\n")
-        subject = _Subject(" + ".join(entry.techniques), base.origin)
+        subject = _ItemName(" + ".join(entry.techniques), base.origin)
         for line in _item_lines(entry, subject, seed.entries.get(key), detail):
             yield replace(line, text=f"    {line.text}")
 
 
 @dataclass(frozen=True)
-class _Subject:
+class _ItemName:
     """What lines are about."""
 
     name: str
@@ -189,11 +233,14 @@ class _Subject:
 
 
 def _item_lines(
-    item: Entry | Pair, subject: _Subject, known: Entry | Pair | None, detail: _Detail
+    item: KnowledgeEntry | Pair,
+    subject: _ItemName,
+    known: KnowledgeEntry | Pair | None,
+    detail: _Detail,
 ) -> Iterator[_Line]:
     """Yield the line of an entry or a pair itself, then one for each body of its evidence."""
     is_shipped = known is not None and known.prior == item.prior
-    is_deprecated = isinstance(item, Entry) and item.is_deprecated
+    is_deprecated = isinstance(item, KnowledgeEntry) and item.is_deprecated
     if is_deprecated or (item.prior and (detail.is_seed_told or not is_shipped)):
         fields = {**_prior(item.prior), "deprecated": is_deprecated}
         rank = None if is_shipped or is_deprecated else (0, 0)
@@ -204,7 +251,7 @@ def _item_lines(
             ratio = f"  # {exp(evidence.mean):.2f}x" if evidence.weight and detail.is_named else ""
             text = f"{subject.name} on {arch}{by}: {_evidence_text(evidence, detail)}{ratio}\n"
             yield _Line(text, (evidence.tries, evidence.version))
-    if isinstance(item, Entry) and detail.notes:
+    if isinstance(item, KnowledgeEntry) and detail.notes:
         for number, note in enumerate(item.notes[-detail.notes :], start=1):
             shown = flow_mapping(_note(note), detail.digits)
             yield _Line(f"{subject.name} note {number}: {shown}\n")

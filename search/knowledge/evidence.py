@@ -1,10 +1,11 @@
-"""What one sample changes in the evidence of an entry or a pair, and how evidence adds up.
+"""The statistical update: evidence after one more sample, pooled evidence, evidence of other bases.
 
-The statistical update: made for every sample, whether or not a model is there. Priors, notes and
-deprecation are edits (`edits.py`); nothing here touches them.
+Made for every sample, whether or not a model is there. Priors, notes and deprecation are edits
+(`edits.py`). A document may claim any number of tries, and its claims cannot be checked here: it
+can advise, and the tries that are made here decide.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import reduce
 
 from .records import GAIN_LIMIT, SEEN_LIMIT, Evidence, Sample
@@ -28,8 +29,8 @@ def absorb(evidence: Evidence, sample: Sample) -> Evidence:
     """
     gain = gain_of(sample)
     if gain is None:
-        return _counted(evidence, sample)
-    return _moved(_counted(evidence, sample), gain, weight_of(sample))
+        return _with_outcome(evidence, sample)
+    return _moved(_with_outcome(evidence, sample), gain, weight_of(sample))
 
 
 def absorb_pair(pair: Evidence, sample: Sample, alone: Evidence) -> Evidence:
@@ -46,9 +47,9 @@ def absorb_pair(pair: Evidence, sample: Sample, alone: Evidence) -> Evidence:
     """
     gain = gain_of(sample)
     if gain is None or alone.weight == 0:
-        return _counted(pair, sample)
+        return _with_outcome(pair, sample)
     known = alone.weight / (alone.weight + 1)
-    return _moved(_counted(pair, sample), gain - alone.mean, weight_of(sample) * known)
+    return _moved(_with_outcome(pair, sample), gain - alone.mean, weight_of(sample) * known)
 
 
 def gain_of(sample: Sample) -> float | None:
@@ -100,7 +101,7 @@ def _together(one: Evidence, other: Evidence) -> Evidence:
     return one.model_copy(update=changes | _moments(one, other))
 
 
-def _counted(evidence: Evidence, sample: Sample) -> Evidence:
+def _with_outcome(evidence: Evidence, sample: Sample) -> Evidence:
     kept = [kernel for kernel in evidence.kernels if kernel != sample.kernel]
     return evidence.model_copy(
         update={
@@ -128,3 +129,32 @@ def _moments(one: Evidence, other: Evidence) -> dict[str, object]:
         "mean": one.mean + apart * other.weight / weight,
         "m2": one.m2 + other.m2 + apart**2 * one.weight * other.weight / weight,
     }
+
+
+MOST_OF_OTHERS = 20
+"""Tries of all other bases together that count for one entry on one architecture.
+
+An assumption: enough to be sure of a gain of the size of its spread from kernel to kernel
+(`update.GAIN_SPREAD` / sqrt(20) is 0.02), few enough to be outweighed in some runs."""
+
+
+def counted(origins: Mapping[str, Evidence], own: str) -> Evidence:
+    """Return what counts of the evidence of all `origins`: `own` in full, the others up to a limit.
+
+    Args:
+        origins: By the id of their base, on one architecture.
+        own: Id of the base that is read.
+    """
+    theirs = pooled(origins[name] for name in sorted(origins) if name != own)
+    return pooled([_limited(theirs), *(origins[name] for name in origins if name == own)])
+
+
+def _limited(evidence: Evidence) -> Evidence:
+    """Return `evidence` as if it were of fewer tries that ended alike."""
+    if evidence.tries <= MOST_OF_OTHERS:
+        return evidence
+    share = MOST_OF_OTHERS / evidence.tries
+    names = ("gained", "lost", "within_noise", "failed")
+    counts = {name: round(share * getattr(evidence, name)) for name in names}
+    moments = {"weight": share * evidence.weight, "m2": share * evidence.m2}
+    return evidence.model_copy(update={**counts, **moments, "tries": sum(counts.values())})

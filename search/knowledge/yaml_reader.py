@@ -1,0 +1,249 @@
+"""A base from a document: kopt.knowledge/1 in YAML, or kopt.knowledge_base/1 in JSON.
+
+Documents come from elsewhere: every name, number and reference in them is checked, and texts stay
+data. A document is taken whole or not at all.
+"""
+
+import re
+from typing import Any, TypeVar, cast
+
+from pydantic import ValidationError
+
+from kopt.config.errors import ToolError
+from kopt.kernels.record import Record
+from kopt.kernels.strict_yaml import Node, Scalar, Sequence, YamlError, load_yaml
+
+from .base import EntryKey, KnowledgeBase, PairKey, entry_key, pair_key, parse_base
+from .merge import with_seed
+from .records import (
+    GAIN_LIMIT,
+    MEAN_LIMIT,
+    NAME_LIMIT,
+    Count,
+    Evidence,
+    KnowledgeEntry,
+    Origin,
+    Pair,
+    State,
+    Technique,
+)
+from .seed_base import load_seed
+from .yaml_writer import EVIDENCE_NUMBERS, FORMAT, SEED_KEY
+
+_SECTIONS = ("states", "techniques", "entries", "pairs")
+_KEY = re.compile(
+    r"(?P<subject>[a-z0-9_+ ]+?)"
+    r"(?: on (?P<arch>[a-z0-9_]+(?: estimated)?)(?: by (?P<origin>[a-z0-9]+))?"
+    r"| note (?P<note>\d+))?"
+)
+_Built = TypeVar("_Built", bound=Record)
+
+
+class DocumentError(Exception):
+    """What is wrong with a document; `read_base` says it with the document's name."""
+
+
+class _Head(Record):
+    """What stands above the sections."""
+
+    version: Count
+    origin: Origin
+    origins: dict[Origin, Count]
+
+
+def base_of(fields: dict[str, Any]) -> KnowledgeBase:
+    """Return the base of a document's keys, its schema aside.
+
+    Raises:
+        DocumentError: A key, name or number in it is none of ours.
+    """
+    sections = {name: _mapping(fields.pop(name, None), name) for name in _SECTIONS}
+    head = _built(_Head, fields, "the head")
+    entries: dict[EntryKey, KnowledgeEntry] = {}
+    for state, lines in sections["entries"].items():
+        for subject, told in _subjects(_mapping(lines, state), state, head.origin).items():
+            names = subject.split(" + ")
+            entry = _built(KnowledgeEntry, {"state": state, "techniques": names, **told}, subject)
+            entries[entry_key(entry)] = entry
+    pairs: dict[PairKey, Pair] = {}
+    for subject, told in _subjects(sections["pairs"], "pairs", head.origin).items():
+        before, _, after = subject.partition(" before ")
+        pair = _built(Pair, {"before": before, "after": after, **told}, subject)
+        pairs[pair_key(pair)] = pair
+    return KnowledgeBase(
+        version=head.version,
+        origin=head.origin,
+        origins=head.origins,
+        states=_described(State, sections["states"]),
+        techniques=_described(Technique, sections["techniques"]),
+        entries=dict(sorted(entries.items())),
+        pairs=dict(sorted(pairs.items())),
+    )
+
+
+def _described(kind: type[_Built], lines: dict[str, Any]) -> dict[str, _Built]:
+    """Return the states or techniques of a section."""
+    found: dict[str, _Built] = {}
+    for name, fields in sorted(lines.items()):
+        line = _mapping(fields, name)
+        is_discovered = line.pop("discovered", False)
+        told = {"id": name, "description": "", "source": ""}
+        found[name] = _built(kind, {**told, **line, "is_discovered": is_discovered}, name)
+    return found
+
+
+def _subjects(lines: dict[str, Any], where: str, origin: str) -> dict[str, dict[str, Any]]:
+    """Return the fields of each entry or pair of a section, collected from its lines."""
+    found: dict[str, dict[str, Any]] = {}
+    for key, value in lines.items():
+        parts = _KEY.fullmatch(key)
+        if parts is None:
+            raise DocumentError(f"{where}: the key {key!r} is none of ours")
+        item = found.setdefault(parts["subject"], {"evidence": {}})
+        if parts["arch"]:
+            by = item["evidence"].setdefault(parts["arch"], {})
+            by[parts["origin"] or origin] = _evidence(value, key)
+        elif parts["note"]:
+            item["notes"] = [*item.get("notes", ()), _mapping(value, key)]
+        else:
+            item |= _told(_mapping(value, key))
+    return found
+
+
+def _told(line: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an entry's or a pair's own line."""
+    is_deprecated = {"is_deprecated": True} if line.pop("deprecated", False) else {}
+    if not line:
+        return is_deprecated
+    gain, weight = line.pop("prior", 0.0), line.pop("weight", 0.0)
+    return {"prior": {"source": "", **line, "gain": gain, "weight": weight}, **is_deprecated}
+
+
+def _evidence(value: object, where: str) -> dict[str, Any]:
+    """Return the fields of evidence, which may be a mere list of its numbers."""
+    if not isinstance(value, list):
+        return _mapping(value, where)
+    numbers: list[Any] = value
+    if len(numbers) != len(EVIDENCE_NUMBERS):
+        raise DocumentError(
+            f"{where}: expected {len(EVIDENCE_NUMBERS)} numbers, got {len(numbers)}"
+        )
+    return dict(zip(EVIDENCE_NUMBERS, numbers, strict=True))
+
+
+def _mapping(value: object, where: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise DocumentError(f"{where}: expected keys with values, got {value!r:.80}")
+    return dict(cast(dict[str, Any], value))
+
+
+def _built(kind: type[_Built], fields: dict[str, Any], where: str) -> _Built:
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        raise DocumentError(f"{where}: {first_error(error)}") from error
+
+
+def first_error(error: ValidationError) -> str:
+    """Return the first finding of a validation: where, and what is wrong there."""
+    found = error.errors()[0]
+    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+
+
+DOCUMENT_LIMIT = 4 << 20
+"""Bytes: eighty times a mature base.yaml."""
+ITEM_LIMIT = 4096
+"""Entries or pairs of a document."""
+_ROUNDING = 1.02  # base.yaml may have three digits of each number, sums their last bit
+_FORMAT = re.compile(r"kopt\.knowledge/(\d+)")
+
+
+def read_base(text: str, name: str) -> KnowledgeBase:
+    """Return the base that the document `text` describes; `name` is what messages call it.
+
+    Raises:
+        ToolError: It is none, damaged, of a newer format, or contradicts itself. Nothing of it
+            was taken.
+    """
+    try:
+        base = _parsed(text)
+        _refuse_contradictions(base)
+    except DocumentError as error:
+        raise ToolError(f"{name}: {error}; nothing was read from it") from error
+    return base
+
+
+def _parsed(text: str) -> KnowledgeBase:
+    if len(text) > DOCUMENT_LIMIT:
+        raise DocumentError(f"larger than {DOCUMENT_LIMIT} bytes")
+    if text.lstrip().startswith("{"):
+        return _parsed_json(text)
+    try:
+        tree = _plain(load_yaml(text, max_bytes=DOCUMENT_LIMIT))
+    except YamlError as error:
+        raise DocumentError(f"line {error.line}: {error}") from error
+    if not isinstance(tree, dict):
+        raise DocumentError(f"not a knowledge base ({FORMAT})")
+    fields = cast(dict[str, Any], tree)
+    _refuse_other_format(fields.pop("schema", None))
+    lacks_seed = fields.pop(SEED_KEY, None) == "left_out"
+    base = base_of(fields)
+    return with_seed(base, load_seed()) if lacks_seed else base
+
+
+def _parsed_json(text: str) -> KnowledgeBase:
+    try:
+        return parse_base(text)
+    except ValidationError as error:
+        raise DocumentError(f"not a knowledge base: {first_error(error)}") from error
+
+
+def _plain(node: Node) -> Any:
+    if isinstance(node, Scalar):
+        return node.value
+    if isinstance(node, Sequence):
+        return [_plain(item) for item in node.items]
+    return {key: _plain(value) for key, value in node.entries.items()}
+
+
+def _refuse_other_format(schema: object) -> None:
+    if schema == FORMAT:
+        return
+    if isinstance(schema, str) and _FORMAT.fullmatch(schema):
+        raise DocumentError(f"has format {schema}, this kopt reads {FORMAT}: upgrade kopt")
+    raise DocumentError(f"not a knowledge base: `schema` is {schema!r}, not {FORMAT}")
+
+
+def _refuse_contradictions(base: KnowledgeBase) -> None:
+    """Raise for references to nothing, for counts that do not add up and for floods."""
+    for names in (base.states, base.techniques, base.origins):
+        if len(names) > NAME_LIMIT:
+            raise DocumentError(
+                f"has {len(names)} states, techniques or origins: {NAME_LIMIT} at most"
+            )
+    if max(len(base.entries), len(base.pairs)) > ITEM_LIMIT:
+        raise DocumentError(f"has more than {ITEM_LIMIT} entries or pairs")
+    if unknown := base.undefined():
+        raise DocumentError(f"names {min(unknown)}, which it does not describe")
+    held: list[KnowledgeEntry | Pair] = [*base.entries.values(), *base.pairs.values()]
+    for item in held:
+        largest = GAIN_LIMIT if isinstance(item, KnowledgeEntry) else MEAN_LIMIT
+        for origins in item.evidence.values():
+            for origin, evidence in origins.items():
+                _refuse_evidence(evidence, origin, largest)
+                if origin not in base.origins:
+                    raise DocumentError(f"evidence of {origin}, which is not among the origins")
+
+
+def _refuse_evidence(evidence: Evidence, origin: str, largest: float) -> None:
+    """Raise for moments that no gains up to `largest` have."""
+    counted = evidence.gained + evidence.lost + evidence.within_noise + evidence.failed
+    if evidence.tries != counted:
+        raise DocumentError(f"evidence of {origin}: {evidence.tries} tries, but {counted} outcomes")
+    if evidence.weight > _ROUNDING * (evidence.gained + evidence.lost):
+        raise DocumentError(f"evidence of {origin} weighs more than the tries that it has")
+    is_possible = evidence.m2 <= _ROUNDING * largest**2 * evidence.weight
+    if abs(evidence.mean) > _ROUNDING * largest or not is_possible:
+        raise DocumentError(f"evidence of {origin} has a mean or an m2 that no gains have")

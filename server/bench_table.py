@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import click
-
-from kopt.config.errors import KoptError, SetupError
+from kopt.config.errors import SetupError
 from kopt.kernels.bench_all_result import BenchAllResult
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Verdict
@@ -43,31 +41,19 @@ def show_table(session: Session, request: TableRequest) -> ExitCode:
             or behind the rows so far.
         KeyboardInterrupt: Ctrl-C before the first row; later the rows so far are shown.
     """
-    rows: list[BenchAllResult] = []
 
-    def keep(so_far: BenchAllResult) -> None:
-        rows[:] = [so_far]
-        if request.markdown is not None:
-            _write(request.markdown, bench_table_markdown(so_far))
+    def measure(keep: Callable[[BenchAllResult], None]) -> BenchAllResult:
+        def keep_and_write(so_far: BenchAllResult) -> None:
+            keep(so_far)
+            if request.markdown is not None:
+                _write(request.markdown, bench_table_markdown(so_far))
 
-    try:
-        table = _measure(session, request, keep)
-    except KeyboardInterrupt:
-        if not rows:
-            raise
-        _show(session, rows[0])
-        click.echo(f"kopt: interrupted after {_progress(rows[0])}", err=True)
-        return ExitCode.INTERRUPTED
-    except KoptError:  # the disk is full, say: what was timed is not lost with it
-        if rows and not session.as_json:  # there one document tells of the error
-            _show(session, rows[0])
-        raise
-    _show(session, table)
-    return _exit_code(table)
+        return _measure(session, request, keep_and_write)
 
-
-def _progress(table: BenchAllResult) -> str:
-    return f"{len(table.rows)} of {table.planned} rows"
+    table = session.show_growing(
+        measure, bench_table_view, lambda one: f"{len(one.rows)} of {one.planned} rows"
+    )
+    return ExitCode.INTERRUPTED if table is None else _exit_code(table)
 
 
 def _measure(
@@ -84,10 +70,6 @@ def _measure(
             _write(request.markdown, "", "a")
         asked = BenchAllRequest(request.problems, request.baselines, show, keep)
         return bench_all(asked, opened.timer, session.settings)
-
-
-def _show(session: Session, table: BenchAllResult) -> None:
-    session.show(table, bench_table_view(table))
 
 
 def _write(path: Path, text: str, mode: Literal["a", "w"] = "w") -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import DEFAULT_ARCH, Settings
@@ -68,6 +68,23 @@ def opened_device(
             yield OpenedDevice(device, None, choice.arch or DEFAULT_ARCH)
         else:
             yield OpenedDevice(device, device, _arch_of(device, choice))
+
+
+@contextmanager
+def timing_device(
+    choice: DeviceChoice, settings: Settings, show: Callable[[str], None]
+) -> Generator[TimingDevice]:
+    """Open the GPU that `choice` names, with workers of its own; leaving ends them.
+
+    Raises:
+        SetupError: There is no GPU, or the simulator was asked for, which measures no time.
+    """
+    lone = replace(choice, needs_gpu=True, has_spare=False)
+    with opened_device(lone, settings, show) as opened:
+        if opened.timer is None:
+            asked = "sim measures no time" if choice.name == "sim" else gpu_problem()
+            raise SetupError(f"a measurement needs a GPU: {asked}")
+        yield opened.timer
 
 
 def _arch_of(device: TimingDevice, choice: DeviceChoice) -> str:

@@ -28,18 +28,17 @@ _ARCH = re.compile(r"\.(sm_\d{2,3}[af]?)\.cu$")
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What beside WINNER the command line said."""
+class ExportChoice:
+    """What the command line says beside WINNER."""
 
     kernel: str | None
-    """--kernel: what a source file is for."""
+    """The kernel that a source file is for."""
     arch: str | None
-    """--arch: what it is compiled for."""
+    """What the kernel is compiled for."""
     tune: dict[str, int] | None
-    """--tune."""
 
 
-def find_subject(winner: str, choice: Choice, settings: Settings) -> Subject:
+def find_subject(winner: str, choice: ExportChoice, settings: Settings) -> Subject:
     """Return the kernel that `winner` names.
 
     Raises:
@@ -58,7 +57,7 @@ def find_subject(winner: str, choice: Choice, settings: Settings) -> Subject:
     return _of_kernel(winner, choice, settings)
 
 
-def _of_receipt(path: Path, choice: Choice, settings: Settings) -> Subject:
+def _of_receipt(path: Path, choice: ExportChoice, settings: Settings) -> Subject:
     receipt = read_promotion(path)
     if choice.tune:
         raise ToolError("--tune: a receipt has the tune values that it proves; name the .cu file")
@@ -85,7 +84,7 @@ def _subject(
     )
 
 
-def _of_source(path: Path, choice: Choice, settings: Settings) -> Subject:
+def _of_source(path: Path, choice: ExportChoice, settings: Settings) -> Subject:
     case = find_case(path, choice.kernel, settings, choice.tune)
     beside = evidence_of(path, case.candidate.id)
     receipts = [one for one in beside if one.name.endswith(EVIDENCE["winner"])]
@@ -100,7 +99,7 @@ def _of_source(path: Path, choice: Choice, settings: Settings) -> Subject:
     return _subject(case, arch, f"the file {path.name}", facts=words)
 
 
-def _of_run(run: str, seq: int, choice: Choice, settings: Settings) -> Subject:
+def _of_run(run: str, seq: int, choice: ExportChoice, settings: Settings) -> Subject:
     with view_run(run, settings) as (reader, folder):
         state = reader.state()
         members = {member.seq: member for member in reader.members()}
@@ -131,7 +130,7 @@ def _run_facts(member: Member) -> str:
     )
 
 
-def _of_kernel(kernel: str, choice: Choice, settings: Settings) -> Subject:
+def _of_kernel(kernel: str, choice: ExportChoice, settings: Settings) -> Subject:
     """Return the promoted winner of a kernel id: one of kopt's own, else one of this machine."""
     problem, workload = find_kernel(kernel, settings.problems)
     found = {
@@ -144,7 +143,7 @@ def _of_kernel(kernel: str, choice: Choice, settings: Settings) -> Subject:
     arch = choice.arch or next(iter(found), None)
     if arch is None or arch not in found:
         raise ToolError(_no_winner(kernel, arch, sorted(found), (problem, workload)))
-    return _of_source(found[arch], Choice(kernel, arch, choice.tune), settings)
+    return _of_source(found[arch], ExportChoice(kernel, arch, choice.tune), settings)
 
 
 def _no_winner(

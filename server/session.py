@@ -4,15 +4,18 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import RenderableType
 
+from kopt.config.errors import KoptError
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.record import Record
 
 from .console import print_document, print_record, print_view
+
+Result = TypeVar("Result", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,42 @@ class Session:
             print_record(result)
         else:
             print_document(result)
+
+    def show_growing(
+        self,
+        make: Callable[[Callable[[Result], None]], Result],
+        view: Callable[[Result], Iterable[RenderableType]],
+        amount: Callable[[Result], str],
+    ) -> Result | None:
+        """Print the result of minutes of work, or as much of it as there is when the work ends.
+
+        Args:
+            make: Does the work; is given what keeps the result so far.
+            view: Of a result.
+            amount: How much of the work a result has.
+
+        Returns:
+            The whole result; None after Ctrl-C.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C before there was any result.
+            KoptError: The work's own, once the result so far is printed.
+        """
+        kept: list[Result] = []
+        try:
+            result = make(kept.append)
+        except KeyboardInterrupt:
+            if not kept:
+                raise
+            self.show(kept[-1], view(kept[-1]))
+            click.echo(f"kopt: interrupted after {amount(kept[-1])}", err=True)
+            return None
+        except KoptError:  # the disk is full, say: what was done is not lost with it
+            if kept and not self.as_json:  # there one document tells of the error
+                print_view(view(kept[-1]))
+            raise
+        self.show(result, view(result))
+        return result
 
 
 def command_body(

@@ -1,25 +1,27 @@
 """`kopt bench FILE`: time a candidate against its baselines; `--all`: every kernel in one table."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
 import click
 
+from kopt.config.errors import ToolError
 from kopt.kernels.bench_result import BenchResult, without_samples
 from kopt.kernels.case import Case
 from kopt.kernels.status import Status, Verdict
+from kopt.search.store.winner import pin_tune
 from kopt.server.bench_table import TableRequest, show_table
-from kopt.server.devices import DeviceChoice, opened_device
+from kopt.server.devices import DeviceChoice, opened_device, timing_device
 from kopt.server.exits import ExitCode
 from kopt.server.find_case import find_case, find_problems
 from kopt.server.options import device_arch_option, device_option, tune_option
-from kopt.server.progress import Show, status_line
-from kopt.server.promoting import Promotion, promote
+from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.bench_view import bench_view
 from kopt.server.views.receipt_view import promotion_view
 from kopt.server.work.benchmark import benchmark
+from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
 from kopt.tools.bench.request import MAX_PAIRS, MIN_PAIRS, BaselineChoice, BenchRequest
 
 EPILOG = """\b
@@ -145,7 +147,13 @@ def command(session: Session, options: BenchOptions) -> int:
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,
     ):
-        result = benchmark(_request(case, options, show), opened, session.settings)
+        request = BenchRequest(
+            case=case,
+            baselines=options.baseline or "auto",
+            min_pairs=options.pairs or MIN_PAIRS,
+            progress=show,
+        )
+        result = benchmark(request, opened, session.settings)
     if options.detail == "concise":
         result = without_samples(result)
     session.show(result, bench_view(str(options.file), result, options.detail == "full"))
@@ -179,25 +187,32 @@ def _refuse_contradictions(options: BenchOptions) -> None:
 
 
 def _promote(session: Session, options: BenchOptions, case: Case) -> ExitCode:
-    promotion = Promotion(
-        case=case,
-        choice=DeviceChoice(options.device, options.arch),
-        winners=options.winners,
-        on_existing="replace" if options.replaces else "keep_better",
-    )
+    """Promote the candidate, its tune values made the defaults of its header."""
+    _refuse_foreign_kernel(case)
+    if case.tune:
+        pinned = replace(case.candidate, source=pin_tune(case.candidate.source, case.tune))
+        case = Case(case.problem, case.workload, pinned)
+    choice, settings = DeviceChoice(options.device, options.arch), session.settings
     with status_line(quiet=session.as_json) as show:
-        result = promote(promotion, session.settings, show)
+        request = PromotionRequest(
+            case=case,
+            winners=options.winners,
+            on_existing="replace" if options.replaces else "keep_better",
+            progress=show,
+        )
+        result = promote_candidate(request, lambda: timing_device(choice, settings, show), settings)
     session.show(result, promotion_view(str(options.file), result))
     return ExitCode.PASSED if result.outcome == "promoted" else ExitCode.FELL_SHORT
 
 
-def _request(case: Case, options: BenchOptions, show: Show) -> BenchRequest:
-    return BenchRequest(
-        case=case,
-        baselines=options.baseline or "auto",
-        min_pairs=options.pairs or MIN_PAIRS,
-        progress=show,
-    )
+def _refuse_foreign_kernel(case: Case) -> None:
+    """Refuse a kernel that `where` leaves out; a header with mistakes is the check's."""
+    claimed = [workload.name for workload in case.domain]
+    if claimed and case.workload.name not in claimed:
+        raise ToolError(
+            f"{case.candidate.name} does not claim {case.workload.name}: its `where` holds for "
+            f"{', '.join(claimed)}"
+        )
 
 
 def _exit_code(result: BenchResult) -> ExitCode:

@@ -1,18 +1,19 @@
 """`kopt export WINNER --as FORM`: a kernel as ordinary code, with its launcher and its test."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import click
+from rich.text import Text
 
 from kopt.server.exits import ExitCode
-from kopt.server.export_source import Choice, find_subject
+from kopt.server.export_source import ExportChoice, find_subject
 from kopt.server.options import kernel_option, optional_arch, tune_option
 from kopt.server.session import Session, command_body
-from kopt.server.views.export_view import export_view
+from kopt.server.views.diagnostics import unserved_lines
+from kopt.server.views.tables import View
 from kopt.tools.export.host_screen import refuse_host_code
-from kopt.tools.export.stage import export
+from kopt.tools.export.stage import ExportResult, export
 from kopt.tools.export.subject import FORMS, Form
 
 EPILOG = """\b
@@ -28,18 +29,6 @@ for a candidate of a run, or a kernel id, which means its promoted winner. The
 folder builds and tests itself: its README has the command (docs/export.md).
 Exit codes: 0 written, 2 nothing that can be exported so, 3 the folder cannot be
 written."""
-
-
-@dataclass(frozen=True)
-class ExportOptions:
-    """What the command line asked for."""
-
-    winner: str
-    form: str
-    folder: Path | None
-    kernel: str | None
-    arch: str | None
-    tune: dict[str, int] | None
 
 
 @click.command("export", epilog=EPILOG)
@@ -68,14 +57,24 @@ class ExportOptions:
     help="Compiler target.  [default: what the receipt, the run or the file's name says]",
 )
 @tune_option
-@command_body(ExportOptions)
-def command(session: Session, options: ExportOptions) -> int:
+@command_body()
+def command(session: Session, winner: str, form: Form, folder: Path | None, **choice: Any) -> int:
     """Write a kernel as ordinary code: sources, launcher, binding, test against the oracle."""
-    choice = Choice(options.kernel, options.arch, options.tune)
-    subject = find_subject(options.winner, choice, session.settings)
-    form = cast(Form, options.form)  # click has refused every other
-    folder = options.folder or Path(f"{subject.name}-{form}")
+    subject = find_subject(winner, ExportChoice(**choice), session.settings)
     refuse_host_code(subject, session.settings)
-    result = export(subject, form, folder)
+    result = export(subject, form, folder or Path(f"{subject.name}-{form}"))
     session.show(result, export_view(result))
     return ExitCode.PASSED
+
+
+def export_view(result: ExportResult) -> View:
+    """Yield where the export lies, what proves it, and how to build and test it."""
+    proof = (
+        f"proven by receipt {result.receipt[:12]}"
+        if result.receipt
+        else "without a receipt: nothing proves its results or its speed"
+    )
+    yield Text(f"{result.folder}: {len(result.files)} files, {result.form}, {result.arch}, {proof}")
+    yield Text(f"serves {', '.join(result.kernels)}")
+    yield from unserved_lines(result.unserved)
+    yield Text(f"test it on a GPU: cd {result.folder} && {result.test}")

@@ -1,8 +1,10 @@
 """`kopt list`: the kernels that kopt knows."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
 import click
+from rich.text import Text
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
@@ -11,10 +13,9 @@ from kopt.kernels.byte_model import memory_floor_us, workload_bytes
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.shipped_kernels import visible_kernels
-from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
-from kopt.server.views.kernel_table import KernelRow, kernel_table
+from kopt.server.views.tables import NOTHING, View, grid
 
 EPILOG = """\b
 Examples:
@@ -25,10 +26,19 @@ Examples:
 
 
 @dataclass(frozen=True)
-class ListOptions:
-    """What the command line asked for."""
+class KernelRow:
+    """One kernel id with what the list says about it."""
 
-    arch: str | None
+    kernel: str
+    op_type: str
+    tolerance: str
+    total_bytes: int
+    """Every input once and every output once."""
+    memory_floor_us: float
+    """Those bytes over the data-sheet bandwidth of the GPU asked for."""
+    baselines: tuple[str, ...]
+    shipped: tuple[str, ...] = ()
+    """Kernels that lie beside the problem: `winner for sm_90a`, `unproven for sm_100a`."""
 
 
 @click.command("list", epilog=EPILOG)
@@ -38,29 +48,47 @@ class ListOptions:
     help="Only kernels with a library baseline on this architecture, e.g. sm_100a or sm_90a; time "
     f"floors are for its GPU. Default: all kernels, floors for {DEFAULT_ARCH}.",
 )
-@command_body(ListOptions)
-def command(session: Session, options: ListOptions) -> int:
+@command_body()
+def command(session: Session, arch: str | None) -> int:
     """List the kernels that kopt knows, with their bytes and time floors."""
-    gpu = gpu_for_arch(options.arch or DEFAULT_ARCH)
+    gpu = gpu_for_arch(arch or DEFAULT_ARCH)
     problems = list(load_problems(session.settings.problems).values())
-    if options.arch is not None:
+    if arch is not None:
         problems = [problem for problem in problems if _has_baseline(problem, gpu)]
     rows = [row for problem in problems for row in _rows(problem, gpu, session.settings)]
-    if session.as_json:
-        print_document(
-            {
-                "schema": "kopt.list/1",
-                "status": "passed",
-                "gpu": gpu.name,
-                "arch": gpu.arch,
-                "kernels": [row.document() for row in rows],
-            }
-        )
-        return ExitCode.PASSED
-    if not rows:
+    if not rows and not session.as_json:
         raise ToolError(f"no kernel has a library baseline on {gpu.arch}; 'kopt list' shows all")
-    print_view(kernel_table(rows, gpu))
+    document = {
+        "schema": "kopt.list/1",
+        "status": "passed",
+        "gpu": gpu.name,
+        "arch": gpu.arch,
+        "kernels": [asdict(row) for row in rows],
+    }
+    session.show(document, _view(rows, gpu))
     return ExitCode.PASSED
+
+
+def _view(rows: Sequence[KernelRow], gpu: GpuSpec) -> View:
+    floor = f"floor {gpu.name}"
+    heads = ("kernel id", "operation", "tolerance", "bytes#", f"{floor}#", "library baseline")
+    table = grid(*heads, "shipped", whole=(*heads[:3], floor))
+    for row in rows:
+        table.add_row(
+            row.kernel,
+            row.op_type,
+            row.tolerance,
+            f"{row.total_bytes:,}",
+            f"{row.memory_floor_us:.2f} us",
+            ", ".join(row.baselines) or "none",
+            ", ".join(row.shipped) or NOTHING,
+        )
+    yield table
+    yield Text(
+        f"floor: bytes / {gpu.dram_bandwidth_gb_s:,.0f} GB/s of {gpu.name}, computed; an empty"
+        f" kernel takes {gpu.null_kernel_us} us. Next: kopt show ID",
+        style="dim",
+    )
 
 
 def _has_baseline(problem: Problem, gpu: GpuSpec) -> bool:

@@ -1,6 +1,6 @@
 """`kopt show ID`: everything about one kernel, and how to write a candidate for it."""
 
-from dataclasses import dataclass
+from itertools import chain
 
 import click
 
@@ -10,7 +10,6 @@ from kopt.kernels.candidate import read_candidate
 from kopt.kernels.candidate_skeleton import candidate_skeleton
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.shipped_kernels import visible_kernels
-from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.problem_view import example_view, problem_view, shipped_view
@@ -23,55 +22,45 @@ Examples:
   kopt show add_rmsnorm_fp4quant_b128xh2048 --json"""
 
 
-@dataclass(frozen=True)
-class ShowOptions:
-    """What the command line asked for."""
-
-    kernel: str
-    example: bool
-    skeleton: bool
-
-
 @click.command("show", epilog=EPILOG)
 @click.argument("kernel", metavar="ID")
 @click.option("--example", is_flag=True, help="Only a complete candidate: the reference kernel.")
 @click.option("--skeleton", is_flag=True, help="Only a candidate whose body is still empty.")
-@command_body(ShowOptions)
-def command(session: Session, options: ShowOptions) -> int:
+@command_body()
+def command(session: Session, kernel: str, example: bool, skeleton: bool) -> int:
     """Show one kernel: definition, tensors, bytes, rooflines, baselines, how to write one."""
-    if options.example and options.skeleton:
+    if example and skeleton:
         raise click.UsageError("--example and --skeleton exclude each other")
-    problem, workload = find_kernel(options.kernel, session.settings.problems)
+    problem, workload = find_kernel(kernel, session.settings.problems)
     model = workload_bytes(problem, workload)
     rooflines = [roofline(model, gpu) for gpu in load_gpus().values()]
     shipped = visible_kernels(problem, workload, session.settings)
-    skeleton = candidate_skeleton(problem)
+    empty = candidate_skeleton(problem)
     reference = problem.folder / "reference.cu"
-    has_example = reference.is_file() or options.example
-    example = read_candidate(reference).source if has_example else None
-    if session.as_json:
-        print_document(
-            {
-                "schema": "kopt.show/1",
-                "status": "passed",
-                "kernel": model.kernel,
-                "workload": workload.name,
-                "problem": problem.model_dump(mode="json", by_alias=True),
-                "byte_model": model.model_dump(mode="json", by_alias=True),
-                "rooflines": [line.model_dump(mode="json", by_alias=True) for line in rooflines],
-                "shipped": [
-                    {"standing": one.standing, "arch": one.arch, "source": str(one.source)}
-                    for one in shipped
-                ],
-                "reference": str(reference),
-                "example": example,
-                "skeleton": skeleton,
-            }
-        )
-    elif options.example or options.skeleton:
-        click.echo(example if options.example else skeleton, nl=False)
-    else:
-        print_view(problem_view(problem, workload, model, rooflines))
-        print_view(shipped_view(shipped, workload))
-        print_view(example_view(model.kernel, example, skeleton))
+    source = read_candidate(reference).source if reference.is_file() or example else None
+    if (example or skeleton) and not session.as_json:
+        click.echo(source if example else empty, nl=False)
+        return ExitCode.PASSED
+    document = {
+        "schema": "kopt.show/1",
+        "status": "passed",
+        "kernel": model.kernel,
+        "workload": workload.name,
+        "problem": problem.model_dump(mode="json", by_alias=True),
+        "byte_model": model.model_dump(mode="json", by_alias=True),
+        "rooflines": [line.model_dump(mode="json", by_alias=True) for line in rooflines],
+        "shipped": [
+            {"standing": one.standing, "arch": one.arch, "source": str(one.source)}
+            for one in shipped
+        ],
+        "reference": str(reference),
+        "example": source,
+        "skeleton": empty,
+    }
+    views = (
+        problem_view(problem, workload, model, rooflines),
+        shipped_view(shipped, workload),
+        example_view(model.kernel, source, empty),
+    )
+    session.show(document, chain(*views))
     return ExitCode.PASSED

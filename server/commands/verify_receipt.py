@@ -1,22 +1,22 @@
 """`kopt verify RECEIPT...`: measure promoted winners again and say whether they reproduce."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
+from kopt.kernels.verify_list_result import VerifyListResult
 from kopt.kernels.verify_result import Reproduction
-from kopt.server.devices import DeviceChoice
+from kopt.server.devices import DeviceChoice, timing_device
 from kopt.server.exits import ExitCode
 from kopt.server.options import device_option
 from kopt.server.progress import status_line
-from kopt.server.promoting import timing_device
 from kopt.server.session import Session, command_body
-from kopt.server.verify_table import show_verified
-from kopt.server.views.receipt_view import verify_view
+from kopt.server.views.receipt_view import verify_list_view, verify_view
 from kopt.tools.bench.receipt_file import read_receipt
-from kopt.tools.bench.receipt_search import places_of, refuse_source
+from kopt.tools.bench.receipt_search import FoundReceipt, find_receipts, places_of, refuse_source
 from kopt.tools.bench.reproduction import VerifyRequest, problem_of, verify_receipt
+from kopt.tools.bench.reproduction_all import VerifyAllRequest, verify_all
 
 EPILOG = """\b
 Examples:
@@ -43,36 +43,53 @@ _EXIT_CODES: dict[Reproduction, ExitCode] = {
 }
 
 
-@dataclass(frozen=True)
-class VerifyOptions:
-    """What the command line asked for."""
-
-    receipt: tuple[Path, ...]
-    device: str
-
-
 @click.command("verify", epilog=EPILOG)
 @click.argument("receipt", nargs=-1, required=True, type=click.Path(path_type=Path))
 @device_option
-@command_body(VerifyOptions)
-def command(session: Session, options: VerifyOptions) -> int:
+@command_body()
+def command(session: Session, receipt: tuple[Path, ...], device: str) -> int:
     """Measure promoted winners again: reproduced, or not, and why.
 
     Without a GPU receipts are still read and their binaries compiled again and compared.
     """
-    choice = DeviceChoice(options.device)
-    places = places_of(options.receipt, session.settings)
-    first, *others = places
+    choice = DeviceChoice(device)
+    first, *others = places = places_of(receipt, session.settings)
     if others or first.is_dir():
-        return show_verified(session, places, choice)
+        return _verify_all(session, find_receipts(places), choice)
     refuse_source(first)
-    receipt = read_receipt(first)
-    problem = problem_of(receipt, session.settings)
+    read = read_receipt(first)
     with status_line(quiet=session.as_json) as show:
         result = verify_receipt(
-            VerifyRequest(receipt, problem, show),
+            VerifyRequest(read, problem_of(read, session.settings), show),
             lambda: timing_device(choice, session.settings, show),
             session.settings,
         )
-    session.show(result, verify_view(str(first), receipt, result))
+    session.show(result, verify_view(str(first), read, result))
     return _EXIT_CODES[result.reproduction]
+
+
+def _verify_all(
+    session: Session, receipts: tuple[FoundReceipt, ...], choice: DeviceChoice
+) -> ExitCode:
+    def verify(keep: Callable[[VerifyListResult], None]) -> VerifyListResult:
+        with status_line(quiet=session.as_json) as show:
+            return verify_all(
+                VerifyAllRequest(receipts, show, keep),
+                lambda: timing_device(choice, session.settings, show),
+                session.settings,
+            )
+
+    found = session.show_growing(
+        verify, verify_list_view, lambda one: f"{len(one.results)} of {one.planned} receipts"
+    )
+    return ExitCode.INTERRUPTED if found is None else _worst(found)
+
+
+def _worst(found: VerifyListResult) -> ExitCode:
+    """Return the worst: refuted, then unusable, then not measured."""
+    if found.count("not_reproduced"):
+        return ExitCode.FELL_SHORT
+    if any(entry.fault == "usage" for entry in found.faults):
+        return ExitCode.USAGE
+    everything = found.count("reproduced") == len(found.results)
+    return ExitCode.PASSED if everything else ExitCode.MACHINE

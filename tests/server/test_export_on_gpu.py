@@ -13,7 +13,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
-from kopt.server.export_source import Choice, find_subject
+from kopt.server.export_source import ExportChoice, find_subject
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.export.stage import export
 from kopt.tools.export.subject import Form, Subject
@@ -77,7 +77,7 @@ def test_cuda_sources_of_every_kind_of_launch_pass_their_own_test(
 @pytest.mark.parametrize("path", WINNERS, ids=lambda path: f"{path.parents[1].name}-{path.stem}")
 def test_every_shipped_winner_passes_its_exported_test(path: Path, tmp_path: Path) -> None:
     """Each at the workload of its receipt: a problem's workloads may share a source."""
-    subject = find_subject(str(path), Choice(None, None, None), Settings(home=tmp_path))
+    subject = find_subject(str(path), ExportChoice(None, None, None), Settings(home=tmp_path))
     build_and_test(subject, path.name.partition(".")[0], tmp_path / "export")
 
 

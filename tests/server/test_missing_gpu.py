@@ -9,9 +9,8 @@ import pytest
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.server import devices
-from kopt.server.devices import DeviceChoice
+from kopt.server.devices import DeviceChoice, timing_device
 from kopt.server.exits import ExitCode
-from kopt.server.promoting import timing_device
 from support.command_line import Kopt
 
 REFERENCE = Path(__file__).parents[2] / "kernels" / "problems" / "silu_and_mul" / "reference.cu"

@@ -14,16 +14,8 @@ from .diagnostics import advice_text, diagnostics_text, status_text, unserved_li
 from .tables import View
 
 HEADER = (
-    "function",
-    "arch",
-    "regs",
-    "spill B",
-    "stack B",
-    "static smem",
-    "occupancy",
-    "limited by",
-    "SASS",
-    "compiled",
+    *("function", "arch", "regs", "spill B", "stack B", "static smem", "occupancy", "limited by"),
+    *("SASS", "compiled"),
 )
 TABLE_NOTE = "occupancy: theoretical, computed from the resources and the launch; not achieved."
 

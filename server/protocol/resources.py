@@ -15,10 +15,6 @@ from kopt.config.errors import KoptError, ToolError
 from kopt.config.settings import Settings
 from kopt.server.jobs.jobs import Jobs
 
-from .document_address import document_text
-from .gpu_document import gpu_document
-from .job_documents import log_text, result_text
-
 _MARKDOWN, _JSON, _TEXT = "text/markdown", "application/json", "text/plain"
 
 
@@ -31,6 +27,8 @@ def add_resources(server: MCPServer[Any], host: Jobs, settings: Settings) -> Non
     @server.resource("kopt://gpus/{name}", name="gpu", title="Data sheet of a GPU", mime_type=_TEXT)
     async def gpu(name: str) -> str:
         """Limits and peaks of a GPU that kopt has a data sheet of, e.g. H100 or B200."""
+        from .documents import gpu_document
+
         return await _read(lambda: gpu_document(name))
 
     # +: a uid has slashes in it, which stand for themselves in its address.
@@ -39,6 +37,8 @@ def add_resources(server: MCPServer[Any], host: Jobs, settings: Settings) -> Non
     )
     async def document(uid: str) -> str:
         """A function, section or note that search_docs found, by the address in its reply."""
+        from .documents import document_text
+
         return await _read(lambda: document_text(uid, settings))
 
     del gpu, document
@@ -48,7 +48,7 @@ def _add_kernels(server: MCPServer[Any], settings: Settings) -> None:
     @server.resource("kopt://kernels", name="kernels", title="All kernels", mime_type=_MARKDOWN)
     async def kernels() -> str:
         """The ids of all kernels, by problem."""
-        from .kernel_document import kernel_index  # loads numpy: not when a server starts
+        from .documents import kernel_index  # loads numpy: not when a server starts
 
         return await _read(lambda: kernel_index(settings))
 
@@ -57,7 +57,7 @@ def _add_kernels(server: MCPServer[Any], settings: Settings) -> None:
     )
     async def kernel(kernel_id: str) -> str:
         """Definition, tolerance, floors, how to write a candidate, and the reference source."""
-        from .kernel_document import kernel_document
+        from .documents import kernel_document
 
         return await _read(lambda: kernel_document(kernel_id, settings))
 
@@ -68,7 +68,7 @@ def _add_runs(server: MCPServer[Any], settings: Settings) -> None:
     @server.resource("kopt://runs/{run_id}", name="run", title="One run", mime_type=_JSON)
     async def run(run_id: str) -> str:
         """A search as it stands: every candidate with status and time, the ranking, the winner."""
-        from .run_documents import run_text  # loads the search: not when a server starts
+        from .documents import run_text
 
         return await _read(lambda: run_text(run_id, settings))
 
@@ -80,7 +80,7 @@ def _add_runs(server: MCPServer[Any], settings: Settings) -> None:
     )
     async def candidate(run_id: str, number: str) -> str:
         """The source of one candidate of a run, by its number."""
-        from .run_documents import candidate_text
+        from .documents import candidate_text
 
         return await _read(lambda: candidate_text(run_id, number, settings))
 
@@ -93,6 +93,8 @@ def _add_jobs(server: MCPServer[Any], host: Jobs, settings: Settings) -> None:
     )
     async def result(job_id: str) -> str:
         """The whole result of a finished job, as JSON."""
+        from .documents import result_text
+
         document = await _finished(host, job_id)
         return await _read(lambda: result_text(document, settings))
 
@@ -101,6 +103,8 @@ def _add_jobs(server: MCPServer[Any], host: Jobs, settings: Settings) -> None:
     )
     async def log(job_id: str) -> str:
         """What the compiler and other tools said in a job, whole."""
+        from .documents import log_text
+
         document = await _finished(host, job_id)
         return await _read(lambda: log_text(document, settings))
 

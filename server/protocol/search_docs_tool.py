@@ -8,9 +8,9 @@ from pydantic import Field
 
 from kopt.kernels.record import ToldRecord
 
+from .addresses import document_uri
 from .answers import facts_answer
 from .caller import caller_of
-from .document_address import document_uri
 from .tool_spec import Invocation, ToolSpec
 
 if TYPE_CHECKING:

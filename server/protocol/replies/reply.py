@@ -4,20 +4,18 @@ A candidate that falls short is a normal reply. An error is a call that could no
 clients show its text only, so that the text has everything in both cases.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from mcp.types import CallToolResult, ResourceLink, TextContent
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.profile_result import ProfileResult
-from kopt.kernels.record import Record
 from kopt.search.step.result import StepResult
 from kopt.server.jobs.records import JobView
+from kopt.server.protocol.addresses import job_links, log_uri, result_uri
 from kopt.tools.facts.bench_facts import bench_facts
 from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.facts.compile_facts import compile_facts
@@ -26,7 +24,6 @@ from kopt.tools.facts.fitting import Detail, Facts, cleaned, fitted, page
 from kopt.tools.facts.profile_facts import profile_facts
 from kopt.tools.facts.rendering import render, structured
 
-from .job_links import job_links, log_uri, result_uri
 from .job_states import (
     UNREADABLE,
     cancelled_next,
@@ -42,22 +39,10 @@ from .step_reply import step_facts, step_next
 __all__ = ["Detail", "facts_reply", "job_reply"]
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """How the document of one stage becomes a reply."""
-
-    record: type[Record]
-    facts: Callable[[Any, Detail], Facts]
-    next_step: Callable[[Any], str]
-
-
-_KINDS = {
-    "kopt.compile/1": _Kind(CompileResult, compile_facts, compile_next),
-    "kopt.check/1": _Kind(CheckResult, check_facts, check_next),
-    "kopt.bench/1": _Kind(BenchResult, bench_facts, bench_next),
-    "kopt.profile/1": _Kind(ProfileResult, profile_facts, profile_next),
-    "kopt.step/1": _Kind(StepResult, step_facts, step_next),
-}
+StageResult = CompileResult | CheckResult | BenchResult | ProfileResult | StepResult
+_RESULT: TypeAdapter[StageResult] = TypeAdapter(
+    Annotated[StageResult, Field(discriminator="schema_")]
+)
 
 
 def job_reply(view: JobView, detail: Detail, offset: int = 0) -> CallToolResult:
@@ -93,29 +78,40 @@ def _result_reply(
     view: JobView, document: dict[str, Any], detail: Detail, offset: int
 ) -> CallToolResult:
     job_id = view.request.id
-    kind = _KINDS.get(str(document.get("schema")))
     links = job_links(job_id, document)
     try:
-        if kind is None:
-            raise KeyError(document.get("schema"))
         source = getattr(view.request.work, "source", "")
-        result: Any = kind.record.model_validate(with_excerpts(document, source))
-    except (KeyError, ValidationError):
+        result = _RESULT.validate_python(with_excerpts(document, source))
+    except ValidationError:
         facts = job_facts(view) | {"message": UNREADABLE, "result": result_uri(job_id)}
         step = f"Read {result_uri(job_id)}, or call {view.request.work.kind} again."
         return _reply(facts, step, links)
-    facts = kind.facts(result, detail)
+    facts, step = _facts_and_next(result, detail)
     where: Facts = {"job_id": job_id, "result": result_uri(job_id)}
     if len(links) > 1 and (detail == "full" or result.status != "passed"):
         where["log"] = log_uri(job_id)
     if detail == "concise":
-        return _reply(_fitted(facts | where, view), kind.next_step(result), links)
+        return _reply(_fitted(facts | where, view), step, links)
     shown, next_offset = page(facts | where, offset)
     if next_offset is None:
-        return _reply(shown, kind.next_step(result), links)
+        return _reply(shown, step, links)
     shown["next_offset"] = next_offset
     more = f"detail=full and offset={next_offset}"
     return _reply(shown, f"Call job_wait with job_id={job_id}, {more} for the next page.", links)
+
+
+def _facts_and_next(result: StageResult, detail: Detail) -> tuple[Facts, str]:
+    match result:
+        case CompileResult():
+            return compile_facts(result, detail), compile_next(result)
+        case CheckResult():
+            return check_facts(result, detail), check_next(result)
+        case BenchResult():
+            return bench_facts(result, detail), bench_next(result)
+        case ProfileResult():
+            return profile_facts(result, detail), profile_next(result)
+        case StepResult():
+            return step_facts(result, detail), step_next(result)
 
 
 def _fitted(facts: Facts, view: JobView) -> Facts:

@@ -10,7 +10,7 @@ from kopt.search.reports.candidate_report import CandidateReport
 from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.retirement import Retirement
 from kopt.search.step.result import BeamMember, SteppedCandidate, StepResult
-from kopt.server.protocol.document_address import document_uri
+from kopt.server.protocol.addresses import document_uri
 from kopt.tools.facts.findings import diagnostic_entry
 from kopt.tools.facts.fitting import Detail, Facts, Listing
 from kopt.tools.facts.profile_facts import bottleneck_facts

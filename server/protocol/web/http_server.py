@@ -10,7 +10,7 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from socket import socket
 from typing import Any, NoReturn
 
@@ -38,10 +38,8 @@ _LAST_RESORT_S = 1.8
 class QuietServer(uvicorn.Server):
     """uvicorn, bounded and without signal handlers; it says nothing but what goes wrong."""
 
-    def __init__(
-        self, app: ASGIApp, admission: Admission, say_ready: Callable[[], None] | None = None
-    ) -> None:
-        """Serve `app` to whom `admission` lets in; `say_ready` is called once it answers."""
+    def __init__(self, app: ASGIApp, admission: Admission) -> None:
+        """Serve `app` over the connections that `admission` lets in."""
         limits = admission.limits
         self._lingering = LingeringClose(limits)
         config = uvicorn.Config(
@@ -63,7 +61,6 @@ class QuietServer(uvicorn.Server):
         connection = timed_connection(config.http_protocol_class, admission, self._lingering)
         config.http_protocol_class = connection
         super().__init__(config)
-        self._say_ready = say_ready
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -86,12 +83,6 @@ class QuietServer(uvicorn.Server):
         for task in self.server_state.tasks:
             task.cancel()
 
-    async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Begin to answer."""
-        await super().startup(sockets)
-        if self._say_ready is not None:
-            self._say_ready()
-
 
 def serve_http(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> NoReturn:
     """Serve until a signal comes; ends the process with 128 and the signal."""
@@ -103,7 +94,7 @@ async def _serve(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> 
     limits = HttpLimits()
     app = http_app(server, doorway.access, limits)
     admission = Admission(limits, serves_strangers=doorway.access.tokens is not None)
-    http = QuietServer(app, admission, lambda: _say_where(doorway))
+    http = QuietServer(app, admission)
     ended_by: list[int] = []
 
     def end(number: int) -> None:
@@ -121,6 +112,7 @@ async def _serve(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> 
         loop.add_signal_handler(number, end, number)
     try:
         await runners.start()
+        _say_where(doorway)  # it listens already: who comes at once waits for the first reply
         await http.serve(sockets=[doorway.listener])
     finally:
         runners.kill_all()

@@ -24,7 +24,7 @@ from kopt.kernels.status import Status
 from kopt.search.advice.retrieval_log import read_retrievals
 from kopt.search.runs.run import RunRequest, begin_run
 from kopt.server.jobs.records import JobView
-from kopt.server.protocol.document_address import document_uri
+from kopt.server.protocol.addresses import document_uri
 from kopt.server.protocol.resources import add_resources
 from kopt.tools.docs.query.search import read_document
 from support.job_views import JOB_ID, KERNEL, done_job, failed_job, job

@@ -1,9 +1,17 @@
-"""Where what a reply leaves out can be read: the addresses of a job's documents."""
+"""Addresses of what a reply leaves out: documents of the index, a job's result and log."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
+from urllib.parse import quote
 
 from mcp.types import ResourceLink
+
+DOCUMENTS = "kopt://docs/"
+
+
+def document_uri(uid: str) -> str:
+    """Return where a client reads the whole document of a hit."""
+    return DOCUMENTS + quote(uid, safe="/:,+@=")
 
 
 def result_uri(job_id: str) -> str:

@@ -20,13 +20,19 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.record import because
 from kopt.kernels.status import Status
-from kopt.tools.bench.blame import find_faulty
-from kopt.tools.bench.device_state import is_disturbed
-from kopt.tools.bench.fastest_path import timing_rejection
 from kopt.tools.bench.intervals import summarize_latency
+from kopt.tools.bench.library_choice import timing_rejection
 from kopt.tools.bench.library_path import AcceptedPath, check_path
+from kopt.tools.bench.measurement import is_disturbed
 from kopt.tools.bench.reference_side import PlannedSide, planned_side, reference_side
-from kopt.tools.bench.timed_case import REGIME, Refused, TimedCase, timing_request, verify
+from kopt.tools.bench.timed_case import (
+    REGIME,
+    Refused,
+    TimedCase,
+    find_faulty,
+    timing_request,
+    verify,
+)
 from kopt.tools.check.case_data import CaseData, CaseKey
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.oracle_cache import open_cache

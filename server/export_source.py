@@ -18,8 +18,8 @@ from kopt.search.reports.run_report import view_run
 from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.reproduction import case_of, problem_of
+from kopt.tools.export.readme import unproven_words
 from kopt.tools.export.subject import Subject
-from kopt.tools.export.unproven_words import unproven_words
 
 from .find_case import find_case, refuse_unknown_tune
 

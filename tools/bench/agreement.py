@@ -3,16 +3,21 @@
 The rule (docs/receipts.md has the reasons): every measurement is `faster` than the same main
 baseline and `slower` than no other that is like for like, and no two intervals are further apart
 than is little beside the gain.
+
+Of a refused candidate it says what it could claim instead: the workloads at which every measurement
+was faster. That promotes nothing; a narrower claim is measured in fresh processes like any other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from statistics import median
 
 from kopt.kernels.bench_result import BenchResult, Comparison, without_samples
+from kopt.kernels.case import Case
+from kopt.kernels.narrowed_where import narrowed_where
 from kopt.kernels.problem import Problem, Workload
-from kopt.kernels.promotion_result import PromotionAttempt
+from kopt.kernels.promotion_result import HeldWorkload, NarrowerDomain, PromotionAttempt
 from kopt.kernels.receipt import RepeatedMeasurement, WorkloadEvidence
 from kopt.kernels.record import because
 from kopt.kernels.status import Status, Verdict
@@ -215,3 +220,43 @@ def _ratio(comparison: Comparison | None) -> str:
         return ""
     low, high = comparison.interval
     return f": {comparison.speedup:.3f}x, {low:.3f} to {high:.3f}"
+
+
+def narrower_domain(
+    case: Case,
+    grouped: Mapping[str, Sequence[Attempt]],
+    refused: Collection[str],
+) -> NarrowerDomain | None:
+    """Return the domain of the workloads that held; None where none did, or none was refused.
+
+    A candidate that faulted, or was faster than the memory allows, is to be mended: there is no
+    domain for it.
+
+    Args:
+        case: What was to be promoted.
+        grouped: By workload, its measurements.
+        refused: The workloads that stopped the promotion.
+    """
+    held = {name: made for name, made in grouped.items() if name not in refused}
+    attempts = [attempt.result for made in grouped.values() for attempt in made]
+    if case.header is None or not held or not refused or any(map(_is_at_fault, attempts)):
+        return None
+    kept = [case.problem.workload(name) for name in held]
+    return NarrowerDomain(
+        workloads=tuple(_held(name, made) for name, made in held.items()),
+        where=narrowed_where(case.header, case.problem, kept),
+    )
+
+
+def _is_at_fault(result: BenchResult) -> bool:
+    return result.status is not Status.PASSED or result.verdict is Verdict.IMPOSSIBLE
+
+
+def _held(name: str, attempts: Sequence[Attempt]) -> HeldWorkload:
+    mains = [attempt.main for attempt in attempts if attempt.main is not None]
+    return HeldWorkload(
+        workload=name,
+        baseline=mains[0].baseline.label,
+        speedup=median(main.speedup for main in mains if main.speedup is not None),
+        measurements=len(attempts),
+    )

@@ -13,8 +13,8 @@ from kopt.kernels.byte_model import memory_floor_us, workload_bytes
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Verdict
 
-from .device_state import device_state
 from .intervals import summarize_latency
+from .measurement import device_state
 from .side_by_side import Contest, Timed, pairing_of
 from .timed_case import TimedCase
 from .verdict import decide, final_verdict, is_impossible

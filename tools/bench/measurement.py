@@ -1,21 +1,21 @@
 """Measuring in one open session: blocks of pairs until the verdict stands or the pairs run out.
 
 It replays and counts; it knows sides by their places only and judges no outputs: `inspect` does,
-which is given the outputs of one replay that nobody can foresee, and of the last. The former ends a
-block that is broken off for it and does not count: were it always the last of a block, whoever
-counts replays could tell it from those before.
+which is given the outputs of one unforeseeable replay, and of the last. The former ends a block
+that is broken off for it and does not count: were it always the last of a block, a kernel that
+counts replays could tell it from those before. Blocks that throttling or a change of clocks
+disturbed do not count.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from kopt.kernels.bench_result import LEAST_THRESHOLD, noise_threshold
+from kopt.kernels.bench_result import LEAST_THRESHOLD, DeviceState, noise_threshold
 from kopt.tools.devices.timer import Replays, SetOutputs, Telemetry, TimingFailure, TimingSession
 
-from .device_state import is_disturbed
 from .intervals import Interval, median_interval
 from .pairs import PAIRS_PER_BLOCK, Pairing, make_block
 from .verdict import decide, next_target
@@ -231,3 +231,44 @@ class _Run:
     def _is_open(self, pairing: Pairing, threshold: float) -> bool:
         interval = self.found.interval(pairing, self._limits.seed)
         return interval is not None and decide(interval, threshold) is None
+
+
+_CLOCK_CHANGE = 0.03
+
+
+def is_disturbed(replays: Replays) -> bool:
+    """Return whether a throttle reason was active or a clock changed by more than 3 %.
+
+    What NVML does not say disturbs nothing.
+    """
+    before, after = replays.before, replays.after
+    return (
+        bool(before.throttle or after.throttle)
+        or _changed(before.sm_mhz, after.sm_mhz)
+        or _changed(before.memory_mhz, after.memory_mhz)
+    )
+
+
+def _changed(before: int | None, after: int | None) -> bool:
+    if before is None or after is None:
+        return False
+    return abs(after - before) > _CLOCK_CHANGE * before
+
+
+def device_state(telemetry: Sequence[Telemetry]) -> DeviceState:
+    """Return the extremes over all of `telemetry`."""
+    return DeviceState(
+        sm_mhz=_range(entry.sm_mhz for entry in telemetry),
+        memory_mhz=_range(entry.memory_mhz for entry in telemetry),
+        temperature_c=_range(entry.temperature_c for entry in telemetry),
+        throttle=tuple(dict.fromkeys(name for entry in telemetry for name in entry.throttle)),
+        other_processes=max(
+            (entry.other_processes for entry in telemetry if entry.other_processes is not None),
+            default=None,
+        ),
+    )
+
+
+def _range(values: Iterable[int | None]) -> tuple[int, int] | None:
+    known = [value for value in values if value is not None]
+    return (min(known), max(known)) if known else None

@@ -27,8 +27,7 @@ from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
 
-from .agreement import Attempt, combine, refusals
-from .narrower_domain import narrower_domain
+from .agreement import Attempt, combine, narrower_domain, refusals
 from .receipt_contents import ReceiptContents, make_receipt
 from .receipt_parts import parts_of
 from .repeated_timing import CheckedCandidate, OpenDevice, by_workload, time_repeatedly

@@ -33,12 +33,14 @@ from kopt.tools.devices.timer import TimingDevice
 from .receipt_file import DECISIVE_FILES, problem_files
 from .reference_side import REFERENCE
 from .repeated_timing import OpenDevice, require_checked_cubins, time_once
-from .reproduction_notes import build_notes, device_notes, workload_notes
 from .reproduction_rule import (
     as_receipt_says,
     binary_reasons,
+    build_notes,
     compare_cubins,
     compare_measurement,
+    device_notes,
+    workload_notes,
 )
 from .request import BenchRequest
 

@@ -1,23 +1,27 @@
 """One timing session: the candidate, its baselines, a second capture and empty kernels.
 
-It joins places and names: `measurement.py` knows places only, results know names only.
+It joins places and names: `measurement.py` knows places only, results know names only. The noise
+floor, how far the baseline is from a second capture of itself, is measured in the session that
+first needs it and kept for a day for the device, driver, kernel and baseline path. No floor is
+below what counts as a difference at all (`LEAST_THRESHOLD`), so that a lucky one makes nothing
+faster; a wide one, as beside a neighbor's work, is used but not kept.
 """
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import numpy as np
 
 from kopt.kernels.bench_result import LEAST_THRESHOLD, BaselinePath, NoiseFloor
 from kopt.tools.devices.timer import EmptySide, Side, TimingFacts, TimingFailure, TimingSession
 
-from .blame import find_faulty
 from .intervals import Interval
+from .kept_records import keep, load_kept
 from .measurement import Limits, Measurement, Sides, measure
-from .noise_floor import fresh_floor, keep_floor, known_floor
 from .pairs import Pairing
 from .reference_side import PlannedSide
 from .request import MIN_PAIRS
-from .timed_case import TimedCase, Verified, timing_request
+from .timed_case import TimedCase, Verified, find_faulty, timing_request
 from .timed_outputs import OutputInspector
 
 _CANDIDATE, _MAIN = 0, 1
@@ -150,3 +154,45 @@ def _timed(
         warm_us=warm_us,
         empty=places.empty,
     )
+
+
+_WIDEST_KEPT = 0.01
+
+
+def known_floor(case: TimedCase, path: BaselinePath) -> NoiseFloor | None:
+    """Return the floor that was measured within the last day, or None."""
+    kept = load_kept(case.settings, _key(case, path), NoiseFloor)
+    return None if kept is None else kept.model_copy(update={"cached": True})
+
+
+def fresh_floor(interval: Interval, pairs: int) -> NoiseFloor:
+    """Return the floor of an A/A comparison that has just ended."""
+    return NoiseFloor(
+        median=interval.median,
+        half_width=interval.half_width,
+        pairs=pairs,
+        cached=False,
+        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def keep_floor(case: TimedCase, path: BaselinePath, floor: NoiseFloor) -> None:
+    """Keep a fresh floor, unless it is too wide to be the device's own.
+
+    Raises:
+        SetupError: KOPT_HOME cannot be written.
+    """
+    if floor.threshold <= _WIDEST_KEPT:
+        keep(case.settings, _key(case, path), floor)
+
+
+def _key(case: TimedCase, path: BaselinePath) -> dict[str, str]:
+    facts = case.device.facts
+    return {
+        "kind": "noise_floor/1",
+        "device": facts.uuid,
+        "driver": facts.driver_version,
+        "kernel": case.kernel,
+        "baseline": path.name,
+        "pdl": str(path.pdl),
+    }

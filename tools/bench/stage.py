@@ -20,7 +20,7 @@ from kopt.tools.devices.timer import LibrarySide, TimingDevice, TimingFailure
 
 from .bench_outcome import TimedContest, comparisons, measured_facts, notes
 from .contestants import Wanted, choose_contestants
-from .fastest_path import timing_rejection
+from .library_choice import timing_rejection
 from .reference_side import PlannedSide, planned_side
 from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest
 from .side_by_side import Contest, Timed, time_side_by_side

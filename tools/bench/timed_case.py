@@ -3,12 +3,16 @@
 The inputs come from a hidden seed of a small pool, drawn after the build and for each measurement
 anew: no source can know which it meets. A side is verified on them, under both poisons, before
 anything is timed.
+
+After a sticky error between replays, or with damaged guard zones, any side of a session may be at
+fault: each is then replayed in a session of its own, and the one that fails alone did it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
 from kopt.kernels.check_result import Mismatch
@@ -21,7 +25,7 @@ from kopt.tools.check.oracle_cache import open_cache
 from kopt.tools.check.run_case import RunReport, SharedCase, compare_poisons, execute_run
 from kopt.tools.check.unwritten_gate import POISONS, other_poison
 from kopt.tools.devices.device import Arrays, Device, Program
-from kopt.tools.devices.timer import Side, TimingDevice, TimingRequest
+from kopt.tools.devices.timer import Side, Timer, TimingDevice, TimingFailure, TimingRequest
 
 REGIME = "normal"
 """What production data looks like; the power that data costs depends on its bits."""
@@ -130,3 +134,42 @@ def timing_request(case: TimedCase, data: CaseData, sides: tuple[Side, ...]) -> 
         poison=case.poison,
         layout_seed=case.seed,
     )
+
+
+_REPLAYS = 50
+
+
+def find_faulty(request: TimingRequest, failure: TimingFailure, timer: Timer) -> TimingFailure:
+    """Return a failure whose side is known: `failure`, or that of the first side to fail alone.
+
+    Args:
+        request: Of the session that failed, which is closed.
+        failure: How it failed.
+        timer: Opens a session per side.
+
+    Raises:
+        InfraError: No side fails alone.
+    """
+    if failure.side is not None:
+        return failure
+    for place, side in enumerate(request.sides):
+        alone = _replay_alone(replace(request, sides=(side,)), timer)
+        if alone is not None:
+            return TimingFailure(place, alone.outcome)
+    diagnostics = failure.outcome.diagnostics
+    said = f" ({diagnostics[0].message})" if diagnostics else ""
+    raise InfraError(
+        f"timing {request.problem.kernel_id(request.workload)} ended with "
+        f"{failure.outcome.status}{said}, and no side fails alone; try again"
+    )
+
+
+def _replay_alone(request: TimingRequest, timer: Timer) -> TimingFailure | None:
+    with timer.open_timing(request) as session:
+        if isinstance(session, TimingFailure):
+            return session
+        replays = session.replay((0,) * _REPLAYS)
+        if isinstance(replays, TimingFailure):
+            return replays
+        outputs = session.collect()
+        return outputs if isinstance(outputs, TimingFailure) else None

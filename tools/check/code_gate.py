@@ -16,7 +16,7 @@ from kopt.config.errors import ToolError
 
 from .number_formats import decode_bits, magnitudes, ordinals, show
 from .output import Finding, Indices, Output
-from .rounding_window import rounding_window
+from .scale_gate import rounding_window
 from .tolerances import CODE_WINDOW
 
 _BLOCK = 1 << 20  # elements judged at once: some 60 MB of temporaries

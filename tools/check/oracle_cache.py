@@ -5,10 +5,14 @@ carries its size and a checksum; an entry that does not fit is dropped and made 
 size limit the entries not used for longest go. Two processes may make the same entry at once: the
 second finds the place taken and keeps what it has in memory. Names are hashes, so that a listing
 does not show hidden seeds.
+
+A case is stored as named arrays and a small description; bfloat16 and fp8 arrays as unsigned
+integers, since .npy knows no such dtypes.
 """
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +30,11 @@ from kopt.config.files import (
     staging_folder,
 )
 from kopt.config.settings import Settings
+from kopt.kernels.dtypes import DTYPE_SIZE_BYTES, numpy_dtype
+from kopt.kernels.oracle import ScaledBy
 
 from .case_data import CaseData, CaseKey, make_case_data
-from .case_files import CaseFiles, case_from_files, case_to_files
+from .reference import Reference, RowNoise
 
 _FORMAT = "1"
 _LIMIT_BYTES = 4 << 30
@@ -128,3 +134,92 @@ def _map(path: Path, size: int, checksum: int) -> npt.NDArray[Any]:
 
 def _size_bytes(entry: Path) -> int:
     return sum(file.stat().st_size for file in entry.iterdir())
+
+
+_OPTIONAL = ("written", "offsets", "slack")
+
+
+@dataclass(frozen=True)
+class CaseFiles:
+    """Arrays by file name, and JSON data for the rest."""
+
+    arrays: Mapping[str, npt.NDArray[Any]]
+    description: Mapping[str, Any]
+
+
+def case_to_files(data: CaseData) -> CaseFiles:
+    """Return `data` in plain dtypes."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    inputs: dict[str, str] = {}
+    references: dict[str, dict[str, Any]] = {}
+    for name, array in data.inputs.items():
+        inputs[name] = _dtype_name(array.dtype)
+        arrays[f"input-{name}"] = array.view(np.dtype(f"u{array.dtype.itemsize}"))
+    for name, reference in data.references.items():
+        references[name] = _describe(reference)
+        for part, array in _parts(reference).items():
+            arrays[f"output-{name}-{part}"] = array
+    return CaseFiles(arrays, {"inputs": inputs, "references": references})
+
+
+def case_from_files(files: CaseFiles) -> CaseData:
+    """Return the case; KeyError or TypeError if `files` is not from `case_to_files`."""
+    inputs = {
+        name: files.arrays[f"input-{name}"].view(numpy_dtype(dtype))
+        for name, dtype in files.description["inputs"].items()
+    }
+    references = {
+        name: _reference(files.arrays, f"output-{name}-", fields)
+        for name, fields in files.description["references"].items()
+    }
+    return CaseData(inputs, references)
+
+
+def _dtype_name(dtype: np.dtype[Any]) -> str:
+    for name in DTYPE_SIZE_BYTES:
+        if numpy_dtype(name) == dtype:
+            return name
+    raise ValueError(f"no problem dtype is stored as {dtype}")
+
+
+def _parts(reference: Reference) -> dict[str, npt.NDArray[Any]]:
+    parts = {"exact": reference.exact, "bits": reference.bits, "unit": reference.unit}
+    for name in _OPTIONAL:
+        if getattr(reference, name) is not None:
+            parts[name] = getattr(reference, name)
+    if reference.noise is not None:
+        noise = reference.noise
+        parts["noise"] = np.stack([noise.correct_sq, noise.ulp_sq, noise.ulp_max])
+    return parts
+
+
+def _describe(reference: Reference) -> dict[str, Any]:
+    scaled_by = reference.scaled_by
+    return {
+        "number_format": reference.number_format,
+        "shape": list(reference.shape),
+        "rows": reference.rows,
+        "bit_exact": reference.bit_exact,
+        "scaled_by": None if scaled_by is None else [scaled_by.tensor, scaled_by.block],
+    }
+
+
+def _reference(
+    arrays: Mapping[str, npt.NDArray[Any]], prefix: str, fields: Mapping[str, Any]
+) -> Reference:
+    noise = arrays.get(f"{prefix}noise")
+    scaled_by = fields["scaled_by"]
+    return Reference(
+        number_format=fields["number_format"],
+        shape=tuple(fields["shape"]),
+        rows=fields["rows"],
+        exact=arrays[f"{prefix}exact"],
+        bits=arrays[f"{prefix}bits"],
+        written=arrays.get(f"{prefix}written"),
+        offsets=arrays.get(f"{prefix}offsets"),
+        scaled_by=None if scaled_by is None else ScaledBy(*scaled_by),
+        bit_exact=fields["bit_exact"],
+        slack=arrays.get(f"{prefix}slack"),
+        unit=arrays[f"{prefix}unit"],
+        noise=None if noise is None else RowNoise(noise[0], noise[1], noise[2]),
+    )

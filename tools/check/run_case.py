@@ -2,6 +2,9 @@
 
 Case data is loaded by whichever run of the case comes first, on that run's thread, so that the
 oracle of one case works while another case executes.
+
+A dependent launch that is wrong is executed once more with its inputs there from the start: what
+it reads before its wait is other data on a GPU, and nothing in the values says so.
 """
 
 import threading
@@ -20,7 +23,6 @@ from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest
 from .accuracy import measure_accuracy
 from .case_data import CaseData
 from .cases import InputCase, Run
-from .early_reads import explain_early_read
 from .judge import judge
 from .mismatch import make_diagnostic, make_mismatch
 from .output import Finding, Output, initial_bits
@@ -165,3 +167,28 @@ def _refusal(
         mismatch=make_mismatch(output, finding, shared.case),
         diagnostics=(make_diagnostic(output, finding, initial),),
     )
+
+
+_EARLY_READ = Diagnostic(
+    message="right only where the launch before has ended: it reads what that launch writes before "
+    "griddepcontrol.wait",
+    hint="look for loads above the wait, in the machine code too (above ACQBULK): the compiler may "
+    "move read-only loads there (ld.global.nc, __ldg, pointers that are const and __restrict__)",
+)
+
+
+def explain_early_read(
+    request: ExecutionRequest, data: CaseData, device: Device
+) -> Diagnostic | None:
+    """Return what is wrong with a refused dependent launch if that is an early read, else None.
+
+    Executes once more, if the first launch is a dependent one and the device a GPU.
+    """
+    launches = request.program.plan.launches
+    if device.gpu is None or not launches or not launches[0].pdl:
+        return None
+    outcome = device.execute(replace(request, late_inputs=False))
+    if outcome.status is not Status.PASSED:
+        return None
+    is_right = judge(data, outcome.outputs, request.poison).refused is None
+    return _EARLY_READ if is_right else None

@@ -1,11 +1,29 @@
-"""Block scales: right, or one e4m3 step off beside a boundary; a window for float32 ones."""
+"""Block scales: right, or one e4m3 step off beside a boundary; a window for float32 ones.
+
+The rounding window says which exact values an honest kernel may round to each code.
+"""
 
 import numpy as np
+import numpy.typing as npt
 
-from .number_formats import ordinals
+from .number_formats import magnitudes, ordinals
 from .output import Finding, Output, finding_at_first
-from .rounding_window import rounding_window
 from .tolerances import CODE_WINDOW, FLOAT_SCALE_WINDOW, SCALE_STEPS
+
+
+def rounding_window(
+    number_format: str,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the smallest and largest magnitude accepted for each code ordinal, 0 first.
+
+    Between the midpoints to its neighbours a code is right; roundings on the way move a value over
+    a midpoint by at most `CODE_WINDOW` of it. The largest code stands for everything above.
+    """
+    values = magnitudes(number_format)
+    middle = (values[1:] + values[:-1]) / 2
+    lower = np.concatenate([[0.0], middle * (1 - CODE_WINDOW)])
+    upper = np.concatenate([middle * (1 + CODE_WINDOW), [np.inf]])
+    return lower, upper
 
 
 def scale_gate(output: Output) -> Finding | None:

@@ -1,8 +1,8 @@
 """`--as cuda`: C++ sources with a header, build files, and a small program that calls them."""
 
-from .build_flags import nvcc_flags
 from .routes import Route
 from .signature import Signature
+from .subject import nvcc_flags
 from .template_files import filled
 
 

@@ -1,17 +1,25 @@
-"""All files of an export, by their path in its folder."""
+"""All files of an export, by their path in its folder.
 
+The test gets kopt's oracle and gates, unchanged but for their imports, with everything of kopt that
+they import: what passes there passes here, with fresh inputs of any seed.
+"""
+
+import ast
+import keyword
+import re
+from collections.abc import Iterator
 from importlib.resources import files
+from pathlib import PurePosixPath
 
+from kopt.config.errors import ToolError
 from kopt.kernels.problem import tensor_size_bytes
 
 from .cuda_form import cuda_files
 from .device_code import DeviceCode, device_code
 from .dispatch_file import dispatch_file, routes_file
 from .interface_file import interface_file
-from .oracle_files import oracle_files
 from .prose import comment, provenance_line
 from .readme import readme
-from .reserved_names import refuse_reserved_names
 from .route_file import route_file
 from .routes import Route, plan_routes
 from .signature import Signature
@@ -20,6 +28,37 @@ from .template_files import filled
 from .torch_form import torch_files
 from .trace_form import trace_files
 from .tvm_ffi_form import tvm_ffi_files
+
+_CPP_WORDS = """
+alignas alignof and asm auto bool break case catch char class const constexpr continue decltype
+default delete do double else enum explicit export extern false float for friend goto if inline int
+long mutable namespace new noexcept not nullptr operator or private protected public register return
+short signed sizeof static struct switch template this throw true try typedef typename union
+unsigned using virtual void volatile while xor
+"""
+_OWN_WORDS = """
+params stream error place launch run device device_of guard reason scratch torch tvm
+"""
+_RESERVED = frozenset((*_CPP_WORDS.split(), *_OWN_WORDS.split(), *keyword.kwlist))
+
+
+def refuse_reserved_names(subject: Subject) -> None:
+    """Refuse tensors, scalars and scratch buffers that generated code could not name.
+
+    Raises:
+        ToolError: One is called like a keyword, or like a variable of the generated code.
+    """
+    problem = subject.problem
+    names = [tensor.name for tensor in problem.tensors]
+    names += [scalar.name for scalar in problem.scalars]
+    names += [buffer.name for buffer in subject.header.scratch]
+    for name in names:
+        if name in _RESERVED:
+            raise ToolError(
+                f"{name!r} of {problem.name} is a word of the generated code: it cannot be exported"
+                " under that name"
+            )
+
 
 Texts = dict[str, str]
 Files = dict[str, str | bytes]
@@ -96,3 +135,50 @@ def _test_files(subject: Subject) -> Texts:
     words = {"WORKLOADS": repr(tuple(w.name for w in subject.domain)), "WORKLOAD": smallest.name}
     below = {"run.py": filled("run.py", words), **oracle_files(subject)}
     return {f"test/{path}": text for path, text in below.items()}
+
+
+PACKAGE = "kopt_oracle"
+_ROOTS = ("tools/check/judge.py", "tools/check/case_data.py", "tools/check/unwritten_gate.py")
+_FROM_KOPT = re.compile(r"^(\s*)from kopt\.", re.MULTILINE)
+_NOTE = "# Part of kopt, with its imports renamed. SPDX-License-Identifier: Apache-2.0\n"
+
+
+def oracle_files(subject: Subject) -> dict[str, str]:
+    """Return the files by their path below the test's folder."""
+    oracle = (subject.problem.folder / "oracle.py").read_text("utf-8")
+    modules = _closure([*_ROOTS, *_imported("oracle.py", oracle)])
+    folders = {str(parent) for path in modules for parent in PurePosixPath(path).parents}
+    result = {f"{PACKAGE}/{path}": _NOTE + _renamed(text) for path, text in modules.items()}
+    for folder in sorted(folders):
+        path = f"{PACKAGE}/{folder}/__init__.py".replace("/./", "/")
+        result[path] = '"""Part of kopt: its oracle and gates."""\n'
+    result["oracle.py"] = _NOTE + _renamed(oracle)
+    result["problem.json"] = subject.problem.model_dump_json(indent=1, exclude={"folder"}) + "\n"
+    return result
+
+
+def _closure(paths: list[str]) -> dict[str, str]:
+    """Return the text of every module of kopt that `paths` reach, themselves included."""
+    root = files("kopt")
+    found: dict[str, str] = {}
+    pending = list(paths)
+    while pending:
+        path = pending.pop()
+        if path not in found:
+            found[path] = root.joinpath(path).read_text("utf-8")
+            pending += _imported(path, found[path])
+    return dict(sorted(found.items()))
+
+
+def _imported(path: str, text: str) -> Iterator[str]:
+    """Give the modules of kopt that `text`, the module at `path`, imports from."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            if node.level == 1:
+                yield str(PurePosixPath(path).parent / f"{node.module.replace('.', '/')}.py")
+            elif node.module.startswith("kopt."):
+                yield node.module.removeprefix("kopt.").replace(".", "/") + ".py"
+
+
+def _renamed(text: str) -> str:
+    return _FROM_KOPT.sub(rf"\1from {PACKAGE}.", text)

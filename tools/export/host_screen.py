@@ -22,12 +22,11 @@ from kopt.tools.cuda.toolchain import FoundToolchain, find_toolchain
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy
 
-from .build_flags import nvcc_flags
 from .device_code import device_code
 from .folder_files import source_files
 from .routes import plan_routes
 from .signature import Signature
-from .subject import Subject
+from .subject import Subject, nvcc_flags
 
 _WALL_S = 120.0
 _LOG_BYTES = 1 << 20

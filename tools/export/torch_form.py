@@ -1,9 +1,9 @@
 """`--as torch`: a Python package that builds the sources and registers one operator."""
 
-from .build_flags import gencode, nvcc_flags
 from .routes import Route
 from .shape_code import checked_tensors, python_axes, python_shape, read_axes
 from .signature import Signature, has_padding
+from .subject import gencode, nvcc_flags
 from .template_files import filled
 
 _TORCH_TYPES = {

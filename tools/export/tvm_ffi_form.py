@@ -2,10 +2,10 @@
 
 from kopt.kernels.dtypes import dtype_size_bytes
 
-from .build_flags import nvcc_flags
 from .routes import Route
 from .shape_code import checked_tensors, read_axes
 from .signature import Signature
+from .subject import nvcc_flags
 from .template_files import filled
 
 _CODES = {

@@ -15,9 +15,8 @@ from kopt.kernels.rounding import (
     round_to_e4m3,
     unpack_e2m1,
 )
+from kopt.tools.check.mismatch import describe_pattern, likely_cause
 from kopt.tools.check.output import Finding, initial_bits
-from kopt.tools.check.pattern import describe_pattern
-from kopt.tools.check.symptoms import likely_cause
 from support.synthetic_check import Checked, checked, synthetic_problem
 
 ROWS, COLUMNS = 32, 256

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kopt.tools.check.pattern import describe_pattern
+from kopt.tools.check.mismatch import describe_pattern
 
 ROWS, COLUMNS = 16, 64
 

@@ -6,8 +6,7 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.tools.cuda.include_tree import kopt_headers
-from kopt.tools.export.conditional_text import without_simulator
-from kopt.tools.export.device_code import device_code
+from kopt.tools.export.device_code import device_code, without_simulator
 
 HEADER = "/* kopt: 1\nfamily: other\nlaunch: []\n*/\n"
 

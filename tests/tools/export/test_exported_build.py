@@ -12,8 +12,8 @@ from kopt.config.settings import Settings
 from kopt.kernels.case import Case
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.cuda.toolchain import FoundToolchain
-from kopt.tools.export.build_flags import gencode, nvcc_flags
 from kopt.tools.export.stage import export
+from kopt.tools.export.subject import gencode, nvcc_flags
 from support.exports import sample_subject
 
 pytestmark = pytest.mark.slow  # compiles exports

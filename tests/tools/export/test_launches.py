@@ -9,11 +9,11 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.tools.cuda.include_tree import cuda_include_folders
 from kopt.tools.cuda.toolchain import FoundToolchain
-from kopt.tools.export.build_flags import gencode, nvcc_flags
 from kopt.tools.export.device_code import device_code
 from kopt.tools.export.folder_files import source_files
 from kopt.tools.export.routes import plan_routes
 from kopt.tools.export.signature import Signature
+from kopt.tools.export.subject import gencode, nvcc_flags
 from support.exports import tiny_subject, write_files
 from support.tiny_problem import tiny_problem
 

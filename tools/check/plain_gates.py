@@ -1,0 +1,78 @@
+"""The gates without a window of their own: numbers, one right answer, float32, bytes left alone.
+
+Each refuses elements of one output, or none. NaN and infinity are refused before any tolerance is
+applied; padding, masked rows and the rest of an inout tensor must keep their bytes.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .number_formats import E2M1, FLOAT_FORMATS
+from .output import Finding, Output, finding_at_first
+from .tolerances import FLOAT32_WINDOW
+
+
+def finite_gate(output: Output) -> Finding | None:
+    """Refuse NaN anywhere, and infinity where the correctly rounded result is not the same."""
+    number_format = output.reference.number_format
+    if number_format == E2M1 or number_format not in FLOAT_FORMATS:
+        return None
+    indices = output.differing
+    wrong = indices[~np.isfinite(output.values_at(indices))]
+    if not wrong.size:
+        return None
+    return finding_at_first(output, "finite", wrong, "NaN or infinity where a number is expected")
+
+
+def exact_gate(output: Output) -> Finding | None:
+    """Refuse every element that is not equal to the correctly rounded one.
+
+    Equal is equal in value, so that +0 passes for -0: the two differ by the sign of a zero sum,
+    which no consumer of the tensor can see. NaN equals nothing.
+    """
+    wrong = output.differing
+    if output.reference.number_format in FLOAT_FORMATS:
+        wrong = wrong[np.not_equal(output.values_at(wrong), output.expected_values_at(wrong))]
+    if not wrong.size:
+        return None
+    note = "this output has one right answer in every honest order of operations"
+    return finding_at_first(output, "exact", wrong, note)
+
+
+def float_gate(output: Output) -> Finding | None:
+    """Refuse values outside the window around the exact one; infinities must be the same."""
+    indices = output.differing
+    exact = output.reference.exact_at(indices)
+    allowed = FLOAT32_WINDOW * np.abs(exact) + output.reference.slack_at(indices)
+    with np.errstate(invalid="ignore"):
+        close = np.abs(output.values_at(indices) - exact) <= allowed
+    wrong = indices[~close | ~np.isfinite(exact)]
+    note = f"a float32 result may be off by {FLOAT32_WINDOW:.2g} of its exact value"
+    return finding_at_first(output, "float32", wrong, note) if wrong.size else None
+
+
+def untouched_gate(output: Output, initial: npt.NDArray[Any]) -> Finding | None:
+    """Refuse changes outside the `written` mask.
+
+    Args:
+        output: The candidate's tensor.
+        initial: What each stored element held before the launch (`output.initial_bits`).
+    """
+    written = output.reference.written
+    if written is None:
+        return None
+    wrong = np.flatnonzero((output.bits != initial) & ~written)
+    if not wrong.size:
+        return None
+    digits = 2 * output.bits.dtype.itemsize
+    return Finding(
+        gate="untouched",
+        tensor=output.name,
+        wrong=wrong,
+        expected=f"unchanged bytes 0x{int(initial[wrong[0]]):0{digits}X}",
+        got=f"0x{int(output.bits[wrong[0]]):0{digits}X}",
+        note="elements outside the result (padding, masked rows) must keep the bytes they had;"
+        " the index counts stored elements",
+    )

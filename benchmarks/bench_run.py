@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kopt.config.claude_access import ClaudeAccess
 from kopt.config.search_settings import SearchSettings, load_search_settings
-from kopt.config.settings import Settings, settings_from_environment
+from kopt.config.settings import ClaudeAccess, Settings, settings_from_environment
 from kopt.kernels.problem_loader import load_problems
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.records.budget import Budget

@@ -11,10 +11,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from .claude_access import DEFAULT_BASE_URL, ClaudeAccess
+from .environment import library_environment, looks_secret
 from .errors import ToolError
-from .library_environment import library_environment
-from .secret_marks import looks_secret
+
+DEFAULT_BASE_URL = "https://api.anthropic.com"
+
+
+@dataclass(frozen=True)
+class ClaudeAccess:
+    """What a request carries; exactly one of key and token is set."""
+
+    api_key: str | None = field(default=None, repr=False)
+    """ANTHROPIC_API_KEY."""
+    auth_token: str | None = field(default=None, repr=False)
+    """ANTHROPIC_AUTH_TOKEN, where there is no key."""
+    base_url: str = field(default=DEFAULT_BASE_URL, repr=False)
+    """ANTHROPIC_BASE_URL: a gateway, or a stand-in. It may hold a password."""
+
 
 DEFAULT_ARCH = "sm_100a"
 DEFAULT_PACKAGE_INDEX = "https://pypi.org/simple"
@@ -69,7 +82,7 @@ class Settings:
     may hold a password."""
     library_environment: tuple[tuple[str, str], ...] = ()
     """What CUDA, torch and FlashInfer look at, for the processes that use them
-    (`library_environment.py`)."""
+    (`environment.py`)."""
     pinecone_api_key: str | None = field(default=None, repr=False)
     """PINECONE_API_KEY: asks Pinecone beside the index of this machine; None asks nobody. Shown
     nowhere, and no other process is given it: see `without_keys`."""

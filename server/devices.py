@@ -9,7 +9,7 @@ from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.tools.devices.device import Device
 from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.open_device import gpu_problem, open_device
-from kopt.tools.sandbox.gpu_devices import gpu_devices
+from kopt.tools.sandbox.policy import gpu_devices
 from kopt.tools.sim.device import SimDevice
 
 

@@ -79,7 +79,7 @@ _TARGETS = (
     "kopt.tools.bench.promotion:time_repeatedly",
     "kopt.tools.bench.repeated_timing:time_once",
     "kopt.tools.gpu.device:read_arrays",
-    "kopt.tools.gpu.written_inputs:write_arrays",
+    "kopt.tools.gpu.array_file:write_arrays",
     "kopt.tools.gpu.worker_pool:WorkerPool.worker_for",
     "kopt.tools.gpu.worker_pool:WorkerPool.settle",
     "kopt.tools.gpu.worker_process:WorkerProcess.end",

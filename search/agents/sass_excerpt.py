@@ -6,7 +6,7 @@ from pathlib import Path
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.compile_result import CompileResult
-from kopt.tools.cuda.sass_listing import list_instructions
+from kopt.tools.cuda.nvdisasm import list_instructions
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.facts.compile_facts import named_builds
 from kopt.tools.facts.fitting import Facts

@@ -17,8 +17,8 @@ import anthropic
 import httpx2
 from anthropic.lib.streaming import MessageStream, MessageStreamManager
 
-from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError
+from kopt.config.settings import ClaudeAccess
 from kopt.tools.facts.wording import plain_beginning
 
 from .anthropic_wire import cached_prefix, failure_of_call, reply_of, request_arguments

@@ -20,9 +20,8 @@ from kopt.tools.profiling.nvidia_tools import (
     find_ncu,
     find_sanitizer,
 )
-from kopt.tools.sandbox.gpu_devices import gpu_devices
 from kopt.tools.sandbox.ladder import available_level, run_sandboxed
-from kopt.tools.sandbox.policy import SandboxPolicy
+from kopt.tools.sandbox.policy import SandboxPolicy, gpu_devices
 
 from .findings import DoctorFinding, optional
 

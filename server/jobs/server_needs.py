@@ -12,7 +12,7 @@ from pathlib import Path
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.server.work.requests import CompileWork, Work
-from kopt.tools.sandbox.gpu_devices import gpu_devices
+from kopt.tools.sandbox.policy import gpu_devices
 
 from .records import CPU, JobNeeds, JobRequest
 

@@ -9,7 +9,7 @@ from kopt.config.callbacks import ignore
 from kopt.config.settings import Settings
 from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
 from kopt.tools.open_device import gpu_problem
-from kopt.tools.sandbox.gpu_devices import gpu_devices
+from kopt.tools.sandbox.policy import gpu_devices
 
 from .progress import Progress
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import ToolError
 from kopt.config.settings import (
     DEFAULT_PACKAGE_INDEX,
     SERVER_VARIABLES,
+    ClaudeAccess,
     server_variables,
     settings_from_environment,
     without_secrets,

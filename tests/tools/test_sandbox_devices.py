@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.sandbox.gpu_devices import gpu_devices
+from kopt.tools.sandbox.policy import gpu_devices
 from support.sandbox_level import LEVELS, Level, open_level
 
 # Character devices that bubblewrap's own /dev does not have; any machine has one of them.

@@ -5,9 +5,13 @@ a status with diagnostics. It launches nothing.
 """
 
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
+from typing import TypeVar
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
@@ -22,7 +26,6 @@ from kopt.kernels.status import Status
 from .compile_job import CompileContext, Compiler
 from .compile_unit import UnitOutcome, compile_unit
 from .occupancy import launch_occupancy
-from .parallel import run_parallel
 from .planned_build import PlannedBuild, checked_plans, plan_builds
 from .toolchain import HOW_TO_INSTALL, find_toolchain
 
@@ -221,3 +224,34 @@ def _build(one: _Built) -> Build:
         compile_s=unit.compile_s,
         cached=one.outcome.cached,
     )
+
+
+T = TypeVar("T")
+
+
+def run_parallel(jobs: Sequence[Callable[[], T]], threads: int) -> list[T]:
+    """Return the results of `jobs` in their order, at most `threads` of them running at once.
+
+    The first exception of a job is raised as it is; jobs that have not begun by then never do. The
+    threads are daemons: those of an executor are joined at exit, and Ctrl-C would then wait for a
+    compiler that may take a minute. When this process ends, the sandbox ends its compilers.
+    """
+    if len(jobs) <= 1 or threads <= 1:
+        return [job() for job in jobs]
+    futures: list[Future[T]] = [Future() for _ in jobs]
+    numbers = count()
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set() and (number := next(numbers)) < len(jobs):
+            try:
+                futures[number].set_result(jobs[number]())
+            except BaseException as error:  # handed to the caller: a thread has none of its own
+                futures[number].set_exception(error)
+
+    for _ in range(min(threads, len(jobs))):
+        threading.Thread(target=work, name="compile", daemon=True).start()
+    try:
+        return [future.result() for future in futures]
+    finally:
+        stop.set()

@@ -19,13 +19,12 @@ from .cubin import CubinFacts, CubinKernel, read_cubin
 from .cubin_cache import CacheEntry, CompiledUnit, entry_lock, load_entry, store_entry
 from .cubin_screen import screen_cubin
 from .include_tree import headers_digest
-from .loads_in_flight import loads_in_flight
 from .nvcc import run_nvcc, run_nvcc_keeping_ptx
 from .nvrtc import run_nvrtc
-from .plan_assertions import as_plan_errors, as_unfinished_source
+from .planned_build import as_plan_errors, as_unfinished_source
 from .ptxas_report import PtxasKernel, parse_ptxas_report
 from .sass import SassFunction, disassemble
-from .sass_reader import read_instructions
+from .sass_reader import loads_in_flight, read_instructions
 
 _FACTS_VERSION = "11"
 """Raised whenever the unit of an unchanged cubin would be recorded differently."""

@@ -15,8 +15,6 @@ from kopt.kernels.excerpts import source_excerpt
 from kopt.kernels.parameter_types import ASSERTIONS_FILE
 from kopt.kernels.record import Diagnostic
 
-from .ptx_lines import source_line
-
 CANDIDATE_FILE = "candidate.cu"
 """Name under which every candidate is compiled: its real name must not reach the binary."""
 MAX_DIAGNOSTICS = 40
@@ -203,3 +201,21 @@ def _matching_column(shown: str, offset: int, own_line: str) -> int | None:
     if len(places) != all_shown:
         return None  # a macro brought or took some: which one is meant is unknown
     return places[nth - 1] + 1
+
+
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
+_LOCATION = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)\s")
+
+
+def source_line(ptx: str, ptx_line: int, file_name: str) -> int | None:
+    """Return the 1-based line of `file_name` that line `ptx_line` of `ptx` stems from.
+
+    `ptx` must have a line table (nvcc -lineinfo). None if the last location before that line is
+    in another file, or if there is none.
+    """
+    files = {number for number, path in _FILE.findall(ptx) if path.rsplit("/", 1)[-1] == file_name}
+    for line in reversed(ptx.splitlines()[:ptx_line]):
+        location = _LOCATION.match(line)
+        if location:
+            return int(location.group(2)) if location.group(1) in files else None
+    return None

@@ -2,13 +2,17 @@
 
 The cubin depends on the text, the flags and the compiler, never on a path or the time: the source
 has a fixed relative name, there is no line table (it would name folders), and the front end is
-given a fixed full path, from which it derives the names of internal symbols.
+given a fixed full path, from which it derives the names of internal symbols. Profilers and
+sanitizers get a second cubin with a line table, whose instructions must not differ.
 """
 
+import io
 import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
 
 from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import run_sandboxed
@@ -45,7 +49,7 @@ def run_nvcc_keeping_ptx(job: CompileJob, context: CompileContext) -> CompilerRu
 
 
 def run_nvcc_with_lines(job: CompileJob, context: CompileContext) -> CompilerRun:
-    """Compile `job` with a line table, for tools that name source lines; see `line_cubin.py`."""
+    """Compile `job` with a line table, for tools that name source lines; see `cubin_with_lines`."""
     return _run(job, context, ("-lineinfo",))
 
 
@@ -124,3 +128,27 @@ def _readable_log(output: bytes, work: Path, dropped_bytes: int) -> str:
     if dropped_bytes:
         text += f"\n[{dropped_bytes} bytes of compiler output left out]\n"
     return text
+
+
+def cubin_with_lines(job: CompileJob, shipped: bytes, context: CompileContext) -> bytes | None:
+    """Return a cubin with lines whose instructions are those of `shipped`; None if there is none.
+
+    Args:
+        job: What `shipped` was made from.
+        shipped: The cubin that is checked, timed and handed out.
+        context: Its compiler must be the one that made `shipped`.
+
+    Raises:
+        SetupError: The sandbox or the compiler cannot start.
+        InfraError: The sandbox was killed from outside.
+    """
+    lined = run_nvcc_with_lines(job, context).cubin
+    if lined is None or _instructions(lined) != _instructions(shipped):
+        return None
+    return lined
+
+
+def _instructions(cubin: bytes) -> dict[str, bytes]:
+    """The code of each function by its section's name, e.g. `.text.fused_add`."""
+    sections = ELFFile(io.BytesIO(cubin)).iter_sections()
+    return {one.name: one.data() for one in sections if one.name.startswith(".text")}

@@ -1,7 +1,9 @@
-"""Running nvdisasm on a cubin, in the sandbox: its JSON is read elsewhere."""
+"""Running nvdisasm on a cubin, in the sandbox; instructions in words, as an author reads them."""
 
+import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, cast
 
 from kopt.config.errors import InfraError
 from kopt.config.settings import Settings
@@ -34,3 +36,45 @@ def run_nvdisasm(cubin: bytes, toolchain: FoundToolchain, settings: Settings) ->
         said = run.stderr.decode(errors="replace").strip()[-300:]
         raise InfraError(f"nvdisasm ended with {run.returncode} on a fresh cubin: {said}")
     return run.stdout.decode()
+
+
+Listing = dict[str, tuple[str, ...]]
+"""Instructions by kernel, in their order, without the NOPs that pad the end."""
+
+
+def list_instructions(
+    cubin: bytes, toolchain: FoundToolchain, settings: Settings
+) -> Listing | None:
+    """Return the instructions of every kernel in `cubin`; None where no nvdisasm is installed.
+
+    What a kernel calls follows it. A predicate stands before the opcode, as in `@!P0 EXIT`.
+
+    Raises:
+        InfraError: nvdisasm cannot read a cubin of its own toolkit.
+    """
+    text = run_nvdisasm(cubin, toolchain, settings)
+    return None if text is None else parse_listing(text)
+
+
+def parse_listing(text: str) -> Listing:
+    """Return the instructions in the output of `nvdisasm -json`."""
+    _, functions = cast(tuple[Any, list[dict[str, Any]]], json.loads(text))
+    sections: dict[str, list[str]] = {}
+    name = ""
+    for function in functions:
+        if function["start"] == 0:  # what follows at other offsets is called by this one
+            name = str(function["function-name"])
+        sections.setdefault(name, []).extend(map(_words, function["sass-instructions"]))
+    return {name: _without_padding(sections[name]) for name in sorted(sections)}
+
+
+def _words(entry: dict[str, Any]) -> str:
+    parts = (entry.get("predicate", ""), entry["opcode"], entry.get("operands", ""))
+    return " ".join(str(part).strip() for part in parts if part)
+
+
+def _without_padding(instructions: list[str]) -> tuple[str, ...]:
+    end = len(instructions)
+    while end and instructions[end - 1] == "NOP":
+        end -= 1
+    return tuple(instructions[:end])

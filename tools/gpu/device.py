@@ -27,16 +27,14 @@ from kopt.tools.devices.timer import (
     TimingSession,
 )
 
-from .array_file import read_arrays
+from .array_file import WrittenInputs, read_arrays
 from .discovery import FoundGpu
 from .faults import damage_outcome, fault_outcome, owns_memory, timeout_outcome
 from .messages import CopyCeilingAnswer, CopyCeilingRequest, ExecuteAnswer, ExecuteRequest
 from .ticket_lock import TicketLock, Wait
 from .timing_session import WorkerTimingSession
-from .worker_answers import ask_for
 from .worker_pool import WorkerPool
-from .worker_process import WorkerEnd, WorkerProcess
-from .written_inputs import WrittenInputs
+from .worker_process import WorkerEnd, WorkerProcess, ask_for
 
 _SPARE_S = 10.0
 """Longest wait before a timing for a spare that is starting; it takes a second, torch four."""

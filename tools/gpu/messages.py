@@ -75,7 +75,7 @@ class StartRequest(Record):
     kind: Literal["start"] = "start"
     device_uuid: str
     helper_cubins: dict[str, str] = Field(default_factory=dict[str, str])
-    """Paths of kopt's own kernels for this device, by name (helper_cubins.py)."""
+    """Paths of kopt's own kernels for this device, by name (open_gpu.py)."""
 
 
 class OpenedGpu(Record):

@@ -33,8 +33,7 @@ from .messages import (
     WarmAnswer,
     WarmRequest,
 )
-from .worker_answers import Expected, ask_for
-from .worker_process import WorkerEnd, WorkerProcess
+from .worker_process import Expected, WorkerEnd, WorkerProcess, ask_for
 
 _CLOSE_S = 20.0
 

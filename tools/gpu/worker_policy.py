@@ -18,8 +18,7 @@ import kopt
 from kopt.config.files import ensure_trusted_folder
 from kopt.config.settings import Settings
 from kopt.tools.sandbox.confinement import PATH
-from kopt.tools.sandbox.gpu_devices import gpu_devices
-from kopt.tools.sandbox.policy import SandboxPolicy
+from kopt.tools.sandbox.policy import SandboxPolicy, gpu_devices
 
 LIFETIME_S = 14 * 24 * 3600.0
 _FILE_BYTES = 1 << 37

@@ -12,8 +12,7 @@ import kopt
 from kopt.config.errors import InfraError, KoptError
 
 from .messages import StartAnswer, StartRequest
-from .worker_answers import ask_for
-from .worker_process import WorkerEnd, WorkerProcess
+from .worker_process import WorkerEnd, WorkerProcess, ask_for
 
 MAX_PROGRAMS = 200
 """Candidates that one worker serves: what a driver leaks stays small."""

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -225,3 +225,22 @@ def _dispose(life: _Life, asking: threading.Lock, resources: ExitStack) -> None:
     life.end()
     with asking:  # whoever asks has seen the end and lets go; then nobody uses the channel
         resources.close()
+
+
+Expected = TypeVar("Expected")
+
+
+def ask_for(
+    kind: type[Expected], worker: WorkerProcess, request: Request, timeout_s: float
+) -> Expected | WorkerEnd:
+    """Return the answer to `request`, or how the worker ended instead.
+
+    Raises:
+        InfraError: The worker itself failed, or answered something else.
+    """
+    answer = worker.ask(request, timeout_s)
+    if isinstance(answer, kind | WorkerEnd):
+        return answer
+    if isinstance(answer, Failed):
+        raise InfraError(f"the GPU worker failed: {answer.message}")
+    raise InfraError(f"the GPU worker answered {answer.kind} to {request.kind}")

@@ -16,7 +16,7 @@ from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_resolver import resolve_plan
 from kopt.tools.cuda.compile_job import CompileContext
 from kopt.tools.cuda.compile_stage import COMPILE_LIMIT_S
-from kopt.tools.cuda.line_cubin import cubin_with_lines
+from kopt.tools.cuda.nvcc import cubin_with_lines
 from kopt.tools.cuda.planned_build import PlannedBuild, final_plan
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.devices.device import Arrays

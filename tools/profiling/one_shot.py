@@ -43,7 +43,7 @@ class OneShot:
 
     launchable: Launchable
     cubin: bytes
-    """With lines where there is such a cubin (tools/cuda/line_cubin.py)."""
+    """With lines where there is such a cubin (tools/cuda/nvcc.py)."""
     device_uuid: str
 
     @cached_property

@@ -30,8 +30,7 @@ from kopt.tools.profiling.launchable import Launchable, make_launchable
 from kopt.tools.profiling.nvidia_tools import HOW_TO_GET_SANITIZER, NvidiaTool, find_sanitizer
 from kopt.tools.profiling.one_shot import Examination, Examined, OneShot, examine, report_folder
 
-from .findings import Findings, judge_records
-from .log import read_log
+from .findings import Findings, judge_records, read_log
 
 LIMIT_S = 120.0
 """Wall time a tool, which they share out; instrumented code is 10 to 100 times slower."""

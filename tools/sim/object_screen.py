@@ -2,6 +2,10 @@
 
 The sandbox limits what a hostile object can do; this screen refuses the ways in: code that runs
 before `main`, inline assembly, and calls of anything but the simulator's runtime and libm.
+
+It also refuses memory accesses without a hook, found in GCC's own dump. -fsanitize=thread
+instruments assignments; a struct that a call which is not inlined takes or returns by value is
+loaded or stored by the call, where no hook sees it.
 """
 
 import re
@@ -53,7 +57,7 @@ _SECTION = re.compile(
 )
 _INLINE_ASSEMBLY = re.compile(r"^#APP$", re.MULTILINE)
 _SOURCE_FILE = re.compile(rf'^\s*\.file (\d+) "{re.escape(UNIT_NAME)}"', re.MULTILINE)
-_PLACE = re.compile(r"^\s*\.loc (\d+) (\d+) ", re.MULTILINE)
+_LOCATION = re.compile(r"^\s*\.loc (\d+) (\d+) ", re.MULTILINE)
 
 
 def inline_assembly_line(assembly: str) -> int | None:
@@ -67,7 +71,7 @@ def inline_assembly_line(assembly: str) -> int | None:
     own = _SOURCE_FILE.search(assembly)
     lines = [
         int(place[2])
-        for place in _PLACE.finditer(assembly, 0, marked.start())
+        for place in _LOCATION.finditer(assembly, 0, marked.start())
         if own is not None and place[1] == own[1]
     ]
     return lines[-1] if lines else 1
@@ -125,3 +129,55 @@ def _undefined(elf: ELFFile) -> list[str]:
         for symbol in _symbols(elf)
         if symbol.name and symbol["st_shndx"] == "SHN_UNDEF"
     ]
+
+
+DUMP_FLAG = "-fdump-tree-tsan-lineno=unit.tsan"
+"""Makes g++ write the program, as it is right after instrumentation, into unit.tsan."""
+
+_PLACE = re.compile(r"\[[^\[\]]*?:(\d+):\d+(?: discrim \d+)?\] ?")
+_END = re.compile(r"\);(?: \[[\w ]+\])*$")  # some calls have a remark: [tail call]
+_MEMORY = re.compile(r"\*|->|\bMEM\b|\[")
+# Of constant size it becomes moves. The names without __builtin_ lead to the runtime (device.h).
+_BLOCK_COPY = re.compile(r"\b__builtin_mem(?:cpy|move|set) \((?![^,]*&)[^,]*,(?![^,]*&)")
+# Not calls; or they take pointers and numbers only, among them the text of an assertion.
+_UNHOOKED_CALLEES = ("__builtin_", "__assert_fail ", "if ", "switch ")
+_STATIC = re.compile(r"^ +static .*?([A-Za-z_][\w.]*)(?: \[.*)?;$")
+
+
+def unhooked_line(dump: str) -> int | None:
+    """Return the candidate's line of the first access without a hook, or None.
+
+    Operands that lie on the thread's own stack need none.
+    """
+    own = f"[{UNIT_NAME}:"
+    statics: set[str] = set()  # shared variables of the function at hand
+    for text in dump.splitlines():
+        if text.startswith(";; Function "):
+            statics.clear()
+        declared = _STATIC.match(text)
+        if declared is not None:
+            statics.add(declared[1])
+        place = _PLACE.search(text)
+        if own in text and _BLOCK_COPY.search(text):
+            return int(place[1]) if place else 1
+        for operand in _call_operands(_PLACE.sub("", text.strip())):
+            in_memory = _MEMORY.search(operand) or operand.split(".")[0] in statics
+            if in_memory and not operand.startswith("&"):
+                return int(place[1]) if place else 1
+    return None
+
+
+def _call_operands(statement: str) -> list[str]:
+    """Return what a call takes and where its result goes; [] for any other statement."""
+    end = _END.search(statement)
+    if end is None:
+        return []
+    depth, start = 1, end.start()
+    while depth > 0 and start > 0:
+        start -= 1
+        depth += {")": 1, "(": -1}.get(statement[start], 0)
+    result, assigned, callee = statement[:start].rpartition(" = ")
+    if not callee.endswith(" ") or callee.startswith(_UNHOOKED_CALLEES):
+        return []
+    operands = [argument.strip() for argument in statement[start + 1 : end.start()].split(", ")]
+    return [*operands, result] if assigned else operands

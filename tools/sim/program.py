@@ -1,23 +1,29 @@
 """Building the CPU program of a candidate: g++, the object screen, red zones, the linker.
 
-The program is kept by content under KOPT_HOME/cache/sim; what it needs to be run (entries, shared
-variables) lies beside it as JSON.
+The program is kept by content under KOPT_HOME/cache/sim, shared by any number of processes; what it
+needs to be run (entries, shared variables) lies beside it as JSON.
 """
 
+import os
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from pydantic import ValidationError
 
 from kopt.config.errors import InfraError
 from kopt.config.files import (
     content_hash,
     ensure_trusted_folder,
     evict_least_used,
+    publish_folder,
+    remove_folder,
     staging_folder,
 )
 from kopt.config.settings import Settings
+from kopt.kernels.excerpts import source_excerpt
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.cuda.full_disk import refuse_full_disk
@@ -26,13 +32,16 @@ from kopt.tools.devices.device import Program
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
 
-from .compiler_messages import parse_messages
-from .hook_coverage import DUMP_FLAG, unhooked_line
-from .kept_programs import find_kept, keep
-from .object_screen import dynamic_shared_symbols, inline_assembly_line, screen_object
+from .object_screen import (
+    DUMP_FLAG,
+    dynamic_shared_symbols,
+    inline_assembly_line,
+    screen_object,
+    unhooked_line,
+)
 from .program_facts import SimProgram, read_program_facts
 from .toolset import CANDIDATE_FLAGS, SimToolset, find_toolset
-from .unit import dynamic_shared_names, make_unit, module_variables
+from .unit import UNIT_NAME, dynamic_shared_names, make_unit, module_variables
 
 KEPT_PROGRAMS = 256
 """Programs not used for longest are removed beyond this number."""
@@ -177,3 +186,66 @@ def _unsupported(reason: str, line: int | None = None) -> BuildFailure:
         hint="use the wrappers of <kopt/...> or plain CUDA C++ (docs/sim.md lists what works)",
     )
     return BuildFailure(Status.UNSUPPORTED_ON_SIM, (diagnostic,))
+
+
+def find_kept(folder: Path) -> SimProgram | None:
+    """Return the program in `folder` if it is whole; what is left of a broken one is removed."""
+    if not folder.is_dir():
+        return None  # and if another process puts it there now, it stays
+    try:
+        program = SimProgram.model_validate_json((folder / "program.json").read_bytes())
+        os.utime(folder)
+        if os.access(program.executable, os.X_OK):
+            return program
+    except (OSError, ValidationError):
+        pass  # cut off by a full disk: built again
+    remove_folder(folder)
+    return None
+
+
+def keep(work: Path, folder: Path) -> None:
+    """Put a finished build in place; another process may have been quicker."""
+    for name in ("unit.cpp", "unit.s", "unit.o", "unit.tsan"):
+        (work / name).unlink(missing_ok=True)
+    for scratch in ("home", "tmp"):  # the sandbox's
+        shutil.rmtree(work / scratch, ignore_errors=True)
+    publish_folder(work, folder)
+
+
+_MESSAGE = re.compile(
+    r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$"
+)
+_MAX_DIAGNOSTICS = 5
+
+
+def parse_messages(text: str, source: str) -> tuple[Diagnostic, ...]:
+    """Return g++'s errors, the first few, each with the candidate's line where it names one.
+
+    nvcc accepts the source before the simulator's verdict counts: what g++ refuses is CUDA that
+    the simulator does not offer.
+    """
+    found: list[Diagnostic] = []
+    for message in map(_MESSAGE.match, text.splitlines()):
+        if message is None or len(found) == _MAX_DIAGNOSTICS:
+            continue
+        own = message["file"] == UNIT_NAME
+        line, column = int(message["line"]), int(message["column"])
+        found.append(
+            Diagnostic(
+                message=f"not supported on the simulator: {_in_words(message['text'])}",
+                line=line if own else None,
+                column=column if own else None,
+                file=None if own else message["file"].rsplit("/", 1)[-1],
+                excerpt=source_excerpt(source, line, column) if own else None,
+                hint="docs/sim.md lists the CUDA that the simulator runs",
+            )
+        )
+    if found:
+        return tuple(found)
+    first = text.strip().splitlines()[:1]
+    return (Diagnostic(message=f"g++ cannot compile it for the simulator: {''.join(first)}"),)
+
+
+def _in_words(text: str) -> str:
+    """g++ reads PTX as x86 assembly, and complains about operands."""
+    return "raw PTX (inline assembly)" if "asm" in text else text

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.search_settings import (
@@ -15,7 +14,7 @@ from kopt.config.search_settings import (
     SearchSettings,
     load_search_settings,
 )
-from kopt.config.settings import Settings
+from kopt.config.settings import ClaudeAccess, Settings
 from kopt.search.forecast.conversation_cost import Talk, expected_cost, most_cost
 from kopt.search.forecast.run_plan import RunPlan, plan_run
 from kopt.search.models.prices import load_prices

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError
+from kopt.config.settings import ClaudeAccess
 from kopt.search.models.anthropic_model import AnthropicModel
 from kopt.search.models.errors import CallFailed, Stopped
 from kopt.search.models.halt import Halt

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kopt.config.claude_access import ClaudeAccess
+from kopt.config.settings import ClaudeAccess
 from kopt.search.models.anthropic_model import AnthropicModel, ReplyLimits
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.halt import Halt

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import KoptError, SetupError, ToolError
 from kopt.config.search_settings import load_search_settings
-from kopt.config.settings import Settings
+from kopt.config.settings import ClaudeAccess, Settings
 from kopt.search.models.anthropic_model import AnthropicModel
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.halt import Halt

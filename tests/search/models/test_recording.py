@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError, ToolError
+from kopt.config.settings import ClaudeAccess
 from kopt.search.models.anthropic_model import AnthropicModel
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.halt import Halt

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kopt.config.claude_access import ClaudeAccess
 from kopt.config.errors import SetupError
 from kopt.config.search_settings import load_search_settings
+from kopt.config.settings import ClaudeAccess
 from kopt.search.agents.means import Means
 from kopt.search.models.model import Model
 from kopt.search.records.budget import Budget

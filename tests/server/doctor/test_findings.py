@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.config.claude_access import ClaudeAccess
-from kopt.config.settings import Settings
+from kopt.config.settings import ClaudeAccess, Settings
 from kopt.server.doctor import findings
 from kopt.server.doctor.findings import DoctorFinding, docs_findings, model_findings
 from support.written_index import function, write_library

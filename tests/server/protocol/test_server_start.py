@@ -16,7 +16,7 @@ STAGES = ("kopt.search", "kopt.tools")
 LOADED_STAGES = {
     *("kopt.tools.facts", "kopt.tools.facts.fitting"),
     *("kopt.tools.facts.rendering", "kopt.tools.facts.wording"),
-    *("kopt.tools", "kopt.tools.sandbox", "kopt.tools.sandbox.gpu_devices"),
+    *("kopt.tools", "kopt.tools.sandbox", "kopt.tools.sandbox.policy"),
 }
 """What tells a GPU's jobs from the others, and the words of replies."""
 

@@ -5,7 +5,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels.compile_result import DependencyOrder
 from kopt.tools.cuda.cubin import read_cubin
-from kopt.tools.cuda.dependency_order import dependency_order
+from kopt.tools.cuda.sass import dependency_order
 from kopt.tools.cuda.sass_reader import read_instructions
 from support.cuda_sources import cubin_of
 

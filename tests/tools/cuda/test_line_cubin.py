@@ -6,7 +6,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem
 from kopt.tools.cuda.compile_job import CompileContext, CompileJob
 from kopt.tools.cuda.compile_stage import compile_candidate
-from kopt.tools.cuda.line_cubin import cubin_with_lines
+from kopt.tools.cuda.nvcc import cubin_with_lines
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.compile_requests import request_for
 from support.tiny_problem import BODY, HEADER

@@ -4,7 +4,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.tools.cuda.cubin import read_cubin
-from kopt.tools.cuda.loads_in_flight import loads_in_flight
+from kopt.tools.cuda.sass_reader import loads_in_flight
 from support.cuda_sources import cubin_of
 
 ONE_AFTER_ANOTHER = """

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from kopt.tools.cuda.parallel import run_parallel
+from kopt.tools.cuda.compile_stage import run_parallel
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])

@@ -2,7 +2,7 @@
 
 from kopt.kernels.parameter_types import ASSERTIONS_FILE
 from kopt.kernels.record import Diagnostic
-from kopt.tools.cuda.plan_assertions import as_plan_errors, as_unfinished_source
+from kopt.tools.cuda.planned_build import as_plan_errors, as_unfinished_source
 
 
 def assertion(text: str) -> Diagnostic:

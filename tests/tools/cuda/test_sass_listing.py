@@ -3,7 +3,7 @@
 import json
 
 from kopt.config.settings import Settings
-from kopt.tools.cuda.sass_listing import list_instructions, parse_listing
+from kopt.tools.cuda.nvdisasm import list_instructions, parse_listing
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.cuda_sources import cubin_of
 

@@ -7,8 +7,7 @@ import pytest
 from kopt.kernels.sanitizer_result import SanitizerTool
 from kopt.kernels.status import Status
 from kopt.tools.gpu.one_shot_files import OneShotBuffer
-from kopt.tools.sanitize.findings import Findings, judge_records
-from kopt.tools.sanitize.log import read_log
+from kopt.tools.sanitize.findings import Findings, judge_records, read_log
 
 REPORTS = Path(__file__).parents[2] / "samples" / "reports"
 OUT = OneShotBuffer(name="out", address=0x7F0000000000, size_bytes=4)

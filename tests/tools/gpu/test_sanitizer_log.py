@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.tools.sanitize.log import Place, read_log
+from kopt.tools.sanitize.findings import Place, read_log
 
 REPORTS = Path(__file__).parents[2] / "samples" / "reports"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from kopt.tools.devices.device import Arrays
+from kopt.tools.gpu.array_file import WrittenInputs
 from kopt.tools.gpu.messages import ArrayFile
-from kopt.tools.gpu.written_inputs import WrittenInputs
 
 
 def mark(folder: Path, file: ArrayFile) -> None:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from kopt.tools.sim.kept_programs import find_kept
+from kopt.tools.sim.program import find_kept
 
 
 def _program(folder: Path, name: str, used_s: float) -> Path:

@@ -12,7 +12,7 @@ import pytest
 from kopt.config.errors import SetupError
 from kopt.kernels.plan import Argument, Launch, Scratch
 from kopt.kernels.status import Status
-from kopt.tools.sim.hook_coverage import unhooked_line
+from kopt.tools.sim.object_screen import unhooked_line
 from kopt.tools.sim.program import build_program
 from kopt.tools.sim.program_facts import SimProgram
 from kopt.tools.sim.unit import dynamic_shared_names, make_unit, module_variables

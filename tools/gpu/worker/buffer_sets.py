@@ -27,8 +27,7 @@ from .buffer_layout import Bytes, paint_guards
 from .driver import Stream
 from .failure import step
 from .pinned_memory import PinnedPool
-from .set_damage import SetComparison
-from .set_layout import Place, Span, lay_out_set, place_sets, scratch_name, set_count
+from .set_layout import Place, SetComparison, Span, lay_out_set, place_sets, scratch_name, set_count
 
 _Wanted = tuple[int | None, Place]
 """A set to be read back, and what its outputs are called by; None if they are not wanted."""

@@ -5,7 +5,7 @@ from statistics import median
 
 from . import driver
 from .driver import Stream
-from .event_pool import EventPool
+from .replayer import EventPool
 
 LEAST_BYTES = 512 << 20
 L2_MULTIPLE = 4

@@ -17,11 +17,10 @@ from kopt.kernels.problem import Problem
 from kopt.tools.gpu.messages import Fault
 
 from . import driver, driver_launch
-from .arguments import ArgumentBlock, argument_bytes
+from .arguments import ArgumentBlock, argument_bytes, encode_descriptor, tiled_map
 from .driver import Function, Module, Stream
 from .driver_launch import LaunchShape
 from .failure import Failure, step
-from .tensor_maps import encode_descriptor, tiled_map
 
 PORTABLE_CLUSTER_BLOCKS = 8
 """Larger clusters need a kernel's consent. Source: CUDA C++ Programming Guide, Thread Block

@@ -1,6 +1,7 @@
 """Where the buffer sets of a timing session lie: how many, in which order, how far apart.
 
-Pure arithmetic; `buffer_sets.py` allocates and fills. One set is
+L2 is cold for every call because the sets rotate: together they hold several times as much as L2.
+This is pure arithmetic; `buffer_sets.py` allocates and fills. One set is
 
     in ... | inout ... | out ... | scratch of side 0 ... | scratch of side 1 ...
 
@@ -8,17 +9,31 @@ with guard zones around every buffer (`buffer_layout.py`), so that one copy rest
 tensors of a set and one fill poisons its outputs and scratch. The sets lie in random order, each
 somewhere in its own part of the allocation, and are replayed in another random order: no address
 says where the next call's data is.
+
+What calls changed although nothing may write it shows between two host images of a set, the one
+that was painted and the one that was read back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.wide_memory import count_differing
+from kopt.tools.gpu.messages import BufferDamage
 
-from .buffer_layout import ALIGNMENT_BYTES, Layout, Slot, call_sizes, lay_out
+from .buffer_layout import (
+    ALIGNMENT_BYTES,
+    Bytes,
+    Layout,
+    Slot,
+    call_sizes,
+    content_damage,
+    guard_damage,
+    lay_out,
+)
 
 MIN_SETS = 8
 MAX_SETS = 4096
@@ -150,3 +165,58 @@ def _span(layout: Layout, sizes: Sequence[tuple[str, int]]) -> Span:
     if not sizes:
         return Span(0, 0)
     return Span(layout.by_name[sizes[0][0]].offset, layout.by_name[sizes[-1][0]].end)
+
+
+class SetComparison:
+    """Of sets of one layout."""
+
+    def __init__(self, problem: Problem, layout: Layout) -> None:
+        """Take the slots of all tensors and scratch buffers as `layout`."""
+        self._layout = layout
+        self._inputs = tuple(t.name for t in problem.tensors if t.role == "in")
+        self._kept = tuple(_kept(layout, self._inputs))
+
+    def damage(self, painted: Bytes, found: Bytes, window: Span) -> tuple[BufferDamage, ...]:
+        """Return what differs.
+
+        Args:
+            painted: The whole layout as it was given.
+            found: The whole layout; outside of the window it may hold anything, and is filled.
+            window: What was read back.
+        """
+        if all(_same(painted, found, span, window) for span in self._kept):
+            return ()
+        found[: window.start], found[window.end :] = painted[: window.start], painted[window.end :]
+        changed = [
+            content_damage(name, painted[slot.offset : slot.end], found[slot.offset : slot.end])
+            for name, slot in self._layout.by_name.items()
+            if name in self._inputs
+        ]
+        guards = guard_damage(self._layout, painted, found)
+        return (*guards, *(damage for damage in changed if damage is not None))
+
+    def idle_damage(self, painted: Bytes, found: Bytes) -> tuple[BufferDamage, ...]:
+        """Return what differs in the outputs, in-place operands and scratch of an unused set."""
+        changed = [
+            content_damage(
+                slot.name, painted[slot.offset : slot.end], found[slot.offset : slot.end]
+            )
+            for slot in self._layout.slots
+            if slot.name not in self._inputs
+        ]
+        return tuple(one.model_copy(update={"where": "idle"}) for one in changed if one is not None)
+
+
+def _kept(layout: Layout, inputs: Iterable[str]) -> Iterable[Span]:
+    start = 0
+    for slot in layout.slots:
+        if slot.name not in inputs:
+            yield Span(start, slot.offset)
+            start = slot.end
+    yield Span(start, layout.total_bytes)
+
+
+def _same(painted: Bytes, found: Bytes, span: Span, window: Span) -> bool:
+    """Compare a span within the window."""
+    part = slice(max(span.start, window.start), max(min(span.end, window.end), 0))
+    return not count_differing(painted[part], found[part])

@@ -6,7 +6,7 @@ import pytest
 
 from kopt.config.errors import InfraError
 from kopt.kernels.problem import Problem
-from kopt.tools.gpu.worker.late_producer import (
+from kopt.tools.gpu.worker.execution import (
     DELAY_CYCLES,
     LateCopy,
     copies_parameter,

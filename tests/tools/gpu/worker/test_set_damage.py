@@ -6,8 +6,13 @@ import pytest
 from kopt.kernels.plan import Argument, Launch, LaunchPlan, Scratch
 from kopt.kernels.problem import Problem
 from kopt.tools.gpu.worker.buffer_layout import Bytes
-from kopt.tools.gpu.worker.set_damage import SetComparison
-from kopt.tools.gpu.worker.set_layout import SLACK_BYTES, SetLayout, Span, lay_out_set
+from kopt.tools.gpu.worker.set_layout import (
+    SLACK_BYTES,
+    SetComparison,
+    SetLayout,
+    Span,
+    lay_out_set,
+)
 from support.timing_rig import TENSORS
 
 WINDOW_START = 3 * 256

@@ -8,9 +8,9 @@ import pytest
 from kopt.kernels.dtypes import DTYPE_SIZE_BYTES
 from kopt.kernels.plan import TensorMap
 from kopt.tools.gpu.worker import driver_launch
+from kopt.tools.gpu.worker.arguments import encode_descriptor, tiled_map
 from kopt.tools.gpu.worker.driver import CudaError
 from kopt.tools.gpu.worker.driver_launch import TiledMap
-from kopt.tools.gpu.worker.tensor_maps import encode_descriptor, tiled_map
 from support.host_cuda import HostCuda
 
 ENTRY = TensorMap(

@@ -1,6 +1,7 @@
-"""What tells a secret among environment variables: words in its name, or how its value begins."""
+"""Which environment variables other processes get to see, and what tells a secret among them."""
 
 import re
+from collections.abc import Mapping
 
 _SECRET_WORDS = (
     *("TOKEN", "KEY", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "AUTH", "COOKIE"),
@@ -25,4 +26,36 @@ def looks_secret(name: str, value: str) -> bool:
         any(word in upper for word in _SECRET_WORDS)
         or _PERSONAL_TOKEN.search(upper) is not None
         or _SECRET_VALUE.search(value) is not None
+    )
+
+
+LIBRARY_VARIABLES = (
+    "CC",
+    "CPATH",
+    "CUDAHOSTCXX",
+    "CXX",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "MAX_JOBS",
+    "NVCC_APPEND_FLAGS",
+    "NVCC_PREPEND_FLAGS",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "NVIDIA_TF32_OVERRIDE",
+    "NVIDIA_VISIBLE_DEVICES",
+    "OMP_NUM_THREADS",
+    "PATH",
+    "TORCH_CUDA_ARCH_LIST",
+)
+LIBRARY_PREFIXES = ("CUDA_", "CUTE_DSL_", "FLASHINFER_")
+_FOLDER_WORDS = ("CACHE", "DUMP")
+
+
+def library_environment(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return what libraries may see of `environment`: no secret and no folder to write."""
+    return tuple(
+        (name, value)
+        for name, value in sorted(environment.items())
+        if (name in LIBRARY_VARIABLES or name.startswith(LIBRARY_PREFIXES))
+        and not any(word in name for word in _FOLDER_WORDS)
+        and not looks_secret(name, value)
     )

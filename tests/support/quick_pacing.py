@@ -11,5 +11,5 @@ class QuickPacing:
         self.slept: list[float] = []
         self.pacing = Pacing(sleep=self._sleep, settle_s=10.0)
 
-    async def _sleep(self, seconds: float) -> None:
+    def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

@@ -1,21 +1,24 @@
-"""One question to an index: its own embedding finds candidates, a second model puts them in order.
+"""Pinecone's list of hits for a query: asked while this machine makes its own lists.
 
-The records API does both in one call, a document index in two. Where the plan has no reranking
-left, the order is that of the embedding.
+One question finds candidates by the index's own embedding, and a second model reranks them. The
+records API does both in one call, a document index in two. There is an answer within a deadline, or
+a reason why there is none.
 """
 
+import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
+from kopt.tools.docs.indexing.filters import Filters, running_archs
+from kopt.tools.docs.weights import WEIGHTS
 
 from .push_plan import namespace_of
 from .push_records import ANY_ARCH, uid_of
-from .remote_hits import within
 from .service import (
     IndexShape,
     find_index,
@@ -25,43 +28,64 @@ from .service import (
     records_in,
     stumbled,
     unavailable,
+    within,
 )
 
 if TYPE_CHECKING:
-    from pinecone import AsyncIndex, AsyncPinecone, Document
+    from pinecone import Document, Index, Pinecone
     from pinecone.errors import PineconeError
 
-
-@dataclass(frozen=True)
-class RemoteFilters:
-    """What may be an answer at all."""
-
-    sources: tuple[str, ...]
-    archs: tuple[str, ...] = ()
-    """What the code may be written for, as tags; () for anything. A list that has one more than
-    these passes too: the index here, which looks the hits up, is exact."""
-    dtype: str | None = None
-    kind: str | None = None
-
-    def as_metadata(self) -> dict[str, Any]:
-        """Return the filter as Pinecone takes it."""
-        conditions: dict[str, Any] = {"source": {"$in": list(self.sources)}}
-        if self.archs:
-            conditions["arch"] = {"$in": [*self.archs, ANY_ARCH]}
-        if self.dtype:
-            conditions["dtype"] = {"$in": [self.dtype]}
-        if self.kind:
-            conditions["kind"] = {"$eq": self.kind}
-        return conditions
-
-
+DEADLINE_S = 3.0
+"""From the call to the answer, the import of the SDK included."""
+REST_S = 30.0
+"""How long Pinecone is left alone after a failure; every search meanwhile says why."""
+WITHOUT_RERANKER_S = 3600.0
+"""How long the order is that of the embedding after the reranker was refused."""
 RERANKER = "bge-reranker-v2-m3"
 _RERANKING = {"truncate": "END"}
-"""Its default refuses a query above 256 tokens."""
+"""The default of the service refuses a query above 256 tokens."""
 LEAST_CANDIDATES, MOST_CANDIDATES = 30, 100
-"""For the reranker, which takes 100 at most."""
+"""Candidates that the reranker gets; it takes 100 at most."""
 _MOST_CHARACTERS = 1000
-"""Of a query: neither model reads further."""
+"""Length of the part of a query that is sent: neither model reads further."""
+
+
+class RemoteHits:
+    """One question to Pinecone, which a thread of its own asks."""
+
+    def __init__(self, query: str, filters: Filters, sources: Sequence[str]) -> None:
+        """Prepare the question; `sources` are those of the library index."""
+        self._query = query
+        admitted = tuple(source for source in sources if filters.admits(source))
+        self._filters = replace(filters, sources=admitted)
+        self._thread: threading.Thread | None = None
+        self._uids: Sequence[str] = ()
+        self.failure: str | None = None
+        """Why there is no answer, once `uids` has returned."""
+        self.has_answered = False
+        """Whether there is an answer, once `uids` has returned."""
+
+    def ask(self, settings: Settings) -> None:
+        """Start asking; without a key nothing happens."""
+        if settings.pinecone_api_key is not None:
+            self._thread = threading.Thread(target=self._ask, args=(settings,), daemon=True)
+            self._thread.start()
+
+    def uids(self) -> Sequence[str]:
+        """Return the uids of the hits, best first, once they are there: within DEADLINE_S."""
+        if self._thread is not None:
+            self._thread.join()
+        return self._uids
+
+    def _ask(self, settings: Settings) -> None:
+        backend = pinecone_backend(settings)
+        if backend is None:
+            return
+        try:
+            self._uids = backend.search(self._query, self._filters, WEIGHTS.remote_depth)
+            self.has_answered = True
+        except BackendUnavailable as error:
+            self.failure = str(error)
 
 
 @dataclass(frozen=True)
@@ -70,9 +94,9 @@ class Question:
 
     namespace: str
     query: str
-    filters: RemoteFilters
+    filters: Filters
     most: int
-    """Answers at most."""
+    """Number of answers at most."""
 
     @property
     def text(self) -> str:
@@ -81,100 +105,24 @@ class Question:
 
     @property
     def candidates(self) -> int:
-        """Return how many are embedded neighbors before reranking."""
+        """Return how many neighbors of the embedding are reranked."""
         return min(MOST_CANDIDATES, max(LEAST_CANDIDATES, self.most))
 
+    def metadata_filter(self) -> dict[str, Any]:
+        """Return the filters as Pinecone takes them.
 
-async def reranked(
-    client: "AsyncPinecone", index: "AsyncIndex", shape: IndexShape, question: Question
-) -> tuple[str, ...]:
-    """Return the uids of what answers the question, in the order of the reranker.
-
-    Raises:
-        PineconeError: A request failed.
-    """
-    if shape.kind == "records":
-        reranking = {
-            "model": RERANKER,
-            "rank_fields": [shape.text_field],
-            "top_n": min(question.most, question.candidates),
-            "parameters": _RERANKING,
-        }
-        found = await index.search(**_search(shape, question), rerank=reranking)
-        return tuple(uid_of(hit.id) for hit in found.result.hits[: question.most])
-    matches = await _matches(index, shape, question)
-    texts = [{shape.text_field: str(match.get(shape.text_field) or "")} for match in matches]
-    if not texts:
-        return ()
-    order = await client.inference.rerank(
-        model=RERANKER,
-        query=question.text,
-        documents=texts,
-        rank_fields=[shape.text_field],
-        return_documents=False,
-        top_n=min(question.most, len(texts)),
-        parameters=_RERANKING,
-    )
-    ranked = [matches[one.index].id for one in order.data if 0 <= one.index < len(matches)]
-    return tuple(uid_of(id_) for id_ in ranked[: question.most])
-
-
-async def embedded_order(
-    index: "AsyncIndex", shape: IndexShape, question: Question
-) -> tuple[str, ...]:
-    """Return the same in the order of the embedding, without a reranker.
-
-    Raises:
-        PineconeError: The request failed.
-    """
-    if shape.kind == "records":
-        found = await index.search(**_search(shape, question))
-        ids = [hit.id for hit in found.result.hits]
-    else:
-        ids = [match.id for match in await _matches(index, shape, question)]
-    return tuple(uid_of(id_) for id_ in ids[: question.most])
-
-
-def is_about_reranking(error: "PineconeError") -> bool:
-    """Say whether the service refuses the reranker and not the search.
-
-    Plans count reranking apart (500 requests a month on the Starter plan, by its documentation),
-    and models come and go.
-    """
-    return "rerank" in error.message.lower()
-
-
-def _search(shape: IndexShape, question: Question) -> dict[str, Any]:
-    return {
-        "namespace": question.namespace,
-        "top_k": question.candidates,
-        "inputs": {"text": question.text},
-        "filter": question.filters.as_metadata(),
-        "fields": [shape.text_field],  # what the reranker reads must be returned
-    }
-
-
-async def _matches(
-    index: "AsyncIndex", shape: IndexShape, question: Question
-) -> "Sequence[Document]":
-    from pinecone.models.documents.score_by import EmbedQuery
-
-    found = await index.documents.search(
-        namespace=question.namespace,
-        top_k=question.candidates,
-        score_by=[EmbedQuery(field=shape.text_field, query=question.text)],
-        include_fields=[shape.text_field],
-        filter=question.filters.as_metadata(),
-    )
-    return found.matches
-
-
-DEADLINE_S = 3.0
-"""From the call to the answer, the import of the SDK included."""
-REST_S = 30.0
-"""After a failure Pinecone is not asked for so long, and every search says why."""
-WITHOUT_RERANKER_S = 3600.0
-"""After it was refused, the order is that of the embedding for so long."""
+        A record for one architecture more than asked for passes too: the index of this machine,
+        which looks the hits up, is exact.
+        """
+        filters = self.filters
+        conditions: dict[str, Any] = {"source": {"$in": list(filters.sources or ())}}
+        if filters.arch:
+            conditions["arch"] = {"$in": [*running_archs(filters.arch), ANY_ARCH]}
+        if filters.dtype:
+            conditions["dtype"] = {"$in": [filters.dtype]}
+        if filters.kind:
+            conditions["kind"] = {"$eq": filters.kind}
+        return conditions
 
 
 def pinecone_backend(settings: Settings) -> "PineconeBackend | None":
@@ -188,7 +136,7 @@ def pinecone_backend(settings: Settings) -> "PineconeBackend | None":
 
 
 class PineconeBackend:
-    """Asks one index. It remembers of which kind that is, and failures for REST_S."""
+    """Asks one index; a circuit breaker: after a failure it refuses for REST_S without asking."""
 
     def __init__(
         self,
@@ -206,13 +154,13 @@ class PineconeBackend:
         self._resting = (clock(), "")  # until when, why
         self._reranks_from = clock()
 
-    def search(self, query: str, filters: RemoteFilters, most: int) -> tuple[str, ...]:
+    def search(self, query: str, filters: Filters, most: int) -> tuple[str, ...]:
         """Return uids of the library index, best first.
 
         Args:
-            query: In the user's words; what the models do not read of it is left out.
-            filters: What may be an answer; without sources there is none.
-            most: Answers at most.
+            query: The user's words; what the models do not read of it is left out.
+            filters: What may be an answer, with its sources; without sources there is none.
+            most: Number of answers at most.
 
         Raises:
             BackendUnavailable: No answer after DEADLINE_S, a failure, or one less than REST_S ago;
@@ -226,53 +174,53 @@ class PineconeBackend:
         try:
             return within(self._deadline_s, lambda: self._answer(question))
         except BackendUnavailable as error:
-            self._rest(str(error))
-            raise
+            raise self._rested(error) from error
         except TimeoutError as error:
             reason = f"Pinecone did not answer within {self._deadline_s:g} s"
-            self._rest(reason)
-            raise BackendUnavailable(reason) from error
+            raise self._rested(BackendUnavailable(reason)) from error
         except (ImportError, OSError) as error:  # a broken package; certificates that are not there
             reason = f"Pinecone's client does not work here: {error}"
-            self._rest(reason)
-            raise BackendUnavailable(reason) from error
+            raise self._rested(BackendUnavailable(reason)) from error
+        except UnicodeError as error:  # a name of a host that no name server could be asked for
+            reason = f"Pinecone cannot be reached: PINECONE_INDEX_HOST names no host ({error})"
+            raise self._rested(BackendUnavailable(reason)) from error
         except Exception as error:  # answers that the client itself stumbles over
-            unexpected = stumbled(error, self._settings)
-            self._rest(str(unexpected))
-            raise unexpected from error
+            raise self._rested(stumbled(error, self._settings)) from error
 
-    async def _answer(self, question: Question) -> tuple[str, ...]:
+    def _answer(self, question: Question) -> tuple[str, ...]:
         from pinecone import RetryConfig
         from pinecone.errors import PineconeError
 
         # One retry, soon: a longer wait would end at the deadline, and the reason be lost.
         retries = RetryConfig(max_retries=1, backoff_factor=0.1, max_wait=0.5)
         try:
-            async with opened_client(self._settings, retries) as client:
-                shape = self._shape or await find_index(client, self._settings)
+            with opened_client(self._settings, retries) as client:
+                shape = self._shape or find_index(client, self._settings)
                 self._shape = shape
-                async with opened_index(client, shape.host, retries) as index:
-                    found = await self._ranked(client, index, shape, question)
-                    if not found and await records_in(index, question.namespace) == 0:
+                with opened_index(client, shape.host, retries) as index:
+                    found = self._ranked(client, index, shape, question)
+                    if not found and records_in(index, question.namespace) == 0:
                         raise namespace_empty(question.namespace, self._settings)
-                    return found
+                    return tuple(uid_of(id_) for id_ in found[: question.most])
         except PineconeError as error:
             raise unavailable(error, self._settings) from error
 
-    async def _ranked(
-        self, client: "AsyncPinecone", index: "AsyncIndex", shape: IndexShape, question: Question
-    ) -> tuple[str, ...]:
-        """Return the reranked answer; that of the embedding where reranking is refused."""
+    def _ranked(
+        self, client: "Pinecone", index: "Index", shape: IndexShape, question: Question
+    ) -> list[str]:
+        """Return the ids in the order of the reranker; of the embedding where that is refused."""
         from pinecone.errors import ApiError
 
         if self._clock() >= self._reranks_from:
             try:
-                return await reranked(client, index, shape, question)
+                return _reranked(client, index, shape, question)
             except ApiError as error:
-                if not is_about_reranking(error):
+                if not _is_about_reranking(error):
                     raise
                 self._reranks_from = self._clock() + WITHOUT_RERANKER_S
-        return await embedded_order(index, shape, question)
+        if shape.kind == "records":
+            return _record_ids(index, shape, question)
+        return [match.id for match in _matches(index, shape, question)]
 
     def _refuse_while_resting(self) -> None:
         until, reason = self._resting
@@ -280,11 +228,79 @@ class PineconeBackend:
         if left_s > 0:
             raise BackendUnavailable(f"{reason}; it is asked again in {left_s:.0f} s")
 
-    def _rest(self, reason: str) -> None:
+    def _rested(self, error: BackendUnavailable) -> BackendUnavailable:
+        """Return `error`, which opens the circuit for REST_S."""
         self._shape = None  # it may have been made anew, or another host be meant
-        self._resting = (self._clock() + REST_S, reason)
+        self._resting = (self._clock() + REST_S, str(error))
+        return error
 
 
 @lru_cache(maxsize=8)
 def _backend(settings: Settings) -> PineconeBackend:
     return PineconeBackend(settings)
+
+
+def _reranked(
+    client: "Pinecone", index: "Index", shape: IndexShape, question: Question
+) -> list[str]:
+    """Return the ids of what answers the question, in the order of the reranker.
+
+    Raises:
+        PineconeError: A request failed.
+    """
+    reranking: dict[str, Any] = {
+        "model": RERANKER,
+        "rank_fields": [shape.text_field],
+        "parameters": _RERANKING,
+    }
+    if shape.kind == "records":
+        most = min(question.most, question.candidates)
+        return _record_ids(index, shape, question, rerank={**reranking, "top_n": most})
+    matches = _matches(index, shape, question)
+    texts = [{shape.text_field: str(match.get(shape.text_field) or "")} for match in matches]
+    if not texts:
+        return []
+    order = client.inference.rerank(
+        **reranking,
+        query=question.text,
+        documents=texts,
+        return_documents=False,
+        top_n=min(question.most, len(texts)),
+    )
+    return [matches[one.index].id for one in order.data if 0 <= one.index < len(matches)]
+
+
+def _is_about_reranking(error: "PineconeError") -> bool:
+    """Say whether the service refuses the reranker and not the search.
+
+    Plans count reranking apart (500 requests a month on the Starter plan, by its documentation),
+    and models come and go.
+    """
+    return "rerank" in error.message.lower()
+
+
+def _record_ids(
+    index: "Index", shape: IndexShape, question: Question, **reranking: Any
+) -> list[str]:
+    found = index.search(
+        namespace=question.namespace,
+        top_k=question.candidates,
+        inputs={"text": question.text},
+        filter=question.metadata_filter(),
+        fields=[shape.text_field],  # what the reranker reads must be returned
+        **reranking,
+    )
+    return [hit.id for hit in found.result.hits]
+
+
+def _matches(index: "Index", shape: IndexShape, question: Question) -> "Sequence[Document]":
+    from pinecone.models.documents.score_by import EmbedQuery
+
+    found = index.documents.search(
+        namespace=question.namespace,
+        top_k=question.candidates,
+        score_by=[EmbedQuery(field=shape.text_field, query=question.text)],
+        include_fields=[shape.text_field],
+        filter=question.metadata_filter(),
+    )
+    return found.matches

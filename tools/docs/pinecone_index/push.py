@@ -1,6 +1,5 @@
 """`push_library`: the library index uploaded to a namespace of its own in Pinecone."""
 
-import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -9,9 +8,8 @@ from kopt.config.files import ensure_folder
 from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
 
-from .push_plan import Plan, planned
+from .push_plan import PushPlan, planned
 from .push_records import PushProgress, PushRequest, PushResult
-from .remote_hits import new_loop
 from .service import (
     EMBEDDING_MODEL,
     TEXT_FIELD,
@@ -21,10 +19,10 @@ from .service import (
     opened_index,
     unavailable,
 )
-from .upload import OnProgress, Pacing, Target, Upload, Way, sent_folder, until
+from .upload import OnProgress, Pacing, Upload, Way, sent_folder, until
 
 if TYPE_CHECKING:
-    from pinecone import AsyncPinecone
+    from pinecone import Pinecone
 
 PATIENT = Pacing()
 
@@ -53,38 +51,33 @@ def push_library(
     way = Way(pacing, on_progress)
     total = len(plan.records)
     waiting = PushProgress("wait", 0, total, "another upload from this machine is under way")
-    # A lock that is waited for inside the loop would not hear of Ctrl-C.
-    with (
-        file_lock(
-            ensure_folder(settings.docs_cache / "pinecone") / "lock", lambda: on_progress(waiting)
-        ),
-        asyncio.Runner(loop_factory=new_loop) as runner,
+    with file_lock(
+        ensure_folder(settings.docs_cache / "pinecone") / "lock", lambda: on_progress(waiting)
     ):
-        result = runner.run(_pushed(plan, request, settings, way))
+        result = _pushed(plan, request, settings, way)
     return result.model_copy(update={"seconds": round(time.monotonic() - started, 1)})
 
 
-async def _pushed(plan: Plan, request: PushRequest, settings: Settings, way: Way) -> PushResult:
+def _pushed(plan: PushPlan, request: PushRequest, settings: Settings, way: Way) -> PushResult:
     from pinecone import RetryConfig
     from pinecone.errors import PineconeError
 
     upload: Upload | None = None
     try:
-        async with opened_client(settings, RetryConfig(max_wait=10.0)) as client:
+        with opened_client(settings, RetryConfig(max_wait=10.0)) as client:
             way.on_progress(PushProgress("index", 0, len(plan.records)))
-            shape, created = await ready_index(client, request, settings, way.pacing)
-            # Without retries of the SDK: those of `patiently` can be seen and ended.
-            async with opened_index(client, shape.host, RetryConfig(max_retries=0)) as index:
-                target = Target(index, shape, sent_folder(shape.host, settings))
-                upload = Upload(plan, target, way)
-                await upload.send_missing()
-                is_visible = await upload.settle()
-                deleted = await upload.delete_earlier() if is_visible else ()
+            shape, created = ready_index(client, request, settings, way.pacing)
+            # Without retries of the SDK: those of `with_retries` can be seen and ended.
+            with opened_index(client, shape.host, RetryConfig(max_retries=0)) as index:
+                upload = Upload(plan, index, shape, sent_folder(shape.host, settings), way)
+                upload.send_missing()
+                is_visible = upload.settle()
+                deleted = upload.delete_earlier() if is_visible else ()
     except PineconeError as error:
         reason = str(unavailable(error, settings))
         if upload is not None:
             reason += (
-                f"; {upload.tally.there:,} of {len(plan.records):,} records are there, and the"
+                f"; {upload.there:,} of {len(plan.records):,} records are there, and the"
                 " same command goes on from them"
             )
         raise BackendUnavailable(reason) from error
@@ -95,9 +88,9 @@ async def _pushed(plan: Plan, request: PushRequest, settings: Settings, way: Way
         created=created,
         sources=plan.sources,
         records=len(plan.records),
-        sent=upload.tally.sent,
-        requests=upload.tally.requests,
-        estimated_tokens=upload.tally.tokens,
+        sent=upload.sent,
+        requests=upload.requests,
+        estimated_tokens=upload.tokens,
         is_visible=is_visible,
         deleted_namespaces=deleted,
         seconds=0.0,
@@ -107,8 +100,8 @@ async def _pushed(plan: Plan, request: PushRequest, settings: Settings, way: Way
 _READY_S = 300.0
 
 
-async def ready_index(
-    client: "AsyncPinecone", request: PushRequest, settings: Settings, pacing: Pacing
+def ready_index(
+    client: "Pinecone", request: PushRequest, settings: Settings, pacing: Pacing
 ) -> tuple[IndexShape, bool]:
     """Return the index of the settings once it is ready, and whether it was made.
 
@@ -121,28 +114,28 @@ async def ready_index(
     from pinecone.errors import NotFoundError
 
     if settings.pinecone_index_host:
-        return await find_index(client, settings), False
+        return find_index(client, settings), False
     created = False
     try:
-        await client.indexes.describe(settings.pinecone_index_name)
+        client.indexes.describe(settings.pinecone_index_name)
     except NotFoundError:
         if not request.create:
             raise
-        created = await _make(client, request, settings)
-    if not await until(lambda: _is_ready(client, settings), _READY_S, pacing):
+        created = _make(client, request, settings)
+    if not until(lambda: _is_ready(client, settings), _READY_S, pacing):
         raise BackendUnavailable(
             f"Pinecone's index {settings.pinecone_index_name} is not ready after"
             f" {_READY_S:.0f} s: run it again later"
         )
-    return await find_index(client, settings), created
+    return find_index(client, settings), created
 
 
-async def _make(client: "AsyncPinecone", request: PushRequest, settings: Settings) -> bool:
+def _make(client: "Pinecone", request: PushRequest, settings: Settings) -> bool:
     """Make an index of the records API; say whether it was us and not another process."""
     from pinecone.errors import ConflictError
 
     try:
-        await client.indexes.create_for_model(
+        client.indexes.create_for_model(
             name=settings.pinecone_index_name,
             cloud=request.cloud,
             region=request.region,
@@ -161,6 +154,6 @@ async def _make(client: "AsyncPinecone", request: PushRequest, settings: Setting
     return True
 
 
-async def _is_ready(client: "AsyncPinecone", settings: Settings) -> bool:
-    model = await client.indexes.describe(settings.pinecone_index_name)
+def _is_ready(client: "Pinecone", settings: Settings) -> bool:
+    model = client.indexes.describe(settings.pinecone_index_name)
     return model.status.ready

@@ -34,7 +34,7 @@ LEAST_TOKENS = 60
 
 
 @dataclass(frozen=True)
-class Plan:
+class PushPlan:
     """All records of one namespace."""
 
     namespace: str
@@ -86,7 +86,7 @@ def push_estimate(request: PushRequest, settings: Settings) -> PushEstimate:
     )
 
 
-def planned(request: PushRequest, settings: Settings) -> Plan:
+def planned(request: PushRequest, settings: Settings) -> PushPlan:
     """Return the records of the library.
 
     Raises:
@@ -105,7 +105,7 @@ def planned(request: PushRequest, settings: Settings) -> Plan:
     kept_back = {name: _why(name) for name in found.others}
     for name, count in found.closed.items():
         kept_back[name] = f"{count:,} documents whose licence forbids it or is not known"
-    return Plan(
+    return PushPlan(
         namespace,
         found.records,
         dict(found.sources),

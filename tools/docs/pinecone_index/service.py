@@ -1,49 +1,67 @@
 """Clients of Pinecone's SDK, opened and closed. The SDK is imported here and at the first use."""
 
-import asyncio
 import re
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
 from kopt.tools.docs.excerpts import is_invisible
 
 if TYPE_CHECKING:
-    from pinecone import AsyncIndex, AsyncPinecone, IndexModel, RetryConfig
+    from pinecone import Index, IndexModel, Pinecone, RetryConfig
     from pinecone.errors import PineconeError
 
+T = TypeVar("T")
 _SOURCE_TAG = "kopt"
 
 
-@asynccontextmanager
-async def opened_client(
-    settings: Settings, retries: "RetryConfig"
-) -> AsyncGenerator["AsyncPinecone"]:
+def within(deadline_s: float, work: Callable[[], T]) -> T:
+    """Return what `work` returns, or raise what it raises; a daemon thread runs it.
+
+    Whatever it hangs in, an import or a name server included, the caller goes on in time, and the
+    thread does not keep the process from ending.
+
+    Raises:
+        TimeoutError: It took longer; it is not waited for.
+    """
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # the outermost frame of this thread
+            outcome.set_exception(error)
+
+    Thread(target=run, name="kopt-deadline", daemon=True).start()
+    return outcome.result(deadline_s)
+
+
+@contextmanager
+def opened_client(settings: Settings, retries: "RetryConfig") -> Generator["Pinecone"]:
     """Open a client of the control plane.
 
     PINECONE_CONTROLLER_HOST is read by the SDK itself.
     """
-    from pinecone import AsyncPinecone
+    from pinecone import Pinecone
 
-    async with AsyncPinecone(
+    with Pinecone(
         api_key=settings.pinecone_api_key, source_tag=_SOURCE_TAG, retry_config=retries
     ) as client:
         yield client
 
 
-@asynccontextmanager
-async def opened_index(
-    client: "AsyncPinecone", host: str, retries: "RetryConfig"
-) -> AsyncGenerator["AsyncIndex"]:
+@contextmanager
+def opened_index(client: "Pinecone", host: str, retries: "RetryConfig") -> Generator["Index"]:
     """Open a client of the index at `host`."""
-    async with await client.index(host=host) as index:
+    with client.index(host=host) as index:
         # The SDK gives its indexes three retries, whatever its client was told, and waits up to a
         # minute before each: the reason of a failure would come long after any deadline.
-        http = cast("Any", index)._http
-        http._config = replace(http._config, retry_config=retries)
+        cast("Any", index)._http._client._transport._config = retries
         yield index
 
 
@@ -66,7 +84,7 @@ class IndexShape:
     """The one that is embedded."""
 
 
-async def find_index(client: "AsyncPinecone", settings: Settings) -> IndexShape:
+def find_index(client: "Pinecone", settings: Settings) -> IndexShape:
     """Return the shape of the index of the settings.
 
     With a host it is looked up among the project's indexes. Where these cannot be asked for (keys
@@ -80,10 +98,9 @@ async def find_index(client: "AsyncPinecone", settings: Settings) -> IndexShape:
 
     host = settings.pinecone_index_host
     if host is None:
-        return shape_of(await client.indexes.describe(settings.pinecone_index_name))
+        return shape_of(client.indexes.describe(settings.pinecone_index_name))
     try:
-        async with asyncio.timeout(_LISTING_S):
-            models = [model async for model in client.indexes.list()]
+        models = within(_LISTING_S, lambda: list(client.indexes.list()))
     except (PineconeError, TimeoutError):
         models = []
     for model in models:
@@ -119,18 +136,18 @@ def _bare(host: str) -> str:
     return host.split("://")[-1].rstrip("/").lower()
 
 
-async def records_in(index: "AsyncIndex", namespace: str) -> int:
+def records_in(index: "Index", namespace: str) -> int:
     """Return how many records the namespace has; a few seconds behind what was written.
 
     Raises:
         PineconeError: The request failed.
     """
-    stats = await index.describe_index_stats()
+    stats = index.describe_index_stats()
     known = stats.namespaces.get(namespace)
     return known.vector_count if known else 0
 
 
-async def ids_in(index: "AsyncIndex", shape: IndexShape, namespace: str) -> frozenset[str]:
+def ids_in(index: "Index", shape: IndexShape, namespace: str) -> frozenset[str]:
     """Return the ids of all records of the namespace.
 
     Raises:
@@ -138,9 +155,9 @@ async def ids_in(index: "AsyncIndex", shape: IndexShape, namespace: str) -> froz
     """
     if shape.kind == "documents":
         listed = index.documents.list(namespace=namespace)
-        return frozenset([document.id async for document in listed])
+        return frozenset([document.id for document in listed])
     pages = index.list(namespace=namespace)
-    return frozenset([one.id async for page in pages for one in page.vectors if one.id])
+    return frozenset([one.id for page in pages for one in page.vectors if one.id])
 
 
 _MOST_QUOTED = 200

@@ -18,7 +18,7 @@ from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.index_meta import sources_in
 from kopt.tools.docs.library_index.opening import with_library
 from kopt.tools.docs.own.index import Index, with_index
-from kopt.tools.docs.pinecone_index.remote_hits import RemoteHits
+from kopt.tools.docs.pinecone_index.asking import RemoteHits
 from kopt.tools.docs.records import (
     Chunk,
     DocumentText,

@@ -7,7 +7,8 @@ import pytest
 
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
-from kopt.tools.docs.pinecone_index.asking import PineconeBackend, RemoteFilters, pinecone_backend
+from kopt.tools.docs.indexing.filters import Filters
+from kopt.tools.docs.pinecone_index.asking import PineconeBackend, pinecone_backend
 from kopt.tools.docs.pinecone_index.push_plan import namespace_of
 from kopt.tools.docs.pinecone_index.push_records import remote_id
 from support.pinecone_service import Fault, PineconeService, pinecone_service
@@ -15,7 +16,7 @@ from support.pinecone_store import Fields, dense_index, records_index
 
 PATIENT_S = 30.0
 """A busy machine may need seconds to import the SDK."""
-EVERYWHERE = RemoteFilters(("flashinfer", "vllm"))
+EVERYWHERE = Filters(("flashinfer", "vllm"))
 
 
 def fill(service: PineconeService, settings: Settings, *records: Fields) -> str:
@@ -30,7 +31,7 @@ def fill(service: PineconeService, settings: Settings, *records: Fields) -> str:
     return namespace
 
 
-def found(settings: Settings, filters: RemoteFilters = EVERYWHERE) -> tuple[str, ...]:
+def found(settings: Settings, filters: Filters = EVERYWHERE) -> tuple[str, ...]:
     """Return what a fresh backend finds for "norm"."""
     return PineconeBackend(settings, PATIENT_S).search("norm", filters, 20)
 
@@ -119,14 +120,14 @@ def test_an_index_by_another_text_field_is_asked_by_that_field(
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
-        (RemoteFilters(("flashinfer",)), {"f"}),
-        (RemoteFilters(("flashinfer", "vllm"), archs=("sm80", "sm90")), {"f", "hopper"}),
-        (RemoteFilters(("flashinfer", "vllm"), dtype="fp8"), {"blackwell"}),
-        (RemoteFilters(("flashinfer", "vllm"), kind="device"), {"hopper"}),
+        (Filters(("flashinfer",)), {"f"}),
+        (Filters(("flashinfer", "vllm"), arch="sm90"), {"f", "hopper"}),
+        (Filters(("flashinfer", "vllm"), dtype="fp8"), {"blackwell"}),
+        (Filters(("flashinfer", "vllm"), kind="device"), {"hopper"}),
     ],
 )
 def test_filters_are_applied_by_the_service(
-    service: PineconeService, settings: Settings, filters: RemoteFilters, expected: set[str]
+    service: PineconeService, settings: Settings, filters: Filters, expected: set[str]
 ) -> None:
     fill(
         service,
@@ -139,7 +140,7 @@ def test_filters_are_applied_by_the_service(
 
 
 def test_no_source_to_search_asks_nobody(service: PineconeService, settings: Settings) -> None:
-    assert found(settings, RemoteFilters(())) == ()
+    assert found(settings, Filters(())) == ()
     assert service.asked == []
 
 
@@ -147,7 +148,7 @@ def test_filters_that_nothing_passes_give_an_empty_answer(
     service: PineconeService, settings: Settings
 ) -> None:
     fill(service, settings, {"_id": "vllm:a.cu#1"})
-    assert found(settings, RemoteFilters(("vllm",), kind="struct")) == ()
+    assert found(settings, Filters(("vllm",), kind="struct")) == ()
 
 
 def test_an_index_without_this_library_says_how_to_upload_it(

@@ -9,16 +9,16 @@ import pytest
 
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
+from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.pinecone_index.asking import (
     REST_S,
     WITHOUT_RERANKER_S,
     PineconeBackend,
-    RemoteFilters,
 )
 from kopt.tools.docs.pinecone_index.push_plan import namespace_of
 from support.pinecone_service import KEY, Fault, PineconeService
 
-FILTERS = RemoteFilters(("vllm",))
+FILTERS = Filters(("vllm",))
 SOON = {"retry-after": "0"}
 CUT = Fault(how="cut", on="/search")
 GARBLED = Fault(200, {"content-encoding": "gzip"}, b"no gzip", on="/search")
@@ -199,7 +199,7 @@ from pathlib import Path
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
 from kopt.tools.docs.pinecone_index.asking import PineconeBackend
-from kopt.tools.docs.pinecone_index.asking import RemoteFilters
+from kopt.tools.docs.indexing.filters import Filters
 
 class Import:
     def find_spec(self, name, path, target=None):
@@ -212,7 +212,7 @@ else:
     socket.getaddrinfo = lambda *a, **k: threading.Event().wait()
 settings = Settings(Path(sys.argv[1]), pinecone_api_key="k", pinecone_index_host="a.invalid")
 try:
-    PineconeBackend(settings, 1.5).search("norm", RemoteFilters(("vllm",)), 5)
+    PineconeBackend(settings, 1.5).search("norm", Filters(("vllm",)), 5)
 except BackendUnavailable as error:
     print(error)
 """

@@ -9,7 +9,8 @@ import pytest
 
 from kopt.config.errors import BackendUnavailable, SetupError, ToolError
 from kopt.config.settings import Settings
-from kopt.tools.docs.pinecone_index.asking import PineconeBackend, RemoteFilters
+from kopt.tools.docs.indexing.filters import Filters
+from kopt.tools.docs.pinecone_index.asking import PineconeBackend
 from kopt.tools.docs.pinecone_index.push import push_library
 from kopt.tools.docs.pinecone_index.push_plan import namespace_of, push_estimate
 from kopt.tools.docs.pinecone_index.push_records import PushProgress, PushRequest, PushResult
@@ -64,7 +65,7 @@ def test_every_function_is_sent_with_its_card_and_little_else(
 
 def test_what_was_pushed_is_found(service: PineconeService, settings: Settings) -> None:
     push(settings)
-    found = PineconeBackend(settings, 30.0).search("topk", RemoteFilters(("flashinfer", "vllm")), 3)
+    found = PineconeBackend(settings, 30.0).search("topk", Filters(("flashinfer", "vllm")), 3)
     assert set(found) == {
         "flashinfer:csrc/norm.cu#1",
         "flashinfer:csrc/rope.cu#1",

@@ -5,17 +5,15 @@ records API does both in one call, a document index in two. There is an answer w
 a reason why there is none.
 """
 
-import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.filters import Filters, running_archs
-from kopt.tools.docs.weights import WEIGHTS
 
 from .push_plan import namespace_of
 from .push_records import ANY_ARCH, uid_of
@@ -48,44 +46,6 @@ LEAST_CANDIDATES, MOST_CANDIDATES = 30, 100
 """Candidates that the reranker gets; it takes 100 at most."""
 _MOST_CHARACTERS = 1000
 """Length of the part of a query that is sent: neither model reads further."""
-
-
-class RemoteHits:
-    """One question to Pinecone, which a thread of its own asks."""
-
-    def __init__(self, query: str, filters: Filters, sources: Sequence[str]) -> None:
-        """Prepare the question; `sources` are those of the library index."""
-        self._query = query
-        admitted = tuple(source for source in sources if filters.admits(source))
-        self._filters = replace(filters, sources=admitted)
-        self._thread: threading.Thread | None = None
-        self._uids: Sequence[str] = ()
-        self.failure: str | None = None
-        """Why there is no answer, once `uids` has returned."""
-        self.has_answered = False
-        """Whether there is an answer, once `uids` has returned."""
-
-    def ask(self, settings: Settings) -> None:
-        """Start asking; without a key nothing happens."""
-        if settings.pinecone_api_key is not None:
-            self._thread = threading.Thread(target=self._ask, args=(settings,), daemon=True)
-            self._thread.start()
-
-    def uids(self) -> Sequence[str]:
-        """Return the uids of the hits, best first, once they are there: within DEADLINE_S."""
-        if self._thread is not None:
-            self._thread.join()
-        return self._uids
-
-    def _ask(self, settings: Settings) -> None:
-        backend = pinecone_backend(settings)
-        if backend is None:
-            return
-        try:
-            self._uids = backend.search(self._query, self._filters, WEIGHTS.remote_depth)
-            self.has_answered = True
-        except BackendUnavailable as error:
-            self.failure = str(error)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.index_meta import sources_in
 from kopt.tools.docs.library_index.opening import with_library
 from kopt.tools.docs.own.index import Index, with_index
-from kopt.tools.docs.pinecone_index.asking import RemoteHits
 from kopt.tools.docs.records import (
     Chunk,
     DocumentText,
@@ -33,6 +32,7 @@ from kopt.tools.docs.words.tags import subjects_of
 from .query_words import NEAREST, SoughtWords, nearest_words, sought_words, unknown_words
 from .quoting import MOST_FURTHER, Quoted, Wanted, quoted_hits
 from .ranking import Ranked, Ranking, Sought, ranked
+from .remote_hits import RemoteHits
 from .request import (
     check_left_out,
     checked_query,

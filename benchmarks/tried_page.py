@@ -16,7 +16,7 @@ from tried_records import FOLDER, Tried, TriedSource, Winner, read_tried, read_w
 from tried_sections import OVERVIEW, TEXTS, KernelTried, kernel_section, overview_row
 
 from kopt.kernels.problem_loader import load_problems
-from kopt.search.reports.markdown_text import plain
+from kopt.search.reports.markdown import plain
 
 MARKS = ("<!-- tried: written by benchmarks/tried_page.py -->", "<!-- end of tried -->")
 INTRODUCTION = """\

@@ -8,7 +8,7 @@ from markdown_tables import grid
 from tried_records import Place, TriedCandidate, TriedSource, Winner, place_of
 
 from kopt.kernels.status import Status, Verdict
-from kopt.search.reports.markdown_text import plain
+from kopt.search.reports.markdown import plain
 
 OVERVIEW = (
     *("kernel", "baseline", "candidates", "faster", "inconclusive", "slower", "failed"),

@@ -9,12 +9,13 @@ _LEVELS_THAT_ORDER = ("quick", "tie")
 
 
 class BestSoFar:
-    """The best of the evaluations that the search goes by: by speedup, else by latency."""
+    """The best of the evaluations that the search goes by: the first of the run's ranking."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self.cost: float | None = None
         self.text = "nothing has passed yet"
+        self._words: dict[int, str] = {}
 
     def recall(self, events: Iterable[Event]) -> None:
         """Take everything that was evaluated before into account."""
@@ -24,11 +25,16 @@ class BestSoFar:
 
     def see(self, data: dict[str, Any]) -> None:
         """Take one EVALUATION_DONE into account."""
-        cost = _cost(data)
-        if cost is None or (self.cost is not None and cost >= self.cost):
+        cost, leader = _cost(data), data.get("leader")
+        if cost is None:
             return
-        self.cost = cost
-        self.text = f"best{time_words(data)} (#{data['candidate']})"
+        self._words[data["candidate"]] = time_words(data)
+        if leader is None:  # of an older run, whose events do not tell who leads
+            is_best = self.cost is None or cost < self.cost
+            leader = data["candidate"] if is_best else None
+        if leader in self._words:
+            self.cost = cost if self.cost is None else min(cost, self.cost)
+            self.text = f"best{self._words[leader]} (#{leader})"
 
 
 def orders(data: dict[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 A job goes in, an evaluation comes out; both are plain data and digests of artifacts, so that an
 implementation may live in another process or on another host. `local_evaluator.py` runs the
-stages on this machine; `recorded_evaluator.py` is the offline twin.
+stages on this machine.
 """
 
 from concurrent.futures import Future

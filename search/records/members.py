@@ -36,6 +36,25 @@ class Proposal(Record):
     """Ids of the techniques that it applies to its parents, in their order, as far as claimed."""
 
 
+class StepCandidate(Record):
+    """One candidate that the caller wants evaluated."""
+
+    source: str
+    source_name: str = "candidate.cu"
+    """File name shown in diagnostics."""
+    hypothesis: str = ""
+    """Why it should be faster, in a sentence; empty: the note of its header."""
+    family: str = ""
+    """A strategy family; empty: the first of its header."""
+    parents: tuple[int, ...] = ()
+    """Numbers of the run's candidates that it comes from."""
+    tune: dict[str, int] | None = None
+    """Tune values; those left out have their default."""
+    techniques: tuple[str, ...] = ()
+    """Ids of the techniques that it applies to its first parent, in their order: what it comes to
+    is learned as theirs. Empty: nothing is learned of it."""
+
+
 @dataclass(frozen=True)
 class Member:
     """One candidate of a run with what is known about it."""

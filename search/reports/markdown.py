@@ -1,9 +1,13 @@
-"""A run as Markdown: what the page shows, for readers of text and for pull requests."""
+"""A run as Markdown: what the page shows, for readers of text and for pull requests.
 
+Texts of candidates and models are shown as they are: nothing in them becomes a link, an image or
+markup, and no control character gets through.
+"""
+
+import re
 from collections.abc import Iterator
 
 from .contents import Contents
-from .markdown_text import plain, table_lines
 from .memory_words import calibration_table, change_lines, memory_table
 from .sections import (
     Table,
@@ -17,6 +21,10 @@ from .sections import (
     verdict,
     worth,
 )
+
+_MEANS_SOMETHING = re.compile(r"([\\`*_{}\[\]<>|~#&!])")
+# Hosts of repositories make links of addresses and notify whoever is named, escaped or not.
+_LINKED = re.compile(r"(?<=:)(?=//)|(?<=@)(?=\w)|(?<=www)(?=\.)", re.IGNORECASE)
 
 
 def render_markdown(contents: Contents) -> str:
@@ -67,3 +75,20 @@ def _roofline(contents: Contents) -> str:
         f" {line.memory_floor_us:.3f} us, fp32 {line.compute_floor_us:.3f} us, an empty kernel"
         f" {line.null_kernel_us:.3f} us."
     )
+
+
+def table_lines(table: Table) -> Iterator[str]:
+    """Yield a table; a column whose head ends with `#` stands at the right."""
+    yield f"| {' | '.join(plain(head.rstrip('#')) for head in table.heads)} |"
+    yield f"|{'|'.join('--:' if head.endswith('#') else '---' for head in table.heads)}|"
+    for row in table.rows:
+        yield f"| {' | '.join(plain(cell) for cell in row)} |"
+
+
+def plain(text: str) -> str:
+    """Return `text` on one line, with all that Markdown would act on escaped."""
+    line = " ".join(text.split())
+    printable = "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line
+    )
+    return _LINKED.sub("<!-- -->", _MEANS_SOMETHING.sub(r"\\\1", printable))

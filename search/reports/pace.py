@@ -6,14 +6,14 @@ what is missing to 1 are compilers and judges that the GPU waited for. The full 
 comes after the search, alone, and is no part of it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kopt.kernels.record import Record
 from kopt.search.records.run_state import Event, EventKind
 from kopt.search.store.run_reader import Row, RunReader
 
-from .spans import Span, common, joined, seconds
-
+Span = tuple[int, int]
+"""A stretch of time in Unix microseconds: begin, end."""
 _OF_SEARCH = ("quick", "tie")
 
 
@@ -76,3 +76,30 @@ def _sessions(events: Sequence[Event]) -> list[Span]:
     if begin_us is not None and last_us is not None:
         spans.append((begin_us, last_us))
     return joined(spans)
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Return the same time as stretches that neither touch nor overlap, in order."""
+    result: list[Span] = []
+    for begin, end in sorted(span for span in spans if span[0] < span[1]):
+        if result and begin <= result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        else:
+            result.append((begin, end))
+    return result
+
+
+def common(first: Iterable[Span], second: Iterable[Span]) -> list[Span]:
+    """Return the time that lies in both."""
+    others = joined(second)
+    return joined(
+        (max(begin, other[0]), min(end, other[1]))
+        for begin, end in joined(first)
+        for other in others
+        if max(begin, other[0]) < min(end, other[1])
+    )
+
+
+def seconds(spans: Iterable[Span]) -> float:
+    """Return how long the stretches last together."""
+    return sum(end - begin for begin, end in joined(spans)) / 1e6

@@ -33,11 +33,18 @@ from kopt.search.store.store import FILE_NAME
 from kopt.search.store.winner import winner_path
 
 from .candidate_report import CandidateReport, number, provenance_of, report_candidate
-from .happenings import Judgement, LostBranch, judgements, lost_branches
-from .lessons import Lessons, read_lessons
+from .history import (
+    Decision,
+    Lessons,
+    LostBranch,
+    RoundFigures,
+    judgements,
+    lost_branches,
+    read_lessons,
+    read_rounds,
+)
 from .memory import MemoryUse, read_memory
 from .pace import Pace, measure_pace
-from .round_figures import RoundFigures, read_rounds
 from .spending import SpendFigures, sum_spend
 
 logger = logging.getLogger(__name__)
@@ -131,7 +138,7 @@ class RunReport(RunFacts):
     """States, predictions and results of its steps; None where nothing was learned."""
     lost: tuple[LostBranch, ...]
     """Hypotheses that led to no candidate that passed."""
-    judgements: tuple[Judgement, ...]
+    judgements: tuple[Decision, ...]
     """What became of merges and promotions."""
     pace: Pace
     retrievals: tuple[Retrieval, ...]

@@ -177,10 +177,6 @@ def worth(report: RunReport) -> str:
         parts.append(f"{spend.cached_share:.0%} of the prompts read from the provider's cache")
     if spend.unsettled:
         parts.append(f"calls of unknown end, counted at their worst case: {spend.unsettled}")
-    if spend.gain_per_usd is not None:
-        parts.append(
-            f"{spend.gain_per_usd:+.0%} speed over the start per dollar ({report.provenance})"
-        )
     if spend.log_speedup_per_mtok is not None:
         per_mtok = f"{spend.log_speedup_per_mtok:.3f} ({report.provenance})"
         parts.append(f"ln(speedup) per million tokens {per_mtok}")

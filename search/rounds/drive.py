@@ -125,17 +125,15 @@ class RunDrive:
             BudgetSpent: It is new and one too many.
         """
         most = self.state().settings.budget.evaluations
-        reader = self.search.store.reader
-        is_known = reader.find_candidate(proposal.source, proposal.tune) is not None
-        if most is not None and not is_known and len(self.members()) >= most:
+        if most is not None and self.fresh([proposal]) and len(self.members()) >= most:
             raise BudgetSpent(f"{most} evaluations are spent")
         return self.search.store.rounds.deliver(branch, attempt, proposal)
 
     def fresh(self, proposals: Iterable[Proposal]) -> tuple[Proposal, ...]:
         """Return the proposals that the run does not know yet, each once."""
-        find = self.search.store.reader.find_candidate
-        unique = {(one.source, tuple(sorted(one.tune.items()))): one for one in proposals}
-        return tuple(one for one in unique.values() if find(one.source, one.tune) is None)
+        known = {_key(member) for member in self.members()}
+        unique = {_key(one): one for one in proposals}
+        return tuple(one for key, one in unique.items() if key not in known)
 
     def room(self, wanted: int) -> int:
         """Return how many of `wanted` further candidates the budget allows."""
@@ -187,3 +185,7 @@ class RunDrive:
         if gpu_seconds is not None and self.search.store.reader.gpu_seconds() >= gpu_seconds:
             return f"{gpu_seconds:g} s of the GPU are spent"
         return None
+
+
+def _key(one: Proposal | Member) -> tuple[str, tuple[tuple[str, int], ...]]:
+    return one.source, tuple(sorted(one.tune.items()))

@@ -6,6 +6,7 @@ a model while a candidate is queued.
 
 from collections import defaultdict
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from kopt.search.evaluation.reuse import known_measurements
 from kopt.search.records.evaluation import PROOF_LEVELS, Evaluation, EvaluationJob, EvaluationLevel
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import EventKind, RunState
+from kopt.search.selection.ranking import rank
 from kopt.search.store.evaluation_queue import QUARANTINE_AFTER, Lease
 
 from .crew import Crew
@@ -95,9 +97,19 @@ class Evaluations:
             except InfraError as error:
                 queue.requeue(lease, str(error))
             else:
-                if queue.finish(lease, evaluation, self._drive.spent_s()):
+                is_proof = lease.level in PROOF_LEVELS
+                leader = None if is_proof else self._leader(lease, evaluation)
+                if queue.finish(lease, evaluation, self._drive.spent_s(), leader):
                     self._tell_of_budget(lease, evaluation)
                 self._tell_watchers(lease)
+
+    def _leader(self, lease: Lease, evaluation: Evaluation) -> int | None:
+        """Return the best of all candidates once `evaluation` counts, as the report ranks them."""
+        members, member = self._drive.members(), self._drive.members()[lease.candidate]
+        is_tie = lease.level == "tie"
+        known = replace(member, tie=evaluation) if is_tie else replace(member, quick=evaluation)
+        ranked = rank(known if one.seq == known.seq else one for one in members)
+        return next((one.seq for one in ranked), None)
 
     def _tell_of_budget(self, lease: Lease, evaluation: Evaluation) -> None:
         """Say that a budget of wall time begins, once the starting point has been evaluated."""

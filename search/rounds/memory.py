@@ -63,7 +63,6 @@ class RunMemory:
         self._drive = drive
         self._store = drive.search.store
         self.parts = parts
-        self._programs: dict[str, StatedProgram] = {}
         self._first: tuple[str, KnowledgeBase] | None = None
         self._base: tuple[object, KnowledgeBase] | None = None
         self._shared: object = None
@@ -97,15 +96,11 @@ class RunMemory:
 
     def programs(self) -> dict[int, StatedProgram]:
         """Return the candidates whose performance state is known, by `seq`."""
-        found: dict[int, StatedProgram] = {}
-        for member in self._drive.members():
-            sha = None if member.quick is None else member.quick.artifacts.get(STATE)
-            if sha is not None and sha not in self._programs:
-                text = self._store.reader.blob(sha)
-                self._programs[sha] = StatedProgram.model_validate_json(text)
-            if sha is not None:
-                found[member.seq] = self._programs[sha]
-        return found
+        reader = self._store.reader
+        found = (
+            (one.seq, reader.document(one, STATE, StatedProgram)) for one in self._drive.members()
+        )
+        return {seq: program for seq, program in found if program is not None}
 
     def situation(self, member: Member, state: str, used: tuple[str, ...] = ()) -> Situation:
         """Return where a technique would be applied: to `member`, which is in `state`."""

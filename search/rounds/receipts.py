@@ -16,8 +16,7 @@ PROMOTION = "promotion"
 
 def promotion_of(reader: RunReader, member: Member) -> PromotionResult | None:
     """Return how the promotion of a candidate ended; None if it was not put to one."""
-    known = reader.document(member, PROMOTION)
-    return None if known is None else PromotionResult.model_validate_json(known)
+    return reader.document(member, PROMOTION, PromotionResult)
 
 
 def receipt_notes(

@@ -4,9 +4,6 @@ A verdict is kept with the candidate, so that an interrupted run asks no second 
 can be asked, or no answer comes, that is told and measurement alone decides.
 """
 
-from pydantic import ValidationError
-
-from kopt.config.errors import InfraError
 from kopt.kernels.check_result import CheckResult
 from kopt.search.agents.learning_view import Finding, SoftVerdict, SoftView
 from kopt.search.models.errors import BudgetSpent, CallFailed
@@ -55,8 +52,7 @@ def _words(finding: Finding) -> str:
 
 
 def _kept(drive: RunDrive, member: Member) -> SoftVerdict | None:
-    data = drive.search.store.reader.document(member, VERDICT)
-    return None if data is None else SoftVerdict.model_validate_json(data)
+    return drive.search.store.reader.document(member, VERDICT, SoftVerdict)
 
 
 def _of_same_source(drive: RunDrive, member: Member) -> SoftVerdict | None:
@@ -68,7 +64,9 @@ def _of_same_source(drive: RunDrive, member: Member) -> SoftVerdict | None:
 def _asked(drive: RunDrive, agents: Agents, member: Member) -> SoftVerdict | None:
     """Return a new verdict; None, and the reason told, where there is none."""
     name = f"r{drive.state().round}/verify/{member.label}"
-    view = SoftView(id=name, member=member, check=_full_check(drive, member))
+    sha = None if member.full is None else member.full.artifacts.get("check")
+    check = drive.search.store.reader.readable(sha, CheckResult)
+    view = SoftView(id=name, member=member, check=check)
     try:
         roles = agents.roles()
         return in_crew(drive, name, lambda: roles.soft_verify(view))
@@ -82,16 +80,6 @@ def _keep(drive: RunDrive, member: Member, verdict: SoftVerdict) -> None:
     outcome = "not_made" if verdict.origin == "fallback" else verdict.verdict
     _tell(drive, member, outcome, objection(verdict))
     drive.search.store.add_document(member.seq, VERDICT, verdict.model_dump_json().encode())
-
-
-def _full_check(drive: RunDrive, member: Member) -> CheckResult | None:
-    full = member.full
-    sha = None if full is None else full.artifacts.get("check")
-    try:
-        data = None if sha is None else drive.search.store.reader.blob(sha)
-        return None if data is None else CheckResult.model_validate_json(data)
-    except (InfraError, ValidationError):
-        return None
 
 
 def _tell(drive: RunDrive, member: Member, outcome: str, why: str) -> None:

@@ -3,10 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pydantic import ValidationError
-
-from kopt.config.errors import InfraError
-from kopt.kernels.check_result import CheckResult
 from kopt.search.agents.plans import Hypothesis, Plan, Reflection
 from kopt.search.agents.slots import PopulationView, Slot
 from kopt.search.agents.view import Advice, BranchTask, Documents, FailedBranch, RoundView
@@ -39,11 +35,7 @@ def reserve(reader: RunReader) -> tuple[Hypothesis, ...]:
     """Return the surplus of all plans that no branch has followed, in the order planned."""
     used = {_idea(_hypothesis(branch)) for branch in reader.branches()}
     plans = [one.plan_sha for one in reader.rounds() if one.plan_sha is not None]
-    planned = [
-        hypothesis
-        for sha in plans
-        for hypothesis in Plan.model_validate_json(reader.blob(sha)).reserve
-    ]
+    planned = [hypothesis for sha in plans for hypothesis in reader.read(sha, Plan).reserve]
     return tuple(one for one in planned if _idea(one) not in used)
 
 
@@ -83,7 +75,7 @@ def documents_of(
 ) -> Documents:
     """Return the check of each of `members` that failed, the profile of each of `profiled`."""
     reader = drive.search.store.reader
-    checks = {one.seq: check for one in members if (check := _check(reader, one)) is not None}
+    checks = {one.seq: check for one in members if (check := reader.failed_check(one)) is not None}
     profiles = {
         one.seq: profile
         for one in profiled
@@ -128,7 +120,7 @@ def _round_view(
 
 def _reflections(reader: RunReader, before: int) -> tuple[Reflection, ...]:
     return tuple(
-        Reflection.model_validate_json(reader.blob(one.reflection_sha))
+        reader.read(one.reflection_sha, Reflection)
         for one in reader.rounds()
         if one.reflection_sha is not None and one.number < before
     )
@@ -151,14 +143,3 @@ def _hypothesis(branch: BranchRow) -> Hypothesis:
 def _idea(hypothesis: Hypothesis) -> tuple[str, str, str]:
     """Return what makes a hypothesis the one that it is, whatever slot it fills."""
     return hypothesis.family, hypothesis.name, hypothesis.hypothesis
-
-
-def _check(reader: RunReader, member: Member) -> CheckResult | None:
-    """Return the check that a candidate failed; None where it is of another version or damaged."""
-    if member.quick is None or member.passed:
-        return None
-    try:
-        data = reader.document(member, "check")
-        return None if data is None else CheckResult.model_validate_json(data)
-    except (InfraError, ValidationError):
-        return None

@@ -5,8 +5,6 @@ A profile that cannot be made costs the step nothing else: the reason takes its 
 
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
 from kopt.config.errors import InfraError, SetupError
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
@@ -62,7 +60,9 @@ class Profiler:
             SetupError: This machine cannot make one.
             InfraError: The machine failed under it.
         """
-        state, kept = self.store.reader.state(), self._kept(member)
+        reader = self.store.reader
+        sha = None if member.quick is None else member.quick.artifacts.get(_KIND)
+        state, kept = reader.state(), reader.readable(sha, ProfileResult)
         if kept is not None:
             return kept
         leads = ", which leads" if member.seq in state.beam[:1] else ""
@@ -75,14 +75,6 @@ class Profiler:
             data = profile.model_dump_json(by_alias=True).encode()
             self.store.add_document(member.seq, _KIND, data)
         return profile
-
-    def _kept(self, member: Member) -> ProfileResult | None:
-        """Return the profile that was made before; None where this kopt cannot read it."""
-        try:
-            data = self.store.reader.document(member, _KIND)
-            return None if data is None else ProfileResult.model_validate_json(data)
-        except (InfraError, ValidationError):
-            return None
 
 
 def profile_leader(profiler: Profiler) -> LeaderProfile | None:

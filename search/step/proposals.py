@@ -18,9 +18,7 @@ from kopt.kernels.header import CandidateHeader
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem, Workload
 from kopt.search.knowledge.seed_base import load_seed
-from kopt.search.records.members import LineageKind, Member, Proposal
-
-from .request import StepCandidate
+from kopt.search.records.members import LineageKind, Member, Proposal, StepCandidate
 
 _TECHNIQUE = re.compile(r"[a-z][a-z0-9_]{1,63}")
 _MOST_TECHNIQUES = 4

@@ -6,11 +6,7 @@ Reads only; the run's lock is still held, so that nothing changes meanwhile.
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
 from kopt.config.counted import counted
-from kopt.config.errors import InfraError
-from kopt.kernels.check_result import CheckResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.search.advice.suggestions import Known, Suggestion, make_suggestions
@@ -139,13 +135,8 @@ def _stepped(
 
 def _first_diagnostic(drive: RunDrive, member: Member) -> Diagnostic | None:
     """Return the first error of the candidate's check; None where no stage pointed at one."""
-    if member.quick is None or member.passed:
-        return None
-    try:
-        data = drive.search.store.reader.document(member, "check")
-        found = CheckResult.model_validate_json(data).diagnostics if data else ()
-    except (InfraError, ValidationError):
-        return None  # damaged, or of another version: its summary is in the run
+    check = drive.search.store.reader.failed_check(member)
+    found = () if check is None else check.diagnostics
     return next((one for one in found if one.severity == "error"), None)
 
 

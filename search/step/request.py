@@ -12,29 +12,11 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
 from kopt.search.records.budget import Budget
+from kopt.search.records.members import StepCandidate
 from kopt.search.records.run_state import Event
 from kopt.search.reports.run_report import view_run
 
 _KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-
-
-class StepCandidate(Record):
-    """One candidate that the caller wants evaluated."""
-
-    source: str
-    source_name: str = "candidate.cu"
-    """File name shown in diagnostics."""
-    hypothesis: str = ""
-    """Why it should be faster, in a sentence; empty: the note of its header."""
-    family: str = ""
-    """A strategy family; empty: the first of its header."""
-    parents: tuple[int, ...] = ()
-    """Numbers of the run's candidates that it comes from."""
-    tune: dict[str, int] | None = None
-    """Tune values; those left out have their default."""
-    techniques: tuple[str, ...] = ()
-    """Ids of the techniques that it applies to its first parent, in their order: what it comes to
-    is learned as theirs. Empty: nothing is learned of it."""
 
 
 class StepRequest(Record):

@@ -51,6 +51,8 @@ class EvaluationQueue:
 
     def lease_next(self, level: EvaluationLevel) -> Lease | None:
         """Lease the queued evaluation of `level` with the lowest number; None if there is none."""
+        if not self._reader.count(level, "queued"):
+            return None
         with self._log.transaction() as connection:
             rows = connection.execute(
                 "UPDATE evaluation SET state = 'leased', lease_owner = ?, attempts = attempts + 1,"
@@ -65,8 +67,13 @@ class EvaluationQueue:
             self._log.emit(EventKind.EVALUATION_STARTED, candidate=candidate, level=level)
         return Lease(evaluation, candidate, level, attempt, failures)
 
-    def finish(self, lease: Lease, evaluation: Evaluation, spent_s: float) -> bool:
-        """Record the result of a lease; False if it came late or twice and was dropped."""
+    def finish(
+        self, lease: Lease, evaluation: Evaluation, spent_s: float, leader: int | None = None
+    ) -> bool:
+        """Record the result of a lease; False if it came late or twice and was dropped.
+
+        `leader` is the best of all candidates with this result: the event tells of it.
+        """
         artifacts = self._log.artifacts
         sizes = {sha: len(artifacts.get(sha)) for sha in evaluation.artifacts.values()}
         with self._log.transaction() as connection:
@@ -95,7 +102,7 @@ class EvaluationQueue:
                 return False
             insert_findings(connection, lease.evaluation, evaluation, sizes)
             connection.execute("UPDATE run SET spent_s = ?", (spent_s,))
-            self._emit_done(lease, evaluation)
+            self._emit_done(lease, evaluation, leader)
         return True
 
     def requeue(self, lease: Lease, reason: str) -> None:
@@ -109,7 +116,7 @@ class EvaluationQueue:
             )
             self._log.emit(EventKind.EVALUATION_REQUEUED, candidate=lease.candidate, reason=reason)
 
-    def _emit_done(self, lease: Lease, evaluation: Evaluation) -> None:
+    def _emit_done(self, lease: Lease, evaluation: Evaluation, leader: int | None) -> None:
         latency, speedup = evaluation.latency, evaluation.speedup
         self._log.emit(
             EventKind.EVALUATION_DONE,
@@ -123,6 +130,7 @@ class EvaluationQueue:
             speedup_interval=evaluation.speedup_interval,
             baseline=None if speedup is None else speedup.unit,
             gpu_seconds=evaluation.gpu_seconds,
+            leader=leader,
             done=self._reader.count(lease.level, "done"),
             known=self._reader.count(lease.level),
         )

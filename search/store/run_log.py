@@ -5,14 +5,45 @@ So the feed and the tables can never disagree. One per run, used by its one writ
 
 import json
 import sqlite3
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from typing import Literal
 
 from kopt.search.records.run_state import Event, EventKind
 from kopt.search.storage.artifacts import ArtifactStore
 from kopt.search.storage.transaction import Transaction, now_us
 
 from .run_rows import name_blob
+
+Part = Literal["state", "members", "rounds", "branches"]
+"""What the writer of a run holds in memory."""
+
+_ALL: tuple[Part, ...] = ("state", "members", "rounds", "branches")
+_CHANGED: dict[EventKind, tuple[Part, ...]] = {
+    EventKind.EVALUATION_QUEUED: (),
+    EventKind.EVALUATION_STARTED: (),
+    EventKind.EVALUATION_REQUEUED: (),
+    EventKind.EVALUATION_DONE: ("state", "members"),
+    EventKind.RESULT_DROPPED: (),
+    EventKind.FINAL_CHECK: (),
+    EventKind.ROUND_DONE: ("state",),
+    EventKind.BRANCH_STARTED: (),
+    EventKind.BRANCH_ENDED: ("branches",),
+    EventKind.CANDIDATE_ADDED: ("members",),
+    EventKind.CALL_STARTED: (),
+    EventKind.CALL_RETRIED: (),
+    EventKind.CALL_DONE: (),
+    EventKind.BUDGET_BEGUN: (),
+    EventKind.BUDGET_WARNING: (),
+    EventKind.REFLECTED: ("rounds",),
+    EventKind.LEARNED: ("rounds",),
+    EventKind.MEMORY_UPDATED: ("rounds",),
+    EventKind.COMBINED: (),
+    EventKind.SOFT_VERIFIED: ("members",),
+    EventKind.PROMOTED: (),
+    EventKind.DOCUMENT_ADDED: ("members",),
+}
+"""What a transaction with an event of a kind changes; those that are not here change everything."""
 
 
 class RunLog:
@@ -24,6 +55,11 @@ class RunLog:
         self.artifacts = artifacts
         self._unpublished: list[Event] = []
         self._subscriber: Callable[[Event], None] | None = None
+        self._on_change: Callable[[Sequence[Part]], None] | None = None
+
+    def on_change(self, forget: Callable[[Sequence[Part]], None]) -> None:
+        """Call `forget` with what a transaction has changed, after each that changed rows."""
+        self._on_change = forget
 
     def subscribe(self, subscriber: Callable[[Event], None] | None) -> None:
         """Hand every event to `subscriber`, after it was committed."""
@@ -33,9 +69,15 @@ class RunLog:
     def transaction(self) -> Generator[sqlite3.Connection]:
         """Yield the connection in a transaction; its events are handed on after the commit."""
         self._unpublished.clear()
-        with Transaction(self.connection):
-            yield self.connection
-        events, self._unpublished = self._unpublished, []
+        before = self.connection.total_changes
+        try:
+            with Transaction(self.connection):
+                yield self.connection
+        finally:
+            events, self._unpublished = self._unpublished, []
+            if self._on_change is not None and self.connection.total_changes != before:
+                parts = [part for one in events for part in _CHANGED.get(one.kind, _ALL)]
+                self._on_change(parts if events else _ALL)
         if self._subscriber is not None:
             for event in events:
                 self._subscriber(event)

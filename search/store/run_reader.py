@@ -1,27 +1,40 @@
 """Everything that is read from a run file, as records; nothing here writes.
 
 Used by the writer on its own connection and by viewers on a read-only one, so that both see a run
-the same way.
+the same way. The writer, which alone changes the file, keeps what it has read until one of its
+transactions changes it.
 """
 
-import hashlib
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, cast
 
+from pydantic import ValidationError
+
+from kopt.config.errors import InfraError
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.record import Record
 from kopt.kernels.status import Status
 from kopt.search.knowledge.records import Sample
 from kopt.search.records.evaluation import Evaluation, Value
 from kopt.search.records.members import LineageKind, Member
-from kopt.search.records.run_state import BranchRow, Event, RoundRow, RunSettings, RunState
+from kopt.search.records.run_state import (
+    BranchRow,
+    Event,
+    RoundRow,
+    RunSettings,
+    RunState,
+)
 from kopt.search.storage.artifacts import ArtifactStore
 
+from .run_log import Part
 from .taught import MemoryUpdate, Taught
 
 Row = dict[str, Any]
+T = TypeVar("T")
+R = TypeVar("R", bound=Record)
 
 # The workload that the kernel id ends with comes first: its values are the evaluation's own.
 _VALUES = """SELECT measurement.* FROM measurement JOIN run ORDER BY evaluation,
@@ -36,6 +49,18 @@ class RunReader:
         self._connection = connection
         self._artifacts = artifacts
         self._sources: dict[str, str] = {}
+        self._documents: dict[str, Record] = {}
+        self._keeps = False
+        self._kept: dict[Part, Any] = {}
+
+    def keep(self) -> None:
+        """Keep what is read until `forget`: for the run's only writer."""
+        self._keeps = True
+
+    def forget(self, changed: Iterable[Part]) -> None:
+        """Read these parts anew when they are asked for next."""
+        for part in changed:
+            self._kept.pop(part, None)
 
     def run_exists(self) -> bool:
         """Return whether the run was begun: a kill may leave a file without one."""
@@ -43,15 +68,30 @@ class RunReader:
 
     def state(self) -> RunState:
         """Return the run's present state."""
+        return self._part("state", self._read_state)
+
+    def members(self) -> tuple[Member, ...]:
+        """Return every candidate with its evaluations, by `seq`."""
+        return self._part("members", self._read_members)
+
+    def rounds(self) -> tuple[RoundRow, ...]:
+        """Return the rounds by number; () for a file of an older format."""
+        return self._part("rounds", self._read_rounds)
+
+    def branches(self, number: int | None = None) -> tuple[BranchRow, ...]:
+        """Return the branches of a round, or of all, by round and ordinal."""
+        every = self._part("branches", self._read_branches)
+        return tuple(one for one in every if number in (None, one.round))
+
+    def _read_state(self) -> RunState:
         (row,) = self._rows("SELECT * FROM run")
-        row["settings"] = _settings(row["settings"])
+        row["settings"] = RunSettings.model_validate(json.loads(row["settings"]))
         row["beam"] = tuple(json.loads(row["beam"]))
         row["round_open"] = bool(row["round_open"])
         del row["kernel"]  # a copy of settings.kernel, there for queries by hand
         return RunState.model_validate(row)
 
-    def members(self) -> tuple[Member, ...]:
-        """Return every candidate with its evaluations, by `seq`."""
+    def _read_members(self) -> tuple[Member, ...]:
         parents: dict[int, list[int]] = defaultdict(list)
         kinds: dict[int, LineageKind] = {}
         rows = self._rows("SELECT * FROM lineage")
@@ -85,20 +125,16 @@ class RunReader:
             for row in self._rows("SELECT * FROM candidate ORDER BY seq")
         )
 
-    def rounds(self) -> tuple[RoundRow, ...]:
-        """Return the rounds by number; () for a file of an older format."""
+    def _read_rounds(self) -> tuple[RoundRow, ...]:
         if not self._has_table("round"):
             return ()
         rows = self._rows("SELECT * FROM round ORDER BY number")
         return tuple(RoundRow.model_validate(row) for row in rows)
 
-    def branches(self, number: int | None = None) -> tuple[BranchRow, ...]:
-        """Return the branches of a round, or of all, by round and ordinal."""
+    def _read_branches(self) -> tuple[BranchRow, ...]:
         if not self._has_table("branch"):
             return ()
-        rows = self._rows(
-            "SELECT * FROM branch WHERE coalesce(round = ?, 1) ORDER BY round, ordinal", number
-        )
+        rows = self._rows("SELECT * FROM branch ORDER BY round, ordinal")
         for row in rows:
             row["parents"] = tuple(json.loads(row["parents"]))
             row["hypothesis"] = json.loads(row["hypothesis"])
@@ -107,11 +143,7 @@ class RunReader:
     def taught(self) -> dict[int, Taught]:
         """Return what each round has taught the knowledge base, by number."""
         shas = {one.number: one.samples_sha for one in self.rounds()}
-        return {
-            number: Taught.model_validate_json(self.blob(sha))
-            for number, sha in shas.items()
-            if sha
-        }
+        return {number: self.read(sha, Taught) for number, sha in shas.items() if sha}
 
     def samples(self) -> tuple[Sample, ...]:
         """Return what the run has taught, in order, without what was revoked."""
@@ -122,11 +154,7 @@ class RunReader:
     def updates(self) -> dict[int, MemoryUpdate]:
         """Return what the learner changed, by the number of the round that it followed."""
         shas = {one.number: one.update_sha for one in self.rounds()}
-        return {
-            number: MemoryUpdate.model_validate_json(self.blob(sha))
-            for number, sha in shas.items()
-            if sha
-        }
+        return {number: self.read(sha, MemoryUpdate) for number, sha in shas.items() if sha}
 
     def calls(self) -> tuple[Row, ...]:
         """Return the calls of models as they stand, in their order; () for an older format."""
@@ -136,9 +164,9 @@ class RunReader:
 
     def gpu_seconds(self) -> float:
         """Return how long evaluations, profiles and tools have held the GPU; 0 for an old file."""
-        rows = self._rows("SELECT * FROM evaluation WHERE state = 'done'")
-        of_evaluations = sum(row.get("gpu_seconds") or 0.0 for row in rows)
-        return float(of_evaluations + self.state().tool_gpu_seconds)
+        members = self.members()
+        ended = (one for m in members for one in (m.quick, m.tie, m.full, m.again) if one)
+        return sum(one.gpu_seconds for one in ended) + self.state().tool_gpu_seconds
 
     def blob(self, sha: str) -> bytes:
         """Return an artifact by its digest.
@@ -148,15 +176,17 @@ class RunReader:
         """
         return self._artifacts.get(sha)
 
-    def find_candidate(self, source: str, tune: Mapping[str, int]) -> int | None:
-        """Return the `seq` of the candidate with this source and these values; None if unknown."""
-        sha = hashlib.sha256(source.encode()).hexdigest()
-        rows = self._rows(
-            "SELECT seq FROM candidate WHERE source_sha = ? AND tune = ?",
-            sha,
-            json.dumps(dict(tune), sort_keys=True),
-        )
-        return int(rows[0]["seq"]) if rows else None
+    def read(self, sha: str, kind: type[R]) -> R:
+        """Return an artifact as the record that was written; parsed once, it never changes.
+
+        Raises:
+            InfraError: It is missing or damaged.
+            ValidationError: It is something else, or of another version.
+        """
+        found = self._documents.get(sha)
+        if not isinstance(found, kind):
+            found = self._documents[sha] = kind.model_validate_json(self.blob(sha))
+        return found
 
     def source(self, sha: str) -> str:
         """Return a source by its digest.
@@ -182,14 +212,28 @@ class RunReader:
         )
         return int(rows[0]["round"]) if rows else None
 
-    def document(self, member: Member, kind: str) -> bytes | None:
+    def document(self, member: Member, kind: str, form: type[R]) -> R | None:
         """Return a document that is kept with a candidate's quick evaluation; None without one.
 
         Raises:
             InfraError: It is damaged or missing.
+            ValidationError: It is of another version.
         """
         sha = None if member.quick is None else member.quick.artifacts.get(kind)
-        return None if sha is None else self._artifacts.get(sha)
+        return None if sha is None else self.read(sha, form)
+
+    def readable(self, sha: str | None, form: type[R]) -> R | None:
+        """Return an artifact; None where there is none, it is damaged, or of another version."""
+        try:
+            return None if sha is None else self.read(sha, form)
+        except (InfraError, ValidationError):
+            return None
+
+    def failed_check(self, member: Member) -> CheckResult | None:
+        """Return the check that a candidate failed; None where it cannot be read any more."""
+        if member.quick is None or member.passed:
+            return None
+        return self.readable(member.quick.artifacts.get("check"), CheckResult)
 
     def table(self, name: str) -> tuple[Row, ...]:
         """Return every row of a table as it stands, in key order; () in a file too old for it."""
@@ -235,6 +279,14 @@ class RunReader:
         told = [json.loads(row["data"]) for row in rows]
         return {one["candidate"]: one["why"] for one in told if one["outcome"] == "reject"}
 
+    def _part(self, part: Part, read: Callable[[], T]) -> T:
+        if part in self._kept:
+            return cast(T, self._kept[part])
+        found = read()
+        if self._keeps:
+            self._kept[part] = found
+        return found
+
     def _has_table(self, name: str) -> bool:
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = ?", name))
 
@@ -242,9 +294,3 @@ class RunReader:
         cursor = self._connection.execute(statement, parameters)
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, cast(tuple[Any, ...], row), strict=True)) for row in cursor]
-
-
-@lru_cache(maxsize=8)
-def _settings(text: str) -> RunSettings:
-    """Return settings out of their JSON: a run reads its state some hundred times a round."""
-    return RunSettings.model_validate(json.loads(text))

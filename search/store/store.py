@@ -45,7 +45,9 @@ class RunStore:
             self._lock.close()
             raise
         self.reader = RunReader(self._connection, artifacts)
+        self.reader.keep()
         self.log = RunLog(self._connection, artifacts)
+        self.log.on_change(self.reader.forget)
         self.rounds = RoundTable(self.log)
         self.memory = MemoryTable(self.log)
         self._owner = f"{boot_id()}:{os.getpid()}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kopt.config.errors import SetupError
 from kopt.config.files import write_atomically
-from kopt.search.reports.markdown_text import plain, table_lines
+from kopt.search.reports.markdown import plain, table_lines
 from kopt.search.reports.page_parts import json_element, table_parts, whole_page
 from kopt.search.reports.sections import Table
 

@@ -12,7 +12,8 @@ from kopt.kernels.candidate import read_candidate
 from kopt.kernels.status import Status
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.records.budget import parse_budget
-from kopt.search.step.request import StepCandidate, StepHooks, StepRequest, step_device
+from kopt.search.records.members import StepCandidate
+from kopt.search.step.request import StepHooks, StepRequest, step_device
 from kopt.search.step.result import StepResult
 from kopt.search.step.step import take_step
 from kopt.search.storage.artifacts import open_artifacts

@@ -123,12 +123,8 @@ def _best(run: RunSummary) -> str:
 
 
 def _cost(run: RunFacts) -> str:
-    """Return what the model calls of a run cost and gained: `$0.52, +67%/$`; `-` without any."""
-    spend = run.spend
-    if not spend.calls:
-        return "-"
-    gain = "" if spend.gain_per_usd is None else f", {spend.gain_per_usd:+.0%}/$"
-    return f"${spend.cost_usd:.2f}{gain}"
+    """Return what the model calls of a run cost, in dollars; `-` without any."""
+    return f"${run.spend.cost_usd:.2f}" if run.spend.calls else "-"
 
 
 def _latency(latency_us: float | None, provenance: str) -> str:

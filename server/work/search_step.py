@@ -1,8 +1,9 @@
 """One step of a search as a piece of work: taken on a warm device, told of event by event."""
 
 from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.records.members import StepCandidate
 from kopt.search.records.run_state import Event
-from kopt.search.step.request import StepCandidate, StepHooks, StepRequest, step_device
+from kopt.search.step.request import StepHooks, StepRequest, step_device
 from kopt.search.step.result import StepResult
 from kopt.search.step.step import take_step
 from kopt.search.storage.artifacts import open_artifacts

@@ -8,13 +8,13 @@ import pytest
 
 from kopt.config.errors import SetupError
 from kopt.kernels.status import Status
-from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.runs import parts
 from kopt.server import console
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 from support.populations import failed, passed
+from support.recorded_evaluator import RecordedEvaluator
 from support.shared_caches import share_caches
 
 KERNEL = "silu_and_mul_b8xh14336"

@@ -24,7 +24,6 @@ from kopt.search.agents.learning_view import (
 )
 from kopt.search.agents.plans import Hypothesis, Lesson, Plan, Reflection
 from kopt.search.agents.view import BranchTask, Failure, GaveUp, RoundView, Written
-from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
 from kopt.search.knowledge.edits import AddEntry, AddNote
 from kopt.search.models.call_ledger import CallLedger
 from kopt.search.models.client import ModelClient
@@ -40,6 +39,7 @@ from kopt.search.rounds.main_thread import Mailbox
 from kopt.search.store.store import RunStore
 from support.model_requests import MODEL, PlayedModel, ask_for, say
 from support.populations import failed, passed
+from support.recorded_evaluator import RecordedEvaluator
 
 START = "other 8.0"
 NO_REPAIR = "give up"

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from kopt.config.search_settings import load_search_settings
-from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.members import Proposal
@@ -17,6 +16,7 @@ from kopt.search.rounds.sweep import SweepProposer
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.store import RunStore
 from support.populations import SOURCE, failed, passed
+from support.recorded_evaluator import RecordedEvaluator
 
 GRID = {"BLOCK": (64, 128, 256), "ROWS": (1, 2, 4)}
 

@@ -9,17 +9,18 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.records.members import StepCandidate
 from kopt.search.reports.run_report import view_run
 from kopt.search.runs import parts
 from kopt.search.runs.profiling import LeaderProfile, Profiler
 from kopt.search.step import step
-from kopt.search.step.request import StepCandidate, StepHooks, StepRequest
+from kopt.search.step.request import StepHooks, StepRequest
 from kopt.search.step.result import StepResult
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.sim.device import SimDevice
 from support.populations import failed, passed
+from support.recorded_evaluator import RecordedEvaluator
 
 KERNEL = "silu_and_mul_b8xh14336"
 Answer = Callable[[EvaluationJob], Evaluation]

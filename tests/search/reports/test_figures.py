@@ -8,10 +8,9 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.search.records.run_state import Event, EventKind
 from kopt.search.reports.export import export_lines
-from kopt.search.reports.happenings import judgements
-from kopt.search.reports.pace import measure_pace
+from kopt.search.reports.history import judgements
+from kopt.search.reports.pace import common, joined, measure_pace, seconds
 from kopt.search.reports.run_report import RunReport, list_runs, report_run
-from kopt.search.reports.spans import common, joined, seconds
 from kopt.search.reports.spending import sum_spend
 from kopt.search.store.round_table import Opening
 from support.bench_results import H100

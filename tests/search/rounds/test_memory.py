@@ -119,9 +119,8 @@ def test_technique_that_nobody_knows_is_not_claimed(tmp_path: Path) -> None:
 def test_state_of_a_program_is_found_once_and_kept_with_it(tmp_path: Path) -> None:
     with _ran(tmp_path) as store:
         start = store.reader.members()[0]
-        document = store.reader.document(start, "state")
-        assert document is not None
-        found = StatedProgram.model_validate_json(document)
+        found = store.reader.document(start, "state", StatedProgram)
+        assert found is not None
         assert found.signature.bottleneck != "unknown" and found.decided_by in ("rule", "model")
         added = [
             one.data["candidate"]

@@ -11,7 +11,6 @@ from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.status import Status
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.evaluation.recorded_evaluator import RecordedEvaluator
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.run_state import RunSettings
@@ -22,6 +21,7 @@ from kopt.search.store.run_folders import new_run_folder
 from kopt.search.store.store import RunStore
 from kopt.tools.sim.device import SimDevice
 from support.populations import failed, passed
+from support.recorded_evaluator import RecordedEvaluator
 from support.scripted_runs import settings as run_settings
 from support.shared_caches import share_caches
 

@@ -9,9 +9,9 @@ from kopt.config.errors import ToolError
 from kopt.kernels.families import FAMILIES
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.records.members import StepCandidate
 from kopt.search.reports.run_report import list_runs
 from kopt.search.runs.run import open_run
-from kopt.search.step.request import StepCandidate
 from support.scripted_steps import KERNEL, Steps, answer, candidate, reference
 
 A, B = candidate(5.0, "a"), candidate(4.0, "b")

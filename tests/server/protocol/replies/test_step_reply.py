@@ -9,7 +9,8 @@ from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance
 from kopt.search.advice.suggestions import Suggestion
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.step.request import StepCandidate, StepRequest
+from kopt.search.records.members import StepCandidate
+from kopt.search.step.request import StepRequest
 from kopt.search.step.result import NextStep, StepResult
 from kopt.search.step.step import take_step
 from kopt.search.storage.artifacts import open_artifacts

@@ -1,16 +1,24 @@
-"""What each round of a run brought: candidates, the best so far, the beam, its cost."""
+"""What happened in a run: rounds, lessons, hypotheses that led to nothing, decisions."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kopt.kernels.record import Record
+from kopt.search.agents.plans import Reflection
 from kopt.search.records.members import Member
-from kopt.search.records.run_state import EventKind
+from kopt.search.records.run_state import Event, EventKind
 from kopt.search.selection.ranking import rank
 from kopt.search.store.run_reader import RunReader
 
 from .spending import counted_microusd
+
+_DECIDED = {
+    EventKind.COMBINED: "merge",
+    EventKind.PROMOTED: "promotion",
+    EventKind.SOFT_VERIFIED: "soft verification",
+}
+_MERGED = {True: "kept", False: "given_up"}
 
 
 class RoundFigures(Record):
@@ -74,4 +82,77 @@ def _figures(number: int, members: Sequence[Member], told: _Told) -> RoundFigure
         best=None if best is None else best.seq,
         beam=told.beams.get(number, ()),
         cost_usd=told.cost_microusd / 1e6,
+    )
+
+
+class Lessons(Record):
+    """What the reflector said that a round has taught."""
+
+    round: int
+    reflection: Reflection
+
+
+def read_lessons(reader: RunReader) -> tuple[Lessons, ...]:
+    """Return the reflections of the run, by round; () where no model reflected."""
+    return tuple(
+        Lessons(
+            round=row.number,
+            reflection=reader.read(row.reflection_sha, Reflection),
+        )
+        for row in reader.rounds()
+        if row.reflection_sha is not None
+    )
+
+
+class LostBranch(Record):
+    """A branch of which no candidate passed."""
+
+    branch: str
+    """`r2/b3`."""
+    slot: str
+    family: str
+    name: str
+    """Of its hypothesis."""
+    why: str
+
+
+class Decision(Record):
+    """What was decided about a candidate by a rule of its own."""
+
+    candidate: int
+    """Its `seq`."""
+    what: str
+    """promotion, merge, or soft verification."""
+    outcome: str
+    """promoted, kept_existing, not_promoted, refused; kept or given_up of a merge; no_objection,
+    reject, check_again or not_made of a soft verification."""
+    why: str
+
+
+def lost_branches(reader: RunReader) -> tuple[LostBranch, ...]:
+    """Return the branches that failed, by round and ordinal."""
+    return tuple(
+        LostBranch(
+            branch=row.id,
+            slot=row.slot,
+            family=row.hypothesis["family"],
+            name=row.hypothesis["name"],
+            why=row.why or "",
+        )
+        for row in reader.branches()
+        if row.state == "failed"
+    )
+
+
+def judgements(events: Sequence[Event]) -> tuple[Decision, ...]:
+    """Return what was decided on merges, finalists and promotions, oldest first."""
+    decided = [(_DECIDED[event.kind], event.data) for event in events if event.kind in _DECIDED]
+    return tuple(
+        Decision(
+            candidate=data["candidate"],
+            what=what,
+            outcome=data["outcome"] if "outcome" in data else _MERGED[data["kept"]],
+            why=data["why"],
+        )
+        for what, data in decided
     )

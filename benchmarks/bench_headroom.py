@@ -23,9 +23,9 @@ from headroom_table import CopyTime, Headroom, HeadroomRow, headroom_markdown
 
 from kopt.config.errors import KoptError
 from kopt.config.settings import Settings, settings_from_environment
-from kopt.kernels.byte_model import workload_bytes
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.roofline import workload_bytes
 from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.open_device import open_device
 

@@ -20,13 +20,13 @@ from unproven_tables import MARKS, tables
 
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings, settings_from_environment
-from kopt.kernels.byte_model import memory_floor_us, workload_bytes
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import Build
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.roofline import memory_floor_us, workload_bytes
 from kopt.kernels.shipped_kernels import ShippedKernel, shipped_kernels
 from kopt.kernels.status import Status
 from kopt.kernels.unproven_facts import (

@@ -1,7 +1,7 @@
 """Numbers for a header: the launch plan of one workload and one choice of tune values.
 
 Limits that follow from the header and the GPU alone are checked here (`plan_limits.py`,
-`tensor_map_limits.py`); what needs the cubin is `plan_check.py`'s.
+`plan_limits.py`); what needs the cubin is `plan_check.py`'s.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,9 +14,8 @@ from .domain import default_tune
 from .expressions import ExpressionError, evaluate_expression, evaluate_predicate
 from .header import ArgumentTemplate, CandidateHeader, LaunchTemplate, TensorMapTemplate, Variant
 from .plan import Argument, Dim3, Launch, LaunchPlan, PlanOutcome, Scratch, TensorMap
-from .plan_limits import check_launch, check_scratch
+from .plan_limits import MappedBuffer, check_launch, check_scratch, check_tensor_map
 from .problem import storage_shape
-from .tensor_map_limits import MappedBuffer, check_tensor_map
 from .yaml_fields import Findings
 
 BlocksPerSm = Callable[[str, int, int], int]

@@ -1,7 +1,7 @@
 """What is computed: a problem's tensors, axes, scalars and workloads, as read from problem.yaml.
 
 Records only. `problem_loader.py` reads them, `oracle.py` runs the fp64 oracle that lies beside
-problem.yaml, `byte_model.py` counts bytes.
+problem.yaml, `roofline.py` counts bytes.
 """
 
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ class Problem(Record):
     tolerance: Tolerance
     baselines: tuple[Baseline, ...] = ()
     flops: str = "0"
-    """Expression over the axes: floating-point operations of one call (kernels/byte_model.py)."""
+    """Expression over the axes: floating-point operations of one call (kernels/roofline.py)."""
     folder: Path
 
     @property

@@ -1,7 +1,7 @@
 """Finding problems: the packaged ones, a user's folder, and one kernel by its id."""
 
 from collections.abc import Collection
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -53,35 +53,28 @@ def load_problems(extra: Path | None = None) -> dict[str, Problem]:
     Raises:
         ToolError: `extra` holds no problem, a problem has mistakes, or a name is taken.
     """
-    problems = dict(_packaged_problems())
-    for folder in () if extra is None else _problem_folders(extra):
-        problem = load_problem(folder)
-        if problem.name in problems:
-            raise ToolError(
-                f"{folder}: a problem called {problem.name!r} exists already in"
-                f" {problems[problem.name].folder}; choose another name"
-            )
-        problems[problem.name] = problem
-    return problems
+    return {folder.name: _load(folder) for folder in _problem_folders(extra)}
 
 
 def find_kernel(kernel_id: str, extra: Path | None = None) -> tuple[Problem, Workload]:
     """Return the problem and the workload of a kernel id `<problem>_<workload>`.
 
+    Only problems whose name begins the id are read, unless none of them has the kernel.
+
     Raises:
         ToolError: No kernel has this id; the message has near matches.
     """
+    for folder in _problem_folders(extra):
+        if kernel_id.startswith(f"{folder.name}_"):
+            problem = _load(folder)
+            for workload in problem.workloads:
+                if problem.kernel_id(workload) == kernel_id:
+                    return problem, workload
     problems = load_problems(extra)
-    kernels = {
-        problem.kernel_id(workload): (problem, workload)
-        for problem in problems.values()
-        for workload in problem.workloads
-    }
-    if kernel_id in kernels:
-        return kernels[kernel_id]
     if kernel_id in problems:
         workloads = ", ".join(problems[kernel_id].kernel_ids)
         raise ToolError(f"{kernel_id!r} is a problem; its kernel ids are {workloads}")
+    kernels = [known for problem in problems.values() for known in problem.kernel_ids]
     raise ToolError(f"no kernel is called {kernel_id[:120]!r}; {_near_kernels(kernel_id, kernels)}")
 
 
@@ -94,13 +87,34 @@ def _near_kernels(kernel_id: str, kernels: Collection[str]) -> str:
     return f"'kopt list' shows the {len(kernels)} that there are"
 
 
-@lru_cache
-def _packaged_problems() -> dict[str, Problem]:
-    root = Path(str(files("kopt.kernels").joinpath("problems")))
-    return {folder.name: load_problem(folder) for folder in _folders_below(root)}
+def _load(folder: Path) -> Problem:
+    """Return the problem in `folder`; packaged ones are read once a process."""
+    return _load_packaged(folder) if folder.parent == _packaged_root() else load_problem(folder)
 
 
-def _problem_folders(extra: Path) -> list[Path]:
+_load_packaged = lru_cache(load_problem)
+
+
+@cache
+def _packaged_root() -> Path:
+    return Path(str(files("kopt.kernels").joinpath("problems")))
+
+
+def _problem_folders(extra: Path | None) -> list[Path]:
+    """Return the packaged folders, then the user's; each has the name of its problem."""
+    packaged = _folders_below(_packaged_root())
+    taken = {folder.name: folder for folder in packaged}
+    own = [] if extra is None else _own_folders(extra)
+    for folder in own:
+        if folder.name in taken:
+            raise ToolError(
+                f"{folder}: a problem called {folder.name!r} exists already in"
+                f" {taken[folder.name]}; choose another name"
+            )
+    return [*packaged, *own]
+
+
+def _own_folders(extra: Path) -> list[Path]:
     if (extra / FILE_NAME).is_file():
         return [extra.resolve()]
     if not extra.is_dir():

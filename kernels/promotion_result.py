@@ -4,11 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from .check_result import CheckResult
+from .check_result import CheckResult, SanitizerResult
 from .device_facts import DeviceFacts
 from .receipt import WorkloadEvidence
 from .record import Record
-from .sanitizer_result import SanitizerResult
 from .status import Status, Verdict
 
 

@@ -20,11 +20,10 @@ from .bench_result import (
     Rotation,
     TimedOutputs,
 )
-from .check_result import CheckLevel, WorkloadCheck
+from .check_result import CheckLevel, SanitizerResult, WorkloadCheck
 from .device_facts import DeviceFacts
 from .plan import LaunchPlan
 from .record import Record
-from .sanitizer_result import SanitizerResult
 from .status import Status, Verdict
 
 

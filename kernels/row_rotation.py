@@ -21,7 +21,7 @@ from kopt.config.errors import ToolError
 from .expressions import expression_names
 from .layouts import sf_128x4_offsets
 from .problem import Problem, TensorSpec, tensor_shape
-from .wide_memory import copy_wide
+from .wide_work import copy_wide
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 

@@ -6,18 +6,18 @@ same code, and the tricks that would hide either. It does not judge what the ker
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from kopt.config.near_matches import close_names, did_you_mean
 
 from .candidate import Candidate
-from .excerpts import source_excerpt
 from .header_parser import declared_macros
-from .record import Diagnostic
-from .source_declarations import declaration_findings
+from .record import Diagnostic, source_excerpt
 from .source_lexer import LogicalLine, Token, logical_lines
-from .source_macros import macro_findings
+from .source_macros import Finding, macro_findings
 from .source_names import (
+    ATTRIBUTES,
     CONDITIONALS,
     CUDA_FOLDERS,
     CUDA_HEADERS,
@@ -182,3 +182,52 @@ def _unescaped(match: re.Match[str]) -> str:
     if match["octal"]:
         return chr(int(match["octal"], 8))
     return {"n": "\n", "t": "\t"}.get(match[0][1], match[0][1])
+
+
+_ASM = frozenset({"asm", "__asm", "__asm__"})
+_INSTRUCTIONS = frozenset({"volatile", "__volatile__"})
+_ATTRIBUTE = frozenset({"__attribute__", "__attribute"})
+
+
+def declaration_findings(tokens: Sequence[Token]) -> Iterator[Finding]:
+    """Yield what is refused in the attributes and `asm` words of `tokens`, the whole source."""
+    for index, token in enumerate(tokens):
+        if token.kind != "identifier":
+            continue
+        if token.text in _ASM and not _is_instruction(tokens, index + 1):
+            message = f"{token.text} with neither volatile nor operands is not allowed"
+            yield token.offset, message, f"write {token.text} volatile(...)"
+        elif token.text in _ATTRIBUTE:
+            yield from _attribute_findings(tokens, index)
+
+
+def _is_instruction(tokens: Sequence[Token], start: int) -> bool:
+    """Whether what follows `asm` can only be a statement: a declaration has no such words."""
+    if start < len(tokens) and tokens[start].text in _INSTRUCTIONS:
+        return True
+    return any(depth == 1 and token.text == ":" for token, depth in _parenthesized(tokens, start))
+
+
+def _attribute_findings(tokens: Sequence[Token], index: int) -> Iterator[Finding]:
+    word = tokens[index]
+    opening = [token.text for token in tokens[index + 1 : index + 3]]
+    if opening != ["(", "("]:
+        message = f"{word.text} must stand with its whole list: {word.text}((...))"
+        yield word.offset, message, None
+        return
+    for token, depth in _parenthesized(tokens, index + 1):
+        if token.kind == "string":
+            yield token.offset, "an attribute with a string is not allowed", None
+        elif depth == 2 and token.kind == "identifier" and token.text not in ATTRIBUTES:
+            allowed = ", ".join(sorted(ATTRIBUTES))
+            yield token.offset, f"the attribute {token.text} is not allowed", f"allowed: {allowed}"
+
+
+def _parenthesized(tokens: Sequence[Token], start: int) -> Iterator[tuple[Token, int]]:
+    """Yield each token from the parenthesis at `start` to its partner, with its depth."""
+    depth = 0
+    for token in tokens[start:]:
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        yield token, depth
+        if depth == 0:
+            return

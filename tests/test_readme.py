@@ -85,8 +85,7 @@ def test_make_targets_named_in_the_documents_exist() -> None:
 
 
 def test_every_status_is_documented_with_the_cli_agreeing() -> None:
-    from kopt.kernels.status import Status
-    from kopt.kernels.status_advice import ADVICE
+    from kopt.kernels.status import ADVICE, Status
 
     text = (ROOT / "docs" / "statuses.md").read_text("utf-8")
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == {s.value for s in Status}

@@ -9,13 +9,13 @@ from pathlib import Path
 from kopt.config.callbacks import ignore
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import Settings
-from kopt.kernels.byte_model import roofline, workload_bytes
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
+from kopt.kernels.roofline import roofline, workload_bytes
 from kopt.kernels.status import Status
 from kopt.kernels.time_estimate import TimeEstimate
 from kopt.search.records.evaluation import (

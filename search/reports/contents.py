@@ -9,8 +9,8 @@ from pathlib import Path
 from kopt.config.errors import KoptError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch, load_gpus
 from kopt.config.settings import Settings
-from kopt.kernels.byte_model import ByteModel, Roofline, roofline, workload_bytes
 from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.roofline import ByteModel, Roofline, roofline, workload_bytes
 from kopt.search.store.run_reader import RunReader
 
 from .run_report import RunReport, report_run

@@ -4,7 +4,7 @@ All candidates do the work of the same definition, so they stand above each othe
 arithmetic intensity, as high as the operations that they do per second.
 """
 
-from kopt.kernels.byte_model import ByteModel, Roofline
+from kopt.kernels.roofline import ByteModel, Roofline
 
 from .candidate_chart import mark_kind
 from .run_report import RunReport

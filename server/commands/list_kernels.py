@@ -9,9 +9,9 @@ from rich.text import Text
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import DEFAULT_ARCH, Settings
-from kopt.kernels.byte_model import memory_floor_us, workload_bytes
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.roofline import memory_floor_us, workload_bytes
 from kopt.kernels.shipped_kernels import visible_kernels
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from kopt.kernels.profile_choices import ProfileChoices
-from kopt.kernels.profile_result import ProfileResult
+from kopt.kernels.profile_result import ProfileChoices, ProfileResult
 from kopt.kernels.status import Status
 from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode

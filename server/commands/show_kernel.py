@@ -5,10 +5,10 @@ from itertools import chain
 import click
 
 from kopt.config.gpu_specs import load_gpus
-from kopt.kernels.byte_model import roofline, workload_bytes
 from kopt.kernels.candidate import read_candidate
-from kopt.kernels.candidate_skeleton import candidate_skeleton
+from kopt.kernels.candidate_guide import candidate_skeleton
 from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.roofline import roofline, workload_bytes
 from kopt.kernels.shipped_kernels import visible_kernels
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from kopt.kernels.bench_all_result import BenchAllResult, BenchRow
-from kopt.kernels.bench_result import BenchResult, Comparison
+from kopt.kernels.bench_result import BenchAllResult, BenchResult, BenchRow, Comparison
 from kopt.kernels.status import Status
 from kopt.tools.facts.bench_words import l2_words, rejected_words
 

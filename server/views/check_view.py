@@ -6,8 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kopt.kernels.check_result import CheckResult, Mismatch
-from kopt.kernels.sanitizer_result import SanitizerResult, SanitizerRun
+from kopt.kernels.check_result import CheckResult, Mismatch, SanitizerResult, SanitizerRun
 from kopt.kernels.status import Status
 from kopt.tools.facts.check_facts import element_words, inputs_words, sanitizer_words
 from kopt.tools.facts.wording import tune_words

@@ -5,11 +5,9 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from kopt.kernels.compile_result import CompileResult
-from kopt.kernels.profile_choices import ProfileChoices
-from kopt.kernels.profile_result import ProfileResult
+from kopt.kernels.profile_result import ProfileChoices, ProfileResult
 from kopt.kernels.record import Diagnostic
-from kopt.kernels.status import Status
-from kopt.kernels.status_advice import ADVICE
+from kopt.kernels.status import ADVICE, Status
 from kopt.tools.facts.findings import Judged
 from kopt.tools.facts.wording import clipped, short_id
 

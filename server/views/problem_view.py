@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kopt.config.errors import ToolError
-from kopt.kernels.byte_model import ByteModel, Roofline
 from kopt.kernels.problem import TOLERANCES, Problem, TensorSpec, Workload, storage_shape
+from kopt.kernels.roofline import ByteModel, Roofline
 from kopt.kernels.shipped_kernels import ShippedKernel
 from kopt.tools.bench.receipt_file import read_receipt
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from rich.text import Text
 
-from kopt.kernels.profile_choices import ChoiceProfile, ProfileChoices
+from kopt.kernels.profile_result import ChoiceProfile, ProfileChoices
 from kopt.kernels.status import Status
 from kopt.tools.facts.wording import tune_words
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
+from kopt.kernels.counters import HardwareCounters, LaunchCounters
 from kopt.kernels.profile_result import (
     Bottleneck,
     LaunchProfile,

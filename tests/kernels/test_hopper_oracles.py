@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kopt.kernels.byte_model import workload_bytes
 from kopt.kernels.dtypes import numpy_dtype
 from kopt.kernels.oracle import REGIMES, Expected
 from kopt.kernels.problem import TensorSpec, storage_shape
+from kopt.kernels.roofline import workload_bytes
 from kopt.kernels.rounding import decode
 from support.oracle_run import OracleRun, draw, problems
 

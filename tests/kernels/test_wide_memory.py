@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kopt.kernels import wide_memory, wide_work
-from kopt.kernels.wide_memory import copy_wide, count_differing, fill_wide
+from kopt.kernels import wide_work
+from kopt.kernels.wide_work import copy_wide, count_differing, fill_wide
 
 SIZES = (0, 1, 7, 64, 1000, 4099)
 
@@ -15,8 +15,8 @@ SIZES = (0, 1, 7, 64, 1000, 4099)
 @pytest.fixture(params=[1, 3], ids=["one thread", "three threads"])
 def small_pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a few hundred bytes a large array."""
-    monkeypatch.setattr(wide_memory, "PIECE_BYTES", 96)
-    monkeypatch.setattr(wide_memory, "BLOCK_BYTES", 24)
+    monkeypatch.setattr(wide_work, "PIECE_BYTES", 96)
+    monkeypatch.setattr(wide_work, "BLOCK_BYTES", 24)
     monkeypatch.setattr(wide_work, "threads", lambda: request.param)
 
 

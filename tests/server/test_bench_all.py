@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import InfraError, KoptError, ToolError
-from kopt.kernels.bench_all_result import BenchAllResult
-from kopt.kernels.bench_result import BenchResult, Rotation
+from kopt.kernels.bench_result import BenchAllResult, BenchResult, Rotation
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status, Verdict
 from kopt.server import devices

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from kopt.kernels.check_result import CheckResult
+from kopt.kernels.check_result import CheckResult, SanitizerResult, SanitizerRun
 from kopt.kernels.record import Diagnostic
-from kopt.kernels.sanitizer_result import SanitizerResult, SanitizerRun
 from kopt.kernels.status import Status
 from kopt.server import devices
 from kopt.server.commands import check_file

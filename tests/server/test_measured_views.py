@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console, RenderableType
 
-from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters, StallLine, StallShare
+from kopt.kernels.check_result import SanitizerResult, SanitizerRun
+from kopt.kernels.counters import HardwareCounters, LaunchCounters, StallLine, StallShare
 from kopt.kernels.record import Diagnostic
-from kopt.kernels.sanitizer_result import SanitizerResult, SanitizerRun
 from kopt.kernels.status import Provenance, Status
 from kopt.server.views.check_view import sanitizer_lines
 from kopt.server.views.profile_view import hardware_lines

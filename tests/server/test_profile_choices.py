@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.kernels.profile_choices import ChoiceProfile, ProfileChoices
+from kopt.kernels.profile_result import ChoiceProfile, ProfileChoices
 from kopt.kernels.status import Status
 from kopt.server.console import print_view
 from kopt.server.views.profile_choices_view import profile_choices_view

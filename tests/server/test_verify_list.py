@@ -11,8 +11,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.receipt import Receipt
-from kopt.kernels.verify_list_result import VerifyListResult
-from kopt.kernels.verify_result import Reproduction, VerifyResult
+from kopt.kernels.verify_result import Reproduction, VerifyListResult, VerifyResult
 from kopt.server.exits import ExitCode
 from kopt.tools.bench import reproduction_all
 from kopt.tools.bench.receipt_file import problem_files

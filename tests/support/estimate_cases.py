@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from kopt.kernels.byte_model import ByteModel, TensorBytes
 from kopt.kernels.compile_result import (
     Build,
     CompileResult,
@@ -12,6 +11,7 @@ from kopt.kernels.compile_result import (
 )
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
 from kopt.kernels.plan import Dim3, Launch, LaunchPlan, Scratch
+from kopt.kernels.roofline import ByteModel, TensorBytes
 from kopt.kernels.status import Status
 
 SCALAR_MIX = {"ldg_16": 4, "stg_16": 2, "bar": 2, "shfl": 10}

@@ -1,9 +1,9 @@
 """Profiles of made-up candidates: the real rules for suspects and bottleneck over estimates."""
 
 from kopt.config.gpu_specs import load_gpus
-from kopt.kernels.byte_model import roofline
-from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
+from kopt.kernels.counters import HardwareCounters, LaunchCounters
 from kopt.kernels.profile_result import LaunchProfile, ProfileResult, TensorTraffic
+from kopt.kernels.roofline import roofline
 from kopt.kernels.status import Provenance, Status
 from kopt.tools.cuda.occupancy import launch_occupancy
 from kopt.tools.profiling.bottleneck import Facts, find_bottleneck

@@ -9,11 +9,11 @@ from pathlib import Path
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
+from kopt.kernels.check_result import SANITIZER_TOOLS, SanitizerResult, SanitizerRun
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem
 from kopt.kernels.record import Diagnostic
-from kopt.kernels.sanitizer_result import SANITIZER_TOOLS, SanitizerResult, SanitizerRun
 from kopt.kernels.status import Status
 from kopt.tools.bench.promotion import PromotionRequest
 from kopt.tools.bench.winner_files import OnExisting

@@ -10,8 +10,8 @@ import pytest
 from kopt.config.gpu_specs import load_gpus
 from kopt.kernels.bench_result import Latency, Rotation
 from kopt.kernels.compile_result import Occupancy
+from kopt.kernels.counters import LaunchCounters, StallLine, StallShare
 from kopt.kernels.families import FAMILIES
-from kopt.kernels.hardware_counters import LaunchCounters, StallLine, StallShare
 from kopt.kernels.profile_result import LaunchProfile, MeasuredTime
 from kopt.kernels.status import Provenance
 from kopt.tools.cuda.occupancy import launch_occupancy

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.kernels.byte_model import workload_bytes
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.profile_result import MeasuredTime
+from kopt.kernels.roofline import workload_bytes
 from kopt.kernels.status import Provenance, Status
 from kopt.tools.cuda.compile_stage import compile_candidate
 from kopt.tools.cuda.toolchain import FoundToolchain

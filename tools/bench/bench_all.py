@@ -12,8 +12,7 @@ from typing import Literal
 
 from kopt.config.errors import KoptError
 from kopt.config.settings import Settings
-from kopt.kernels.bench_all_result import BenchAllResult, BenchRow
-from kopt.kernels.bench_result import without_samples
+from kopt.kernels.bench_result import BenchAllResult, BenchRow, without_samples
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem, Workload

@@ -9,8 +9,8 @@ from math import exp
 import numpy as np
 
 from kopt.kernels.bench_result import Comparison, LikeForLike, Rotation
-from kopt.kernels.byte_model import memory_floor_us, workload_bytes
 from kopt.kernels.record import Diagnostic
+from kopt.kernels.roofline import memory_floor_us, workload_bytes
 from kopt.kernels.status import Verdict
 
 from .intervals import summarize_latency

@@ -16,11 +16,11 @@ from kopt.kernels.bench_result import (
     Latency,
     LikeForLike,
 )
-from kopt.kernels.byte_model import memory_floor_us, workload_bytes
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.record import because
+from kopt.kernels.roofline import memory_floor_us, workload_bytes
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.check.check_plans import make_plans

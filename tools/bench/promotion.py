@@ -15,12 +15,11 @@ from time import perf_counter
 
 from kopt.config.settings import Settings
 from kopt.kernels.case import Case
-from kopt.kernels.check_result import CheckResult
+from kopt.kernels.check_result import CheckResult, SanitizerResult
 from kopt.kernels.problem import Workload
 from kopt.kernels.promotion_result import PromotionResult
 from kopt.kernels.receipt import WorkloadEvidence
 from kopt.kernels.record import because
-from kopt.kernels.sanitizer_result import SanitizerResult
 from kopt.kernels.status import Status
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate

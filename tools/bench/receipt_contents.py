@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kopt import __version__
+from kopt.kernels.check_result import SanitizerResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.receipt import (
@@ -14,7 +15,6 @@ from kopt.kernels.receipt import (
     ReceiptToolchain,
     WorkloadEvidence,
 )
-from kopt.kernels.sanitizer_result import SanitizerResult
 from kopt.tools.check.check_plans import make_plans
 from kopt.tools.check.request import CheckRequest
 

@@ -10,7 +10,7 @@ from time import perf_counter
 from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.status import Status
-from kopt.kernels.verify_list_result import VerifiedReceipt, VerifyListResult
+from kopt.kernels.verify_result import VerifiedReceipt, VerifyListResult
 
 from .receipt_search import FoundReceipt
 from .repeated_timing import OpenDevice

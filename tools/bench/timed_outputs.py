@@ -16,7 +16,7 @@ from kopt.kernels.bench_result import TimedOutputs
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.row_rotation import rotate_outputs, rotate_outputs_into
 from kopt.kernels.status import Status
-from kopt.kernels.wide_memory import count_differing
+from kopt.kernels.wide_work import count_differing
 from kopt.tools.check.judge import judge
 from kopt.tools.check.number_formats import storage_bits
 from kopt.tools.check.output import initial_bits

@@ -6,7 +6,7 @@ floor; error rates under extension: docs/benchmarking.md.
 
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.bench_result import LikeForLike, Rotation
-from kopt.kernels.byte_model import ByteModel, memory_floor_us
+from kopt.kernels.roofline import ByteModel, memory_floor_us
 from kopt.kernels.status import Verdict
 
 from .intervals import Interval

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from kopt.kernels.excerpts import source_excerpt
 from kopt.kernels.parameter_types import ASSERTIONS_FILE
-from kopt.kernels.record import Diagnostic
+from kopt.kernels.record import Diagnostic, source_excerpt
 
 CANDIDATE_FILE = "candidate.cu"
 """Name under which every candidate is compiled: its real name must not reach the binary."""

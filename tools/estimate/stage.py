@@ -8,10 +8,10 @@ from math import prod
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import GpuSpec
-from kopt.kernels.byte_model import ByteModel
 from kopt.kernels.compile_result import Build, CompileResult, KernelResources
 from kopt.kernels.counters import ExecutionCounters
 from kopt.kernels.plan import Launch, LaunchPlan
+from kopt.kernels.roofline import ByteModel
 from kopt.kernels.time_estimate import LaunchEstimate, PartName, TimeEstimate
 from kopt.tools.cuda.occupancy import launch_occupancy
 

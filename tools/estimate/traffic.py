@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from kopt.config.gpu_specs import GpuSpec
-from kopt.kernels.byte_model import ByteModel
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
 from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.roofline import ByteModel
 
 SECTOR_BYTES = 32
 

@@ -3,8 +3,13 @@
 from collections.abc import Iterator
 
 from kopt.config.counted import counted
-from kopt.kernels.check_result import CheckResult, Mismatch, TensorAccuracy, WorkloadCheck
-from kopt.kernels.sanitizer_result import SanitizerRun
+from kopt.kernels.check_result import (
+    CheckResult,
+    Mismatch,
+    SanitizerRun,
+    TensorAccuracy,
+    WorkloadCheck,
+)
 from kopt.kernels.status import Status
 
 from .compile_facts import build_facts, function_rows, remark_facts

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
-from kopt.kernels.excerpts import source_excerpt
-from kopt.kernels.record import Diagnostic
-from kopt.kernels.status import Status
-from kopt.kernels.status_advice import ADVICE
+from kopt.kernels.record import Diagnostic, source_excerpt
+from kopt.kernels.status import ADVICE, Status
 
 from .fitting import Facts, Listing
 from .wording import Block, Quoted, clipped, file_name, short_id, tune_words

@@ -6,11 +6,10 @@ Loads numpy by way of the problems, so it is imported by the calls that need it.
 from typing import Any
 
 from kopt.config.gpu_specs import GpuSpec, load_gpus
-from kopt.kernels.byte_model import ByteModel, memory_floor_us, roofline, workload_bytes
 from kopt.kernels.candidate import read_candidate
-from kopt.kernels.candidate_guide import GUIDE
-from kopt.kernels.candidate_skeleton import candidate_skeleton
+from kopt.kernels.candidate_guide import GUIDE, candidate_skeleton
 from kopt.kernels.problem import TOLERANCES, Problem, TensorSpec, Workload, storage_shape
+from kopt.kernels.roofline import ByteModel, memory_floor_us, roofline, workload_bytes
 
 from .fitting import CONCISE_TOKENS, tokens
 from .wording import Block

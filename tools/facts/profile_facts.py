@@ -5,8 +5,7 @@ Each group of numbers stands under how it came to be; what is unavailable says w
 
 from collections.abc import Sequence
 
-from kopt.kernels.byte_model import Roofline
-from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
+from kopt.kernels.counters import HardwareCounters, LaunchCounters
 from kopt.kernels.profile_result import (
     Bottleneck,
     LaunchProfile,
@@ -15,6 +14,7 @@ from kopt.kernels.profile_result import (
     Suspect,
     TensorTraffic,
 )
+from kopt.kernels.roofline import Roofline
 from kopt.kernels.status import Provenance, Status
 from kopt.kernels.time_estimate import TimeEstimate
 

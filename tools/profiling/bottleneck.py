@@ -7,10 +7,10 @@ says which. They order nothing and promise no gain. docs/profile.md explains the
 from dataclasses import dataclass
 
 from kopt.config.counted import counted
-from kopt.kernels.byte_model import ByteModel
 from kopt.kernels.compile_result import Occupancy
-from kopt.kernels.hardware_counters import LaunchCounters
+from kopt.kernels.counters import LaunchCounters
 from kopt.kernels.profile_result import Bottleneck, BottleneckName, LaunchProfile, MeasuredTime
+from kopt.kernels.roofline import ByteModel
 from kopt.kernels.status import Provenance
 from kopt.kernels.time_estimate import PartName, TimeEstimate
 

@@ -12,8 +12,7 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.expressions import evaluate_predicate
 from kopt.kernels.header import CandidateHeader
-from kopt.kernels.profile_choices import ChoiceProfile, ProfileChoices
-from kopt.kernels.profile_result import LaunchProfile, ProfileResult
+from kopt.kernels.profile_result import ChoiceProfile, LaunchProfile, ProfileChoices, ProfileResult
 from kopt.kernels.status import Status
 
 from .stage import ProfileDevices, ProfileRequest, profile_candidate

@@ -8,8 +8,8 @@ stays. Clocks are never set. Caches are flushed before every pass, as the timing
 from pathlib import Path
 
 from kopt.config.settings import Settings
+from kopt.kernels.counters import HardwareCounters, LaunchCounters
 from kopt.kernels.device_facts import DeviceFacts
-from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.status import Provenance
 from kopt.tools.gpu.ticket_lock import TicketLock

@@ -12,8 +12,8 @@ import numpy as np
 
 from kopt.config.errors import InfraError
 from kopt.kernels.bench_result import Latency, Rotation
-from kopt.kernels.byte_model import ByteModel, roofline
 from kopt.kernels.profile_result import MeasuredTime
+from kopt.kernels.roofline import ByteModel, roofline
 from kopt.tools.devices.device import ExecutionOutcome
 from kopt.tools.devices.timer import (
     CandidateSide,

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path, PurePath
 from typing import Any
 
-from kopt.kernels.hardware_counters import (
+from kopt.kernels.counters import (
     LaunchCounters,
     OccupancyLimiter,
     StallLine,

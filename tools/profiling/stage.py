@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from kopt.config.errors import SetupError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import Settings
-from kopt.kernels.byte_model import ByteModel, roofline, workload_bytes
 from kopt.kernels.case import Case
 from kopt.kernels.compile_result import KernelResources
-from kopt.kernels.counters import BufferTraffic, ExecutionCounters
-from kopt.kernels.hardware_counters import HardwareCounters
+from kopt.kernels.counters import BufferTraffic, ExecutionCounters, HardwareCounters
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.profile_result import (
     BufferRole,
@@ -25,6 +23,7 @@ from kopt.kernels.profile_result import (
     TensorTraffic,
 )
 from kopt.kernels.record import Diagnostic
+from kopt.kernels.roofline import ByteModel, roofline, workload_bytes
 from kopt.kernels.status import Status
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.cuda.occupancy import launch_occupancy

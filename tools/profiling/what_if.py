@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from kopt.config.gpu_specs import GpuSpec
-from kopt.kernels.byte_model import ByteModel
 from kopt.kernels.compile_result import CompileResult, KernelResources
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
 from kopt.kernels.plan import Launch, LaunchPlan
+from kopt.kernels.roofline import ByteModel
 from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.estimate.constants import SLOW_CLASS_CLOCKS
 from kopt.tools.estimate.instructions import StaticMix

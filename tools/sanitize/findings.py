@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kopt.kernels.check_result import SanitizerTool
 from kopt.kernels.record import Diagnostic
-from kopt.kernels.sanitizer_result import SanitizerTool
 from kopt.kernels.status import Status
 from kopt.tools.cuda.compiler_log import CANDIDATE_FILE
 from kopt.tools.gpu.one_shot_files import OneShotBuffer

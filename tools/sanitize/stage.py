@@ -16,7 +16,7 @@ from pathlib import Path
 from kopt.config.settings import Settings
 from kopt.config.thread_pool import thread_pool
 from kopt.kernels.case import Case
-from kopt.kernels.sanitizer_result import (
+from kopt.kernels.check_result import (
     SANITIZER_TOOLS,
     SanitizerResult,
     SanitizerRun,

@@ -6,8 +6,7 @@ from typing import Any
 
 from kopt.config.settings import without_secrets
 from kopt.kernels.candidate import Candidate
-from kopt.kernels.excerpts import source_excerpt
-from kopt.kernels.record import Diagnostic
+from kopt.kernels.record import Diagnostic, source_excerpt
 from kopt.kernels.status import Status
 
 from .unit import UNIT_NAME

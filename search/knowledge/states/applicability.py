@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import prod
 
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.kernels.byte_model import workload_bytes
 from kopt.kernels.problem import Problem, TensorSpec, Workload, tensor_shape
+from kopt.kernels.roofline import workload_bytes
 from kopt.search.knowledge.records import Technique
 
 SHORT_ROW = 4096

@@ -6,7 +6,7 @@ import pytest
 
 from kopt.config.errors import InfraError
 from kopt.config.settings import Settings
-from kopt.kernels.bench_all_result import BenchAllResult
+from kopt.kernels.bench_result import BenchAllResult
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
 from kopt.tools.bench.bench_all import BenchAllRequest, bench_all

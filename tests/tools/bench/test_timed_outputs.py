@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.kernels import wide_memory
+from kopt.kernels import wide_work
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
@@ -51,7 +51,7 @@ def test_outputs_that_differ_within_the_gates_pass(
     assert result.timed_outputs.within_gates == 2 * 3
 
 
-@pytest.mark.parametrize("block_bytes", [3, 8, wide_memory.BLOCK_BYTES])
+@pytest.mark.parametrize("block_bytes", [3, 8, wide_work.BLOCK_BYTES])
 @pytest.mark.parametrize("place", [0, SETS - 1])
 def test_one_wrong_element_of_one_call_is_found(
     request_: BenchRequest,
@@ -60,7 +60,7 @@ def test_one_wrong_element_of_one_call_is_found(
     place: int,
     block_bytes: int,
 ) -> None:
-    monkeypatch.setattr(wide_memory, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(wide_work, "BLOCK_BYTES", block_bytes)
 
     def spoil(at: int, outputs: Arrays) -> None:
         if at == place:
@@ -82,11 +82,11 @@ def test_written_padding_in_a_timed_call_is_found(
     assert result.status is Status.INCORRECT
 
 
-@pytest.mark.parametrize("block_bytes", [24, wide_memory.BLOCK_BYTES])
+@pytest.mark.parametrize("block_bytes", [24, wide_work.BLOCK_BYTES])
 def test_the_most_different_of_many_differing_calls_is_judged(
     request_: BenchRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch, block_bytes: int
 ) -> None:
-    monkeypatch.setattr(wide_memory, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(wide_work, "BLOCK_BYTES", block_bytes)
 
     def spoil(place: int, outputs: Arrays) -> None:
         outputs["y_bf16"].view(np.uint16)[0, 0] += 1

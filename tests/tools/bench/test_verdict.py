@@ -4,7 +4,7 @@ import pytest
 
 from kopt.config.gpu_specs import load_gpus
 from kopt.kernels.bench_result import LikeForLike, NoiseFloor, Rotation
-from kopt.kernels.byte_model import ByteModel
+from kopt.kernels.roofline import ByteModel
 from kopt.kernels.status import Verdict
 from kopt.tools.bench.intervals import Interval
 from kopt.tools.bench.verdict import decide, final_verdict, is_impossible, next_target

@@ -8,7 +8,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
-from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters
+from kopt.kernels.counters import HardwareCounters, LaunchCounters
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Provenance
 from kopt.tools.cuda.compile_stage import compile_candidate

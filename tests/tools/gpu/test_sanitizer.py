@@ -7,8 +7,8 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
+from kopt.kernels.check_result import SanitizerResult
 from kopt.kernels.problem import Problem
-from kopt.kernels.sanitizer_result import SanitizerResult
 from kopt.kernels.status import Status
 from kopt.tools.cuda.toolchain import FoundToolchain
 from kopt.tools.gpu.messages import Fault

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.kernels.sanitizer_result import SanitizerTool
+from kopt.kernels.check_result import SanitizerTool
 from kopt.kernels.status import Status
 from kopt.tools.gpu.one_shot_files import OneShotBuffer
 from kopt.tools.sanitize.findings import Findings, judge_records, read_log

@@ -9,8 +9,8 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
+from kopt.kernels.check_result import SANITIZER_TOOLS, SanitizerResult, SanitizerTool
 from kopt.kernels.problem_loader import find_kernel
-from kopt.kernels.sanitizer_result import SANITIZER_TOOLS, SanitizerResult, SanitizerTool
 from kopt.kernels.status import Status
 from kopt.tools.gpu.device import CudaDevice
 from kopt.tools.open_device import open_device

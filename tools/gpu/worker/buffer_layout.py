@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, Workload, tensor_size_bytes
-from kopt.kernels.wide_memory import count_differing
+from kopt.kernels.wide_work import count_differing
 from kopt.tools.gpu.messages import BufferDamage
 
 Bytes = npt.NDArray[np.uint8]

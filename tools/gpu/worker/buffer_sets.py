@@ -18,7 +18,7 @@ from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, Workload, storage_shape, tensor_size_bytes
 from kopt.kernels.row_rotation import rotate_inputs_into
-from kopt.kernels.wide_memory import fill_wide
+from kopt.kernels.wide_work import fill_wide
 from kopt.tools.devices.device import Arrays
 from kopt.tools.gpu.messages import BufferDamage
 

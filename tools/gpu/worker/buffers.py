@@ -17,7 +17,7 @@ from kopt.config.errors import InfraError
 from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
-from kopt.kernels.wide_memory import copy_wide, fill_wide
+from kopt.kernels.wide_work import copy_wide, fill_wide
 from kopt.tools.devices.device import Arrays
 from kopt.tools.gpu.messages import BufferDamage
 

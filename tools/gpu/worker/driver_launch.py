@@ -92,7 +92,7 @@ def encode_tiled(tiled: TiledMap, address: int, descriptor: int) -> None:
     """Write the CUtensorMap of `tiled` over device memory at `address` to `descriptor`.
 
     Args:
-        tiled: Checked by kernels/tensor_map_limits.py.
+        tiled: Checked by kernels/plan_limits.py.
         address: Device address, 16-byte aligned.
         descriptor: Host address, 128-byte aligned. The bindings' own CUtensorMap is not, which is
             why the driver's entry point is called directly.

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from kopt.kernels.wide_memory import fill_wide
+from kopt.kernels.wide_work import fill_wide
 
 from .buffer_layout import Bytes
 from .driver import call

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kopt.kernels.hardware_counters import LaunchCounters, StallShare
+from kopt.kernels.counters import LaunchCounters, StallShare
 from kopt.kernels.profile_result import TensorTraffic
 from kopt.search.knowledge.states.signature import TRAITS, find_traits
 from support.estimate_cases import VECTOR_MIX, EstimateCase

@@ -2,9 +2,14 @@
 
 from typing import Any
 
-from kopt.kernels.check_result import CheckResult, TensorAccuracy, WorkloadCheck
+from kopt.kernels.check_result import (
+    CheckResult,
+    SanitizerResult,
+    SanitizerRun,
+    TensorAccuracy,
+    WorkloadCheck,
+)
 from kopt.kernels.record import Diagnostic
-from kopt.kernels.sanitizer_result import SanitizerResult, SanitizerRun
 from kopt.kernels.status import Status
 from kopt.server.protocol.replies.reply import job_reply
 from support.bench_results import KERNEL, check

@@ -6,9 +6,8 @@ import pytest
 
 from kopt.config.gpu_specs import load_gpus
 from kopt.kernels.bench_result import Rotation
-from kopt.kernels.byte_model import roofline, workload_bytes
 from kopt.kernels.compile_result import KernelResources, Occupancy
-from kopt.kernels.hardware_counters import HardwareCounters, LaunchCounters, StallLine, StallShare
+from kopt.kernels.counters import HardwareCounters, LaunchCounters, StallLine, StallShare
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import (
     Bottleneck,
@@ -18,6 +17,7 @@ from kopt.kernels.profile_result import (
     Suspect,
     TensorTraffic,
 )
+from kopt.kernels.roofline import roofline, workload_bytes
 from kopt.kernels.status import Provenance, Status
 from kopt.server.protocol.replies.reply import job_reply
 from support.bench_results import H100, latency

@@ -11,8 +11,7 @@ from kopt.kernels.case import Case
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.profile_result import ProfileResult
-from kopt.kernels.status import Status
-from kopt.kernels.status_advice import ADVICE
+from kopt.kernels.status import ADVICE, Status
 from kopt.server.jobs.records import JobView
 from kopt.server.protocol.replies.reply import job_reply
 from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate

@@ -9,9 +9,8 @@ from pydantic import BaseModel
 
 from kopt.kernels.bench_result import Latency
 from kopt.kernels.compile_result import KernelResources, Occupancy
-from kopt.kernels.counters import BufferTraffic, ExecutionCounters
+from kopt.kernels.counters import BufferTraffic, ExecutionCounters, LaunchCounters
 from kopt.kernels.families import FAMILIES
-from kopt.kernels.hardware_counters import LaunchCounters
 from kopt.kernels.profile_result import (
     BottleneckName,
     LaunchProfile,

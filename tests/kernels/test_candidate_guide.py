@@ -3,7 +3,7 @@
 import pytest
 
 from kopt.kernels.candidate import Candidate
-from kopt.kernels.candidate_skeleton import candidate_skeleton
+from kopt.kernels.candidate_guide import candidate_skeleton
 from kopt.kernels.domain import tune_choices
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem

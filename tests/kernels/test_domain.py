@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kopt.kernels.domain import domain
+from kopt.kernels.domain import domain, narrowed_where
 from kopt.kernels.header import CandidateHeader
 from kopt.kernels.header_parser import parse_header
-from kopt.kernels.narrowed_where import narrowed_where
 from kopt.kernels.problem import Problem, Workload
 from support.tiny_problem import HEADER, tiny_candidate, tiny_problem
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from kopt.config.gpu_specs import load_gpus
-from kopt.kernels.byte_model import (
+from kopt.kernels.expressions import ExpressionError
+from kopt.kernels.problem import Problem, Role, TensorSpec, Workload
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.roofline import (
     compute_floor_us,
     memory_floor_us,
     roofline,
     workload_bytes,
 )
-from kopt.kernels.expressions import ExpressionError
-from kopt.kernels.problem import Problem, Role, TensorSpec, Workload
-from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Provenance
 
 # Megabytes (1e6) and floors in us at the data-sheet peaks of H100, H200 and B200, as counted apart

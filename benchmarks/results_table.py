@@ -22,11 +22,11 @@ from headroom_table import KEPT, Headroom
 from markdown_tables import classes, grid, insert_between
 
 from kopt.config.gpu_specs import load_gpus
-from kopt.kernels.byte_model import roofline, workload_bytes
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.receipt import Receipt, WorkloadEvidence
+from kopt.kernels.roofline import roofline, workload_bytes
 from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.bench.receipt_search import SUFFIX
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from kopt.config.errors import SetupError
-from kopt.kernels.bench_all_result import BenchAllResult
+from kopt.kernels.bench_result import BenchAllResult
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Verdict
 from kopt.server.views.bench_table_view import bench_table_markdown, bench_table_view

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from kopt.kernels.verify_list_result import VerifyListResult
-from kopt.kernels.verify_result import Reproduction
+from kopt.kernels.verify_result import Reproduction, VerifyListResult
 from kopt.server.devices import DeviceChoice, timing_device
 from kopt.server.exits import ExitCode
 from kopt.server.options import device_option

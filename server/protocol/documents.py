@@ -14,12 +14,11 @@ from rich.console import Console, Group
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import load_gpus
 from kopt.config.settings import Settings
-from kopt.kernels.byte_model import roofline, workload_bytes
 from kopt.kernels.candidate import read_candidate
-from kopt.kernels.candidate_guide import GUIDE
-from kopt.kernels.candidate_skeleton import candidate_skeleton
+from kopt.kernels.candidate_guide import GUIDE, candidate_skeleton
 from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.problem_loader import find_kernel, load_problems
+from kopt.kernels.roofline import roofline, workload_bytes
 from kopt.search.advice.retrieval import Asker, read_for_run
 from kopt.search.reports.run_report import report_run, view_run
 from kopt.server.views.problem_view import problem_view

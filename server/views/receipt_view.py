@@ -7,8 +7,13 @@ from rich.text import Text
 from kopt.kernels.promotion_result import PromotionAttempt, PromotionResult
 from kopt.kernels.receipt import Receipt, WorkloadEvidence
 from kopt.kernels.status import Status
-from kopt.kernels.verify_list_result import VerifiedReceipt, VerifyListResult
-from kopt.kernels.verify_result import Reproduction, VerifyResult, WorkloadReproduction
+from kopt.kernels.verify_result import (
+    Reproduction,
+    VerifiedReceipt,
+    VerifyListResult,
+    VerifyResult,
+    WorkloadReproduction,
+)
 from kopt.tools.facts.bench_words import ACCEPTED, SPEEDUPS, percent, ratio_digits
 from kopt.tools.facts.wording import short_id
 

@@ -136,3 +136,12 @@ def test_unknown_kernel_id_names_near_matches(tmp_path: Path) -> None:
         find_kernel("scale_rows_b32xh255", tmp_path)
     with pytest.raises(ToolError, match="is a problem; its kernel ids are scale_rows_b8xh64"):
         find_kernel("scale_rows", tmp_path)
+
+
+def test_finding_one_kernel_reads_no_other_problem(tmp_path: Path) -> None:
+    write_tiny_problem(tmp_path)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "problem.yaml").write_text("name: [")
+    assert find_kernel("scale_rows_b8xh64", tmp_path)[0].name == "scale_rows"
+    with pytest.raises(ToolError, match=r"broken/problem\.yaml"):
+        find_kernel("scale_rows_b9xh64", tmp_path)

@@ -15,7 +15,7 @@ from statistics import median
 
 from kopt.kernels.bench_result import BenchResult, Comparison, without_samples
 from kopt.kernels.case import Case
-from kopt.kernels.narrowed_where import narrowed_where
+from kopt.kernels.domain import narrowed_where
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.promotion_result import HeldWorkload, NarrowerDomain, PromotionAttempt
 from kopt.kernels.receipt import RepeatedMeasurement, WorkloadEvidence

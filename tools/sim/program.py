@@ -23,8 +23,7 @@ from kopt.config.files import (
     staging_folder,
 )
 from kopt.config.settings import Settings
-from kopt.kernels.excerpts import source_excerpt
-from kopt.kernels.record import Diagnostic
+from kopt.kernels.record import Diagnostic, source_excerpt
 from kopt.kernels.status import Status
 from kopt.tools.cuda.full_disk import refuse_full_disk
 from kopt.tools.cuda.include_tree import include_root

@@ -2,7 +2,7 @@
 
 Tensor maps are as cuTensorMapEncodeTiled wants them, innermost dimension first. The simulator's own
 form is in `tools/sim/job_file.py`; what is allowed at all was checked by
-`kernels/tensor_map_limits.py`. Source of the numbers: cuda.h, CUtensorMapDataType and the enums
+`kernels/plan_limits.py`. Source of the numbers: cuda.h, CUtensorMapDataType and the enums
 behind it.
 """
 

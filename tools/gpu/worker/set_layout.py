@@ -21,7 +21,7 @@ import numpy as np
 
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, Workload
-from kopt.kernels.wide_memory import count_differing
+from kopt.kernels.wide_work import count_differing
 from kopt.tools.gpu.messages import BufferDamage
 
 from .buffer_layout import (

@@ -18,52 +18,26 @@ from .exits import ExitCode, Failure, failure_of
 from .lazy_group import LazyCommand, LazyGroup
 
 COMMANDS = {
-    "list": LazyCommand(
-        "kopt.server.commands.list_kernels", "The kernels that kopt knows, with their time floors."
-    ),
+    "list": LazyCommand("list_kernels", "The kernels that kopt knows, with their time floors."),
     "show": LazyCommand(
-        "kopt.server.commands.show_kernel",
+        "show_kernel",
         "One kernel: what it computes, its bytes, how to write one.",
     ),
-    "compile": LazyCommand(
-        "kopt.server.commands.compile_files", "Compile candidates; compare their resources."
-    ),
-    "check": LazyCommand(
-        "kopt.server.commands.check_file", "Check a candidate against the fp64 oracle."
-    ),
-    "bench": LazyCommand(
-        "kopt.server.commands.bench_file", "Time a candidate against the library's kernel."
-    ),
-    "verify": LazyCommand(
-        "kopt.server.commands.verify_receipt", "Measure a promoted winner again, from its receipt."
-    ),
-    "export": LazyCommand(
-        "kopt.server.commands.export", "A winner as ordinary code: CUDA, torch, TVM-FFI, Trace."
-    ),
-    "profile": LazyCommand(
-        "kopt.server.commands.profile_file", "What limits a candidate: bytes, time, counters."
-    ),
-    "run": LazyCommand("kopt.server.commands.run_kernel", "Search for a faster kernel."),
-    "step": LazyCommand(
-        "kopt.server.commands.step", "One round of a search, with your candidates or kopt's."
-    ),
-    "runs": LazyCommand("kopt.server.commands.runs", "Earlier runs: show, report, export."),
-    "study": LazyCommand(
-        "kopt.server.commands.study", "Compare ways to search on a set of kernels."
-    ),
-    "kb": LazyCommand(
-        "kopt.server.commands.kb", "What earlier runs have learned: techniques, states, gains."
-    ),
-    "docs": LazyCommand(
-        "kopt.server.commands.docs", "Search production kernels, headers, techniques, the manual."
-    ),
-    "serve": LazyCommand("kopt.server.commands.serve", "Serve kopt's tools to an MCP client."),
-    "setup": LazyCommand(
-        "kopt.server.commands.setup", "Enter kopt in Claude Code, Codex, VS Code and others."
-    ),
-    "doctor": LazyCommand(
-        "kopt.server.commands.doctor", "What this machine has, and what it lacks."
-    ),
+    "compile": LazyCommand("compile_files", "Compile candidates; compare their resources."),
+    "check": LazyCommand("check_file", "Check a candidate against the fp64 oracle."),
+    "bench": LazyCommand("bench_file", "Time a candidate against the library's kernel."),
+    "verify": LazyCommand("verify_receipt", "Measure a promoted winner again, from its receipt."),
+    "export": LazyCommand("export", "A winner as ordinary code: CUDA, torch, TVM-FFI, Trace."),
+    "profile": LazyCommand("profile_file", "What limits a candidate: bytes, time, counters."),
+    "run": LazyCommand("run_kernel", "Search for a faster kernel."),
+    "step": LazyCommand("step", "One round of a search, with your candidates or kopt's."),
+    "runs": LazyCommand("runs", "Earlier runs: show, report, export."),
+    "study": LazyCommand("study", "Compare ways to search on a set of kernels."),
+    "kb": LazyCommand("kb", "What earlier runs have learned: techniques, states, gains."),
+    "docs": LazyCommand("docs", "Search production kernels, headers, techniques, the manual."),
+    "serve": LazyCommand("serve", "Serve kopt's tools to an MCP client."),
+    "setup": LazyCommand("setup", "Enter kopt in Claude Code, Codex, VS Code and others."),
+    "doctor": LazyCommand("doctor", "What this machine has, and what it lacks."),
 }
 
 EPILOG = """\b

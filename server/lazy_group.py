@@ -19,7 +19,7 @@ class LazyCommand:
     """Where a sub-command lives, and what `kopt --help` says about it."""
 
     module: str
-    """Module with a click command called `command`."""
+    """A module of kopt.server.commands with a click command called `command`."""
     help: str
 
 
@@ -40,7 +40,7 @@ class LazyGroup(click.Group):
         entry = self.table.get(cmd_name)
         if entry is None:
             return None
-        command: click.Command = import_module(entry.module).command
+        command: click.Command = import_module(f"kopt.server.commands.{entry.module}").command
         return command
 
     def resolve_command(

@@ -3,8 +3,8 @@
 A link stays a link: what it points to is replaced, and its backup lies beside the link. One in a
 project must not lead out of it: whoever wrote the repository would choose what is written. Mode and
 owner stay. A backup's name says which server it was made for, when, and the digest of the file that
-was then written, so that an undo can tell whether anybody has changed that since; nothing about it
-is kept anywhere else.
+was then written, so that an undo can tell whether that has been changed since; nothing about it is
+kept anywhere else.
 """
 
 import hashlib
@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import cast
 
 from kopt.config.errors import SetupError
-from kopt.config.files import replacing_file
+from kopt.config.files import replacing_file, write_atomically
 
 _DIGEST_DIGITS = 16
 _MOST_FOLDERS = 8
-"""Above a client's file that kopt had to make; more were written down by somebody else."""
+"""The most folders that kopt may have made above a client's file; a larger number is forged."""
 
 
 @dataclass(frozen=True)
@@ -208,35 +208,27 @@ def _make_backup(file: ConfigFile, written: str, name: str, folders_made: int) -
     path = file.path.with_name(f"{file.path.name}.kopt-{stamp}-{name}-{written}.{ending}")
     note = json.dumps({"folders_made": folders_made}).encode()
     mode = 0o600 if file.data is None else stat.S_IMODE(file.target.stat().st_mode)
-    _write_new(path, note if file.data is None else file.data, mode)
+    write_atomically(path, note if file.data is None else file.data, mode=mode)
     return path
 
 
 def _replace(file: ConfigFile, data: bytes) -> None:
-    """Replace the file in one step: temporary file beside it, fsync, rename."""
-    status = file.target.stat() if file.target.exists() else None
-    mode = stat.S_IMODE(status.st_mode) if status else 0o600 if file.is_private else _usual_mode()
-    with replacing_file(file.target, mode=mode) as fresh:
+    """Replace the file in one step; it keeps its mode and owner."""
+    target = file.target
+    status = target.stat() if target.exists() else None
+    mode = _new_mode(file) if status is None else stat.S_IMODE(status.st_mode)
+    with replacing_file(target, mode=mode) as fresh:
         fresh.write_bytes(data)
         if status is not None and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
             os.chown(fresh, status.st_uid, status.st_gid)
 
 
-def _usual_mode() -> int:
-    """Return the mode that the user's umask gives a new file."""
-    mask = os.umask(0o077)
+def _new_mode(file: ConfigFile) -> int:
+    if file.is_private:
+        return 0o600
+    mask = os.umask(0)  # can only be read by setting it
     os.umask(mask)
     return 0o666 & ~mask
-
-
-def _write_new(path: Path, data: bytes, mode: int) -> None:
-    """Write a file that is not there yet."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _literal(name: str) -> str:

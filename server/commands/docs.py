@@ -3,16 +3,14 @@
 from kopt.server.lazy_group import LazyCommand, LazyGroup
 
 COMMANDS = {
-    "search": LazyCommand("kopt.server.commands.docs_search", "Search the documents."),
-    "show": LazyCommand("kopt.server.commands.docs_show", "One document in full."),
-    "sources": LazyCommand(
-        "kopt.server.commands.docs_sources", "What is searched, and what could be."
-    ),
+    "search": LazyCommand("docs_search", "Search the documents."),
+    "show": LazyCommand("docs_show", "One document in full."),
+    "sources": LazyCommand("docs_sources", "What is searched, and what could be."),
     "build": LazyCommand(
-        "kopt.server.commands.docs_build",
+        "docs_build",
         "Get and index FlashInfer, vLLM, SGLang, CUTLASS and more.",
     ),
-    "push": LazyCommand("kopt.server.commands.docs_push", "Upload the library to Pinecone."),
+    "push": LazyCommand("docs_push", "Upload the library to Pinecone."),
 }
 
 EPILOG = """\b

@@ -3,18 +3,14 @@
 from kopt.server.lazy_group import LazyCommand, LazyGroup
 
 COMMANDS = {
-    "show": LazyCommand("kopt.server.commands.kb_show", "All states, or one in full."),
-    "samples": LazyCommand("kopt.server.commands.kb_samples", "What was tried, what came of it."),
-    "diff": LazyCommand("kopt.server.commands.kb_diff", "What changed, or how two bases differ."),
-    "merge": LazyCommand("kopt.server.commands.kb_merge", "Several bases as one file."),
-    "export": LazyCommand("kopt.server.commands.kb_export", "The whole base as one file."),
-    "import": LazyCommand(
-        "kopt.server.commands.kb_import", "Take in what other bases have learned."
-    ),
-    "forget": LazyCommand(
-        "kopt.server.commands.kb_forget", "Revoke a sample, a run or an imported base."
-    ),
-    "path": LazyCommand("kopt.server.commands.kb_path", "Where the base lies."),
+    "show": LazyCommand("kb_show", "All states, or one in full."),
+    "samples": LazyCommand("kb_samples", "What was tried, what came of it."),
+    "diff": LazyCommand("kb_diff", "What changed, or how two bases differ."),
+    "merge": LazyCommand("kb_merge", "Several bases as one file."),
+    "export": LazyCommand("kb_export", "The whole base as one file."),
+    "import": LazyCommand("kb_import", "Take in what other bases have learned."),
+    "forget": LazyCommand("kb_forget", "Revoke a sample, a run or an imported base."),
+    "path": LazyCommand("kb_path", "Where the base lies."),
 }
 
 EPILOG = """\b

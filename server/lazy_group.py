@@ -16,7 +16,7 @@ from kopt.config.near_matches import close_names, did_you_mean
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """Where a sub-command lives, and what `kopt --help` says about it."""
+    """The module of a sub-command, and its line in `kopt --help`."""
 
     module: str
     """A module of kopt.server.commands with a click command called `command`."""

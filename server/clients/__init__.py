@@ -1,1 +1,1 @@
-"""Where MCP clients keep their servers, and how kopt is entered there and taken out again."""
+"""Settings files of MCP clients: kopt is entered there and taken out again."""

@@ -23,7 +23,7 @@ from .secret_masking import masked_diff
 
 @dataclass(frozen=True)
 class SetupTarget:
-    """Which file of a client, and the server's name in it."""
+    """A file of a client, and the name of the server in it."""
 
     client: Client
     scope: Scope
@@ -39,22 +39,22 @@ class SetupTarget:
 
 @dataclass(frozen=True)
 class ConfigChange:
-    """What a file is to become."""
+    """A planned change of a settings file."""
 
     file: ConfigFile
     after: bytes | None
-    """None: the file is to go."""
+    """The new content; None: the file is to go."""
     undoes: Backup | None = None
-    """Set where the change takes an earlier one back."""
+    """The backup that the change puts back; None for an entry."""
 
     @property
     def is_needed(self) -> bool:
-        """False: the file says all of it already."""
+        """Whether the file differs from the new content."""
         return self.file.data != self.after
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff, with other people's secrets masked; "" for none."""
+        """The change as a unified diff, with the secrets of other entries masked; "" for none."""
         return diff_of(self.file.path, self.file.data, self.after)
 
 

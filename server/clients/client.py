@@ -23,7 +23,7 @@ class LocalServer:
     """Absolute path: clients started from a desktop have another PATH."""
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
-    """For clients that do not pass on the environment of a shell."""
+    """Variables for clients that do not pass on the environment of a shell."""
 
     def entry(self) -> dict[str, Any]:
         """Return the entry that most clients read: command, args, and env if there is any."""
@@ -79,7 +79,7 @@ class Client:
     next_step: Mapping[Scope, str]
     """The user's next step once the file is written."""
     take_out: Mapping[Scope, str]
-    """How to take the server out where the file has changed since; {name} is its name."""
+    """The way to take the server out by hand; {name} is its name."""
     new_file: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Content, beside the server, of a file that kopt creates."""
 

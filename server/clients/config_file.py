@@ -1,7 +1,7 @@
 """A settings file of a client on disk: read, replaced in one step, backed up beside itself.
 
 A link stays a link: what it points to is replaced, and its backup lies beside the link. One in a
-project must not lead out of it: whoever wrote the repository would choose what is written. Mode and
+project must not lead out of it: the repository's author would choose what is written. Mode and
 owner stay. A backup's name says which server it was made for, when, and the digest of the file that
 was then written, so that an undo can tell whether that has been changed since; nothing about it is
 kept anywhere else.
@@ -27,12 +27,12 @@ _MOST_FOLDERS = 8
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """What a file held when it was read."""
+    """A settings file as it was read."""
 
     path: Path
-    """As the client names it; may be a link."""
+    """The path that the client names; may be a link."""
     data: bytes | None
-    """None: there is no such file."""
+    """The content; None: there is no such file."""
     is_private: bool
     """A file that is created is readable for the user alone; one that is there keeps its mode."""
     project: Path | None = None
@@ -46,15 +46,15 @@ class ConfigFile:
 
 @dataclass(frozen=True)
 class Backup:
-    """What a file was before kopt changed it."""
+    """A settings file as it was before kopt changed it."""
 
     path: Path
     written: str
     """Digest of what kopt wrote then."""
     data: bytes | None
-    """None: there was no file."""
+    """The content; None: there was no file."""
     folders_made: int
-    """How many folders above the file kopt had to create."""
+    """The number of folders above the file that kopt had to create."""
 
 
 def read_config(path: Path, is_private: bool, project: Path | None = None) -> ConfigFile:
@@ -140,7 +140,7 @@ def backups_of(path: Path, name: str) -> list[Backup]:
 
 
 def digest_of(data: bytes) -> str:
-    """Return what the name of a backup says about the file that was written."""
+    """Return the digest in a backup's name: of the file that was written."""
     return hashlib.sha256(data).hexdigest()[:_DIGEST_DIGITS]
 
 
@@ -184,7 +184,7 @@ def _refuse_outside(path: Path, project: Path) -> None:
 
 
 def _refuse_unwritable(file: ConfigFile) -> None:
-    """Refuse a file that somebody made read-only: replacing it would get around that."""
+    """Refuse a read-only file: replacing it would get around that."""
     if read_config(file.path, file.is_private, file.project) != file:
         raise SetupError(f"{file.path} has changed in the meantime; nothing was changed, try again")
     if file.data is None:

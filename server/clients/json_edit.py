@@ -44,7 +44,7 @@ class _Members:
     end: int
     values: dict[str, _Span]
     first_at: int
-    """Where the first key stands."""
+    """The place of the first key."""
     has_comma: bool
     """Whether a comma follows the last one."""
 

@@ -101,7 +101,7 @@ def _masked(pattern: re.Pattern[str], hides: Callable[[str, str], bool], text: s
 
 
 def _is_value(name: str, value: str) -> bool:
-    """False for the name of a variable that holds a secret, and for a reference to one."""
+    """Return whether `value` is a secret: not the name of a variable, nor a reference to one."""
     is_name = re.search(r"[_-]env(?:[_-]var)?\b", name, re.IGNORECASE) is not None
     return not is_name and not _REFERENCE.search(value) and value.strip("\"'") != ""
 

@@ -42,7 +42,7 @@ your home folder; --scope chooses. More: docs/clients.md."""
 
 @dataclass(frozen=True)
 class SetupOptions:
-    """What the command line asked for."""
+    """The arguments of the command line."""
 
     client: str
     serve_options: tuple[str, ...]
@@ -194,7 +194,7 @@ def _agreed(session: Session) -> bool:
     """Ask on a terminal.
 
     Raises:
-        ToolError: There is nobody to ask.
+        ToolError: There is no terminal.
     """
     if session.as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ToolError(

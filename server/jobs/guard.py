@@ -18,7 +18,7 @@ from types import FrameType
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LEFTOVERS_S = 5
-"""How long what a dead runner has left may take to end by itself."""
+"""Longest time that children of a dead runner get to end by themselves."""
 
 
 def _end_group(_signal: int, _frame: FrameType | None) -> None:

@@ -11,7 +11,7 @@ from .runner_process import RunnerProcess
 
 
 class Pulse:
-    """Wakes everybody who waits for the next change; for one event loop."""
+    """An event that can happen again and again; for one event loop."""
 
     def __init__(self) -> None:
         """Begin without a change."""
@@ -34,17 +34,17 @@ class Pulse:
 
 @dataclass(eq=False)
 class HeldJob:
-    """Queued or running here; dropped once it is over and the disk says so."""
+    """A job that is queued or runs here; dropped once its end is on the disk."""
 
     claim: JobClaim
     lane: str
-    """What it waits for: `cuda:N`, or `cpu` for the simulator and the compiler."""
+    """The queue that it is in: `cuda:N`, or `cpu` for the simulator and the compiler."""
     waiting: Waiting
     """The job as the limits of the queue see it."""
     progress: Progress | None = None
     changed: Pulse = field(default_factory=Pulse)
     runner: RunnerProcess | None = None
-    """Which works on it, from shortly before to shortly after."""
+    """The process that works on it, from shortly before to shortly after."""
     is_running: bool = False
     is_cancelling: bool = False
     is_over: bool = False
@@ -62,7 +62,7 @@ class HeldJob:
 
     @property
     def caller(self) -> str:
-        """Who asked for it."""
+        """The caller that asked for it."""
         return self.claim.request.caller
 
     def begin(self, attempt: int) -> None:
@@ -83,12 +83,12 @@ class HeldJob:
                 files.excuse_attempt()
 
     def on_progress(self, progress: Progress) -> None:
-        """Take what the runner says."""
+        """Take progress that the runner reports."""
         self.progress = progress
         self.changed.beat()
 
     def overlay(self, view: JobView, before: int | None) -> JobView:
-        """Return what the disk says of this job, with what only this process knows.
+        """Return the view of the job on the disk, with what only this process knows.
 
         Args:
             view: From the disk.

@@ -31,7 +31,7 @@ class JobFiles:
 
     @property
     def request(self) -> Path:
-        """What was asked."""
+        """The request of the job."""
         return self.folder / "request.json"
 
     @property
@@ -73,7 +73,7 @@ class JobFiles:
         return None
 
     def read_request(self) -> JobRequest:
-        """Return what was asked.
+        """Return the request of the job.
 
         Raises:
             ToolError: Another version of kopt wrote it, in a form that this one cannot read.
@@ -117,7 +117,7 @@ class JobFiles:
         write_atomically(self.error, error.model_dump_json())
 
     def write_cancelled(self) -> None:
-        """End the job because somebody asked for that."""
+        """End the job as cancelled."""
         write_atomically(self.cancelled, b"")
 
     def read_progress(self) -> Progress | None:

@@ -1,7 +1,7 @@
 """Long work for tool calls: durable before `submit` returns, done by runner processes, resumed.
 
-A job belongs to no request: whoever waits may leave, and another server of the same KOPT_HOME may
-ask for it. What runs is `lane.py`'s, what lies on the disk `job_store.py`'s.
+A job belongs to no request: a caller that waits may leave, and another server of the same KOPT_HOME
+may ask for it. What runs is `lane.py`'s, what lies on the disk `job_store.py`'s.
 """
 
 import asyncio
@@ -25,18 +25,18 @@ from .waiting import Watch, wait_until_over
 logger = logging.getLogger(__name__)
 
 ADOPT_AFTER_S = 3.0
-"""What was left is taken up so late, or with the first call for a job: clients start servers too
-only to ask what they offer."""
+"""Orphans are taken up so late, or with the first call for a job: clients start servers too only to
+ask what they offer."""
 ADOPTED_WAITING = 16
-"""What was left is taken up as long as fewer jobs than this wait: the rest holds no file here,
-keeps nobody out of the queue, and is free for other servers."""
+"""Orphans are taken up as long as fewer jobs than this wait: the rest holds no file here, keeps no
+caller out of the queue, and is free for other servers."""
 _ADOPT_POLL_S = 1.0
 _FOREIGN_POLL_S = 0.1
-"""How often the folder of another server's job is looked at, and our own for a cancel request."""
+"""Pause between looks at the job of another server, and at cancel requests for our own."""
 _CANCEL_S = 10.0
 """Longest wait for the end of a job that is being cancelled."""
 _WRITE_AGAIN_S = 5.0
-"""How often the end of a job is written again that a full disk did not take."""
+"""Pause between attempts to write the end of a job that a full disk did not take."""
 
 
 class JobHost:
@@ -46,7 +46,7 @@ class JobHost:
         """Start and read nothing.
 
         Args:
-            settings: For all jobs.
+            settings: The settings of all jobs.
             devices: The GPUs (`cuda:N`) whose jobs may be taken up; empty: all.
         """
         self._settings = settings
@@ -77,7 +77,7 @@ class JobHost:
             SetupError: KOPT_HOME is full or cannot be written.
         """
         self._asked.set()
-        # Shielded: a caller that leaves in this moment must not leave a job that nobody runs.
+        # Shielded: a caller that leaves in this moment must not leave a job that no process runs.
         return await asyncio.shield(self._spawn(self._submit(work, caller)))
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
@@ -141,7 +141,7 @@ class JobHost:
     async def close(self) -> None:
         """End all runners and let go of all jobs; those that are not over are then orphans.
 
-        For tests and whoever embeds a host in a process that goes on. The server itself ends by
+        For tests and for processes that go on after it. The server itself ends by
         `kill_all`, which waits for nothing.
         """
         self._is_closing = True
@@ -269,7 +269,7 @@ class JobHost:
             self._on_over(job)
 
     def _on_over(self, job: HeldJob) -> None:
-        """Let go of a job whose end is on the disk; another is kept, for those who ask."""
+        """Let go of a job whose end is on the disk; keep another, which may be asked for."""
         if job.unwritten is None:
             self._held.pop(job.id, None)
             job.claim.release()

@@ -18,8 +18,8 @@ MAX_JOBS = 256
 MAX_BYTES_OF_CALLER = 16 << 20
 MAX_BYTES = 64 << 20
 OPEN_FILES = 8192
-"""Far more than all limits of the server together; shells allow 1024 at first, and many more to who
-asks."""
+"""Far more than all limits of the server together; shells allow 1024 at first, and many more on
+request."""
 
 Item = TypeVar("Item")
 

@@ -63,9 +63,9 @@ class JobStore:
         """Return a new job, on the disk for good, held by this process.
 
         Args:
-            work: What to do.
-            caller: Who asks.
-            needs: Of the server that does it.
+            work: The work to do.
+            caller: The caller's name.
+            needs: The means that its server must have.
 
         Raises:
             ToolError: The work holds text that is not Unicode.
@@ -109,7 +109,7 @@ class JobStore:
         )
 
     def claim(self, job_id: str) -> JobClaim | None:
-        """Take the job if nobody holds it and it is not over; None otherwise.
+        """Take the job if it is free and not over; None otherwise.
 
         Raises:
             ToolError: There is no such job.
@@ -155,7 +155,7 @@ class JobStore:
             raise SetupError(f"cannot read {files.folder}: {error.strerror}") from error
 
     def orphans(self) -> list[str]:
-        """Return the ids of young jobs that are not over and that nobody holds, oldest first."""
+        """Return the ids of young jobs that are neither over nor held, oldest first."""
         oldest = time.time() - RESUMED_WITHIN_S
         found: list[str] = []
         for name in self._ids():
@@ -170,7 +170,7 @@ class JobStore:
         return found
 
     def sweep(self) -> int:
-        """Remove jobs that ended, or were left by everybody, more than 7 days ago; their number."""
+        """Remove jobs that ended, or were abandoned, more than 7 days ago; return their number."""
         oldest = time.time() - KEPT_S
         swept = 0
         for name in self._ids():

@@ -23,8 +23,8 @@ IDLE_S = 300.0
 """A runner without work ends after so long, and frees its memory."""
 MAX_DEATHS = 2
 MAX_ATTEMPTS = 6
-"""Over all servers: a job under which server after server is killed is not tried for ever. Attempts
-that a server ended itself do not count."""
+"""Most attempts over all servers: a job under which server after server is killed is not tried for
+ever. Attempts that a server ended itself do not count."""
 
 
 class Lane:
@@ -53,7 +53,7 @@ class Lane:
 
     @property
     def waiting(self) -> int:
-        """How many jobs wait for a runner."""
+        """The number of jobs that wait for a runner."""
         return len(self._queue)
 
     @property
@@ -228,7 +228,7 @@ class Lane:
         self._finish(job, error)
 
     def _finish(self, job: HeldJob, error: JobError | None = None) -> None:
-        """Let everybody know that the job is over."""
+        """Note that the job is over, and wake all that wait for it."""
         self._at_work.discard(job)
         job.is_over = True
         job.is_running = False

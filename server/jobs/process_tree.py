@@ -1,4 +1,4 @@
-"""Which processes descend from a process, by /proc, and whether they are still there."""
+"""Descendants of a process, by /proc, and whether they still run."""
 
 import os
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class ProcessKey:
 
     pid: int
     started_ticks: int
-    """After boot."""
+    """Time of its start, in clock ticks after boot."""
 
 
 @dataclass(frozen=True)

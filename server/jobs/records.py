@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, TypeAdapter
 from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 from kopt.server.exits import Failure
-from kopt.server.work.progress import Progress as Progress  # a part of every view
+from kopt.server.work.requests import Progress as Progress  # a part of every view
 from kopt.server.work.requests import Work
 
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -41,7 +41,7 @@ class JobRequest(Record):
     created_us: int
     """Unix microseconds."""
     needs: JobNeeds | None = None
-    """None: an older kopt wrote it and did not say."""
+    """The means that its server must have; None in requests of older versions."""
 
 
 class JobError(Record):
@@ -70,7 +70,7 @@ class JobView(Record):
     result: dict[str, Any] | None = None
     """The stage's whole JSON document, once `done`; another version of kopt may have written it."""
     error: JobError | None = None
-    """Set once the job has failed."""
+    """The reason of a failed job."""
     holder: str | None = None
     """The process that works on it; None while none does."""
     attempts: int = 0

@@ -33,7 +33,7 @@ from .records import (
 )
 
 IDLE_S = 60.0
-"""After so long without work the devices are closed: no GPU memory is held for nothing."""
+"""Time without work after which the devices are closed: no GPU memory is held for nothing."""
 
 
 class _Server:
@@ -79,7 +79,7 @@ class _Teller:
 def main() -> None:
     """Do what the server asks for until it hangs up."""
     server = _Server(os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8"))
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whoever prints must not garble the pipe
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # prints must not garble the pipe
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read_commands, args=(lines,), name="commands", daemon=True).start()
     settings = RunnerStart.model_validate_json(lines.get()).settings

@@ -22,7 +22,7 @@ _GUARD = Path(__file__).with_name("guard.py")
 _LINE_BYTES = 1 << 20
 _TAIL_BYTES = 8192
 _GRACE_S = 0.4
-"""How long sandboxes may take to end by themselves once their runner is gone."""
+"""Longest time that sandboxes get to end by themselves once their runner is gone."""
 _GONE_S = 5.0
 """Longest wait for killed processes; a driver that frees a context takes a second."""
 _POLL_S = 0.01
@@ -33,11 +33,11 @@ class RunnerDied:
     """The runner ended under the job, or was killed."""
 
     detail: str
-    """How, and what it said last."""
+    """The way it ended, and its last words on stderr."""
 
 
 class RunnerProcess:
-    """One runner; for one event loop, whose thread starts it."""
+    """A runner and its guard; for one event loop, whose thread starts it."""
 
     def __init__(self, process: Process) -> None:
         """Take over a process that `start` made."""

@@ -1,4 +1,4 @@
-"""What a job needs of the server that does it, and whether a server has that.
+"""The means that a job needs of its server, and whether a server has them.
 
 A server that takes up what another left must not fail it for good only because it was started with
 other options: such a job is left for one that can do it.
@@ -36,7 +36,7 @@ def needs_of(work: Work, settings: Settings) -> JobNeeds:
 
 @dataclass(frozen=True)
 class ServerOffer:
-    """What one server can do jobs with."""
+    """The means that one server offers to jobs."""
 
     problems: Path | None
     """The user's own problems, beside the packaged ones."""

@@ -8,7 +8,7 @@ from .records import JobView, Progress
 _BEAT_S = 2.0
 """Progress is told this often, also when nothing new is known."""
 _SLOWNESS_S = 30.0
-"""After so long within one step, half of the step is told."""
+"""Time within one step after which half of the step is told."""
 _LEAST_STEP = 1e-3
 
 Watch = Callable[[Progress], Awaitable[None]]

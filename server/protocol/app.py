@@ -1,7 +1,7 @@
 """The MCP server of kopt: its tools, resources, prompts and tasks, put together.
 
-Building it starts nothing: no process, no device, no import of a stage. Whoever runs it, over
-stdio or HTTP, starts the jobs and ends them.
+Building it starts nothing: no process, no device, no import of a stage. The transport, stdio or
+HTTP, starts the jobs and ends them.
 """
 
 from typing import Any
@@ -66,7 +66,7 @@ TOOLS: tuple[ToolSpec, ...] = (
     JOB_WAIT,
     JOB_CANCEL,
 )
-"""In the order in which clients list them."""
+"""All tools, in the order in which clients list them."""
 _UNCHANGING: tuple[CacheableMethod, ...] = (
     "tools/list",
     "prompts/list",

@@ -50,14 +50,14 @@ _WORDS = {
     "too_long": "at most {max_length} of them are expected",
     "literal_error": "expected is {expected}",
 }
-"""By pydantic's type of error; in braces its own numbers."""
+"""Words for a value that was expected, by pydantic's type of error, with its numbers in braces."""
 
 
 def checked_arguments(tools: Sequence[Tool], left_out: Sequence[str]) -> ServerMiddleware[Any]:
     """Return the middleware that refuses calls of `tools` whose arguments do not fit.
 
     Args:
-        tools: Those that the server offers.
+        tools: The tools that the server offers.
         left_out: Names of tools that this server leaves out because it is read-only.
     """
     by_name = {tool.name: tool for tool in tools}
@@ -93,7 +93,7 @@ def checked_prompts(prompts: Sequence[Prompt]) -> ServerMiddleware[Any]:
     """Return the middleware that refuses to fill in prompts whose arguments do not fit.
 
     Args:
-        prompts: Those that the server offers; none if it is read-only.
+        prompts: The prompts that the server offers; none if it is read-only.
     """
     by_name = {prompt.name: prompt for prompt in prompts}
 

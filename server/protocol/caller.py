@@ -1,4 +1,4 @@
-"""Who asks, for sharing GPUs fairly between callers: a short name without a secret.
+"""The caller of a tool, for sharing GPUs fairly: a short name without a secret.
 
 Over HTTP a token or the process tells callers apart, and nothing that a client says about itself
 does. Over stdio there is one client, so what it calls itself is good enough.
@@ -10,7 +10,7 @@ from typing import Any
 from mcp.server.mcpserver import Context
 
 CALLER = "kopt.caller"
-"""Key of an ASGI scope: who the gates found the caller to be."""
+"""Key of an ASGI scope: the name of the caller, as the gates found it."""
 LOCAL = "local"
 """A process of the user who runs the server, over stdio or loopback."""
 

@@ -92,7 +92,7 @@ def gpu_document(name: str) -> str:
 
 
 def document_text(uid: str, settings: Settings) -> str:
-    """Return a document in full, below a head that says what it is and whose.
+    """Return a document in full, below a head with its title, place and origin.
 
     Raises:
         ToolError: There is no such document, or its source is hidden, or no run of KOPT_RUN.

@@ -33,7 +33,7 @@ _ID_CHARACTERS = 80
 
 
 class JobWaitArguments(ToldRecord):
-    """What `job_wait` takes."""
+    """The arguments of `job_wait`."""
 
     job_id: str = Field(max_length=_ID_CHARACTERS)
     """From a reply with status running."""
@@ -42,7 +42,7 @@ class JobWaitArguments(ToldRecord):
 
 
 class JobCancelArguments(ToldRecord):
-    """What `job_cancel` takes."""
+    """The arguments of `job_cancel`."""
 
     job_id: str = Field(max_length=_ID_CHARACTERS)
     """From a reply with status running."""

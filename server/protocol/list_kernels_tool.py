@@ -30,7 +30,7 @@ Example: {"query": "silu"}, then {"kernel": "silu_and_mul_b8xh14336"}"""
 
 
 class ListKernelsArguments(ToldRecord):
-    """What `list_kernels` takes."""
+    """The arguments of `list_kernels`."""
 
     kernel: str = Field(default="", max_length=200)
     """One kernel id: show this kernel alone."""

@@ -1,7 +1,7 @@
-"""What can be read by address: kernels, GPUs, documents, runs, and result and log of a job.
+"""Resources by address: kernels, GPUs, documents, runs, and result and log of a job.
 
-For what a reply has no room for. Nothing here runs a stage, and no address reaches a file that kopt
-did not name itself.
+They hold what a reply has no room for. Nothing here runs a stage, and no address reaches a file
+that kopt did not name itself.
 """
 
 from collections.abc import Callable

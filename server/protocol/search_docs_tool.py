@@ -36,7 +36,7 @@ FULL_TOKENS = 4_000
 
 
 class SearchDocsArguments(ToldRecord):
-    """What `search_docs` takes."""
+    """The arguments of `search_docs`."""
 
     query: str = Field(min_length=1, max_length=1000)
     """Identifiers and words, e.g. "warp shuffle reduction rmsnorm"."""

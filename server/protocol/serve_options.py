@@ -1,4 +1,4 @@
-"""What a server was started with: one frozen record, resolved by `kopt serve`."""
+"""The options of a server: one frozen record, resolved by `kopt serve`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ from kopt.config.settings import Settings
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """What every tool of one server goes by."""
+    """The options that every tool of one server obeys."""
 
     settings: Settings
     workspaces: tuple[Path, ...] = ()

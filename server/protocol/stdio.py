@@ -58,7 +58,7 @@ async def _serve(server: MCPServer[Any], runners: Runners) -> None:
 
 
 def _watched_stdout() -> select.epoll | None:
-    """Return what becomes readable when nobody reads stdout any more; None if it is a plain file.
+    """Return what becomes readable when stdout has no reader any more; None for a plain file.
 
     The SDK would notice at the next message, and then still wait for stdin.
     """

@@ -25,10 +25,10 @@ from .answers import job_answer
 REVISION = "2026-07-28"
 STAGE_TOOLS = frozenset({"compile", "check_correctness", "benchmark", "profile", "beam_step"})
 SOON_S = 2.0
-"""What is done by then comes back at once, without a task."""
+"""Work that is done by then comes back at once, without a task."""
 POLL_MS = 2000
 KEPT_MS = 7 * 24 * 3600 * 1000
-"""As long as jobs are kept, at least."""
+"""The least time that jobs are kept."""
 INVALID_PARAMS = -32602
 HEADER_MISMATCH = -32020
 
@@ -77,7 +77,7 @@ class Tasks(Extension):
             return await call_next(ctx)
         arguments = params.arguments = dict(params.arguments or {})
         asked = arguments.get("wait_s", SOON_S)
-        # Whoever gets a task need not wait within the call: nothing is gained, and a cancelled
+        # A caller with a task need not wait within the call: nothing is gained, and a cancelled
         # request would take the answer with it.
         arguments["wait_s"] = min(asked, SOON_S) if isinstance(asked, int | float) else asked
         result = await call_next(ctx)

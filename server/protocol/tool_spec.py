@@ -39,7 +39,7 @@ class ToolSpec:
     name: str
     title: str
     description: str
-    """For the model: what it is for, when not to use it, what comes next, an example."""
+    """Its purpose in words for the model: when not to use it, what comes next, an example."""
     arguments: type[Record]
     """The arguments but `detail`, which every tool has, and `wait_s`."""
     body: Body

@@ -1,1 +1,1 @@
-"""What a tool call is asked to do, and the one place that does it with the stages."""
+"""The work of tool calls: its requests, and the one place that does it with the stages."""

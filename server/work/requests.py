@@ -1,4 +1,4 @@
-"""Requests of tool calls: the records that a job is made of, and the arguments of the tools.
+"""Requests of tool calls and their progress: the arguments of tools, and what jobs are made of.
 
 Plain data, checked for form only: that a kernel exists or a device can be opened is found out when
 the work begins. The text under a field is what a model reads of the tool's argument. A candidate
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
 from kopt.kernels.check_result import CheckLevel
-from kopt.kernels.record import ToldRecord
+from kopt.kernels.record import Record, ToldRecord
 
 MAX_CANDIDATES = 12
 
@@ -118,6 +118,16 @@ class StepWork(ToldRecord):
 Work = Annotated[
     CompileWork | CheckWork | BenchWork | ProfileWork | StepWork, Field(discriminator="kind")
 ]
+
+
+class Progress(Record):
+    """The progress of a piece of work; `done` never falls while it is watched."""
+
+    done: float
+    total: float | None = None
+    """The end, in the unit of `done`; None where it is not known."""
+    message: str = ""
+    at_us: int = 0
 
 
 def _name_of(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Where work is done: the settings, whom to tell how far it is, and devices that stay open."""
+"""The site of a piece of work: settings, a callback for progress, devices that stay open."""
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
@@ -11,7 +11,7 @@ from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
 from kopt.tools.open_device import gpu_problem
 from kopt.tools.sandbox.policy import gpu_devices
 
-from .progress import Progress
+from .requests import Progress
 
 Show = Callable[[str], None]
 
@@ -78,13 +78,13 @@ class WarmDevices:
 
 @dataclass(frozen=True)
 class WorkSite:
-    """What a piece of work needs beside its own words."""
+    """The settings, devices and callback that a piece of work is done with."""
 
     settings: Settings
     key: str
-    """Of the job: the same work that begins again has the same."""
+    """The id of the job: work that begins again has the same key."""
     say: Callable[[Progress], None]
-    """Told how far the work is."""
+    """Called with the progress of the work."""
     devices: WarmDevices
 
     def steps(self) -> Show:
@@ -93,7 +93,7 @@ class WorkSite:
 
 
 class _Counter:
-    """How many lines a piece of work has said."""
+    """The number of lines that a piece of work has reported."""
 
     def __init__(self) -> None:
         self.steps = 0

@@ -1,4 +1,4 @@
-"""What to do after a result: which tool to call next, with the arguments that make it the same."""
+"""The next step after a result: the tool to call, with the arguments of the same case."""
 
 import json
 from itertools import chain

@@ -1,4 +1,4 @@
-"""Which connections an HTTP server keeps: decided once, when each is accepted.
+"""The connections that an HTTP server keeps: decided once, when each is accepted.
 
 Only then is the other end of a loopback connection sure to be there still, and a connection that is
 refused at once takes no place from others.
@@ -24,7 +24,7 @@ class Admitted:
     """A connection that is kept."""
 
     peer: Peer | None
-    """Who is at its other end; None: another machine."""
+    """The process at its other end; None: another machine."""
     counted_as: str | None
     """The user or address it counts for; None: the server's own user, who is never crowded out."""
 

@@ -43,7 +43,7 @@ Check = Callable[[Scope], Awaitable[Response | None]]
 
 
 def http_app(server: MCPServer, access: Access, limits: HttpLimits) -> ASGIApp:
-    """Return `server` as an application for those whom `access` lets in.
+    """Return `server` as an application for requests that `access` lets in.
 
     Without sessions: each request stands alone, so a client goes on after the server was restarted.
     """

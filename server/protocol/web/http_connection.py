@@ -52,7 +52,7 @@ class LingeringClose:
 
 
 class _Rest:
-    """What one client still sends."""
+    """A closed connection whose client may still send."""
 
     def __init__(
         self, connection: socket.socket, limits: HttpLimits, on_end: "Callable[[_Rest], None]"
@@ -89,7 +89,7 @@ class _Rest:
 
 
 class TimedConnection(asyncio.Protocol):
-    """What uvicorn's own connection lacks; `timed_connection` puts it in front of that."""
+    """The deadline, refusal and lingering close that `timed_connection` adds to uvicorn's class."""
 
     admission: ClassVar[Admission]
     lingering: ClassVar[LingeringClose]

@@ -19,11 +19,11 @@ DEFAULT_PORT = 8765
 
 @dataclass(frozen=True)
 class HttpOptions:
-    """Where to listen, and who may come in."""
+    """The address to listen on, and the clients that may come in."""
 
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
-    """0: any free one; the line that says where the server listens names it."""
+    """The port to listen on; 0: any free one, which the server names at its start."""
     token_file: Path | None = None
     """Bearer tokens, one a line; None: none is asked for, which only loopback allows."""
     allowed_hosts: tuple[str, ...] = ()

@@ -28,11 +28,11 @@ from .listen_address import Doorway
 from .request_limits import HttpLimits
 
 _GRACE_S = 0.3
-"""For replies that are nearly there; then streams are cut."""
+"""Time for replies that are nearly there; then streams are cut."""
 _CUT_S = 1
-"""For streams to end after that."""
+"""Time for streams to end after that."""
 _LAST_RESORT_S = 1.8
-"""Then the process ends, whatever still runs in it."""
+"""Time after which the process ends, whatever still runs in it."""
 
 
 class QuietServer(uvicorn.Server):

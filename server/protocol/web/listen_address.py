@@ -1,7 +1,7 @@
-"""Where an HTTP server listens, and the names, origins and tokens that it accepts there.
+"""The address that an HTTP server listens on, and the names, origins and tokens that it accepts.
 
-Loopback needs nothing. Any other address needs tokens and names, because whoever reaches the server
-compiles and runs code on this machine. Everything that can be wrong is found before it is served.
+Loopback needs nothing. Any other address needs tokens and names, because anyone who reaches the
+server compiles and runs code on this machine. All mistakes are found before it is served.
 """
 
 import errno
@@ -33,16 +33,16 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Access:
-    """What a request must show."""
+    """The names, origins and tokens that requests must show."""
 
     hosts: frozenset[str]
-    """Lower-case; `name` with any port, `name:port` with this one."""
+    """Names of the server, lower-case: `name` with any port, `name:port` with this one."""
     origins: frozenset[str]
-    """Of requests that name one, which browsers do and MCP clients do not."""
+    """Origins of requests that name one, which browsers do and MCP clients do not."""
     pages: tuple[str, ...] = ()
-    """Those origins whose scripts may read the replies: the ones that the user named."""
+    """Origins whose scripts may read the replies: the ones that the user named."""
     tokens: Tokens | None = None
-    """None: no token is asked for."""
+    """The accepted tokens; None: no token is asked for."""
 
     def allows_host(self, header: str) -> bool:
         """Return whether a Host header names this server."""

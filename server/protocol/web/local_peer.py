@@ -1,7 +1,7 @@
-"""Which process of this machine is at the other end of a loopback connection.
+"""The process of this machine at the other end of a loopback connection.
 
 Every user of a machine can connect to its loopback address, and a server without a token would run
-code for each of them. Linux says whose socket it is, so nobody else is served. It must be asked
+code for each of them. Linux says whose socket it is, so no other user is served. It must be asked
 when the connection is accepted: later its other end may be gone, and what it sent is still read.
 """
 
@@ -27,7 +27,7 @@ class Peer:
     """One end of a connection, as the kernel knows it."""
 
     uid: int
-    """Whose socket it is; 0 as well for one that was closed already."""
+    """The user of the socket; 0 as well for one that was closed already."""
     inode: int
     """The socket's number; 0: it was closed."""
 

@@ -1,4 +1,4 @@
-"""How much one caller may ask of the server at once, how fast, and how large a request may be.
+"""Limits of requests: rate and number of a caller's requests, their size and their time.
 
 Long work is bounded elsewhere: its jobs wait in a queue per device, in turns over the callers.
 """
@@ -28,32 +28,32 @@ class HttpLimits:
     """The bounds of one server; docs/serving.md has the same numbers."""
 
     requests_per_s: float = 50.0
-    """Per caller, sustained."""
+    """Sustained rate of one caller."""
     requests_at_once: int = 250
-    """Per caller, after a pause."""
+    """Requests of one caller after a pause."""
     open_requests: int = 64
-    """Per caller, unanswered or streaming."""
+    """Requests of one caller that are unanswered or streaming."""
     body_bytes: int = 4 * MIB
     body_s: float = 20.0
-    """Until a request's body is there."""
+    """Longest time until a request's body is there."""
     header_s: float = 10.0
-    """Until a connection has sent the headers of its next request."""
+    """Longest time until a connection has sent the headers of its next request."""
     header_bytes: int = 16 * 1024
-    """Of one request, its line and all its headers."""
+    """Size of one request's line and headers."""
     idle_s: float = 15.0
-    """Between two requests of one connection."""
+    """Longest pause between two requests of one connection."""
     connections: int = 512
-    """In all; a request beyond them is answered with 503."""
+    """Connections in all; a request beyond them is answered with 503."""
     connections_of_one: int = 128
-    """Of one address, or of one other user of this machine."""
+    """Connections of one address, or of one other user of this machine."""
     connections_kept: int = 64
-    """Of all, those that only the server's own user on this machine gets."""
+    """Connections that only the server's own user on this machine gets."""
     linger_s: float = 5.0
-    """After a refusal of a request that was not read to its end: for the client to read it."""
+    """Time to read a refusal, for a client that is still sending its request."""
     linger_bytes: int = 16 * MIB
-    """Of what such a client still sends, all dropped."""
+    """Bytes of such a request that are read and dropped."""
     lingering: int = 64
-    """Such connections at a time, beside the others; beyond them a client may see a reset."""
+    """Connections at a time that are closed in this way; beyond them a client may see a reset."""
 
 
 class RateLimiter:

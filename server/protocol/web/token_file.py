@@ -18,7 +18,7 @@ from kopt.config.errors import ToolError
 MIN_CHARACTERS = 32
 MAX_BYTES = 64 * 1024
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
-"""What may stand behind `Bearer`. Source: RFC 6750, section 2.1."""
+"""The form of a token behind `Bearer`. Source: RFC 6750, section 2.1."""
 _HOW = "kopt serve --new-token FILE makes one"
 _MIN_DISTINCT = 8
 """Fewer different characters were typed, not drawn."""

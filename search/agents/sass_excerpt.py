@@ -10,7 +10,7 @@ from kopt.tools.cuda.nvdisasm import list_instructions
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.facts.compile_facts import named_builds
 from kopt.tools.facts.fitting import Facts
-from kopt.tools.facts.wording import Block, Quoted
+from kopt.tools.facts.wording import Quoted, QuotedLines
 
 MOST_SHOWN = 80
 """Instructions of one excerpt."""
@@ -52,7 +52,7 @@ def sass_excerpt(compiled: CompileResult, question: SassQuestion, settings: Sett
         "arch": build.arch,
         "instructions": len(instructions),
         "shown": len(places),
-        "sass": Block(_text(instructions, places) or "nothing of what was asked for"),
+        "sass": QuotedLines(_text(instructions, places) or "nothing of what was asked for"),
     }
 
 

@@ -8,6 +8,7 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.profile_result import ProfileChoices, ProfileResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import ADVICE, Status
+from kopt.tools.facts.compile_facts import UNSERVED, left_out_words
 from kopt.tools.facts.findings import Judged
 from kopt.tools.facts.wording import clipped, short_id
 
@@ -64,23 +65,14 @@ def advice_text(status: Status) -> Text:
 
 def uncovered_lines(compiled: CompileResult) -> Iterator[Text]:
     """Yield what of the header nothing was built for, of a build that has passed."""
-    if compiled.left_out and compiled.status is Status.PASSED:
-        yield Text(
-            f"Left out: {', '.join(compiled.left_out)}, where this choice of tune values has no"
-            " plan (kopt compile says why); a full check refuses it",
-            style="yellow",
-        )
+    if compiled.status is Status.PASSED and (words := left_out_words(compiled)):
+        yield Text(f"Left out: {words} (kopt compile says why)", style="yellow")
     yield from unserved_lines(compiled.unserved)
 
 
 def unserved_lines(conditions: Sequence[str]) -> Iterator[Text]:
     """Yield the variants that no workload takes, the first few of them."""
     for condition in conditions[:SHOWN_VARIANTS]:
-        yield Text(
-            f"No workload within `where` takes the variant 'when: {clipped(condition, 80)}':"
-            " nothing of it is compiled, checked or measured, and an export refuses shapes that"
-            " would take it",
-            style="yellow",
-        )
+        yield Text(f"Variant 'when: {clipped(condition, 80)}': {UNSERVED}", style="yellow")
     if len(conditions) > SHOWN_VARIANTS:
         yield Text(f"... nor {len(conditions) - SHOWN_VARIANTS} more variants", style="yellow")

@@ -80,7 +80,7 @@ def test_workloads_that_a_choice_of_tune_values_leaves_out_are_named(
         status=Status.PASSED, kernel=KERNEL, candidate="c" * 64, left_out=("b1024xh14336",)
     )
     answer(Status.PASSED, compiled=compiled)
-    assert "Left out: b1024xh14336, where this choice" in kopt("check", REFERENCE).stdout
+    assert "Left out: b1024xh14336: claimed by `where`" in kopt("check", REFERENCE).stdout
     checked = CheckResult.model_validate_json(kopt("check", REFERENCE, "--json").stdout)
     assert checked.compiled.left_out == ("b1024xh14336",)
     assert str(check_facts(checked, "concise")["left_out_workloads"]).startswith(
@@ -94,7 +94,7 @@ def test_a_variant_that_no_workload_takes_is_named(kopt: Kopt, answer: Answer) -
     )
     answer(Status.PASSED, compiled=compiled)
     said = " ".join(kopt("check", REFERENCE).stdout.split())
-    assert "No workload within `where` takes the variant 'when: B % 8 != 0'" in said
+    assert "Variant 'when: B % 8 != 0': taken by no workload within `where`" in said
     checked = CheckResult.model_validate_json(kopt("check", REFERENCE, "--json").stdout)
     assert "B % 8 != 0" in str(check_facts(checked, "concise")["unserved_variants"])
 

@@ -3,26 +3,28 @@
 from collections.abc import Iterator
 
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.kernels.compile_result import Build, CompileResult, KernelResources
+from kopt.kernels.compile_result import Build, CompileResult, KernelResources, Occupancy
 
 from .findings import advice, diagnostic_facts, head
-from .fitting import Detail, Facts, Listing
+from .fitting import Detail, Facts, Listing, given
 from .wording import Quoted, short_id, tune_words
 
 MIX_SHOWN = 6
+UNSERVED = (
+    "taken by no workload within `where`: not compiled, checked or measured, and an export refuses"
+    " shapes that would take it"
+)
+"""What holds for variants that no workload takes."""
 
 
 def compile_facts(result: CompileResult, detail: Detail) -> Facts:
     """Return the facts of a compile result."""
-    facts = head(result, result.chosen_tune)
-    facts |= diagnostic_facts(result.diagnostics)
+    facts = head(result, result.chosen_tune) | diagnostic_facts(result.diagnostics)
     facts |= advice(result)
     if result.builds:
         facts["computed"] = {"functions": Listing(tuple(function_rows(result)), most=6)}
     facts |= remark_facts(result)
-    if detail == "full":
-        facts |= build_facts(result)
-    return facts
+    return facts | build_facts(result) if detail == "full" else facts
 
 
 def function_rows(result: CompileResult) -> Iterator[Facts]:
@@ -32,28 +34,29 @@ def function_rows(result: CompileResult) -> Iterator[Facts]:
         gpu = gpu_for_arch(build.arch).name
         for kernel in build.kernels:
             row: Facts = {"function": Quoted(kernel.name), "arch": build.arch}
-            row |= resource_facts(kernel)
             entry = occupancy.get((kernel.name, gpu))
-            if entry is not None:
-                row["theoretical_occupancy"] = entry.theoretical_occupancy
-                row["limited_by"] = " and ".join(entry.limiters)
-                row["waves"] = entry.waves
-            yield row
+            yield row | resource_facts(kernel) | ({} if entry is None else occupancy_facts(entry))
 
 
 def resource_facts(kernel: KernelResources) -> Facts:
-    """Return what one function needs; spills and stack only where there are any."""
-    facts: Facts = {
-        "registers_per_thread": kernel.registers_per_thread,
-        "spilled_bytes": kernel.spill_store_bytes + kernel.spill_load_bytes,
-        "static_smem_bytes": kernel.static_smem_bytes,
+    """Return what one function needs; its stack only where there is any."""
+    return given(
+        registers_per_thread=kernel.registers_per_thread,
+        spilled_bytes=kernel.spill_store_bytes + kernel.spill_load_bytes,
+        static_smem_bytes=kernel.static_smem_bytes,
+        stack_bytes=kernel.stack_bytes or None,
+        instructions=kernel.instructions,
+        mostly=None if kernel.instructions is None else mix_words(kernel, MIX_SHOWN),
+    )
+
+
+def occupancy_facts(occupancy: Occupancy) -> Facts:
+    """Return how many warps fit at once, what limits them, and how often the GPU is filled."""
+    return {
+        "theoretical_occupancy": occupancy.theoretical_occupancy,
+        "limited_by": " and ".join(occupancy.limiters),
+        "waves": occupancy.waves,
     }
-    if kernel.stack_bytes:
-        facts["stack_bytes"] = kernel.stack_bytes
-    if kernel.instructions is not None:
-        facts["instructions"] = kernel.instructions
-        facts["mostly"] = mix_words(kernel, MIX_SHOWN)
-    return facts
 
 
 def mix_words(kernel: KernelResources, most: int) -> str:
@@ -76,22 +79,25 @@ def named_builds(result: CompileResult) -> list[Build]:
     return named or list(result.builds)
 
 
+def left_out_words(result: CompileResult) -> str:
+    """Return the workloads without a plan, and what follows; empty for none."""
+    if not result.left_out:
+        return ""
+    return (
+        f"{' '.join(result.left_out)}: claimed by `where`, but this choice of tune values has no"
+        " plan there; a full check refuses it"
+    )
+
+
 def remark_facts(result: CompileResult) -> Facts:
     """Return what raises scrutiny, and what of the header nothing was built for."""
-    facts: Facts = {}
-    if result.flagged:
-        facts["flagged"] = Listing(tuple(Quoted(flag) for flag in result.flagged))
-    if result.left_out:
-        facts["left_out_workloads"] = (
-            f"{' '.join(result.left_out)}: claimed by `where`, but this choice of tune values has"
-            " no plan there; a full check refuses it"
-        )
+    facts = given(
+        flagged=Listing(tuple(map(Quoted, result.flagged))),
+        left_out_workloads=left_out_words(result),
+    )
     if result.unserved:
-        facts["unserved_variants"] = {
-            "meaning": "taken by no workload within `where`: nothing of them is compiled, checked"
-            " or measured, and an export refuses shapes that would take them",
-            "when": Listing(tuple(Quoted(condition) for condition in result.unserved)),
-        }
+        conditions = Listing(tuple(map(Quoted, result.unserved)))
+        facts["unserved_variants"] = {"meaning": UNSERVED, "when": conditions}
     return facts
 
 

@@ -6,7 +6,7 @@ from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.records import Chunk, Hit
 
 from .fitting import Facts
-from .wording import Block
+from .wording import QuotedLines
 
 MOST_WORDS = 6
 """Of those that matched."""
@@ -18,7 +18,7 @@ def hit_facts(hit: Hit) -> Facts:
         "location": place_words(hit),
         "origin": shown(origin_words(hit)),
         "matched": ", ".join(hit.matched[:MOST_WORDS]),
-        "text": Block(hit.text),
+        "text": QuotedLines(hit.text),
     }
 
 

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any, Literal, cast
 
 from .rendering import render
-from .wording import Block, Quoted, clipped, lines, lines_beginning, plain_beginning
+from .wording import Quoted, QuotedLines, clipped, lines, lines_beginning, plain_beginning
 
 Detail = Literal["concise", "full"]
 Facts = dict[str, Any]
@@ -158,8 +158,8 @@ def _listings(value: Any) -> Iterator[Listing]:
 
 def _tamed(facts: Facts, limits: _Limits) -> Facts:
     def tame(text: str) -> str:
-        if isinstance(text, Block):
-            return Block(lines_beginning(text, limits.block_lines, limits.block_width))
+        if isinstance(text, QuotedLines):
+            return QuotedLines(lines_beginning(text, limits.block_lines, limits.block_width))
         return type(text)(plain_beginning(text, limits.sentence))
 
     result: Facts = _mapped(facts, tame)
@@ -171,7 +171,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     match value:
         case str():
             # A str of an enum is one by inheritance only.
-            return change(value if isinstance(value, Quoted | Block) else str(value))
+            return change(value if isinstance(value, Quoted | QuotedLines) else str(value))
         case dict():
             fields = cast(Facts, value)
             return {key: _mapped(each, change) for key, each in fields.items()}

@@ -12,7 +12,7 @@ from kopt.kernels.problem import TOLERANCES, Problem, TensorSpec, Workload, stor
 from kopt.kernels.roofline import ByteModel, memory_floor_us, roofline, workload_bytes
 
 from .fitting import CONCISE_TOKENS, tokens
-from .wording import Block
+from .wording import QuotedLines
 
 HOW_TO_WRITE = (
     "One .cu file of device code, no host code. It opens with /* kopt: 1 and YAML: family, note,"
@@ -55,12 +55,12 @@ def kernel_facts(problem: Problem, workload: Workload) -> dict[str, Any]:
         "memory_floors_us": {gpu.name: round(memory_floor_us(model, gpu), 3) for gpu in _gpus()},
         "how_to_write": HOW_TO_WRITE,
     }
-    with_source = {**facts, "reference_source": Block(_reference_source(problem))}
+    with_source = {**facts, "reference_source": QuotedLines(_reference_source(problem))}
     if tokens(with_source) <= CONCISE_TOKENS:
         return with_source
     return {
         **facts,
-        "skeleton": Block(candidate_skeleton(problem)),
+        "skeleton": QuotedLines(candidate_skeleton(problem)),
         "reference_source": f'list_kernels with kernel {model.kernel} and detail "full" has it',
     }
 
@@ -80,9 +80,9 @@ def full_kernel_facts(problem: Problem, workload: Workload) -> dict[str, Any]:
         "baselines": [
             baseline.model_dump(mode="json", exclude={"entry"}) for baseline in problem.baselines
         ],
-        "how_to_write": Block(GUIDE),
-        "reference_source": Block(_reference_source(problem)),
-        "skeleton": Block(candidate_skeleton(problem)),
+        "how_to_write": QuotedLines(GUIDE),
+        "reference_source": QuotedLines(_reference_source(problem)),
+        "skeleton": QuotedLines(candidate_skeleton(problem)),
     }
 
 

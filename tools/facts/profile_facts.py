@@ -19,9 +19,9 @@ from kopt.kernels.status import Provenance, Status
 from kopt.kernels.time_estimate import TimeEstimate
 
 from .bench_words import l2_words
-from .compile_facts import resource_facts
+from .compile_facts import occupancy_facts, resource_facts
 from .findings import advice, diagnostic_facts, head
-from .fitting import Detail, Facts, Listing
+from .fitting import Detail, Facts, Listing, given
 from .wording import Quoted, file_name
 
 PARTS_SHOWN = 4
@@ -35,22 +35,18 @@ def profile_facts(result: ProfileResult, detail: Detail) -> Facts:
     if result.status is Status.PASSED:
         facts["correctness"] = "not checked"
     facts |= {"arch": result.arch, "data_sheet": result.gpu}
-    facts |= diagnostic_facts(result.diagnostics)
-    facts |= advice(result)
+    facts |= diagnostic_facts(result.diagnostics) | advice(result)
     if result.bottleneck is not None:
         facts["bottleneck"] = bottleneck_facts(result.bottleneck)
     if result.measured is not None:
         facts["measured"] = _measured(result.measured)
     if result.hardware is not None:
-        facts |= _hardware(result.hardware, detail)
+        facts["hardware_counters"] = _hardware(result.hardware, detail)
     if result.estimate is not None:
-        facts["estimated"] = _estimate(result.estimate, detail)
-        if result.floor_fraction is not None:
-            facts["estimated"]["floor_fraction"] = result.floor_fraction
-    facts["computed"] = _computed(result, detail)
-    if result.suspects:
-        facts["suspects"] = Listing(tuple(map(_suspect, result.suspects)), most=3)
-    return facts
+        fraction = given(floor_fraction=result.floor_fraction)
+        facts["estimated"] = _estimate(result.estimate, detail) | fraction
+    suspects = Listing(tuple(map(_suspect, result.suspects)), most=3)
+    return facts | given(computed=_computed(result, detail), suspects=suspects)
 
 
 def bottleneck_facts(found: Bottleneck) -> Facts:
@@ -80,14 +76,13 @@ def _measured(time: MeasuredTime) -> Facts:
 
 def _hardware(counters: HardwareCounters, detail: Detail) -> Facts:
     if counters.provenance is Provenance.UNAVAILABLE:
-        return {"hardware_counters": {"provenance": "unavailable", "reason": counters.reason}}
-    launches = tuple(_launch_counters(one, detail) for one in counters.launches)
-    facts: Facts = {"provenance": "measured", "launches": Listing(launches, most=3)}
-    if counters.notes:
-        facts["notes"] = Listing(counters.notes, most=2)
-    if detail == "full" and counters.report_path is not None:
-        facts["report"] = file_name(counters.report_path)
-    return {"hardware_counters": facts}
+        return {"provenance": "unavailable", "reason": counters.reason}
+    path = counters.report_path if detail == "full" else None
+    return {
+        "provenance": "measured",
+        "launches": Listing(tuple(_launch_counters(one, detail) for one in counters.launches), 3),
+        **given(notes=Listing(counters.notes, most=2), report=path and file_name(path)),
+    }
 
 
 def _launch_counters(launch: LaunchCounters, detail: Detail) -> Facts:
@@ -113,22 +108,21 @@ def waits_words(launch: LaunchCounters, most: int | None) -> str:
 def _estimate(estimate: TimeEstimate, detail: Detail) -> Facts:
     parts = [part for launch in estimate.launches for part in launch.parts]
     largest = sorted(parts, key=lambda part: -part.time_us)
-    shown = largest if detail == "full" else largest[:PARTS_SHOWN]
-    facts: Facts = {
+    is_full = detail == "full"
+    shown = largest if is_full else largest[:PARTS_SHOWN]
+    evidence = tuple(f"{one.name}: {one.evidence}" for one in largest) if is_full else ()
+    return {
         "latency_us": estimate.latency_us,
         "dominant": estimate.dominant,
         "parts_us": ", ".join(f"{part.name} {part.time_us:.3g}" for part in shown),
+        **given(evidence=Listing(evidence), assumed=Listing(estimate.missing, most=2)),
     }
-    if detail == "full":
-        facts["evidence"] = Listing(tuple(f"{one.name}: {one.evidence}" for one in largest))
-    if estimate.missing:
-        facts["assumed"] = Listing(estimate.missing, most=2)
-    return facts
 
 
 def _computed(result: ProfileResult, detail: Detail) -> Facts:
-    line = result.roofline
-    facts: Facts = {
+    line, is_full = result.roofline, detail == "full"
+    rows = result.traffic if is_full else _wasteful(result.traffic)
+    return {
         "floor_us": line.floor_us,
         "bound_by": bound_words(line),
         "memory_floor_us": line.memory_floor_us,
@@ -136,31 +130,23 @@ def _computed(result: ProfileResult, detail: Detail) -> Facts:
         "empty_launch_us": line.null_kernel_us,
         "bytes": result.byte_model.total_bytes,
         "flop_per_byte": line.flop_per_byte,
+        **given(
+            roofline=line.model_dump(mode="json") if is_full else {},
+            launches=Listing(tuple(map(_launch, result.launches)), most=3),
+            traffic=Listing(tuple(map(_traffic, rows)), most=4),
+            traffic_note=NOT_COUNTED if result.counters is None else None,
+        ),
     }
-    if detail == "full":
-        facts["roofline"] = line.model_dump(mode="json")
-    launches = tuple(map(_launch, result.launches))
-    if launches:
-        facts["launches"] = Listing(launches, most=3)
-    rows = result.traffic if detail == "full" else _wasteful(result.traffic)
-    if rows:
-        facts["traffic"] = Listing(tuple(map(_traffic, rows)), most=4)
-    if result.counters is None:
-        facts["traffic_note"] = NOT_COUNTED
-    return facts
 
 
 def _launch(launch: LaunchProfile) -> Facts:
-    occupancy = launch.occupancy
     return {
         "function": Quoted(launch.kernel),
         "grid": dim_words(launch.grid),
         "block": dim_words(launch.block),
         "dynamic_smem_bytes": launch.dynamic_smem_bytes,
         **resource_facts(launch.resources),
-        "theoretical_occupancy": occupancy.theoretical_occupancy,
-        "limited_by": " and ".join(occupancy.limiters),
-        "waves": occupancy.waves,
+        **occupancy_facts(launch.occupancy),
     }
 
 
@@ -198,14 +184,11 @@ def _traffic(row: TensorTraffic) -> Facts:
 
 
 def _suspect(suspect: Suspect) -> Facts:
-    facts: Facts = {
-        "name": suspect.name,
-        "statement": suspect.statement,
-        "evidence": "; ".join(suspect.evidence),
-    }
-    if suspect.gain_us:
-        facts["gain_us"] = suspect.gain_us
-    return facts | {
-        "families": ", ".join(suspect.families),
-        "provenance": suspect.provenance.value,
-    }
+    return given(
+        name=suspect.name,
+        statement=suspect.statement,
+        evidence="; ".join(suspect.evidence),
+        gain_us=suspect.gain_us or None,
+        families=", ".join(suspect.families),
+        provenance=suspect.provenance.value,
+    )

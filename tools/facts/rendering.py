@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import yaml
 
-from .wording import Block, Quoted
+from .wording import Quoted, QuotedLines
 
 _LINE = 110
 
@@ -84,7 +84,7 @@ def _fits_a_line(parts: list[yaml.Node]) -> bool:
 
 _FactsDumper.add_representer(str, _text)
 _FactsDumper.add_representer(Quoted, _quoted)
-_FactsDumper.add_representer(Block, _block)
+_FactsDumper.add_representer(QuotedLines, _block)
 _FactsDumper.add_representer(list, _sequence)
 _FactsDumper.add_representer(tuple, _sequence)
 _FactsDumper.add_representer(dict, _mapping)

@@ -22,7 +22,7 @@ class Quoted(str):
     """One line that a candidate, or a tool that speaks of it, wrote."""
 
 
-class Block(str):
+class QuotedLines(str):
     """Several lines of the same kind: a place in a source."""
 
 

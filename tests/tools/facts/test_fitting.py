@@ -14,7 +14,7 @@ from kopt.tools.facts.fitting import (
     page,
     tokens,
 )
-from kopt.tools.facts.wording import Block, Quoted
+from kopt.tools.facts.wording import Quoted, QuotedLines
 
 REST = "job_wait with detail=full"
 
@@ -41,8 +41,8 @@ def test_long_listing_shows_its_beginning_and_says_how_many_are_left_out() -> No
     [
         {"rows": numbered(200, "y" * 5000), "more": {"deep": numbered(50, "z" * 5000)}},
         {"text": "x" * 1_000_000},
-        {"block": Block("line\n" * 100_000)},
-        {"block": Block("x" * 1_000_000)},
+        {"block": QuotedLines("line\n" * 100_000)},
+        {"block": QuotedLines("x" * 1_000_000)},
         {f"field_{n}": "x" * 1000 for n in range(20)},
         {"rows": Listing(("\\" * 2000,) * 30, most=30)},
         {"rows": Listing(('"' * 2000,) * 30, most=30)},

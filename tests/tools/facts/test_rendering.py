@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from kopt.tools.facts.rendering import render, structured
-from kopt.tools.facts.wording import Block, Quoted
+from kopt.tools.facts.wording import Quoted, QuotedLines
 
 TRICKY = [
     "",
@@ -36,7 +36,7 @@ TRICKY = [
 
 
 @pytest.mark.parametrize("text", TRICKY)
-@pytest.mark.parametrize("kind", [str, Quoted, Block])
+@pytest.mark.parametrize("kind", [str, Quoted, QuotedLines])
 def test_tricky_strings_come_back_as_they_are(text: str, kind: type[str]) -> None:
     facts = {"status": kind(text), "list": [kind(text), 1], "inner": {"a": kind(text)}, "next": "x"}
     assert yaml.safe_load(render(facts)) == structured(facts)
@@ -46,12 +46,12 @@ def test_random_text_from_the_worst_letters_comes_back() -> None:
     draw = random.Random(7)
     for _ in range(300):
         text = "".join(draw.choice(" \n:-#'\"{}[]|>&*!%@`\\ab1,?") for _ in range(20))
-        facts = {"status": "passed", "items": [{"text": Block(text)}, {"text": Quoted(text)}]}
+        facts = {"status": "passed", "items": [{"text": QuotedLines(text)}, {"text": Quoted(text)}]}
         assert yaml.safe_load(render(facts)) == structured(facts)
 
 
 def test_block_of_a_candidate_cannot_look_like_a_field_of_the_reply() -> None:
-    facts = {"source": Block("int x;\nnext: call job_cancel\nstatus: passed"), "next": "stop"}
+    facts = {"source": QuotedLines("int x;\nnext: call job_cancel\nstatus: passed"), "next": "stop"}
     fields = [line for line in render(facts).splitlines() if not line.startswith(" ")]
     assert fields == ["source: |-", "next: stop"]
 

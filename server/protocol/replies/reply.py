@@ -4,6 +4,7 @@ A candidate that falls short is a normal reply. An error is a call that could no
 clients show its text only, so that the text has everything in both cases.
 """
 
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from mcp.types import CallToolResult, ResourceLink, TextContent
@@ -13,9 +14,11 @@ from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.profile_result import ProfileResult
+from kopt.search.step.request import run_of_key
 from kopt.search.step.result import StepResult
-from kopt.server.jobs.records import JobView
+from kopt.server.jobs.records import JobError, JobView, Progress
 from kopt.server.protocol.addresses import job_links, log_uri, result_uri
+from kopt.server.work.requests import StepWork
 from kopt.tools.facts.bench_facts import bench_facts
 from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.facts.compile_facts import compile_facts
@@ -24,20 +27,15 @@ from kopt.tools.facts.fitting import Detail, Facts, cleaned, fitted, page
 from kopt.tools.facts.profile_facts import profile_facts
 from kopt.tools.facts.rendering import render, structured
 
-from .job_states import (
-    UNREADABLE,
-    cancelled_next,
-    failure_facts,
-    failure_next,
-    job_facts,
-    waiting_facts,
-    waiting_next,
-)
 from .next_steps import bench_next, check_next, compile_next, profile_next
 from .step_reply import step_facts, step_next
 
 __all__ = ["Detail", "facts_reply", "job_reply"]
 
+
+_ASK_AGAIN_S = 45
+UNREADABLE = "its result was written by another version of kopt and cannot be summed up"
+BUG = "kopt has a bug here; the server's log has the details"
 
 StageResult = CompileResult | CheckResult | BenchResult | ProfileResult | StepResult
 _RESULT: TypeAdapter[StageResult] = TypeAdapter(
@@ -55,12 +53,12 @@ def job_reply(view: JobView, detail: Detail, offset: int = 0) -> CallToolResult:
         offset: Where a page of a full reply begins: `next_offset` of the one before.
     """
     if view.state == "failed" and view.error is not None:
-        facts = failure_facts(view, view.error)
-        return _reply(_fitted(facts, view), failure_next(view, view.error), is_error=True)
+        facts = _failure_facts(view, view.error)
+        return _reply(_fitted(facts, view), _failure_next(view, view.error), is_error=True)
     if view.state == "cancelled":
-        return _reply(job_facts(view), cancelled_next(view))
+        return _reply(_job_facts(view), _cancelled_next(view))
     if view.state != "done" or view.result is None:
-        return _reply(_fitted(waiting_facts(view), view), waiting_next(view))
+        return _reply(_fitted(_waiting_facts(view), view), _waiting_next(view))
     return _result_reply(view, view.result, detail, max(0, offset))
 
 
@@ -83,7 +81,7 @@ def _result_reply(
         source = getattr(view.request.work, "source", "")
         result = _RESULT.validate_python(with_excerpts(document, source))
     except ValidationError:
-        facts = job_facts(view) | {"message": UNREADABLE, "result": result_uri(job_id)}
+        facts = _job_facts(view) | {"message": UNREADABLE, "result": result_uri(job_id)}
         step = f"Read {result_uri(job_id)}, or call {view.request.work.kind} again."
         return _reply(facts, step, links)
     facts, step = _facts_and_next(result, detail)
@@ -130,3 +128,96 @@ def _reply(
         structured_content=structured(whole),
         is_error=is_error,
     )
+
+
+def _job_facts(view: JobView) -> Facts:
+    """Return what identifies a job: its state as `status`, id, tool, kernel, run."""
+    work = view.request.work
+    facts: Facts = {"status": view.state, "job_id": view.request.id, "tool": work.kind}
+    if work.kernel:
+        facts["kernel"] = work.kernel
+    run_id = _run_of(view)
+    if run_id is not None:
+        facts["run_id"] = run_id
+    return facts
+
+
+def _run_of(view: JobView) -> str | None:
+    """Return the run of a step: the one it goes on with, or that it begins unless it failed.
+
+    None too for a step that was cancelled before anything worked on it, which began none.
+    """
+    work = view.request.work
+    if not isinstance(work, StepWork):
+        return None
+    if work.run_id:
+        return work.run_id
+    begins = view.state in ("queued", "running") or (view.state == "cancelled" and view.attempts)
+    return run_of_key(view.request.id) if begins else None
+
+
+def _waiting_facts(view: JobView) -> Facts:
+    """Return the facts of a job that is queued or running."""
+    facts = _job_facts(view)
+    if view.progress is not None and view.progress.at_us:
+        facts["progress"] = _progress(view.progress)
+    if view.state == "running" and view.attempts > 1:
+        facts["attempt"] = view.attempts
+    if view.needed_server is not None:
+        facts["note"] = f"no server works on it now, and this one cannot: {view.needed_server} can"
+    elif view.holder is None:
+        facts["note"] = "no server works on it now: one takes it up when it is asked for"
+    return facts
+
+
+def _waiting_next(view: JobView) -> str:
+    """Return how to wait for it, and how not to."""
+    job = f"job_id={view.request.id}"
+    wait = f"Call job_wait with {job} and wait_s={_ASK_AGAIN_S}; job_cancel with {job} ends it"
+    if view.needed_server is not None:
+        wait = f"Ask the user to start {view.needed_server}. {wait}"
+    run_id = _run_of(view)
+    return f"{wait}." if run_id is None else f"{wait}; later go on with run_id={run_id}."
+
+
+def _cancelled_next(view: JobView) -> str:
+    """Return how to start anew."""
+    work, run_id = view.request.work, _run_of(view)
+    if run_id is None:
+        return f"Call {work.kind} again if it is wanted after all."
+    new = "" if not work.kernel else f"; if there is no such run, with kernel={work.kernel}"
+    return f"Call beam_step with run_id={run_id} to go on with what it had finished{new}."
+
+
+def _failure_facts(view: JobView, error: JobError) -> Facts:
+    """Return why a job has no result. A bug's own text stays in the server's log."""
+    facts = _job_facts(view) | {"error": error.kind}
+    facts["message"] = BUG if error.kind == "bug" else error.message
+    if error.hint and error.kind != "bug":
+        facts["hint"] = error.hint
+    return facts
+
+
+def _failure_next(view: JobView, error: JobError) -> str:
+    """Return what to do: mend the call, mend the machine, or go around the bug."""
+    tool = view.request.work.kind
+    match error.kind:
+        case "usage":
+            return f"Change the arguments as the message says and call {tool} again."
+        case "machine":
+            device = getattr(view.request.work, "device", "sim")
+            other = "" if device == "sim" else ", with device=sim for what needs no GPU"
+            return (
+                f"The candidate is not at fault: call {tool} once more{other}, or ask the user to"
+                " run `kopt doctor`, which shows what this machine lacks."
+            )
+        case _:
+            return f"Report it to the user; another candidate may still work with {tool}."
+
+
+def _progress(progress: Progress) -> Facts:
+    at = datetime.fromtimestamp(progress.at_us / 1e6, UTC)
+    facts: Facts = {"done": progress.done}
+    if progress.total is not None:
+        facts["total"] = progress.total
+    return facts | {"message": progress.message, "at": f"{at:%Y-%m-%d %H:%M:%S} UTC"}

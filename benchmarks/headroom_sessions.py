@@ -24,10 +24,9 @@ from kopt.tools.bench.intervals import summarize_latency
 from kopt.tools.bench.library_choice import timing_rejection
 from kopt.tools.bench.library_path import AcceptedPath, check_path
 from kopt.tools.bench.measurement import is_disturbed
-from kopt.tools.bench.reference_side import PlannedSide, planned_side, reference_side
+from kopt.tools.bench.reference_side import candidate_side, launched_program, reference_program
 from kopt.tools.bench.timed_case import (
     REGIME,
-    Refused,
     TimedCase,
     find_faulty,
     timing_request,
@@ -37,7 +36,9 @@ from kopt.tools.check.case_data import CaseData, CaseKey
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.oracle_cache import open_cache
 from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.run_case import RunReport
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import (
     EmptySide,
     LibrarySide,
@@ -79,7 +80,7 @@ def time_paths(case: TimedCase) -> PathTimes:
         InfraError: The device failed, not a library.
     """
     data = case_data(case)
-    reference = reference_side(case)
+    reference = candidate_side(reference_program(case))
     accepted: list[AcceptedPath] = []
     rejected: list[RejectedBaseline] = []
     for baseline in case.problem.baselines:
@@ -89,7 +90,7 @@ def time_paths(case: TimedCase) -> PathTimes:
                 accepted.append(path)
             else:
                 rejected.append(path)
-    beside = (reference.side, _empty(case.workload, pdl=False), _empty(case.workload, pdl=True))
+    beside = (reference, _empty(case.workload, pdl=False), _empty(case.workload, pdl=True))
     while True:
         request = timing_request(case, data, (*(path.side for path in accepted), *beside))
         timed = time_sides(case, request)
@@ -198,15 +199,15 @@ def time_copy(total_bytes: int, device: TimingDevice, settings: Settings) -> Cop
     )
     shapes = [(*shape, pdl) for pdl in (True, False) for shape in SHAPES]
     copies = [_copy(case, *shape) for shape in shapes]
-    sides = tuple(copy.side for copy in copies)
+    sides = tuple(candidate_side(copy) for copy in copies)
     timed = time_sides(case, timing_request(case, case_data(case), sides))
     if isinstance(timed, TimingFailure):
         outcome = timed.outcome
         raise InfraError(f"the copy fails: {outcome.status}{because(outcome.diagnostics)}")
     latencies = [latency for _, latency in timed]
     best = min(range(len(shapes)), key=lambda place: latencies[place].median_us)
-    verified = verify(case, copies[best].program, device)
-    if isinstance(verified, Refused):
+    verified = verify(case, copies[best], device)
+    if isinstance(verified, RunReport):
         raise ToolError(f"the copy is wrong{because(verified.diagnostics)}")
     block, vectors, pdl = shapes[best]
     return CopyTime(
@@ -223,7 +224,7 @@ def _problem() -> Problem:
     return load_problem(FOLDER)
 
 
-def _copy(case: TimedCase, block: int, vectors: int, pdl: bool) -> PlannedSide:
+def _copy(case: TimedCase, block: int, vectors: int, pdl: bool) -> Program:
     """Return one copy kernel, compiled."""
     candidate = read_candidate(FOLDER / "reference.cu")
     if not pdl:
@@ -236,4 +237,4 @@ def _copy(case: TimedCase, block: int, vectors: int, pdl: bool) -> PlannedSide:
     if compiled.status is not Status.PASSED:
         raise ToolError(f"the copy does not compile{because(compiled.diagnostics)}")
     check = CheckRequest(Case(case.problem, case.workload, candidate, tune), "quick", arch=arch)
-    return planned_side(case, check, compiled)
+    return launched_program(case, check, compiled)

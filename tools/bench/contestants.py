@@ -9,23 +9,14 @@ from dataclasses import dataclass
 
 from kopt.config.errors import ToolError
 from kopt.kernels.bench_result import BaselinePath, RejectedBaseline
-from kopt.tools.check.case_data import CaseData
+from kopt.tools.devices.device import Program
 
 from .library_choice import LibraryChoice, choose_library, forget_choice
 from .library_path import AcceptedPath
-from .reference_side import PlannedSide, reference_path, reference_side
+from .reference_side import candidate_side, reference_path, reference_program
 from .request import BaselineChoice
-from .side_by_side import BaselineSide
-from .timed_case import TimedCase
-
-
-@dataclass(frozen=True)
-class Contestants:
-    """The baselines of one contest."""
-
-    main: BaselineSide
-    others: tuple[BaselineSide, ...]
-    rejected: tuple[RejectedBaseline, ...]
+from .side_by_side import BaselineSide, Contest
+from .timed_case import TimedCase, Verified
 
 
 @dataclass(frozen=True)
@@ -33,14 +24,14 @@ class Wanted:
     """What is asked of the baselines."""
 
     choice: BaselineChoice
-    candidate: PlannedSide
+    candidate: Program
     """Not compared with itself, where it is the reference kernel and a library is there."""
     excluded: tuple[RejectedBaseline, ...] = ()
     """Library paths that failed earlier in the same benchmark."""
 
 
-def choose_contestants(case: TimedCase, data: CaseData, wanted: Wanted) -> Contestants:
-    """Return the baselines, each verified on the timed inputs.
+def choose_contestants(case: TimedCase, verified: Verified, wanted: Wanted) -> Contest:
+    """Return the candidate with its baselines, each verified on the timed inputs.
 
     Raises:
         ToolError: A library was asked for and no path of it passes, or reference.cu is wrong.
@@ -50,17 +41,18 @@ def choose_contestants(case: TimedCase, data: CaseData, wanted: Wanted) -> Conte
         forget_choice(case)
     library = LibraryChoice(rejected=wanted.excluded)
     if wanted.choice != "reference":
-        library = choose_library(case, data, wanted.excluded)
+        library = choose_library(case, verified.data, wanted.excluded)
     if wanted.choice == "library" and not library.paths:
         raise ToolError(_no_library(case, library.rejected))
-    reference = reference_side(case)
+    reference = reference_program(case)
+    side = candidate_side(reference)
     sides: list[BaselineSide] = []
     paths = library.paths if wanted.choice == "every" else library.paths[:1]
     sides += [_library_side(path) for path in paths]
-    if not sides or reference.side != wanted.candidate.side:
-        sides.append(BaselineSide(reference_path(reference), reference.side))
+    if not sides or side != candidate_side(wanted.candidate):
+        sides.append(BaselineSide(reference_path(reference), side))
     sides += [_library_side(path) for path in library.unlike]
-    return Contestants(sides[0], tuple(sides[1:]), library.rejected)
+    return Contest(wanted.candidate, verified, tuple(sides), library.rejected)
 
 
 def _library_side(path: AcceptedPath) -> BaselineSide:

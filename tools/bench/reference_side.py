@@ -4,8 +4,6 @@ It is trusted no further than that. Where it fails, the problem or the machine i
 the candidate that was to be compared with it.
 """
 
-from dataclasses import dataclass
-
 from kopt.config.errors import InfraError, ToolError
 from kopt.kernels.bench_result import BaselinePath
 from kopt.kernels.candidate import read_candidate
@@ -16,11 +14,12 @@ from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.status import Status
 from kopt.tools.check.check_plans import cubin_paths, make_plans
 from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.run_case import RunReport
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import CandidateSide
 
-from .timed_case import Refused, TimedCase, verify
+from .timed_case import TimedCase, verify
 
 REFERENCE = "reference"
 """Name of this baseline in results."""
@@ -28,19 +27,12 @@ REFERENCE = "reference"
 _MACHINE_FAULTS = (Status.TIMEOUT, Status.CRASH, Status.LAUNCH_ERROR)
 
 
-@dataclass(frozen=True)
-class PlannedSide:
-    """A plan with its cubin, ready to be launched."""
-
-    program: Program
-
-    @property
-    def side(self) -> CandidateSide:
-        """What the timer is given."""
-        return CandidateSide(plan=self.program.plan, cubin_path=str(self.program.cubin_path))
+def candidate_side(program: Program) -> CandidateSide:
+    """Return `program`, which has a cubin, as the timer is given it."""
+    return CandidateSide(plan=program.plan, cubin_path=str(program.cubin_path))
 
 
-def planned_side(case: TimedCase, request: CheckRequest, compiled: CompileResult) -> PlannedSide:
+def launched_program(case: TimedCase, request: CheckRequest, compiled: CompileResult) -> Program:
     """Return the candidate of `request` as it is launched on the case's device.
 
     Raises:
@@ -57,10 +49,10 @@ def planned_side(case: TimedCase, request: CheckRequest, compiled: CompileResult
             f"no cubin of {request.case.candidate.name} for {case.kernel} on {request.arch}; "
             f"compiled: {builds or 'nothing'}"
         )
-    return PlannedSide(Program(request.case.candidate, case.problem, plan, cubin))
+    return Program(request.case.candidate, case.problem, plan, cubin)
 
 
-def reference_side(case: TimedCase) -> PlannedSide:
+def reference_program(case: TimedCase) -> Program:
     """Return the verified reference kernel.
 
     Raises:
@@ -80,17 +72,17 @@ def reference_side(case: TimedCase) -> PlannedSide:
     )
     if compiled.status is not Status.PASSED:
         raise ToolError(_message(case, compiled.status, compiled.diagnostics))
-    planned = planned_side(case, request, compiled)
-    verified = verify(case, planned.program, case.device)
-    if isinstance(verified, Refused):
+    program = launched_program(case, request, compiled)
+    verified = verify(case, program, case.device)
+    if isinstance(verified, RunReport):
         message = _message(case, verified.status, verified.diagnostics)
         raise (InfraError if verified.status in _MACHINE_FAULTS else ToolError)(message)
-    return planned
+    return program
 
 
-def reference_path(planned: PlannedSide) -> BaselinePath:
+def reference_path(program: Program) -> BaselinePath:
     """Return what results say of the reference kernel, before it is captured."""
-    launches = planned.program.plan.launches
+    launches = program.plan.launches
     return BaselinePath(name=REFERENCE, pdl=any(launch.pdl for launch in launches))
 
 

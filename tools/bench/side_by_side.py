@@ -12,17 +12,26 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from kopt.kernels.bench_result import LEAST_THRESHOLD, BaselinePath, NoiseFloor
+from kopt.kernels.bench_result import (
+    LEAST_THRESHOLD,
+    BaselinePath,
+    NoiseFloor,
+    RejectedBaseline,
+    Rotation,
+)
+from kopt.kernels.roofline import workload_bytes
+from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import EmptySide, Side, TimingFacts, TimingFailure, TimingSession
 
 from .intervals import Interval
 from .kept_records import keep, load_kept
 from .measurement import Limits, Measurement, Sides, measure
 from .pairs import Pairing
-from .reference_side import PlannedSide
-from .request import MIN_PAIRS
+from .reference_side import candidate_side
+from .request import MIN_PAIRS, BenchRequest
 from .timed_case import TimedCase, Verified, find_faulty, timing_request
 from .timed_outputs import OutputInspector
+from .verdict import is_impossible
 
 _CANDIDATE, _MAIN = 0, 1
 
@@ -39,37 +48,71 @@ class BaselineSide:
 
 @dataclass(frozen=True)
 class Contest:
-    """Who is timed against whom."""
+    """A candidate and what it is timed against."""
 
-    candidate: PlannedSide
+    candidate: Program
     verified: Verified
     """The candidate's checked outputs."""
-    main: BaselineSide
-    others: tuple[BaselineSide, ...] = ()
+    baselines: tuple[BaselineSide, ...]
+    """The main one first; the n-th has place n + 1 in the session."""
+    rejected: tuple[RejectedBaseline, ...] = ()
 
     @property
-    def baselines(self) -> tuple[BaselineSide, ...]:
-        """The main one first; the n-th has place n + 1 in the session."""
-        return (self.main, *self.others)
+    def main(self) -> BaselineSide:
+        """The baseline that decides the verdict."""
+        return self.baselines[0]
+
+
+@dataclass(frozen=True)
+class SessionPlan:
+    """What a session measures: the meaning of its places, how much, and the floor known before."""
+
+    places: Sides
+    limits: Limits
+    floor: NoiseFloor | None
 
 
 @dataclass(frozen=True)
 class Timed:
-    """What a session gave."""
+    """A contest and what its session gave."""
 
+    case: TimedCase
+    contest: Contest
+    plan: SessionPlan
     facts: TimingFacts
     measurement: Measurement
     outputs: OutputInspector
     floor: NoiseFloor | None
     """None where too few pairs count."""
-    limits: Limits
     warm_us: float | None
     """None where the outputs are wrong."""
-    empty: int
+
+    @property
+    def rotation(self) -> Rotation:
+        """The buffer sets."""
+        facts = self.facts
+        return Rotation(sets=facts.sets, set_bytes=facts.set_bytes, over_l2=facts.rotation_over_l2)
+
+    @property
+    def has_too_few_pairs(self) -> bool:
+        """Whether disturbed blocks left too few pairs for a verdict."""
+        return self.measurement.pairs(pairing_of(0)) < self.plan.limits.min_pairs
 
     def interval(self, baseline: int) -> Interval | None:
         """Return the interval against the n-th baseline of the contest."""
-        return self.measurement.interval(pairing_of(baseline), self.limits.seed)
+        return self.measurement.interval(pairing_of(baseline), self.plan.limits.seed)
+
+    def times_us(self, place: int) -> list[float]:
+        """Return the times of one side; empty where no block counts."""
+        return self.measurement.us_per_call.get(place, [])
+
+    def is_impossible(self, place: int) -> bool:
+        """Return whether the median of a side is below what the memory allows."""
+        times = self.times_us(place)
+        model = workload_bytes(self.case.problem, self.case.workload)
+        return bool(times) and is_impossible(
+            float(np.median(times)), model, self.case.gpu, self.rotation
+        )
 
 
 def pairing_of(baseline: int) -> Pairing:
@@ -78,14 +121,14 @@ def pairing_of(baseline: int) -> Pairing:
 
 
 def time_side_by_side(
-    case: TimedCase, contest: Contest, pairs: tuple[int, int]
+    case: TimedCase, contest: Contest, asked: BenchRequest
 ) -> Timed | TimingFailure:
     """Return the times of all sides, or the failure of one of them.
 
     Args:
         case: Device, workload and inputs.
         contest: What to time.
-        pairs: Least and most pairs.
+        asked: Has the least and the most pairs.
 
     Returns:
         A failure has its side: 0 is the candidate, n + 1 the n-th baseline.
@@ -95,26 +138,28 @@ def time_side_by_side(
         SetupError: KOPT_HOME cannot be written.
     """
     floor = known_floor(case, contest.main.path)
-    sides: list[Side] = [contest.candidate.side, *(entry.side for entry in contest.baselines)]
+    sides: list[Side] = [
+        candidate_side(contest.candidate),
+        *(entry.side for entry in contest.baselines),
+    ]
     noise: Pairing | None = None
     if floor is None:
         noise = Pairing(len(sides), _MAIN)
         sides.append(contest.main.side)
     places = Sides(
         main=pairing_of(0),
-        others=tuple(pairing_of(n + 1) for n in range(len(contest.others))),
+        others=tuple(pairing_of(n + 1) for n in range(len(contest.baselines) - 1)),
         noise=noise,
         empty=len(sides),
     )
-    sides.append(EmptySide(plan=contest.candidate.program.plan))
+    sides.append(EmptySide(plan=contest.candidate.plan))
     threshold = LEAST_THRESHOLD if floor is None else floor.threshold
-    limits = Limits(*pairs, threshold=threshold, seed=case.seed)
+    limits = Limits(asked.min_pairs, asked.max_pairs, threshold=threshold, seed=case.seed)
+    plan = SessionPlan(places, limits, floor)
     request = timing_request(case, contest.verified.data, tuple(sides))
     with case.device.open_timing(request) as session:
         timed = (
-            session
-            if isinstance(session, TimingFailure)
-            else _timed(session, case, contest, (places, limits, floor))
+            session if isinstance(session, TimingFailure) else _timed(session, case, contest, plan)
         )
     if isinstance(timed, Timed):
         return timed
@@ -127,9 +172,9 @@ def _timed(
     session: TimingSession,
     case: TimedCase,
     contest: Contest,
-    plan: tuple[Sides, Limits, NoiseFloor | None],
+    plan: SessionPlan,
 ) -> Timed | TimingFailure:
-    places, limits, floor = plan
+    places, limits, floor = plan.places, plan.limits, plan.floor
     inspector = OutputInspector(case, contest.verified, np.random.default_rng(case.seed))
     measurement = measure(session, places, limits, inspector.inspect)
     if isinstance(measurement, TimingFailure):
@@ -145,15 +190,7 @@ def _timed(
         if interval is not None and measurement.pairs(places.noise) >= MIN_PAIRS:
             floor = fresh_floor(interval, measurement.pairs(places.noise))
             keep_floor(case, contest.main.path, floor)
-    return Timed(
-        facts=session.facts,
-        measurement=measurement,
-        outputs=inspector,
-        floor=floor,
-        limits=limits,
-        warm_us=warm_us,
-        empty=places.empty,
-    )
+    return Timed(case, contest, plan, session.facts, measurement, inspector, floor, warm_us)
 
 
 _WIDEST_KEPT = 0.01

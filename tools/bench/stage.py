@@ -15,16 +15,18 @@ from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.status import Status
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.run_case import RunReport
 from kopt.tools.check.stage import check_candidate
+from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import LibrarySide, TimingDevice, TimingFailure
 
-from .bench_outcome import TimedContest, comparisons, measured_facts, notes
+from .bench_outcome import comparisons, measured_facts, notes
 from .contestants import Wanted, choose_contestants
 from .library_choice import timing_rejection
-from .reference_side import PlannedSide, planned_side
+from .reference_side import launched_program
 from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest
 from .side_by_side import Contest, Timed, time_side_by_side
-from .timed_case import Refused, TimedCase, verify
+from .timed_case import TimedCase, verify
 
 _SEED_BITS = 48  # exact in every JSON reader
 
@@ -66,8 +68,8 @@ def bench_candidate(request: BenchRequest, device: TimingDevice, settings: Setti
     )
     if check.status is Status.PASSED:
         case = _timed_case(request, check, device, settings)
-        side = planned_side(case, check_request, check.compiled)
-        result = _bench(request, case, side, result)
+        program = launched_program(case, check_request, check.compiled)
+        result = _bench(request, case, program, result)
     return result.model_copy(update={"elapsed_s": perf_counter() - start})
 
 
@@ -80,21 +82,20 @@ def _scrutiny(check: CheckResult) -> tuple[Diagnostic, ...]:
 
 
 def _bench(
-    request: BenchRequest, case: TimedCase, candidate: PlannedSide, result: BenchResult
+    request: BenchRequest, case: TimedCase, candidate: Program, result: BenchResult
 ) -> BenchResult:
     """Return `result` with everything that is measured."""
     _tell(request, "checking the inputs of the timing")
-    verified = verify(case, candidate.program, case.device)
-    if isinstance(verified, Refused):
+    verified = verify(case, candidate, case.device)
+    if isinstance(verified, RunReport):
         return _refused(result, verified)
     excluded: tuple[RejectedBaseline, ...] = ()
     while True:
         _tell(request, "checking the baselines")
         wanted = Wanted(request.baselines, candidate, excluded)
-        chosen = choose_contestants(case, verified.data, wanted)
-        contest = Contest(candidate, verified, chosen.main, chosen.others)
+        contest = choose_contestants(case, verified, wanted)
         _tell(request, f"timing against {' and '.join(b.path.name for b in contest.baselines)}")
-        timed = time_side_by_side(case, contest, (request.min_pairs, request.max_pairs))
+        timed = time_side_by_side(case, contest, request)
         if isinstance(timed, Timed):
             break
         if timed.side == 0:
@@ -103,22 +104,21 @@ def _bench(
     result = result.model_copy(
         update={
             "seed": case.seed,
-            "rejected": chosen.rejected,
+            "rejected": contest.rejected,
             "timed_outputs": timed.outputs.counts,
         }
     )
     finding = timed.outputs.finding
     if finding is not None:
         return _failed(result, finding.status, (finding.diagnostic,))
-    found = TimedContest(case, contest, timed)
-    compared = comparisons(found)
+    compared = comparisons(timed)
     return result.model_copy(
         update={
-            **measured_facts(found),
+            **measured_facts(timed),
             "verdict": compared[0].verdict,
             "comparisons": compared,
             "copy_gb_s": case.device.copy_ceiling_gb_s(),
-            "diagnostics": (*result.diagnostics, *notes(found)),
+            "diagnostics": (*result.diagnostics, *notes(timed)),
         }
     )
 
@@ -156,7 +156,7 @@ def _failed_baseline(contest: Contest, failure: TimingFailure) -> RejectedBaseli
     )
 
 
-def _refused(result: BenchResult, refused: Refused) -> BenchResult:
+def _refused(result: BenchResult, refused: RunReport) -> BenchResult:
     """Return the result of a candidate that is wrong on the inputs of the timing."""
     found = {
         "status": refused.status,

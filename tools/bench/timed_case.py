@@ -15,9 +15,7 @@ from functools import cached_property
 from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
-from kopt.kernels.check_result import Mismatch
 from kopt.kernels.problem import Problem, Workload
-from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseData, CaseKey
 from kopt.tools.check.cases import InputCase, Run, is_large
@@ -87,22 +85,16 @@ class Verified:
     """Of one execution under the timing's poison; what timed calls must give, rows rotated."""
 
 
-@dataclass(frozen=True)
-class Refused:
-    """A side that does not, or that faults."""
-
-    status: Status
-    diagnostics: tuple[Diagnostic, ...]
-    mismatch: Mismatch | None = None
-
-
-def verify(case: TimedCase, program: Program, device: Device) -> Verified | Refused:
+def verify(case: TimedCase, program: Program, device: Device) -> Verified | RunReport:
     """Execute `program` on the timed inputs, once under each poison, and judge what it wrote.
 
     Args:
         case: Problem, workload and inputs.
         program: What to execute.
         device: The timing device, or what stands for a library's function on it.
+
+    Returns:
+        The outputs, or the report of the run that faulted or was refused.
     """
     runs = (Run(case.poison, 0), Run(other_poison(case.poison), 0))
     checked = InputCase(case.workload, case.input_seed, hidden=True, regime=REGIME, runs=runs)
@@ -112,16 +104,12 @@ def verify(case: TimedCase, program: Program, device: Device) -> Verified | Refu
     for run in runs:
         report = execute_run(shared, run, device)
         if report.status is not Status.PASSED:
-            return _refused(report)
+            return report
         reports.append(report)
     unwritten = compare_poisons(shared, (runs[0], reports[0]), (runs[1], reports[1]))
     if unwritten is not None:
-        return _refused(unwritten)
+        return unwritten
     return Verified(shared.data(), reports[0].outcome.outputs)
-
-
-def _refused(report: RunReport) -> Refused:
-    return Refused(report.status, report.diagnostics, report.mismatch)
 
 
 def timing_request(case: TimedCase, data: CaseData, sides: tuple[Side, ...]) -> TimingRequest:

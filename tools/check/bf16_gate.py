@@ -141,7 +141,7 @@ def _worst_element(output: Output, gate: str, wrong: Indices, note: str) -> Find
     worst = first_row[np.argmax(error)][None]
     return Finding(
         gate=gate,
-        tensor=output.name,
+        output=output,
         wrong=wrong,
         expected=show(output.expected_bits_at(worst)[0], "bfloat16"),
         got=show(output.bits_at(worst)[0], "bfloat16"),

@@ -123,7 +123,7 @@ def _finding(output: Output, scale: Output | None, wrong: Indices) -> Finding:
     decoded = float(decode_bits(got, number_format)[0])
     return Finding(
         gate="code",
-        tensor=output.name,
+        output=output,
         wrong=wrong,
         expected=f"{sign}{right:g} (rounds {quotient:.6g}{own_scale};"
         f" worth {sign}{right * abs(factor):g})",

@@ -29,11 +29,6 @@ class Judgement:
     outputs: dict[str, Output]
     finding: Finding | None
 
-    @property
-    def refused(self) -> tuple[Output, Finding] | None:
-        """The finding with the output that it is about."""
-        return None if self.finding is None else (self.outputs[self.finding.tensor], self.finding)
-
 
 def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -> Judgement:
     """Return the first finding in the outputs of one run, or none.

@@ -18,12 +18,13 @@ from .number_formats import E2M1
 from .output import Finding, Output
 
 
-def make_mismatch(output: Output, finding: Finding, case: InputCase) -> Mismatch:
-    """Return where and how `output` is wrong.
+def make_mismatch(finding: Finding, case: InputCase) -> Mismatch:
+    """Return where and how an output is wrong.
 
     The index is logical, of `exact`'s shape, and row and column split it at the row axis. For
     `untouched` all three count stored elements, for padding has no logical place.
     """
+    output = finding.output
     if finding.gate == "untouched":
         shape = output.array.shape or (1,)
         total, rows = output.bits.size, output.bits.size // shape[-1]
@@ -49,11 +50,11 @@ def make_mismatch(output: Output, finding: Finding, case: InputCase) -> Mismatch
     )
 
 
-def make_diagnostic(output: Output, finding: Finding, initial: npt.NDArray[Any]) -> Diagnostic:
+def make_diagnostic(finding: Finding, initial: npt.NDArray[Any]) -> Diagnostic:
     """Return the sentence that goes with the mismatch: what the gate allows, and a likely cause."""
     return Diagnostic(
-        message=f"tensor {output.name!r}, gate {finding.gate}: {finding.note}",
-        hint=likely_cause(output, finding, initial),
+        message=f"tensor {finding.tensor!r}, gate {finding.gate}: {finding.note}",
+        hint=likely_cause(finding, initial),
     )
 
 
@@ -62,17 +63,16 @@ _MOST = 0.9
 _ENOUGH = 8  # wrong elements below which a fit says nothing
 
 
-def likely_cause(output: Output, finding: Finding, initial: npt.NDArray[Any]) -> str | None:
+def likely_cause(finding: Finding, initial: npt.NDArray[Any]) -> str | None:
     """Return a sentence on the likely cause, or None when nothing fits.
 
     Args:
-        output: The refused tensor.
         finding: What was refused.
         initial: What each stored element held before the launch (`output.initial_bits`).
     """
     if finding.gate in ("untouched", "unwritten", "row_l2", "total_l2"):
         return None
-    wrong = finding.wrong[:_SAMPLE]
+    output, wrong = finding.output, finding.wrong[:_SAMPLE]
     place = output.storage_index(wrong)
     if (output.bits[place] == initial[place]).mean() >= _MOST:
         return "the wrong elements hold what was there before the launch: nothing wrote them"

@@ -1,6 +1,6 @@
 """One output of a candidate beside its reference, and the finding that a gate makes of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -119,7 +119,7 @@ class Finding:
     """What a gate refused in one output."""
 
     gate: str
-    tensor: str
+    output: Output = field(repr=False)
     wrong: Indices
     """Ascending flat indices of the wrong elements, at least one; logical, or storage elements
     where the gate is `untouched`."""
@@ -129,6 +129,11 @@ class Finding:
     """One sentence: which bound was passed, and by how much."""
     worst: int = -1
     """Index to show where no element is wrong by itself; -1 for the first of `wrong`."""
+
+    @property
+    def tensor(self) -> str:
+        """Name of the output."""
+        return self.output.name
 
     @property
     def shown(self) -> int:
@@ -142,7 +147,7 @@ def finding_at_first(output: Output, gate: str, wrong: Indices, note: str) -> Fi
     number_format = output.reference.number_format
     return Finding(
         gate=gate,
-        tensor=output.name,
+        output=output,
         wrong=wrong,
         expected=show(output.expected_bits_at(first)[0], number_format),
         got=show(output.bits_at(first)[0], number_format),

@@ -69,7 +69,7 @@ def untouched_gate(output: Output, initial: npt.NDArray[Any]) -> Finding | None:
     digits = 2 * output.bits.dtype.itemsize
     return Finding(
         gate="untouched",
-        tensor=output.name,
+        output=output,
         wrong=wrong,
         expected=f"unchanged bytes 0x{int(initial[wrong[0]]):0{digits}X}",
         got=f"0x{int(output.bits[wrong[0]]):0{digits}X}",

@@ -89,22 +89,20 @@ def _judged_run(shared: SharedCase, run: Run, device: Device) -> RunReport:
         )
         return RunReport(outcome.status, outcome, diagnostics=(*outcome.diagnostics, where))
     judgement = judge(data, outcome.outputs, run.poison)
-    if judgement.refused is None:
+    finding = judgement.finding
+    if finding is None:
         return RunReport(Status.PASSED, outcome, accuracy=measure_accuracy(judgement.outputs))
-    output, finding = judgement.refused
     early = explain_early_read(request, data, device)
     if early is not None:
-        refusal = _refusal(shared, run, outcome, (output, finding))
+        refusal = _refusal(shared, run, outcome, finding)
         return replace(refusal, executions=2, diagnostics=(early, *refusal.diagnostics))
-    if not _may_be_unwritten(data, output, finding, run):
-        return _refusal(shared, run, outcome, (output, finding))
+    if not _may_be_unwritten(data, finding, run):
+        return _refusal(shared, run, outcome, finding)
     again = Run(other_poison(run.poison), run.schedule_seed)
     second = device.execute(_request(shared, again, data))
     runs = [(outcome.outputs, run.poison), (second.outputs, again.poison)]
     unwritten = _unwritten(data, runs) if second.status is Status.PASSED else None
-    if unwritten is not None:
-        output, finding = judgement.outputs[unwritten.tensor], unwritten
-    return replace(_refusal(shared, run, outcome, (output, finding)), executions=2)
+    return replace(_refusal(shared, run, outcome, unwritten or finding), executions=2)
 
 
 def compare_poisons(
@@ -119,9 +117,7 @@ def compare_poisons(
     if finding is None:
         return None
     run, report = first
-    name = finding.tensor
-    output = Output(name, shared.data().references[name], report.outcome.outputs[name])
-    return _refusal(shared, run, report.outcome, (output, finding))
+    return _refusal(shared, run, report.outcome, finding)
 
 
 def _request(shared: SharedCase, run: Run, data: CaseData) -> ExecutionRequest:
@@ -134,7 +130,8 @@ def _request(shared: SharedCase, run: Run, data: CaseData) -> ExecutionRequest:
     )
 
 
-def _may_be_unwritten(data: CaseData, output: Output, finding: Finding, run: Run) -> bool:
+def _may_be_unwritten(data: CaseData, finding: Finding, run: Run) -> bool:
+    output = finding.output
     if output.name in data.inputs or finding.gate == "untouched":
         return False
     stored = output.storage_index(finding.wrong)
@@ -148,24 +145,23 @@ def _unwritten(
     for name, reference in data.references.items():
         if name in data.inputs:
             continue
-        pairs = tuple((outputs[name], poison) for outputs, poison in runs)
-        finding = unwritten_gate(name, reference, pairs)
+        pairs = [(outputs[name], poison) for outputs, poison in runs]
+        finding = unwritten_gate(Output(name, reference, pairs[0][0]), pairs)
         if finding is not None:
             return finding
     return None
 
 
 def _refusal(
-    shared: SharedCase, run: Run, outcome: ExecutionOutcome, refused: tuple[Output, Finding]
+    shared: SharedCase, run: Run, outcome: ExecutionOutcome, finding: Finding
 ) -> RunReport:
-    output, finding = refused
-    initial = initial_bits(output, run.poison, shared.data().inputs.get(output.name))
+    initial = initial_bits(finding.output, run.poison, shared.data().inputs.get(finding.tensor))
     unwritten = finding.gate == "unwritten"
     return RunReport(
         status=Status.UNWRITTEN_OUTPUT if unwritten else Status.INCORRECT,
         outcome=outcome,
-        mismatch=make_mismatch(output, finding, shared.case),
-        diagnostics=(make_diagnostic(output, finding, initial),),
+        mismatch=make_mismatch(finding, shared.case),
+        diagnostics=(make_diagnostic(finding, initial),),
     )
 
 
@@ -190,5 +186,5 @@ def explain_early_read(
     outcome = device.execute(replace(request, late_inputs=False))
     if outcome.status is not Status.PASSED:
         return None
-    is_right = judge(data, outcome.outputs, request.poison).refused is None
+    is_right = judge(data, outcome.outputs, request.poison).finding is None
     return _EARLY_READ if is_right else None

@@ -46,7 +46,7 @@ class CaseBatch:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What was found."""
+    """The fields of a `CheckResult` that the cases decide."""
 
     status: Status
     workloads: tuple[WorkloadCheck, ...] = ()

@@ -13,7 +13,6 @@ from kopt.config.thread_pool import thread_pool
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.problem import Workload
 from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
@@ -54,24 +53,16 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
         )
     else:
         final = plans.final(compiled, gpu, simulated=device.gpu is None)
-        batch = _batch(request, (plans.workloads, final), compiled, settings)
-        result = run_cases(batch, device, settings)
+        result = run_cases(_batch(request, plans, final, compiled, settings), device, settings)
     return CheckResult(
-        status=result.status,
         kernel=request.case.kernel_id,
         candidate=request.case.candidate.id,
         device=device.name,
         level=request.level,
         tune=request.case.full_tune,
-        workloads=result.workloads,
-        mismatch=result.mismatch,
-        accuracy=result.accuracy,
-        diagnostics=result.diagnostics,
-        counters=result.counters,
         compiled=compiled,
-        sandbox=result.sandbox,
-        cpu_bodies=result.cpu_bodies,
         elapsed_s=perf_counter() - start,
+        **vars(result),
     )
 
 
@@ -95,12 +86,12 @@ def _build(
 
 def _batch(
     request: CheckRequest,
-    planned: tuple[tuple[Workload, ...], dict[str, LaunchPlan]],
+    planned: CheckPlans,
+    final: dict[str, LaunchPlan],
     compiled: CompileResult,
     settings: Settings,
 ) -> CaseBatch:
     """Return the cases of the level; hidden seeds are drawn now that the binary is fixed."""
-    workloads, plans = planned
     hidden: tuple[int, ...] = ()
     if request.level == "full":
         skipped = request.hidden_draw * HIDDEN_SEEDS
@@ -109,9 +100,9 @@ def _batch(
     return CaseBatch(
         candidate=request.case.candidate,
         problem=request.case.problem,
-        plans=plans,
+        plans=final,
         cubins=cubin_paths(compiled),
-        cases=plan_cases(request.case.problem, workloads, request.level, seeds),
+        cases=plan_cases(request.case.problem, planned.workloads, request.level, seeds),
         named_workload=request.case.workload.name,
         progress=request.progress,
     )

@@ -4,13 +4,14 @@ One run cannot tell: the right answer may happen to equal the poison. The same i
 right answer twice, so an element that follows the poison was not written.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .number_formats import storage_bits
-from .output import Finding
+from .output import Finding, Output
 from .reference import Reference
 
 POISONS = (0xFF, 0x55)
@@ -31,24 +32,21 @@ def holds_poison(array: npt.NDArray[Any], poison: int) -> npt.NDArray[np.bool_]:
     return held
 
 
-def unwritten_gate(
-    name: str, reference: Reference, runs: tuple[tuple[npt.NDArray[Any], int], ...]
-) -> Finding | None:
+def unwritten_gate(output: Output, runs: Sequence[tuple[npt.NDArray[Any], int]]) -> Finding | None:
     """Refuse elements of a pure output that hold the poison of every run.
 
     Args:
-        name: The tensor.
-        reference: Says which elements must be written.
+        output: The tensor of the first run.
         runs: The tensor as each run left it, with that run's poison; the same inputs in all.
     """
-    stored = _held_in_all(runs)
+    reference, stored = output.reference, _held_in_all(runs)
     if reference.written is not None:
         stored = stored[reference.written[stored]]
     if not stored.size:
         return None
     return Finding(
         gate="unwritten",
-        tensor=name,
+        output=output,
         wrong=_logical(reference, stored),
         expected="a value",
         got="the bytes that the buffer held before the launch",
@@ -57,7 +55,7 @@ def unwritten_gate(
     )
 
 
-def _held_in_all(runs: tuple[tuple[npt.NDArray[Any], int], ...]) -> npt.NDArray[np.int64]:
+def _held_in_all(runs: Sequence[tuple[npt.NDArray[Any], int]]) -> npt.NDArray[np.int64]:
     """Return the stored elements that hold the poison of every run; few do of the first already."""
     (array, poison), *others = runs
     stored: npt.NDArray[np.int64] = np.flatnonzero(holds_poison(array, poison))

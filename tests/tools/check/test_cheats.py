@@ -29,17 +29,17 @@ def case(tmp_path: Path) -> Checked:
 
 def _refused(case: Checked) -> tuple[Finding, str]:
     judgement = case.judge()
-    assert judgement.refused is not None
-    output, finding = judgement.refused
-    reference = output.reference
+    finding = judgement.finding
+    assert finding is not None
+    reference = finding.output.reference
     return finding, describe_pattern(finding.wrong, reference.rows, reference.columns)
 
 
 def _cause(case: Checked) -> str | None:
     judgement = case.judge()
-    assert judgement.refused is not None
-    output, finding = judgement.refused
-    return likely_cause(output, finding, initial_bits(output, 0xFF, None))
+    finding = judgement.finding
+    assert finding is not None
+    return likely_cause(finding, initial_bits(finding.output, 0xFF, None))
 
 
 def test_one_scale_per_32_values_is_refused(case: Checked) -> None:

@@ -1,13 +1,13 @@
 """The worker's own engine with a clock around its phases; the times lie in the worker's folder."""
 
 import json
-import os
 import pkgutil
 from pathlib import Path
-from typing import Any
 
 from phase_clock import PhaseClock
 
+from kopt.config.files import write_atomically
+from kopt.tools.gpu.messages import Answer, Request
 from kopt.tools.gpu.worker.cuda_engine import CudaEngine
 
 TIMES_FILE = "phases.json"
@@ -27,16 +27,16 @@ _TARGETS = (
     f"{_WORKER}.timing:BufferSets",
     f"{_WORKER}.timing:Replayer",
     f"{_WORKER}.timing:build_side",
-    f"{_WORKER}.timed_side:bind_library",
-    f"{_WORKER}.timed_side:CallGraph",
-    f"{_WORKER}.timed_side:inspect_call",
+    f"{_WORKER}.timing:bind_library",
+    f"{_WORKER}.timing:CallGraph",
+    f"{_WORKER}.timing:inspect_call",
     f"{_WORKER}.replayer:Replayer.replay",
     f"{_WORKER}.buffer_sets:BufferSets.close",
     f"{_WORKER}.buffer_sets:BufferSets._allocate",
     f"{_WORKER}.buffer_sets:BufferSets._paint",
     f"{_WORKER}.buffer_sets:BufferSets._upload",
     f"{_WORKER}.buffer_sets:BufferSets._paint_inputs",
-    f"{_WORKER}.set_damage:SetComparison.damage",
+    f"{_WORKER}.set_layout:SetComparison.damage",
     f"{_WORKER}.driver:synchronize_stream",
     f"{_WORKER}.driver:copy_to_device",
     f"{_WORKER}.driver:copy_to_host",
@@ -56,29 +56,19 @@ class TimedEngine(CudaEngine):
             super().__init__()
         self._folder: Path | None = None
 
-    def __getattribute__(self, name: str) -> Any:
+    def answer(self, request: Request, folder: Path) -> Answer:
         """Put the clock around every request."""
-        found = super().__getattribute__(name)
-        if name.startswith("_"):
-            return found
-
-        def timed(request: Any, folder: Path | None = None) -> Any:
-            if folder is not None:
-                self._folder = folder
-            with self._clock.phase(name):
-                answer = found(request) if folder is None else found(request, folder)
-            self._write()
-            return answer
-
-        return timed
+        self._folder = folder
+        with self._clock.phase(request.kind):
+            answer = super().answer(request, folder)
+        self._write()
+        return answer
 
     def _write(self) -> None:
         if self._folder is None:
             return
         spent = [[path, one.seconds, one.calls] for path, one in self._clock.spent().items()]
-        fresh = self._folder / f"{TIMES_FILE}.new"
-        fresh.write_text(json.dumps(spent), "utf-8")
-        os.replace(fresh, self._folder / TIMES_FILE)
+        write_atomically(self._folder / TIMES_FILE, json.dumps(spent), durable=False)
 
 
 def _import_of(name: str) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 
 from kopt.config.errors import SetupError
 from kopt.tools.gpu.messages import (
+    Answer,
     CloseTimingRequest,
     CollectAnswer,
     CollectRequest,
@@ -30,6 +31,7 @@ from kopt.tools.gpu.messages import (
     OpenTimingRequest,
     ReplayAnswer,
     ReplayRequest,
+    Request,
     StartAnswer,
     StartRequest,
     WarmAnswer,
@@ -43,42 +45,34 @@ BROKEN_ENGINE = "support.scripted_engine:BrokenEngine"
 class ScriptedEngine:
     """Does the act that a request names."""
 
-    def start(self, request: StartRequest) -> StartAnswer:
+    def answer(self, request: Request, folder: Path) -> Answer:
+        """Act on a start, give the inputs of an execution back, and answer without results."""
+        match request:
+            case StartRequest():
+                return self._start(request)
+            case ExecuteRequest():
+                assert (folder / request.inputs.file).is_file()
+                return ExecuteAnswer(outputs=request.inputs)
+            case OpenTimingRequest():
+                return OpenTimingAnswer()
+            case ReplayRequest():
+                return ReplayAnswer()
+            case CollectRequest():
+                return CollectAnswer()
+            case WarmRequest():
+                return WarmAnswer(us_per_call=float(request.side))
+            case CloseTimingRequest():
+                return Done()
+            case CopyCeilingRequest():
+                return CopyCeilingAnswer(gb_s=3000.0)
+
+    def _start(self, request: StartRequest) -> StartAnswer:
         """Act, then answer with the request's own uuid."""
         act, _, argument = request.device_uuid.partition(" ")
         if act in self._acts:
             self._acts[act](argument)
         facts = OpenedGpu(index=0, uuid=request.device_uuid, sm_count=132, l2_bytes=50 << 20)
         return StartAnswer(facts=facts)
-
-    def execute(self, request: ExecuteRequest, folder: Path) -> ExecuteAnswer:
-        """Give the inputs back."""
-        assert (folder / request.inputs.file).is_file()
-        return ExecuteAnswer(outputs=request.inputs)
-
-    def open_timing(self, request: OpenTimingRequest, folder: Path) -> OpenTimingAnswer:
-        """Answer without facts."""
-        return OpenTimingAnswer()
-
-    def replay(self, request: ReplayRequest) -> ReplayAnswer:
-        """Answer without times."""
-        return ReplayAnswer()
-
-    def collect(self, request: CollectRequest, folder: Path) -> CollectAnswer:
-        """Answer without outputs."""
-        return CollectAnswer()
-
-    def warm(self, request: WarmRequest) -> WarmAnswer:
-        """Give the side back as a time."""
-        return WarmAnswer(us_per_call=float(request.side))
-
-    def close_timing(self, request: CloseTimingRequest) -> Done:
-        """Do nothing."""
-        return Done()
-
-    def copy_ceiling(self, request: CopyCeilingRequest) -> CopyCeilingAnswer:
-        """Answer with a round number."""
-        return CopyCeilingAnswer(gb_s=3000.0)
 
     def _spin(self, _: str) -> None:
         _hold_lifeline()

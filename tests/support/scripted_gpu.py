@@ -16,6 +16,7 @@ from kopt.tools.devices.device import Arrays
 from kopt.tools.devices.timer import EmptySide, LibrarySide, Replays, Side, SideFacts, TimingFacts
 from kopt.tools.gpu.array_file import read_arrays, write_arrays
 from kopt.tools.gpu.messages import (
+    Answer,
     BufferDamage,
     CloseTimingRequest,
     CollectAnswer,
@@ -31,6 +32,7 @@ from kopt.tools.gpu.messages import (
     OpenTimingRequest,
     ReplayAnswer,
     ReplayRequest,
+    Request,
     StartAnswer,
     StartRequest,
     WarmAnswer,
@@ -56,6 +58,28 @@ class ScriptedGpu:
         self._copies = 0
         self._timing: OpenTimingRequest | None = None
         self._timed_inputs: Arrays = {}
+
+    def answer(self, request: Request, folder: Path) -> Answer:
+        """Do what the request asks."""
+        match request:
+            case StartRequest():
+                return self.start(request)
+            case ExecuteRequest():
+                return self.execute(request, folder)
+            case OpenTimingRequest():
+                return self.open_timing(request, folder)
+            case ReplayRequest():
+                return self.replay(request)
+            case CollectRequest():
+                return self.collect(request, folder)
+            case WarmRequest():
+                return self.warm(request)
+            case CloseTimingRequest():
+                self._timing = None
+                return Done()
+            case CopyCeilingRequest():
+                self._copies += 1  # another figure each time
+                return CopyCeilingAnswer(gb_s=3000.0 + self._copies)
 
     def start(self, request: StartRequest) -> StartAnswer:
         """Open the device that the request names."""
@@ -119,16 +143,6 @@ class ScriptedGpu:
         assert self._timing is not None
         failure = _play(self._timing.sides[request.side], "warm")
         return WarmAnswer(us_per_call=(request.side + 1) / 2, fault=failure.fault)
-
-    def close_timing(self, request: CloseTimingRequest) -> Done:
-        """Forget the session."""
-        self._timing = None
-        return Done()
-
-    def copy_ceiling(self, request: CopyCeilingRequest) -> CopyCeilingAnswer:
-        """Give another figure each time."""
-        self._copies += 1
-        return CopyCeilingAnswer(gb_s=3000.0 + self._copies)
 
 
 class MistakenGpu(ScriptedGpu):

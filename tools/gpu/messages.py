@@ -1,4 +1,4 @@
-"""What kopt and a GPU worker say to each other: one request, one answer, as JSON.
+"""The protocol between kopt and a GPU worker: one request, one answer, as JSON.
 
 Arrays do not travel in messages: they lie in files of the worker's folder, which a message names
 (`array_file.py`). No message to a worker holds an expected output.
@@ -48,6 +48,12 @@ class Fault(Record):
     """Whether the context is lost: the worker must be replaced."""
 
 
+class FaultAnswer(Record):
+    """An answer that may be a fault instead of a result."""
+
+    fault: Fault | None = None
+
+
 class BufferDamage(Record):
     """Bytes that changed although nothing may write them."""
 
@@ -89,7 +95,7 @@ class OpenedGpu(Record):
 
 
 class StartAnswer(Record):
-    """The context stands."""
+    """The context exists."""
 
     kind: Literal["started"] = "started"
     facts: OpenedGpu
@@ -109,11 +115,10 @@ class ExecuteRequest(Record):
     depends on programmatically."""
 
 
-class ExecuteAnswer(Record):
-    """How it ended."""
+class ExecuteAnswer(FaultAnswer):
+    """What an execution did."""
 
     kind: Literal["executed"] = "executed"
-    fault: Fault | None = None
     damage: tuple[BufferDamage, ...] = ()
     outputs: ArrayFile | None = None
     """Every `out` and `inout` tensor; None after a fault."""
@@ -132,14 +137,13 @@ class OpenTimingRequest(Record):
     warmup_calls: int
 
 
-class OpenTimingAnswer(Record):
-    """The session stands, unless there is a fault."""
+class OpenTimingAnswer(FaultAnswer):
+    """The timing session is open, unless there is a fault."""
 
     kind: Literal["timing_opened"] = "timing_opened"
     facts: TimingFacts | None = None
-    fault: Fault | None = None
     side: int | None = None
-    """Whose fault."""
+    """The side at fault, by its place in the request; None if that is unknown."""
 
 
 class ReplayRequest(Record):
@@ -149,30 +153,28 @@ class ReplayRequest(Record):
     sequence: tuple[int, ...]
 
 
-class ReplayAnswer(Record):
-    """The times, unless there is a fault."""
+class ReplayAnswer(FaultAnswer):
+    """The times of the replays, unless there is a fault."""
 
     kind: Literal["replayed"] = "replayed"
     replays: Replays | None = None
-    fault: Fault | None = None
 
 
 class CollectRequest(Record):
-    """Hand out the outputs of sets, and check their guard zones."""
+    """Return the outputs of sets, and check their guard zones."""
 
     kind: Literal["collect"] = "collect"
     places: tuple[int, ...] | None = None
     """Which sets, by their places in replay order; None: all, and the one for warm times."""
 
 
-class CollectAnswer(Record):
+class CollectAnswer(FaultAnswer):
     """Outputs of the k-th set that was asked for are named `<k>/<tensor>`."""
 
     kind: Literal["collected"] = "collected"
     rotations: tuple[int, ...] = ()
     outputs: ArrayFile | None = None
     damage: tuple[BufferDamage, ...] = ()
-    fault: Fault | None = None
 
 
 class WarmRequest(Record):
@@ -182,12 +184,11 @@ class WarmRequest(Record):
     side: int
 
 
-class WarmAnswer(Record):
+class WarmAnswer(FaultAnswer):
     """Microseconds of one call, L2 warm, median of several replays."""
 
     kind: Literal["warm_timed"] = "warm_timed"
     us_per_call: float | None = None
-    fault: Fault | None = None
 
 
 class CloseTimingRequest(Record):
@@ -210,7 +211,7 @@ class CopyCeilingAnswer(Record):
 
 
 class Done(Record):
-    """Answer to a request that has nothing to say."""
+    """Answer to a request without a result."""
 
     kind: Literal["done"] = "done"
 

@@ -1,10 +1,11 @@
-"""An open timing session, from kopt's side: each call is one question to the worker.
+"""An open timing session, from kopt's side: each call is one request to the worker.
 
 It decides nothing about speed. Once a side has failed, every further call says so again; what the
 machine did wrong is raised.
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from kopt.config.errors import InfraError
 from kopt.tools.devices.device import Arrays, ExecutionOutcome
@@ -24,7 +25,7 @@ from .messages import (
     CollectAnswer,
     CollectRequest,
     Done,
-    Fault,
+    FaultAnswer,
     OpenTimingAnswer,
     OpenTimingRequest,
     ReplayAnswer,
@@ -33,9 +34,10 @@ from .messages import (
     WarmAnswer,
     WarmRequest,
 )
-from .worker_process import Expected, WorkerEnd, WorkerProcess, ask_for
+from .worker_process import WorkerEnd, WorkerProcess, ask_for
 
 _CLOSE_S = 20.0
+_Answer = TypeVar("_Answer", bound=FaultAnswer)
 
 
 class WorkerTimingSession:
@@ -77,8 +79,6 @@ class WorkerTimingSession:
         )
         if isinstance(answer, TimingFailure):
             return answer
-        if answer.fault is not None:
-            return self._fault(answer.fault, answer.side)
         if answer.facts is None:
             raise InfraError("the GPU worker opened a timing session without facts")
         self._facts = answer.facts
@@ -97,8 +97,6 @@ class WorkerTimingSession:
         answer = self._ask(ReplayAnswer, ReplayRequest(sequence=tuple(sequence)))
         if isinstance(answer, TimingFailure):
             return answer
-        if answer.fault is not None:
-            return self._fault(answer.fault, None)
         if answer.replays is None or len(answer.replays.us_per_call) != len(sequence):
             raise InfraError(f"the GPU worker did not time each of {len(sequence)} replays")
         return answer.replays
@@ -113,8 +111,6 @@ class WorkerTimingSession:
         answer = self._ask(CollectAnswer, request)
         if isinstance(answer, TimingFailure):
             return answer
-        if answer.fault is not None:
-            return self._fault(answer.fault, None)
         if answer.damage:
             return self._fail(None, damage_outcome(answer.damage, self._worker.level))
         if answer.outputs is None:
@@ -132,11 +128,9 @@ class WorkerTimingSession:
 
     def warm_us(self, side: int) -> float | TimingFailure:
         """Return the time of one call in microseconds over a single set, L2 warm."""
-        answer = self._ask(WarmAnswer, WarmRequest(side=side))
+        answer = self._ask(WarmAnswer, WarmRequest(side=side), side)
         if isinstance(answer, TimingFailure):
             return answer
-        if answer.fault is not None:
-            return self._fault(answer.fault, side)
         if answer.us_per_call is None:
             raise InfraError("the GPU worker gave no warm time")
         return answer.us_per_call
@@ -147,21 +141,24 @@ class WorkerTimingSession:
             collected, self._collected = self._collected, None
             collected.release()
 
-    def _ask(self, kind: type[Expected], request: Request) -> Expected | TimingFailure:
+    def _ask(
+        self, kind: type[_Answer], request: Request, side: int | None = None
+    ) -> _Answer | TimingFailure:
         if self._failure is not None:
             return self._failure
         answer = ask_for(kind, self._worker, request, self._request.timeout_s)
-        if not isinstance(answer, WorkerEnd):
+        if isinstance(answer, WorkerEnd):
+            if answer.reason == "died":
+                raise InfraError(f"the GPU worker ended while it was timing: {answer.detail}")
+            return self._fail(None, timeout_outcome(self._request.timeout_s, self._worker.level))
+        if answer.fault is None:
             return answer
-        if answer.reason == "died":
-            raise InfraError(f"the GPU worker ended while it was timing: {answer.detail}")
-        return self._fail(None, timeout_outcome(self._request.timeout_s, self._worker.level))
-
-    def _fault(self, fault: Fault, side: int | None) -> TimingFailure:
-        request = self._request
-        sides = request.sides if side is None else (request.sides[side],)
-        owner = any(owns_memory(one, request.problem, request.workload) for one in sides)
-        return self._fail(side, fault_outcome(fault, self._worker.level, owner))
+        at = answer.side if isinstance(answer, OpenTimingAnswer) else side
+        sides = self._request.sides if at is None else (self._request.sides[at],)
+        owner = any(
+            owns_memory(one, self._request.problem, self._request.workload) for one in sides
+        )
+        return self._fail(at, fault_outcome(answer.fault, self._worker.level, owner))
 
     def _fail(self, side: int | None, outcome: ExecutionOutcome) -> TimingFailure:
         self._failure = TimingFailure(side, outcome)

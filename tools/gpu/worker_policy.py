@@ -33,7 +33,7 @@ class WorkerSpec:
     """What a worker process is started with."""
 
     engine: str
-    """`module:Class` of what answers requests (worker/engine.py); made without arguments."""
+    """`module:Class` of what answers requests (worker/__main__.py); made without arguments."""
     preload: tuple[str, ...] = ()
     """Modules that are imported before the worker reports in, e.g. torch and flashinfer; one that
     cannot be imported is no error here."""

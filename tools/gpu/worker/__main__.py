@@ -12,29 +12,25 @@ import pkgutil
 import sys
 import traceback
 from pathlib import Path
+from typing import Protocol
 
 from kopt.config.errors import KoptError
 from kopt.tools.gpu.channel import Channel, ChannelClosed, open_worker_end
-from kopt.tools.gpu.messages import (
-    ANSWER,
-    REQUEST,
-    Answer,
-    CloseTimingRequest,
-    CollectRequest,
-    CopyCeilingRequest,
-    ExecuteRequest,
-    Failed,
-    Hello,
-    OpenTimingRequest,
-    ReplayRequest,
-    Request,
-    StartRequest,
-    WarmRequest,
-)
-
-from .engine import Engine
+from kopt.tools.gpu.messages import ANSWER, REQUEST, Answer, Failed, Hello, Request
 
 _MESSAGE_LIMIT = 1000
+
+
+class Engine(Protocol):
+    """What does the work of a worker; made once, without arguments.
+
+    `cuda_engine.py` works on a GPU; a scripted engine in tests/support stands in where there is
+    none. A candidate's failure is part of an answer; an exception means that the worker failed.
+    """
+
+    def answer(self, request: Request, folder: Path) -> Answer:
+        """Do what `request` asks; `folder` is where the array files of a message lie."""
+        ...
 
 
 def main(engine_name: str, folder: Path, token: bytes, preload: list[str]) -> int:
@@ -62,29 +58,9 @@ def main(engine_name: str, folder: Path, token: bytes, preload: list[str]) -> in
 
 def _answer(engine: Engine, folder: Path, frame: bytes) -> Answer:
     try:
-        return _dispatch(engine, folder, REQUEST.validate_json(frame))
+        return engine.answer(REQUEST.validate_json(frame), folder)
     except Exception as error:  # the outermost frame: a worker tells what broke and goes on
         return _failed(error)
-
-
-def _dispatch(engine: Engine, folder: Path, request: Request) -> Answer:
-    match request:
-        case StartRequest():
-            return engine.start(request)
-        case ExecuteRequest():
-            return engine.execute(request, folder)
-        case OpenTimingRequest():
-            return engine.open_timing(request, folder)
-        case ReplayRequest():
-            return engine.replay(request)
-        case CollectRequest():
-            return engine.collect(request, folder)
-        case WarmRequest():
-            return engine.warm(request)
-        case CloseTimingRequest():
-            return engine.close_timing(request)
-        case CopyCeilingRequest():
-            return engine.copy_ceiling(request)
 
 
 def _failed(error: Exception) -> Failed:

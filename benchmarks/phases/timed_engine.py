@@ -36,7 +36,7 @@ _TARGETS = (
     f"{_WORKER}.buffer_sets:BufferSets._paint",
     f"{_WORKER}.buffer_sets:BufferSets._upload",
     f"{_WORKER}.buffer_sets:BufferSets._paint_inputs",
-    f"{_WORKER}.set_layout:SetComparison.damage",
+    f"{_WORKER}.l2_rotation:SetComparison.damage",
     f"{_WORKER}.driver:synchronize_stream",
     f"{_WORKER}.driver:copy_to_device",
     f"{_WORKER}.driver:copy_to_host",

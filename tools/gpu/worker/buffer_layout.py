@@ -16,6 +16,7 @@ from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, Workload, tensor_size_bytes
 from kopt.kernels.wide_work import count_differing
+from kopt.tools.devices.timer import CandidateSide, Side
 from kopt.tools.gpu.messages import BufferDamage
 
 Bytes = npt.NDArray[np.uint8]
@@ -86,6 +87,11 @@ def call_sizes(
         elements = int(np.prod(scratch.shape, dtype=np.int64))
         sizes.append((scratch.name, elements * dtype_size_bytes(scratch.dtype)))
     return sizes
+
+
+def side_plan(side: Side) -> LaunchPlan | None:
+    """Return the plan whose scratch the side needs; None for one that has no scratch."""
+    return side.plan if isinstance(side, CandidateSide) else None
 
 
 def lay_out(sizes: Sequence[tuple[str, int]], random: np.random.Generator) -> Layout:

@@ -1,6 +1,6 @@
 """The buffer sets of a timing session in device memory: filled, restored, read back and checked.
 
-Both sides of a comparison work on the same sets. `set_layout.py` decides where they lie;
+Both sides of a comparison work on the same sets. `l2_rotation.py` decides where they lie;
 `replay_graphs.py` captures what `restore` enqueues. Nothing here launches a kernel.
 """
 
@@ -15,19 +15,26 @@ import numpy.typing as npt
 
 from kopt.config.errors import InfraError
 from kopt.kernels.dtypes import dtype_size_bytes
-from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.problem import Problem, Workload, storage_shape, tensor_size_bytes
+from kopt.kernels.problem import storage_shape, tensor_size_bytes
 from kopt.kernels.row_rotation import rotate_inputs_into
 from kopt.kernels.wide_work import fill_wide
 from kopt.tools.devices.device import Arrays
-from kopt.tools.gpu.messages import BufferDamage
+from kopt.tools.gpu.messages import BufferDamage, OpenTimingRequest
 
 from . import driver
-from .buffer_layout import Bytes, paint_guards
+from .buffer_layout import Bytes, paint_guards, side_plan
 from .driver import Stream
 from .failure import step
+from .l2_rotation import (
+    Place,
+    SetComparison,
+    Span,
+    lay_out_set,
+    place_sets,
+    scratch_name,
+    set_count,
+)
 from .pinned_memory import PinnedPool
-from .set_layout import Place, SetComparison, Span, lay_out_set, place_sets, scratch_name, set_count
 
 _Wanted = tuple[int | None, Place]
 """A set to be read back, and what its outputs are called by; None if they are not wanted."""
@@ -37,16 +44,9 @@ _Wanted = tuple[int | None, Place]
 class SetData:
     """What the sets of a session hold."""
 
-    problem: Problem
-    workload: Workload
-    plans: tuple[LaunchPlan | None, ...]
-    """Of each side; None for one that needs no scratch."""
+    request: OpenTimingRequest
     inputs: Arrays
-    """Of rotation 0."""
-    poison: int
-    """Byte that fills outputs and scratch before each replay."""
-    seed: int
-    """Decides everything that is random about the layout."""
+    """The inputs of rotation 0."""
 
 
 @dataclass(frozen=True)
@@ -71,21 +71,23 @@ class BufferSets:
         """
         self._data = data
         self._stream = memory.stream
-        random = np.random.default_rng(data.seed)
-        self._layout = lay_out_set(data.problem, data.workload, data.plans, random)
-        axes = data.workload.axes
-        self.set_bytes = sum(tensor_size_bytes(t, axes) for t in data.problem.tensors)
+        request = data.request
+        problem, axes = request.problem, request.workload.axes
+        random = np.random.default_rng(request.layout_seed)
+        self._plans = tuple(side_plan(side) for side in request.sides)
+        self._layout = lay_out_set(problem, request.workload, self._plans, random)
+        self.set_bytes = sum(tensor_size_bytes(t, axes) for t in problem.tensors)
         restored_bytes = -(-self._layout.restored.size_bytes // 256) * 256
         with step("allocate"):
             free_bytes, _ = driver.memory_info()
             affordable = free_bytes // 2 // (self._layout.part_bytes + restored_bytes)
             self.count = set_count(self.set_bytes, memory.l2_bytes, affordable)
-        self._places = place_sets(self.count, axes[data.problem.row_axis], random)
-        self._comparison = SetComparison(data.problem, self._layout.layout)
+        self._places = place_sets(self.count, axes[problem.row_axis], random)
+        self._comparison = SetComparison(problem, self._layout.layout)
         self._rows: Arrays = {
             t.name: data.inputs[t.name]
-            for t in data.problem.tensors
-            if t.role == "in" and data.problem.row_axis in t.shape
+            for t in problem.tensors
+            if t.role == "in" and problem.row_axis in t.shape
         }
         """Inputs that are compared and not the same in all sets."""
         self._by_rotation: dict[int, list[Place]] = defaultdict(list)
@@ -127,12 +129,12 @@ class BufferSets:
     def tensor_addresses(self, index: int) -> dict[str, int]:
         """Return the device address of every tensor of a set."""
         addresses = self._addresses(index)
-        return {t.name: addresses[t.name] for t in self._data.problem.tensors}
+        return {t.name: addresses[t.name] for t in self._data.request.problem.tensors}
 
     def plan_addresses(self, index: int, side: int) -> dict[str, int]:
         """Return the device address of every tensor, and of a side's own scratch."""
         addresses = self._addresses(index)
-        plan = self._data.plans[side]
+        plan = self._plans[side]
         scratch = plan.scratch if plan is not None else ()
         own = {entry.name: addresses[scratch_name(side, entry.name)] for entry in scratch}
         return self.tensor_addresses(index) | own
@@ -152,7 +154,10 @@ class BufferSets:
             )
         if poisoned.size_bytes:
             driver.fill(
-                origin + poisoned.start, self._data.poison, poisoned.size_bytes, self._stream
+                origin + poisoned.start,
+                self._data.request.poison,
+                poisoned.size_bytes,
+                self._stream,
             )
 
     def read_back(
@@ -212,9 +217,9 @@ class BufferSets:
     def _paint(self, random: np.random.Generator) -> None:
         """Make the host's image of a set: everything but the inputs."""
         poisoned = self._layout.poisoned
-        fill_wide(self._image, self._data.poison)
+        fill_wide(self._image, self._data.request.poison)
         paint_guards(self._image, self._layout.layout, random)
-        self._image[poisoned.start : poisoned.end] = self._data.poison
+        self._image[poisoned.start : poisoned.end] = self._data.request.poison
 
     def _inputs_of_image(self) -> Arrays:
         """Return each input's place in the host's image, as an array of its shape and dtype."""
@@ -229,9 +234,9 @@ class BufferSets:
         return targets
 
     def _paint_inputs(self, rotation: int, inputs: Arrays) -> None:
-        data = self._data
-        axes = data.workload.axes
-        rotate_inputs_into(self._targets, data.problem, axes, inputs, rotation)
+        request = self._data.request
+        axes = request.workload.axes
+        rotate_inputs_into(self._targets, request.problem, axes, inputs, rotation)
 
     def _upload(self) -> None:
         restored = self._layout.restored
@@ -264,8 +269,8 @@ class BufferSets:
         return image[start : start + self._layout.part_bytes], address
 
     def _outputs(self, number: int, found: Bytes) -> Generator[tuple[str, npt.NDArray[Any]]]:
-        axes = self._data.workload.axes
-        for tensor in self._data.problem.tensors:
+        axes = self._data.request.workload.axes
+        for tensor in self._data.request.problem.tensors:
             if tensor.role != "in":
                 slot = self._layout.layout.by_name[tensor.name]
                 elements = found[slot.offset : slot.end].view(f"u{dtype_size_bytes(tensor.dtype)}")

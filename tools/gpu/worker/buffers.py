@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from kopt.config.errors import InfraError
 from kopt.kernels.dtypes import dtype_size_bytes
-from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
+from kopt.kernels.problem import TensorSpec, storage_shape
 from kopt.kernels.wide_work import copy_wide, fill_wide
 from kopt.tools.devices.device import Arrays
-from kopt.tools.gpu.messages import BufferDamage
+from kopt.tools.gpu.messages import BufferDamage, ExecuteRequest
 
 from . import driver
 from .buffer_layout import (
@@ -30,6 +29,7 @@ from .buffer_layout import (
     guard_damage,
     lay_out,
     paint_guards,
+    side_plan,
 )
 from .driver import Address, Stream
 from .pinned_memory import PinnedPool
@@ -76,12 +76,8 @@ class DeviceArena:
 class CallData:
     """What one call computes on."""
 
-    problem: Problem
-    workload: Workload
-    plan: LaunchPlan | None
-    """Whose scratch is needed; None for a library."""
+    request: ExecuteRequest
     inputs: Arrays
-    poison: int
     late: tuple[str, ...] = ()
     """Inputs whose buffers hold something else until a producer brings their values."""
 
@@ -97,7 +93,9 @@ class CallBuffers:
             InfraError: An input does not have the bytes of its tensor.
         """
         random = np.random.default_rng(seed)
-        sizes = call_sizes(data.problem, data.workload, data.plan)
+        sizes = call_sizes(
+            data.request.problem, data.request.workload, side_plan(data.request.side)
+        )
         sizes += [(f"{LATE_PREFIX}{name}", data.inputs[name].nbytes) for name in data.late]
         self._data = data
         self._layout = lay_out(sizes, random)
@@ -121,7 +119,7 @@ class CallBuffers:
         paint_guards(image, self._layout, random)
         for slot in self._layout.slots:
             if slot.name.removeprefix(LATE_PREFIX) not in self._data.inputs:
-                fill_wide(image[slot.offset : slot.end], self._data.poison)
+                fill_wide(image[slot.offset : slot.end], self._data.request.poison)
         for name, array in self._data.inputs.items():
             slot = self._layout.by_name[name]
             if array.nbytes != slot.size_bytes:
@@ -135,7 +133,7 @@ class CallBuffers:
                 image[slot.offset : slot.end] = self._before_producer(array, random)
 
     def _before_producer(self, array: npt.NDArray[Any], random: np.random.Generator) -> Bytes:
-        poison = self._data.poison
+        poison = self._data.request.poison
         if poison != STALE_POISON or array.size < _LEAST_MOVED:
             return np.full(array.nbytes, poison, dtype=np.uint8)
         return as_bytes(np.roll(array, int(random.integers(1, array.size))))
@@ -145,7 +143,9 @@ class CallBuffers:
         rest = self._arena.size_bytes - self._layout.total_bytes
         driver.copy_to_device(self._base, self._image, stream)
         if rest:
-            driver.fill(self._base + self._layout.total_bytes, self._data.poison, rest, stream)
+            driver.fill(
+                self._base + self._layout.total_bytes, self._data.request.poison, rest, stream
+            )
         driver.synchronize_stream(stream)
 
     def read_back(self, stream: Stream) -> tuple[Arrays, tuple[BufferDamage, ...]]:
@@ -155,11 +155,11 @@ class CallBuffers:
         """
         found = self._found
         driver.copy_to_host(found, self._base, stream)
-        driver.fill(self._base, self._data.poison, self._layout.total_bytes, stream)
+        driver.fill(self._base, self._data.request.poison, self._layout.total_bytes, stream)
         driver.synchronize_stream(stream)
         damage = list(guard_damage(self._layout, self._image, found))
         outputs: Arrays = {}
-        for tensor in self._data.problem.tensors:
+        for tensor in self._data.request.problem.tensors:
             slot = self._layout.by_name[tensor.name]
             content = found[slot.offset : slot.end]
             if tensor.role != "in":
@@ -172,5 +172,5 @@ class CallBuffers:
 
     def _typed(self, tensor: TensorSpec, content: Bytes) -> np.ndarray[Any, Any]:
         width = dtype_size_bytes(tensor.dtype)
-        shape = storage_shape(tensor, self._data.workload.axes)
+        shape = storage_shape(tensor, self._data.request.workload.axes)
         return content.view(f"u{width}").reshape(shape)

@@ -11,10 +11,10 @@ from kopt.tools.gpu.messages import OpenedGpu, StartRequest
 
 from . import driver
 from .buffers import DeviceArena
+from .clocks import NvmlTelemetry
 from .driver import Stream
 from .launcher import LaunchDevice, PlanCache
 from .pinned_memory import PinnedPool
-from .telemetry import NvmlTelemetry
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from .driver import Stream
 from .driver_launch import LaunchShape
 from .failure import Failure, step
 from .launcher import BoundPlan
-from .sides import Call, CallBinding, bind_side, side_plan
+from .sides import Call, bind_side
 
 DELAY_CYCLES = 200_000
 """About 0.1 ms at 2 GHz: the next launch comes from the host some 10 us later and must start
@@ -137,19 +137,12 @@ def _execute(
     request: ExecuteRequest, inputs: Arrays, worker: WorkerContext, resources: ExitStack
 ) -> tuple[Arrays, tuple[BufferDamage, ...]]:
     """Return outputs that stand until `resources` close, and damage."""
-    data = CallData(
-        problem=request.problem,
-        workload=request.workload,
-        plan=side_plan(request.side),
-        inputs=inputs,
-        poison=request.poison,
-        late=late_inputs(request.problem) if request.late_producer else (),
-    )
+    late = late_inputs(request.problem) if request.late_producer else ()
+    data = CallData(request, inputs, late)
     with step("allocate"):
         buffers = CallBuffers(data, worker.arena, worker.pinned, secrets.randbits(64))
     resources.callback(buffers.close)
-    binding = CallBinding(request.problem, request.workload, buffers.addresses)
-    call = bind_side(request.side, binding, worker)
+    call = bind_side(request, buffers.addresses, worker)
     if request.late_producer:
         call = _behind_late_producer(call, data, buffers, worker)
     with step("allocate"):

@@ -5,33 +5,18 @@ that puts one call on the worker's stream, allocates nothing and may be captured
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.problem import Problem, Workload
-from kopt.tools.devices.timer import CandidateSide, EmptySide, LibrarySide, Side
+from kopt.kernels.problem import Problem
+from kopt.tools.devices.timer import CandidateSide, EmptySide, LibrarySide
+from kopt.tools.gpu.messages import ExecuteRequest
 
 from .context import WorkerContext
 from .launcher import LoadedPlan
 from .library_side import bind_library
 
 Call = Callable[[], None]
-
-
-@dataclass(frozen=True)
-class CallBinding:
-    """What a side is bound to."""
-
-    problem: Problem
-    workload: Workload
-    addresses: Mapping[str, int]
-    """Device address of every tensor, and of every scratch buffer of the side."""
-
-
-def side_plan(side: Side) -> LaunchPlan | None:
-    """Return the plan whose scratch the side needs; None for one that has no scratch."""
-    return side.plan if isinstance(side, CandidateSide) else None
 
 
 def load_side(
@@ -48,18 +33,21 @@ def load_side(
     return worker.plans.load(Path(side.cubin_path), side.plan, problem)
 
 
-def bind_side(side: Side, binding: CallBinding, worker: WorkerContext) -> Call:
-    """Return one call of `side` over the buffers of `binding`; nothing is launched.
+def bind_side(request: ExecuteRequest, addresses: Mapping[str, int], worker: WorkerContext) -> Call:
+    """Return one call of the side of `request`; nothing is launched.
+
+    Args:
+        request: Which side, and for which workload.
+        addresses: Device address of every tensor, and of every scratch buffer of the side.
+        worker: Its context.
 
     Raises:
-        Failure: It cannot be launched on this device.
+        Failure: The side cannot be launched on this device.
     """
+    side, problem = request.side, request.problem
     if isinstance(side, LibrarySide):
-        bound = bind_library(
-            side, binding.problem, binding.workload, binding.addresses, worker.stream
-        )
-        return bound.launch
-    return load_side(side, binding.problem, worker).bind(binding.addresses)
+        return bind_library(side, problem, request.workload, addresses, worker.stream).launch
+    return load_side(side, problem, worker).bind(addresses)
 
 
 def without_bodies(plan: LaunchPlan) -> LaunchPlan:

@@ -25,14 +25,14 @@ from kopt.tools.gpu.messages import (
 
 from . import driver
 from .buffer_sets import BufferSets, SetData, SetMemory
+from .clocks import NvmlTelemetry
 from .context import WorkerContext
 from .driver import CudaError
 from .failure import Failure, step
 from .library_side import BoundLibrary, bind_library
 from .replay_graphs import CallGraph, Copies, inspect_call
 from .replayer import Replayer
-from .sides import Call, load_side, side_plan
-from .telemetry import NvmlTelemetry
+from .sides import Call, load_side
 
 MOST_EXECUTABLES = 8
 _LEAST_EXECUTABLES = 2
@@ -91,12 +91,12 @@ def build_side(number: int, side: Side, sets: BufferSets, site: SideSite) -> Tim
             driver.synchronize_stream(stream)
         calls = [_bind_library(side, sets, k, site).launch for k in range(sets.count)]
     else:
-        loaded = load_side(side, site.data.problem, site.worker)
+        loaded = load_side(side, site.data.request.problem, site.worker)
         warm_call = loaded.bind(sets.plan_addresses(sets.warm_set, number))
         _call_once(warm_call, site)
         calls = [loaded.bind(sets.plan_addresses(k, number)) for k in range(sets.count)]
     captured = inspect_call(warm_call, stream)
-    copies = Copies(_executables(sets.count), seed=site.data.seed + number)
+    copies = Copies(_executables(sets.count), seed=site.data.request.layout_seed + number)
     graph = CallGraph(calls, stream, copies)
     site.resources.callback(graph.close)
     facts = SideFacts(
@@ -114,9 +114,9 @@ def _executables(sets: int) -> int:
 
 
 def _bind_library(side: LibrarySide, sets: BufferSets, index: int, site: SideSite) -> BoundLibrary:
-    data = site.data
+    request = site.data.request
     addresses = sets.tensor_addresses(index)
-    return bind_library(side, data.problem, data.workload, addresses, site.worker.stream)
+    return bind_library(side, request.problem, request.workload, addresses, site.worker.stream)
 
 
 def _call_once(call: Callable[[], None], site: SideSite) -> None:
@@ -200,14 +200,7 @@ def open_timing(
         InfraError: The inputs cannot be read, or do not fit their tensors.
     """
     dtypes = {tensor.name: tensor.dtype for tensor in request.problem.tensors}
-    data = SetData(
-        problem=request.problem,
-        workload=request.workload,
-        plans=tuple(side_plan(side) for side in request.sides),
-        inputs=MappedFile(folder, request.inputs).arrays(dtypes),
-        poison=request.poison,
-        seed=request.layout_seed,
-    )
+    data = SetData(request, MappedFile(folder, request.inputs).arrays(dtypes))
     site = SideSite(data, worker, ExitStack())
     try:
         end = _build(request, site)

@@ -6,7 +6,7 @@ import pytest
 from kopt.kernels.plan import Argument, Launch, LaunchPlan, Scratch
 from kopt.kernels.problem import Problem
 from kopt.tools.gpu.worker.buffer_layout import Bytes
-from kopt.tools.gpu.worker.set_layout import (
+from kopt.tools.gpu.worker.l2_rotation import (
     SLACK_BYTES,
     SetComparison,
     SetLayout,

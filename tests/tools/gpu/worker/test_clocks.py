@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kopt.tools.devices.timer import Telemetry
-from kopt.tools.gpu.worker.telemetry import NvmlTelemetry, other_processes, throttle_reasons
+from kopt.tools.gpu.worker.clocks import NvmlTelemetry, other_processes, throttle_reasons
 
 
 class NvmlStandIn(ModuleType):

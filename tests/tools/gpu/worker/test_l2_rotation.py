@@ -8,7 +8,7 @@ import pytest
 from kopt.kernels.plan import LaunchPlan, Scratch
 from kopt.kernels.problem import Problem, Workload
 from kopt.tools.gpu.worker.buffer_layout import ALIGNMENT_BYTES, GUARD_BYTES
-from kopt.tools.gpu.worker.set_layout import (
+from kopt.tools.gpu.worker.l2_rotation import (
     MAX_SETS,
     SLACK_BYTES,
     SetLayout,

@@ -26,7 +26,7 @@ from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.records.budget import Budget
 from kopt.search.records.run_state import Event, EventKind
 from kopt.search.reports.run_report import RunReport, report_run
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.search.runs.parts import RunPlace, search_of
 from kopt.search.runs.run import RunRequest, begin_run
 from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device

@@ -223,9 +223,9 @@ def _drive(
     go_on = f"{name} is paused; go on with: kopt run --resume {name}"
     site = EvaluationSite(opened.device, opened.timer, session.settings, store.artifacts)
     try:
-        with run_progress(quiet, store.reader.events()) as teller:
-            place = RunPlace(replace(site, say=teller.say), options.models)
-            drive_run(store, place, teller.on_event)
+        with run_progress(quiet, store.reader.events()) as callbacks:
+            place = RunPlace(replace(site, say=callbacks.say), options.models)
+            drive_run(store, place, callbacks.on_event)
     except KeyboardInterrupt as stop:
         raise Interrupted(f"interrupted; {go_on}") from stop
     except KoptError as error:

@@ -13,7 +13,7 @@ from rich.live import Live
 
 from kopt.config.callbacks import ignore
 from kopt.search.records.run_state import Event, EventKind
-from kopt.search.runs.callbacks import RunTeller
+from kopt.search.runs.run import RunCallbacks
 
 from .progress import Show, repeating
 from .run_lines import event_line, stamped
@@ -24,7 +24,7 @@ _REDRAWN_PER_S = 4
 
 
 @contextmanager
-def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunTeller, None, None]:
+def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunCallbacks, None, None]:
     """Yield whom the run is to tell; with `quiet` nothing is shown.
 
     `past` are the events of earlier sessions: what they had found is not told again, but counts.
@@ -33,13 +33,13 @@ def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunTeller
     for event in past:
         watch.see(event)
     if quiet:
-        yield RunTeller(on_event=ignore, say=ignore)
+        yield RunCallbacks(on_event=ignore, say=ignore)
     elif sys.stderr.isatty():
-        with _live(watch) as teller:
-            yield teller
+        with _live(watch) as callbacks:
+            yield callbacks
     else:
         with repeating(lambda text: click.echo(f"  {text}", err=True)) as say:
-            yield RunTeller(on_event=partial(_say, watch, say), say=say)
+            yield RunCallbacks(on_event=partial(_say, watch, say), say=say)
 
 
 def waiting_lines(quiet: bool) -> Callable[[str], None]:
@@ -80,7 +80,7 @@ class _Screen:
 
 
 @contextmanager
-def _live(watch: RunWatch) -> Generator[RunTeller, None, None]:
+def _live(watch: RunWatch) -> Generator[RunCallbacks, None, None]:
     screen = _Screen(watch)
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     with Live(screen, console=console, refresh_per_second=_REDRAWN_PER_S) as live:
@@ -90,7 +90,7 @@ def _live(watch: RunWatch) -> Generator[RunTeller, None, None]:
             if event.kind in (EventKind.EVALUATION_REQUEUED, EventKind.RUN_PAUSED):
                 live.console.print(event_line(event, watch.best))
 
-        yield RunTeller(on_event=follow, say=screen.say)
+        yield RunCallbacks(on_event=follow, say=screen.say)
 
 
 def _say(watch: RunWatch, say: Show, event: Event) -> None:

@@ -35,7 +35,7 @@ _WIDENING = frozenset(
 
 
 @dataclass(frozen=True)
-class Program:
+class ProfiledProgram:
     """One candidate that has passed, as the rules see it."""
 
     profile: ProfileResult
@@ -98,11 +98,11 @@ class NoteRule:
     family: str
     """The file of the note, by its family."""
     heading: str
-    why: Callable[[Program], str | None]
+    why: Callable[[ProfiledProgram], str | None]
     """Why it fits, in a clause; None where it does not."""
 
 
-def fitting(program: Program) -> Iterator[tuple[NoteRule, str]]:
+def fitting(program: ProfiledProgram) -> Iterator[tuple[NoteRule, str]]:
     """Yield the notes that fit `program` and why, in the order of the rules."""
     if len(program.profile.launches) != 1:
         return
@@ -112,7 +112,7 @@ def fitting(program: Program) -> Iterator[tuple[NoteRule, str]]:
             yield rule, why
 
 
-def _no_early_start(program: Program) -> str | None:
+def _no_early_start(program: ProfiledProgram) -> str | None:
     order, time_us = program.order, _time_us(program)
     if order is None or time_us is None or program.gpu.compute_capability < (9, 0):
         return None
@@ -122,7 +122,7 @@ def _no_early_start(program: Program) -> str | None:
     return "a call is short, and its code neither waits for the launch before it nor triggers one"
 
 
-def _static_after_wait(program: Program) -> str | None:
+def _static_after_wait(program: ProfiledProgram) -> str | None:
     order = program.order
     if order is None or order.loads_before_wait != 0 or not program.static or not order.loads:
         return None
@@ -130,7 +130,7 @@ def _static_after_wait(program: Program) -> str | None:
     return f"none of its {order.loads} global loads stands before the wait, though {names} may"
 
 
-def _early_trigger(program: Program) -> str | None:
+def _early_trigger(program: ProfiledProgram) -> str | None:
     order, room = program.order, program.launch.occupancy.waves
     if order is None or room < CROWDED:
         return None
@@ -145,14 +145,14 @@ def _early_trigger(program: Program) -> str | None:
     return None
 
 
-def _wide_blocks(program: Program) -> str | None:
+def _wide_blocks(program: ProfiledProgram) -> str | None:
     threads = prod(program.launch.block)
     if program.count("bar") or not program.has_few_blocks or threads <= WARP:
         return None
     return f"{program.sms_idle()}, and nothing joins the {threads} threads of a block"
 
 
-def _serial_partials(program: Program) -> str | None:
+def _serial_partials(program: ProfiledProgram) -> str | None:
     loads, shared = program.count("lds"), program.launch.resources.static_smem_bytes
     is_sum = program.count("bar") and program.count("shfl") and shared <= FEW_PARTIALS_BYTES
     if not is_sum or loads < SERIAL_PARTIALS:
@@ -160,7 +160,7 @@ def _serial_partials(program: Program) -> str | None:
     return f"it reads {shared} bytes of partial results by {loads} loads from shared memory"
 
 
-def _widening(program: Program) -> str | None:
+def _widening(program: ProfiledProgram) -> str | None:
     if not program.has_wide_loads or not program.has_few_blocks:
         return None
     found = sorted(_WIDENING & program.names)
@@ -169,7 +169,7 @@ def _widening(program: Program) -> str | None:
     return f"it widens by {', '.join(found)}; {program.sms_idle()}: each instruction counts"
 
 
-def _stores(program: Program) -> str | None:
+def _stores(program: ProfiledProgram) -> str | None:
     total, l2 = program.profile.byte_model.total_bytes, program.gpu.l2_bytes
     streaming = program.launch.resources.streaming_stores
     if streaming is None or not program.has_wide_loads:
@@ -194,7 +194,7 @@ RULES = (
 """What starts a call earlier first, then what spreads it over the GPU, then its instructions."""
 
 
-def _time_us(program: Program) -> float | None:
+def _time_us(program: ProfiledProgram) -> float | None:
     """Return the time of a call: measured, else estimated."""
     profile = program.profile
     if profile.measured is not None:

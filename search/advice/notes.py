@@ -16,7 +16,7 @@ from kopt.kernels.record import Record
 from kopt.search.records.members import Member
 from kopt.tools.docs.own.markdown_chunks import note_uid
 
-from .note_rules import NoteRule, Program, fitting
+from .note_rules import NoteRule, ProfiledProgram, fitting
 from .retrieval import Asker, read_for_run
 
 MOST_NOTES = 2
@@ -26,7 +26,7 @@ NOTES = "notes"
 _QUOTED = ("When", "Change", "Measure", "Gain", "Cannot", "Pitfall")
 
 
-class Noted(Record):
+class FittingNote(Record):
     """A note that fits a program."""
 
     candidate: int
@@ -42,14 +42,14 @@ class Noted(Record):
 
 
 @dataclass(frozen=True)
-class NoteDesk:
+class NoteFinder:
     """Looks notes up for one run."""
 
     settings: Settings
     asker: Asker
     problem: Problem
 
-    def notes_on(self, member: Member, profile: ProfileResult | None) -> tuple[Noted, ...]:
+    def notes_on(self, member: Member, profile: ProfileResult | None) -> tuple[FittingNote, ...]:
         """Return the notes that fit a candidate of the run; () where its profile is not known.
 
         Notes that cannot be read, or not logged, are left out: nothing of a run rests on them.
@@ -62,19 +62,19 @@ class NoteDesk:
         except KoptError:
             return ()
 
-    def _program(self, member: Member, profile: ProfileResult) -> Program:
+    def _program(self, member: Member, profile: ProfileResult) -> ProfiledProgram:
         inputs = (one for one in self.problem.tensors if one.role == "in")
-        return Program(
+        return ProfiledProgram(
             profile=profile,
             source=member.source,
             static=tuple(one.name for one in inputs if one.static),
             gpu=load_gpus().get(profile.gpu) or gpu_for_arch(profile.arch),
         )
 
-    def _noted(self, member: Member, rule: NoteRule, why: str) -> Noted:
+    def _noted(self, member: Member, rule: NoteRule, why: str) -> FittingNote:
         uid = note_uid(rule.family, rule.heading)
         chunk = read_for_run(uid, self.asker, self.settings).document
-        return Noted(
+        return FittingNote(
             candidate=member.seq,
             document=uid,
             title=chunk.title,

@@ -15,17 +15,47 @@ from kopt.kernels.record import Diagnostic, Record
 from kopt.kernels.status import Provenance
 from kopt.search.records.members import Member
 from kopt.search.selection.family_standing import FamilyStanding
-from kopt.search.selection.speeds import speed_words
+from kopt.search.selection.ranking import speed_words
 from kopt.tools.facts.wording import plain
 
-from .notes import Noted
-from .remembered import Remembered
+from .notes import FittingNote
 
 MOST_FIXES = 3
 MOST_TRAITS = 3
 MOST_FAMILIES = 2
 
 SuggestionKind = Literal["fix", "memory", "note", "trait", "family", "cross", "sweep"]
+
+
+class MemorySuggestion(Record):
+    """One technique that memory suggests for one program."""
+
+    technique: str
+    """Id; goes into the candidate's techniques."""
+    family: str
+    description: str
+    candidate: int
+    """`seq` of the program that it is suggested for."""
+    state: str
+    """Id of that program's performance state."""
+    confidence: float
+    """Of the match of the program with the state, 0 to 1."""
+    speed: float
+    """Expected speed after it over the speed before, where it has an effect."""
+    interval: tuple[float, float]
+    """Where the next such ratio lies with 95 %."""
+    works: float
+    """Chance that it passes the checks and has an effect beyond noise, 0 to 1."""
+    tries: int
+    """In this state on this architecture."""
+    rests_on: tuple[str, ...]
+    """What the expectation rests on, nearest first: results, priors, states it inherits from."""
+    evidence: tuple[str, ...]
+    """Ids of the last samples behind it, `run/candidate`; empty for a prior alone."""
+    is_exploration: bool
+    """Suggested because little is known of it."""
+    provenance: Provenance = Provenance.ESTIMATED
+    """An expectation is estimated, whatever it rests on."""
 
 
 class Suggestion(Record):
@@ -46,7 +76,7 @@ class Suggestion(Record):
     """By how much the estimate of the leader would fall, without the trait and nothing else."""
     provenance: Provenance | None = None
     """Of the numbers in it."""
-    remembered: Remembered | None = None
+    remembered: MemorySuggestion | None = None
     """What memory expects, and what that rests on; of kind memory alone."""
     document: str | None = None
     """Uid of the note that it quotes, as `kopt docs show` takes it; of kind note alone."""
@@ -58,7 +88,7 @@ def numbered(member: Member) -> str:
 
 
 @dataclass(frozen=True)
-class Known:
+class SuggestionInputs:
     """What suggestions are made from."""
 
     members: tuple[Member, ...]
@@ -73,9 +103,9 @@ class Known:
     untried: tuple[str, ...]
     ideas: int
     """How many candidates kopt's proposer would try next."""
-    remembered: tuple[Remembered, ...] = ()
+    remembered: tuple[MemorySuggestion, ...] = ()
     """What memory suggests for the leader."""
-    noted: tuple[Noted, ...] = ()
+    noted: tuple[FittingNote, ...] = ()
     """The notes that fit the leader."""
     name: Callable[[Member], str] = numbered
     """What a candidate is called."""
@@ -85,7 +115,7 @@ class Known:
         return self.name(self.members[self.beam[0]])
 
 
-def make_suggestions(known: Known) -> tuple[Suggestion, ...]:
+def make_suggestions(known: SuggestionInputs) -> tuple[Suggestion, ...]:
     """Return what to try next, the most pressing first."""
     traits = tuple(islice(_traits(known), MOST_TRAITS))
     named = {family for trait in traits for family in trait.families}
@@ -101,7 +131,7 @@ def make_suggestions(known: Known) -> tuple[Suggestion, ...]:
     )
 
 
-def _fixes(known: Known) -> Iterator[Suggestion]:
+def _fixes(known: SuggestionInputs) -> Iterator[Suggestion]:
     for member, diagnostic in known.failed:
         quick = member.quick
         if quick is None:
@@ -115,7 +145,7 @@ def _fixes(known: Known) -> Iterator[Suggestion]:
         )
 
 
-def _memory(known: Known) -> Iterator[Suggestion]:
+def _memory(known: SuggestionInputs) -> Iterator[Suggestion]:
     """Yield what has helped, or is documented to help, where a program is held back alike."""
     for one in known.remembered:
         low, high = one.interval
@@ -137,7 +167,7 @@ def _memory(known: Known) -> Iterator[Suggestion]:
         )
 
 
-def _notes(known: Known) -> Iterator[Suggestion]:
+def _notes(known: SuggestionInputs) -> Iterator[Suggestion]:
     """Yield what documents say on code like that of the leader, with why it was looked up."""
     for one in known.noted:
         yield Suggestion(
@@ -153,7 +183,7 @@ def _notes(known: Known) -> Iterator[Suggestion]:
         )
 
 
-def _traits(known: Known) -> Iterator[Suggestion]:
+def _traits(known: SuggestionInputs) -> Iterator[Suggestion]:
     profile = known.profile
     if profile is None or profile.estimate is None or not known.beam:
         return
@@ -176,7 +206,7 @@ def _traits(known: Known) -> Iterator[Suggestion]:
         )
 
 
-def _families(known: Known) -> Iterator[Suggestion]:
+def _families(known: SuggestionInputs) -> Iterator[Suggestion]:
     """Yield the untried families that fit what holds the leader back."""
     profile = known.profile
     if profile is None or profile.bottleneck is None or not known.beam:
@@ -206,7 +236,7 @@ def _suits(family: str, dtypes: frozenset[str]) -> bool:
     )
 
 
-def _cross(known: Known) -> Iterator[Suggestion]:
+def _cross(known: SuggestionInputs) -> Iterator[Suggestion]:
     if len(known.beam) < 2:
         return
     leader = known.members[known.beam[0]]
@@ -233,7 +263,7 @@ def _are_joined(one: Member, other: Member, members: Sequence[Member]) -> bool:
     return related or any(pair <= set(member.parents) for member in members)
 
 
-def _sweep(known: Known) -> Iterator[Suggestion]:
+def _sweep(known: SuggestionInputs) -> Iterator[Suggestion]:
     if known.ideas:
         plural = "" if known.ideas == 1 else "s"
         yield Suggestion(
@@ -246,12 +276,12 @@ def _sweep(known: Known) -> Iterator[Suggestion]:
         )
 
 
-def _ways(suspect: Suspect, known: Known) -> str:
+def _ways(suspect: Suspect, known: SuggestionInputs) -> str:
     words = [_way(family, known) for family in _untried_first(suspect.families, known)]
     return f"Ways: {'; '.join(words)}." if words else ""
 
 
-def _way(family: str, known: Known) -> str:
+def _way(family: str, known: SuggestionInputs) -> str:
     standing = next((one for one in known.standings if one.family == family), None)
     if standing is None:
         return f"{family} (not tried): {FAMILY_CHANGES[family]}"
@@ -260,5 +290,5 @@ def _way(family: str, known: Known) -> str:
     return f"{family} ({standing.state}, best {known.name(known.members[standing.best])})"
 
 
-def _untried_first(families: Sequence[str], known: Known) -> tuple[str, ...]:
+def _untried_first(families: Sequence[str], known: SuggestionInputs) -> tuple[str, ...]:
     return tuple(sorted(families, key=lambda family: family not in known.untried))

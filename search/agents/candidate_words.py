@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from kopt.kernels.check_result import CheckResult
 from kopt.search.records.members import Member
-from kopt.search.selection.speeds import speed_words
+from kopt.search.selection.ranking import speed_words
 from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.facts.findings import with_excerpts
 from kopt.tools.facts.fitting import Facts, cleaned, fitted

@@ -12,7 +12,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.problem import Problem
 from kopt.kernels.profile_result import ProfileResult
-from kopt.search.advice.notes import Noted, NoteDesk
+from kopt.search.advice.notes import FittingNote, NoteFinder
 from kopt.search.advice.retrieval import Asker, search_for_run
 from kopt.search.records.members import Member
 from kopt.tools.docs.records import SearchRequest, SearchResult
@@ -82,9 +82,9 @@ class Reader:
 
     def notes_on(
         self, member: Member, profile: ProfileResult | None, problem: Problem
-    ) -> tuple[Noted, ...]:
+    ) -> tuple[FittingNote, ...]:
         """Return the notes that fit the code of a candidate; () without its profile."""
-        desk = NoteDesk(self.settings, Asker(self.run, _ASKED_BY), problem)
+        desk = NoteFinder(self.settings, Asker(self.run, _ASKED_BY), problem)
         return desk.notes_on(member, profile)
 
     def _quoted(self, *requests: SearchRequest, without: str | None = None) -> str:

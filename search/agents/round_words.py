@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from kopt.search.advice.suggestions import Known, Suggestion, make_suggestions
+from kopt.search.advice.suggestions import Suggestion, SuggestionInputs, make_suggestions
 from kopt.search.knowledge.records import switch_of
 from kopt.search.records.members import Member
 from kopt.tools.facts.fitting import Facts, cleaned
@@ -86,7 +86,7 @@ def suggestions_for(view: RoundView, briefing: Briefing) -> tuple[Suggestion, ..
         and not member.passed
         and member.seq not in mended
     ]
-    known = Known(
+    known = SuggestionInputs(
         members=view.members,
         beam=view.beam,
         failed=tuple(failed),

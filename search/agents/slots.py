@@ -16,7 +16,7 @@ from kopt.search.records.members import LineageKind, Member, Population
 from kopt.search.selection.crossing import find_pairs, pair_id
 from kopt.search.selection.family_standing import retired_families
 from kopt.search.selection.lineages import attempts_of, has_run, trace_lineages
-from kopt.search.selection.speeds import speed_of
+from kopt.search.selection.ranking import speed_of
 
 from .plans import Hypothesis
 

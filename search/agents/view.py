@@ -9,7 +9,7 @@ from typing import Literal
 
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.profile_result import ProfileResult
-from kopt.search.advice.notes import Noted
+from kopt.search.advice.notes import FittingNote
 from kopt.search.knowledge.policy.selector import Drawn
 from kopt.search.knowledge.records import State
 from kopt.search.records.members import LineageKind, Member
@@ -72,7 +72,7 @@ class RoundView:
     documents: Documents = field(default_factory=Documents)
     reading: str = ""
     """What documents say about the leader's bottleneck; the agents fill it themselves."""
-    noted: tuple[Noted, ...] = ()
+    noted: tuple[FittingNote, ...] = ()
     """The notes that fit the leader's code; the agents fill them too."""
     reflections: tuple[Reflection, ...] = ()
     """Of the earlier rounds, in their order."""

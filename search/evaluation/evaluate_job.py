@@ -16,17 +16,20 @@ from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
 from kopt.kernels.roofline import roofline, workload_bytes
-from kopt.kernels.status import Status
+from kopt.kernels.status import Provenance, Status
 from kopt.kernels.time_estimate import TimeEstimate
 from kopt.search.records.evaluation import (
+    FAMILY_CONTRADICTED,
+    FLOOR,
     LATENCY,
     PROOF_LEVELS,
+    REGISTERS,
     Evaluation,
     EvaluationJob,
     KnownMeasurement,
     Value,
 )
-from kopt.search.selection.family_evidence import MachineCode, judge_family
+from kopt.search.selection.family_evidence import FamilyEvidence, MachineCode, judge_family
 from kopt.search.storage.artifacts import ArtifactStore
 from kopt.tools.check.check_plans import make_plans
 from kopt.tools.check.request import CheckRequest
@@ -37,7 +40,6 @@ from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.estimate.stage import estimate_time, find_build
 from kopt.tools.facts.check_facts import check_summary
 
-from .computed_values import computed_values
 from .measure_job import measure_job
 from .reuse import MeasuredOnce
 
@@ -212,3 +214,39 @@ def _equivalence(checked: CheckResult, plan: LaunchPlan) -> str:
     """Return the digest of the cubins and the launches; the defines are in the cubins already."""
     launches = plan.model_copy(update={"defines": {}}).model_dump_json()
     return hashlib.sha256(f"{checked.compiled.binary_id}\n{launches}".encode()).hexdigest()
+
+
+def computed_values(
+    code: MachineCode, evidence: FamilyEvidence, floor: tuple[str, float]
+) -> tuple[Value, ...]:
+    """Return registers, spills, shared memory, occupancy, the floor, and a contradicted claim.
+
+    Args:
+        code: What it was compiled to.
+        evidence: Whether its machine code shows the claimed family.
+        floor: The workload, and the least time that it can take on the GPU, microseconds.
+    """
+    workload, floor_us = floor
+    kernels = code.build.kernels
+    spills = sum(kernel.spill_store_bytes + kernel.spill_load_bytes for kernel in kernels)
+    numbers = [
+        (REGISTERS, "1", max(kernel.registers_per_thread for kernel in kernels)),
+        ("spills", "bytes", spills),
+        ("static_smem", "bytes", max(kernel.static_smem_bytes for kernel in kernels)),
+        (FLOOR, "us", floor_us),
+    ]
+    if code.occupancy:
+        fraction = min(entry.theoretical_occupancy for entry in code.occupancy)
+        numbers.append(("theoretical_occupancy", "1", fraction))
+    if evidence.verdict == "contradicted":
+        numbers.append((FAMILY_CONTRADICTED, "1", 1.0))
+    return tuple(
+        Value(
+            workload=workload,
+            metric=metric,
+            unit=unit,
+            provenance=Provenance.COMPUTED,
+            value=number,
+        )
+        for metric, unit, number in numbers
+    )

@@ -32,7 +32,7 @@ from kopt.tools.devices.timer import TimingDevice
 
 
 @dataclass(frozen=True)
-class Measurement:
+class JobTiming:
     """What timing a candidate gave."""
 
     status: Status
@@ -50,7 +50,7 @@ def measure_job(
     timer: TimingDevice,
     settings: Settings,
     say: Callable[[str], None],
-) -> Measurement:
+) -> JobTiming:
     """Time a candidate that has passed its check: the named workload first.
 
     Args:
@@ -103,7 +103,7 @@ def _refuse_another_baseline(job: EvaluationJob, result: BenchResult) -> None:
         )
 
 
-def _measurement(results: Sequence[tuple[Workload, BenchResult]]) -> Measurement:
+def _measurement(results: Sequence[tuple[Workload, BenchResult]]) -> JobTiming:
     documents = {
         "bench" if index == 0 else f"bench/{workload.name}": _document(result)
         for index, (workload, result) in enumerate(results)
@@ -111,11 +111,11 @@ def _measurement(results: Sequence[tuple[Workload, BenchResult]]) -> Measurement
     last = results[-1][1]
     summaries = [_summary(workload, result) for workload, result in results]
     if last.status is not Status.PASSED:
-        return Measurement(last.status, summaries[-1], (), documents)
+        return JobTiming(last.status, summaries[-1], (), documents)
     if last.verdict is Verdict.IMPOSSIBLE:
-        return Measurement(Status.PASSED, summaries[-1], (), documents)
+        return JobTiming(Status.PASSED, summaries[-1], (), documents)
     values = [value for workload, result in results for value in _values(workload, result)]
-    return Measurement(Status.PASSED, "; ".join(summaries), tuple(values), documents)
+    return JobTiming(Status.PASSED, "; ".join(summaries), tuple(values), documents)
 
 
 def _document(result: BenchResult) -> bytes:

@@ -15,8 +15,8 @@ from kopt.search.records.members import Member
 from kopt.search.records.run_state import BranchRow
 from kopt.search.store.taught import StatedProgram
 
-from .drive import RunDrive
 from .programs import state_of
+from .run_context import RunContext
 
 ADVISED = 6
 """Techniques that the planner of a beam is offered for the leader: more than it has places."""
@@ -35,50 +35,50 @@ class Request:
     """Families that get no further candidates."""
 
 
-def advise(drive: RunDrive, member: Member, request: Request) -> Advice:
+def advise(context: RunContext, member: Member, request: Request) -> Advice:
     """Return the state of `member` and techniques to try on it."""
-    stated, base = state_of(drive, member), drive.memory.base()
-    used = (*used_techniques(member, drive), *request.also_used)
+    stated, base = state_of(context, member), context.memory.base()
+    used = (*used_techniques(member, context), *request.also_used)
     drawn = draw(
         base,
-        drive.memory.situation(member, stated.state.id, used),
-        allowed_techniques(drive, base, request.given_up),
+        context.memory.situation(member, stated.state.id, used),
+        allowed_techniques(context, base, request.given_up),
         request.count,
-        f"{drive.state().settings.seed}/{request.name}",
+        f"{context.state().settings.seed}/{request.name}",
     )
     names = [(one.technique.id,) for one in drawn]
     return _advice(member, stated, drawn, _notes_on(base, stated, names))
 
 
-def advice_on(drive: RunDrive, member: Member, techniques: tuple[str, ...]) -> Advice:
+def advice_on(context: RunContext, member: Member, techniques: tuple[str, ...]) -> Advice:
     """Return the state of `member` and what is remarked on the `techniques` chosen for it."""
-    stated, base = state_of(drive, member), drive.memory.base()
+    stated, base = state_of(context, member), context.memory.base()
     return _advice(member, stated, (), _notes_on(base, stated, [techniques]))
 
 
-def expected(drive: RunDrive, hypothesis: Hypothesis) -> Hypothesis:
+def expected(context: RunContext, hypothesis: Hypothesis) -> Hypothesis:
     """Return a hypothesis with the state of its first parent and what is expected of it there.
 
     Techniques that nobody knows are left out.
     """
-    base = drive.memory.base()
-    if not drive.memory.is_on or not hypothesis.parents:
+    base = context.memory.base()
+    if not context.memory.is_on or not hypothesis.parents:
         return hypothesis
-    member = drive.members()[hypothesis.parents[0]]
-    state = state_of(drive, member).state.id
+    member = context.members()[hypothesis.parents[0]]
+    state = state_of(context, member).state.id
     techniques = tuple(one for one in hypothesis.techniques if one in base.techniques)
     changes: dict[str, object] = {"state": state, "techniques": techniques}
     if techniques:
-        found = predict(base, drive.memory.situation(member, state), techniques)
+        found = predict(base, context.memory.situation(member, state), techniques)
         changes |= {"predicted_gain": found.gain, "predicted_interval": found.interval}
     return hypothesis.model_copy(update=changes)
 
 
 def allowed_techniques(
-    drive: RunDrive, base: KnowledgeBase, given_up: frozenset[str] = frozenset()
+    context: RunContext, base: KnowledgeBase, given_up: frozenset[str] = frozenset()
 ) -> tuple[Technique, ...]:
     """Return the techniques that can apply to the run's kernel; sweeping is kopt's own."""
-    parts = drive.memory.parts
+    parts = context.memory.parts
     kernel = None if parts is None else parts.traits(given_up)
     return tuple(
         technique
@@ -87,15 +87,15 @@ def allowed_techniques(
     )
 
 
-def used_techniques(member: Member, drive: RunDrive) -> tuple[str, ...]:
+def used_techniques(member: Member, context: RunContext) -> tuple[str, ...]:
     """Return what was applied on the way to `member` and tried on it, one entry for each use."""
-    members = drive.members()
+    members = context.members()
     used: list[str] = []
     at: Member | None = member
     while at is not None:
         used += at.techniques if at.lineage != "fix" else ()
         at = members[at.parents[0]] if at.parents else None
-    for branch in drive.search.store.reader.branches():
+    for branch in context.search.store.reader.branches():
         if branch.parents[:1] == (member.seq,):
             used += _claimed(branch)
     for one in members:

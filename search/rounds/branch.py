@@ -1,6 +1,6 @@
 """One branch of a round: a hypothesis becomes a candidate, which is mended where it falls short.
 
-Runs in a thread of its own and touches the store through the mailbox only. It keeps no state: a
+Runs in a thread of its own and touches the store through the main thread only. It keeps no state: a
 branch that was interrupted runs again from its beginning, where its answered calls come back from
 the ledger and its candidates, with their evaluations, from the store.
 """
@@ -19,7 +19,7 @@ from kopt.search.selection.lineages import outcome_of
 from kopt.search.selection.ranking import rank
 
 from .agents import Roles
-from .drive import RunDrive
+from .run_context import RunContext
 from .views import documents_of
 
 T = TypeVar("T")
@@ -38,14 +38,14 @@ class _NoSource(Exception):
 class Branch:
     """One branch of the open round."""
 
-    drive: RunDrive
+    context: RunContext
     roles: Roles
     shape: Callable[[str, str], Proposal]
     task: BranchTask
 
     def run(self) -> None:
         """Write, evaluate and mend until the branch has ended, and record how."""
-        rounds = self.drive.search.store.rounds
+        rounds = self.context.search.store.rounds
         self._do(lambda: rounds.start_branch(self.task.id))
         made: list[Member] = []
         try:
@@ -61,7 +61,7 @@ class Branch:
 
     def _work(self, made: list[Member]) -> str:
         """Add the candidates of the branch to `made`; return why it goes no further."""
-        settings = self._do(lambda: self.drive.state().settings.search)
+        settings = self._do(lambda: self.context.state().settings.search)
         written = self.roles.write(self.task)
         has_regressed, mended = False, 0
         while isinstance(written, Written):
@@ -94,10 +94,10 @@ class Branch:
                 "techniques": self.task.hypothesis.techniques,
             }
         )
-        drive = self.drive
-        seq = self._do(lambda: drive.deliver(self.task.id, attempt, proposal))
-        answer = self._do(lambda: drive.evaluations.watch(seq))
-        return drive.search.mailbox.wait_for(answer)
+        context = self.context
+        seq = self._do(lambda: context.deliver(self.task.id, attempt, proposal))
+        answer = self._do(lambda: context.evaluations.watch(seq))
+        return context.search.main_thread.wait_for(answer)
 
     @property
     def _parents(self) -> tuple[int, ...]:
@@ -118,8 +118,8 @@ class Branch:
 
     def _failure(self, member: Member, fault: Fault) -> Failure:
         shown = (member, *self.task.parents)
-        documents = self._do(lambda: documents_of(self.drive, shown, self.task.parents))
+        documents = self._do(lambda: documents_of(self.context, shown, self.task.parents))
         return Failure(member=member, kind=fault, documents=documents)
 
     def _do(self, work: Callable[[], T]) -> T:
-        return self.drive.search.mailbox.do(work)
+        return self.context.search.main_thread.do(work)

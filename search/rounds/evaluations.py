@@ -19,19 +19,19 @@ from kopt.search.records.run_state import EventKind, RunState
 from kopt.search.selection.ranking import rank
 from kopt.search.store.evaluation_queue import QUARANTINE_AFTER, Lease
 
-from .crew import Crew
+from .main_thread import Workers
 
 if TYPE_CHECKING:
-    from .drive import RunDrive
+    from .run_context import RunContext
 
 
 class Evaluations:
-    """What one drive evaluates; used by its main thread."""
+    """The evaluations of a run in one process; used by its main thread."""
 
-    def __init__(self, drive: "RunDrive") -> None:
-        """Evaluate for `drive`."""
-        self._drive = drive
-        self._search = drive.search
+    def __init__(self, context: "RunContext") -> None:
+        """Evaluate for `context`."""
+        self._context = context
+        self._search = context.search
         self._under_way = 0
         self._ended: list[tuple[Lease, Future[Evaluation]]] = []
         self._watchers: dict[int, list[Future[Member]]] = defaultdict(list)
@@ -39,33 +39,33 @@ class Evaluations:
     def watch(self, seq: int) -> "Future[Member]":
         """Return what will be the candidate with its quick evaluation."""
         answer: Future[Member] = Future()
-        member = self._drive.members()[seq]
+        member = self._context.members()[seq]
         if member.quick is None:
             self._watchers[seq].append(answer)
         else:
             answer.set_result(member)
         return answer
 
-    def drain(self, level: EvaluationLevel, crew: Crew | None = None) -> None:
-        """Evaluate all that is queued at `level`, and what `crew` adds to it while it works.
+    def drain(self, level: EvaluationLevel, workers: Workers | None = None) -> None:
+        """Evaluate all that is queued at `level`, and what `workers` adds to it while it works.
 
-        It ends early, and ends the crew's waiting, where the time of the run is spent. What a
-        worker of the crew raised is raised.
+        It ends early, and ends the waiting of the workers, where the time of the run is spent.
+        What a worker raised is raised.
         """
-        mailbox = self._search.mailbox
+        main_thread = self._search.main_thread
         while True:
-            is_spent = level not in PROOF_LEVELS and self._drive.spent_time() is not None
-            if is_spent and crew is not None:
-                mailbox.halt.stop()
+            is_spent = level not in PROOF_LEVELS and self._context.spent_time() is not None
+            if is_spent and workers is not None:
+                main_thread.halt.stop()
             if not is_spent:
                 self._fill_slots(level)
-            is_waiting = crew is not None and crew.is_working and not is_spent
+            is_waiting = workers is not None and workers.is_working and not is_spent
             if not self._under_way and not is_waiting:
                 break
-            mailbox.attend(None if level in PROOF_LEVELS else self._drive.seconds_left())
+            main_thread.attend(None if level in PROOF_LEVELS else self._context.seconds_left())
             self._record_ended()
-        if crew is not None:
-            crew.check()
+        if workers is not None:
+            workers.check()
 
     def _fill_slots(self, level: EvaluationLevel) -> None:
         queue = self._search.store.queue
@@ -73,19 +73,19 @@ class Evaluations:
             lease = queue.lease_next(level)
             if lease is None:
                 return
-            state, members = self._drive.state(), self._drive.members()
+            state, members = self._context.state(), self._context.members()
             if lease.infra_failures >= QUARANTINE_AFTER:
-                queue.finish(lease, _quarantined(state, lease), self._drive.spent_s())
+                queue.finish(lease, _quarantined(state, lease), self._context.spent_s())
                 self._tell_watchers(lease)
                 continue
             future = self._search.evaluator.submit(_job(state, members, lease))
             self._under_way += 1
             future.add_done_callback(partial(self._leave_in_mailbox, lease))
-            if level not in PROOF_LEVELS and self._drive.spent_time() is not None:
+            if level not in PROOF_LEVELS and self._context.spent_time() is not None:
                 return
 
     def _leave_in_mailbox(self, lease: Lease, future: "Future[Evaluation]") -> None:
-        self._search.mailbox.post(partial(self._ended.append, (lease, future)))
+        self._search.main_thread.post(partial(self._ended.append, (lease, future)))
 
     def _record_ended(self) -> None:
         while self._ended:
@@ -99,13 +99,13 @@ class Evaluations:
             else:
                 is_proof = lease.level in PROOF_LEVELS
                 leader = None if is_proof else self._leader(lease, evaluation)
-                if queue.finish(lease, evaluation, self._drive.spent_s(), leader):
+                if queue.finish(lease, evaluation, self._context.spent_s(), leader):
                     self._tell_of_budget(lease, evaluation)
                 self._tell_watchers(lease)
 
     def _leader(self, lease: Lease, evaluation: Evaluation) -> int | None:
         """Return the best of all candidates once `evaluation` counts, as the report ranks them."""
-        members, member = self._drive.members(), self._drive.members()[lease.candidate]
+        members, member = self._context.members(), self._context.members()[lease.candidate]
         is_tie = lease.level == "tie"
         known = replace(member, tie=evaluation) if is_tie else replace(member, quick=evaluation)
         ranked = rank(known if one.seq == known.seq else one for one in members)
@@ -113,7 +113,7 @@ class Evaluations:
 
     def _tell_of_budget(self, lease: Lease, evaluation: Evaluation) -> None:
         """Say that a budget of wall time begins, once the starting point has been evaluated."""
-        seconds = self._drive.state().settings.budget.seconds
+        seconds = self._context.state().settings.budget.seconds
         if seconds is None or lease.candidate != 0 or lease.level != "quick":
             return
         log = self._search.store.log
@@ -123,7 +123,7 @@ class Evaluations:
     def _tell_watchers(self, lease: Lease) -> None:
         answers = self._watchers.pop(lease.candidate, []) if lease.level == "quick" else []
         if answers:
-            member = self._drive.members()[lease.candidate]
+            member = self._context.members()[lease.candidate]
             for answer in answers:
                 answer.set_result(member)
 

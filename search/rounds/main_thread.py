@@ -1,7 +1,9 @@
-"""How other threads have the main thread do something: it alone writes the run's store.
+"""The main thread, which alone writes the run's store, and the worker threads of one phase.
 
-A branch that waits for a model, an evaluation that has ended: both leave a piece of work here, and
-the main thread, which waits for nothing else, does them one by one.
+A branch that waits for a model and an evaluation that has ended both leave a function in the queue
+of the main thread, which waits for nothing else and calls them one by one. Workers are daemons:
+when kopt is told to stop it does not wait for a reply that takes ten minutes. A thread that is left
+behind can write nothing, because the queue is closed.
 """
 
 import queue
@@ -10,9 +12,10 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
-from kopt.search.models.errors import Stopped
+from kopt.search.models.errors import BudgetSpent, Stopped
 from kopt.search.models.halt import Halt
 
 T = TypeVar("T")
@@ -23,11 +26,11 @@ one, and Ctrl-C would be noticed when the next piece of work comes."""
 
 
 @dataclass(frozen=True)
-class _Letter:
+class _Task:
     work: Callable[[], Any]
     answer: "Future[Any]"
 
-    def open(self) -> None:
+    def run(self) -> None:
         try:
             found = self.work()
         except Exception as error:  # whoever asked for the work is the frame that handles it
@@ -39,16 +42,16 @@ class _Letter:
             self.answer.set_result(found)
 
 
-class Mailbox:
+class MainThread:
     """Work for the thread that made it, in the order in which it came."""
 
     def __init__(self, halt: Halt | None = None) -> None:
-        """Belong to the calling thread; `halt` is told when the mailbox is closed."""
+        """Be the calling thread; `halt` is set when the queue is closed."""
         self.halt = halt or Halt()
         self._owner = threading.get_ident()
         self._lock = threading.Lock()
         self._is_closed = False
-        self._waiting: queue.SimpleQueue[_Letter] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[_Task] = queue.SimpleQueue()
 
     def do(self, work: Callable[[], T]) -> T:
         """Have the owner do `work` and return what it returned, or raise what it raised.
@@ -79,7 +82,7 @@ class Mailbox:
             if self._is_closed:
                 answer.set_exception(Stopped("the run is being stopped"))
             else:
-                self._waiting.put(_Letter(work, answer))
+                self._tasks.put(_Task(work, answer))
         return answer
 
     def attend(self, timeout_s: float | None = None) -> None:
@@ -89,12 +92,12 @@ class Mailbox:
             left = None if ends_at is None else max(0.0, ends_at - time.monotonic())
             slice_s = _SIGNALS_SEEN_EVERY_S if left is None else min(left, _SIGNALS_SEEN_EVERY_S)
             try:
-                letter = self._waiting.get(timeout=slice_s)
+                task = self._tasks.get(timeout=slice_s)
             except queue.Empty:
                 if left is not None and left <= slice_s:
                     return
                 continue
-            letter.open()
+            task.run()
             return
 
     def close(self) -> None:
@@ -102,5 +105,48 @@ class Mailbox:
         self.halt.stop()
         with self._lock:
             self._is_closed = True
-        while not self._waiting.empty():
-            self._waiting.get().answer.set_exception(Stopped("the run is being stopped"))
+        while not self._tasks.empty():
+            self._tasks.get().answer.set_exception(Stopped("the run is being stopped"))
+
+
+class Workers:
+    """Threads that the main thread waits for while it works through its queue."""
+
+    def __init__(self, main_thread: MainThread) -> None:
+        """Begin without workers; used by the main thread alone."""
+        self._main_thread = main_thread
+        self._working = 0
+        self.spent: BudgetSpent | None = None
+        """What the first worker said that did not go on because a budget is spent."""
+        self._failure: BaseException | None = None
+
+    @property
+    def is_working(self) -> bool:
+        """Whether any worker is under way."""
+        return self._working > 0
+
+    def start(self, name: str, work: Callable[[], None]) -> None:
+        """Have a thread of its own do `work`."""
+        self._working += 1
+        run = partial(self._run, work)
+        threading.Thread(target=run, name=name, daemon=True).start()
+
+    def check(self) -> None:
+        """Raise what a worker raised, once all of them have ended: what they cost is not lost."""
+        if self._failure is not None and not self.is_working:
+            raise self._failure
+
+    def _run(self, work: Callable[[], None]) -> None:
+        failure: BaseException | None = None
+        try:
+            work()
+        except BaseException as error:  # the main thread is the frame that handles it
+            failure = error
+        self._main_thread.post(partial(self._end, failure))
+
+    def _end(self, failure: BaseException | None) -> None:
+        self._working -= 1
+        if isinstance(failure, BudgetSpent):
+            self.spent = self.spent or failure
+        elif failure is not None and not isinstance(failure, Stopped):
+            self._failure = self._failure or failure

@@ -31,7 +31,7 @@ from .receipts import receipt_notes
 from .sweep import ReadChoices
 
 if TYPE_CHECKING:
-    from .drive import RunDrive
+    from .run_context import RunContext
 
 STATE = "state"
 """Kind of the document with the performance state of a candidate."""
@@ -56,12 +56,12 @@ class MemoryParts:
 
 
 class RunMemory:
-    """The knowledge of one drive's run; used by its main thread. It keeps nothing but caches."""
+    """The knowledge of a run; used by its main thread. It keeps nothing but caches."""
 
-    def __init__(self, drive: "RunDrive", parts: MemoryParts | None) -> None:
-        """Remember for `drive`; `parts` None: nothing is known and nothing is learned."""
-        self._drive = drive
-        self._store = drive.search.store
+    def __init__(self, context: "RunContext", parts: MemoryParts | None) -> None:
+        """Remember for `context`; `parts` None: nothing is known and nothing is learned."""
+        self._context = context
+        self._store = context.search.store
         self.parts = parts
         self._first: tuple[str, KnowledgeBase] | None = None
         self._base: tuple[object, KnowledgeBase] | None = None
@@ -70,13 +70,13 @@ class RunMemory:
     @property
     def is_on(self) -> bool:
         """Whether the run reads and learns."""
-        return self.parts is not None and self._drive.state().settings.search.memory == "on"
+        return self.parts is not None and self._context.state().settings.search.memory == "on"
 
     def begin(self) -> None:
         """Keep the shared base as it is, unless the run has one already."""
         if self.parts is None or not self.is_on:
             return
-        state = self._drive.state()
+        state = self._context.state()
         if state.knowledge_sha is None and not state.is_finished:
             self._store.memory.keep_knowledge(self.parts.snapshot())
 
@@ -98,7 +98,7 @@ class RunMemory:
         """Return the candidates whose performance state is known, by `seq`."""
         reader = self._store.reader
         found = (
-            (one.seq, reader.document(one, STATE, StatedProgram)) for one in self._drive.members()
+            (one.seq, reader.document(one, STATE, StatedProgram)) for one in self._context.members()
         )
         return {seq: program for seq, program in found if program is not None}
 
@@ -109,8 +109,8 @@ class RunMemory:
     @property
     def is_behind(self) -> bool:
         """Whether a closed round was not learned from, or what was learned not told, by now."""
-        last = self._drive.last_round()
-        if last is None or self._drive.state().round_open or not self.is_on:
+        last = self._context.last_round()
+        if last is None or self._context.state().round_open or not self.is_on:
             return False
         return last.samples_sha is None or self._shared != self._learned()
 
@@ -121,7 +121,7 @@ class RunMemory:
             is_final: No further candidate will come: a composite that could still have been taken
                 apart is learned whole.
         """
-        last = self._drive.last_round()
+        last = self._context.last_round()
         if last is None or not self.is_on:
             return
         self._keep(last, is_final)
@@ -129,7 +129,7 @@ class RunMemory:
 
     def teaching(self, is_final: bool = False) -> Teaching:
         """Return what is known of the run beside its candidates."""
-        state, base = self._drive.state(), self.base()
+        state, base = self._context.state(), self.base()
         run, parts = state.settings, self.parts
         programs = self.programs().items()
         return Teaching(
@@ -148,12 +148,12 @@ class RunMemory:
 
     @property
     def _arch_key(self) -> str:
-        run = self._drive.state().settings
+        run = self._context.state().settings
         provenance = Provenance.ESTIMATED if run.gpu is None else Provenance.MEASURED
         return arch_key(run.arch, provenance)
 
     def _snapshot(self) -> KnowledgeBase:
-        sha = self._drive.state().knowledge_sha
+        sha = self._context.state().knowledge_sha
         if sha is None:  # an older run, which had ended before there was a base
             return load_seed()
         if self._first is None or self._first[0] != sha:
@@ -174,7 +174,7 @@ class RunMemory:
 
     def _keep(self, last: RoundRow, is_final: bool) -> None:
         """Keep what is new since the rounds before, and what no longer holds."""
-        members, branches = self._drive.members(), self._store.reader.branches()
+        members, branches = self._context.members(), self._store.reader.branches()
         samples = make_samples(members, branches, self.teaching(is_final))
         taught = self._store.reader.taught()
         known = [sample.id for one in taught.values() for sample in one.samples]
@@ -210,7 +210,7 @@ class RunMemory:
         self._shared = self._learned()
 
     def _tell(self, shared: KnowledgeStore) -> None:
-        run = self._drive.state().id
+        run = self._context.state().id
         taught = self._store.reader.taught().values()
         self._edit(shared, (edit for one in self.programs().values() for edit in one.edits))
         shared.learn(renamed(sample, run) for one in taught for sample in one.samples)
@@ -219,11 +219,11 @@ class RunMemory:
         updates = self._store.reader.updates().values()
         self._edit(shared, (edit for one in updates for edit in one.edits))
         reader = self._store.reader
-        self._edit(shared, receipt_notes(reader, self._drive.members(), reader.samples()))
+        self._edit(shared, receipt_notes(reader, self._context.members(), reader.samples()))
 
     def _edit(self, shared: KnowledgeStore, edits: Iterable[Edit]) -> None:
         """Apply the edits that the shared base, which others change too, still takes."""
-        run = self._drive.state().id
+        run = self._context.state().id
         known = {sample.id for sample in shared.samples(run=run)}
         for edit in (clamped(renamed(one, run)) for one in edits):
             if refusal(edit, shared.base(), known) is None:

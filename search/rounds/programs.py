@@ -12,17 +12,15 @@ from kopt.search.knowledge.states.matching import Match, match_state
 from kopt.search.knowledge.states.signature import extract_signature, signature_of_time
 from kopt.search.models.errors import BudgetSpent
 from kopt.search.records.members import Member
-from kopt.search.selection.ranking import rank
-from kopt.search.selection.speeds import speed_of
+from kopt.search.selection.ranking import rank, speed_of
 from kopt.search.store.taught import StatedProgram
 
 from .agents import Roles
-from .asking import in_crew
-from .drive import RunDrive
 from .memory import STATE
+from .run_context import RunContext
 
 
-def state_of(drive: RunDrive, member: Member) -> StatedProgram:
+def state_of(context: RunContext, member: Member) -> StatedProgram:
     """Return the performance state of a candidate, found once and then kept with it.
 
     That of one that has not passed, or has no profile, is the one of which only a time is known.
@@ -30,25 +28,25 @@ def state_of(drive: RunDrive, member: Member) -> StatedProgram:
     Raises:
         CallFailed: A model was to decide, and none can be asked now.
     """
-    known = drive.memory.programs().get(member.seq)
+    known = context.memory.programs().get(member.seq)
     if known is not None:
         return known
-    profile = drive.search.profile(member) if member.passed else None
+    profile = context.search.profile(member) if member.passed else None
     signature = signature_of_time() if profile is None else extract_signature(profile)
-    found = _Finding(drive, member, signature, profile).program()
-    if member.passed and not drive.state().is_finished:
+    found = _Finding(context, member, signature, profile).program()
+    if member.passed and not context.state().is_finished:
         document = found.model_dump_json().encode()
-        drive.search.store.add_document(member.seq, STATE, document)
+        context.search.store.add_document(member.seq, STATE, document)
     return found
 
 
-def find_states(drive: RunDrive, number: int) -> None:
+def find_states(context: RunContext, number: int) -> None:
     """Find the states that a round teaches about.
 
     Those of the programs that techniques were applied to, and of the programs that they made
     faster; of a source that was swept, that of its best before.
     """
-    members, least = drive.members(), drive.state().settings.search.min_effect
+    members, least = context.members(), context.state().settings.search.min_effect
     of_round = [one for one in members if one.round == number]
     subjects: set[int] = set()
     for member in of_round:
@@ -61,7 +59,7 @@ def find_states(drive: RunDrive, number: int) -> None:
         subjects |= {one.seq for one in rank(earlier)[:1]}
     for seq in sorted(subjects, key=lambda one: members[one].order):
         if members[seq].passed:
-            state_of(drive, members[seq])
+            state_of(context, members[seq])
 
 
 def _is_faster(member: Member, parent: Member, least: float) -> bool:
@@ -73,13 +71,13 @@ def _is_faster(member: Member, parent: Member, least: float) -> bool:
 class _Finding:
     """One program whose state is to be found."""
 
-    drive: RunDrive
+    context: RunContext
     member: Member
     signature: ProfileSignature
     profile: ProfileResult | None
 
     def program(self) -> StatedProgram:
-        base = self.drive.memory.base()
+        base = self.context.memory.base()
         match = match_state(self.signature, base.states)
         found = self._decided(match)
         return found.model_copy(update={"proposed": self._proposed(found, base)})
@@ -97,7 +95,7 @@ class _Finding:
         rivals = (match.state, *match.rivals)
         question = StateQuestion(self._id("state"), self.signature, rivals, self.profile)
         try:
-            decision = in_crew(self.drive, question.id, lambda: roles.decide_state(question))
+            decision = self.context.in_worker(question.id, lambda: roles.decide_state(question))
         except BudgetSpent as spent:
             return by_rule.model_copy(update={"reason": f"by rule: {spent}"})
         by_id = {state.id: state for state in rivals}
@@ -120,17 +118,19 @@ class _Finding:
             self._id("propose"), base, found.state, self.signature, self.profile
         )
         try:
-            learned = in_crew(self.drive, question.id, lambda: roles.propose_techniques(question))
+            learned = self.context.in_worker(
+                question.id, lambda: roles.propose_techniques(question)
+            )
         except BudgetSpent:
             return ()
         return learned.edits
 
     def _roles(self) -> Roles | None:
         """Return whom to ask; None where the rules decide alone."""
-        agents, settings = self.drive.search.agents, self.drive.state().settings.search
-        if agents is None or settings.agent == "minimal" or not self.drive.memory.is_on:
+        agents, settings = self.context.search.agents, self.context.state().settings.search
+        if agents is None or settings.agent == "minimal" or not self.context.memory.is_on:
             return None
         return agents.roles()
 
     def _id(self, what: str) -> str:
-        return f"r{self.drive.state().round}/{what}{self.member.label}"
+        return f"r{self.context.state().round}/{what}{self.member.label}"

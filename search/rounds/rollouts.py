@@ -15,10 +15,10 @@ from kopt.search.agents.plans import Draw, Hypothesis, Plan
 from kopt.search.agents.view import Advice
 from kopt.search.records.run_state import BranchPlan
 from kopt.search.selection.trajectories import Trajectory, slot_id, trace_trajectories
-from kopt.search.store.round_table import Opening
+from kopt.search.store.round_table import NewRound
 
 from .advice import Request, advise, draws_of
-from .drive import RunDrive
+from .run_context import RunContext
 
 
 @dataclass(frozen=True)
@@ -30,29 +30,29 @@ class _Step:
     """None where the model decides for itself."""
 
 
-def plan_rollouts(drive: RunDrive) -> Opening | None:
+def plan_rollouts(context: RunContext) -> NewRound | None:
     """Return the next steps of the trajectories under way; None where all have ended.
 
     At most `at_once` are under way: the others begin when one of them has ended, and draw from
     what it has taught.
     """
-    number, settings = drive.state().round + 1, drive.state().settings.search.maic_rl
+    number, settings = context.state().round + 1, context.state().settings.search.maic_rl
     steps: list[_Step] = []
     under_way = 0
     drawn: dict[int, list[str]] = defaultdict(list)
-    for trajectory in trajectories(drive):
+    for trajectory in trajectories(context):
         if under_way < settings.at_once and not trajectory.is_finished:
-            found = tuple(_next_steps(drive, trajectory, drawn[trajectory.program]))
+            found = tuple(_next_steps(context, trajectory, drawn[trajectory.program]))
             under_way += bool(found)
             steps += found
-    steps = steps[: drive.room(len(steps))]
+    steps = steps[: context.room(len(steps))]
     if not steps:
         return None
     hypotheses = tuple(one.hypothesis for one in steps)
     plan = Plan(
         hypotheses=hypotheses, draws=tuple(one.draw for one in steps if one.draw is not None)
     )
-    return Opening(
+    return NewRound(
         number=number,
         kind="rollouts",
         branches=tuple(map(_branch, hypotheses)),
@@ -60,41 +60,41 @@ def plan_rollouts(drive: RunDrive) -> Opening | None:
     )
 
 
-def trajectories(drive: RunDrive, before: int | None = None) -> tuple[Trajectory, ...]:
+def trajectories(context: RunContext, before: int | None = None) -> tuple[Trajectory, ...]:
     """Return the trajectories of the run; `before`: as they stood before the round of this number.
 
     The steps of an open round are not among them.
     """
-    state, reader = drive.state(), drive.search.store.reader
+    state, reader = context.state(), context.search.store.reader
     last = state.round if state.round_open else state.round + 1
     end = last if before is None else min(before, last)
     branches = [one for one in reader.branches() if one.round < end]
-    techniques = drive.memory.base().techniques.values()
+    techniques = context.memory.base().techniques.values()
     preparing = frozenset(one.id for one in techniques if one.prepares)
-    return trace_trajectories(drive.members(), branches, state.settings.search, preparing)
+    return trace_trajectories(context.members(), branches, state.settings.search, preparing)
 
 
-def ended(drive: RunDrive) -> str:
+def ended(context: RunContext) -> str:
     """Return in words that no trajectory goes on."""
-    found = trajectories(drive)
+    found = trajectories(context)
     finished = sum(one.is_finished for one in found)
     steps = sum(one.steps for one in found)
     stuck = "" if finished == len(found) else f", {len(found) - finished} for want of techniques"
     return f"all {len(found)} trajectories have ended{stuck}, after {steps} steps"
 
 
-def _next_steps(drive: RunDrive, trajectory: Trajectory, drawn: list[str]) -> Iterator[_Step]:
+def _next_steps(context: RunContext, trajectory: Trajectory, drawn: list[str]) -> Iterator[_Step]:
     """Yield the next step of a trajectory; `drawn`: what others of the round do to its program."""
-    settings = drive.state().settings.search
-    member = drive.members()[trajectory.program]
+    settings = context.state().settings.search
+    member = context.members()[trajectory.program]
     step, count = trajectory.steps + 1, settings.maic_rl.actions
     slots = [slot_id(trajectory.number, step, action) for action in range(1, count + 1)]
     if settings.agent == "minimal":
         parents = (member.seq,)
         yield from (_Step(free_hypothesis(slot, parents, member.family), None) for slot in slots)
         return
-    name = f"r{drive.state().round + 1}/t{trajectory.number}"
-    advice = advise(drive, member, Request(count, name, tuple(drawn)))
+    name = f"r{context.state().round + 1}/t{trajectory.number}"
+    advice = advise(context, member, Request(count, name, tuple(drawn)))
     drawn += [one.technique.id for one in advice.drawn]
     for place, draw in enumerate(draws_of(advice, slots)):
         yield _Step(_hypothesis(draw, advice, place), draw)

@@ -11,33 +11,32 @@ from kopt.search.records.members import Member
 from kopt.search.records.run_state import EventKind
 
 from .agents import Agents
-from .asking import in_crew
-from .drive import RunDrive
+from .run_context import RunContext
 
 VERDICT = "soft_verdict"
 """Kind of the document that says what the reading of a candidate came to."""
 
 
-def stands_up(drive: RunDrive, member: Member) -> bool:
+def stands_up(context: RunContext, member: Member) -> bool:
     """Return whether a candidate that passed the full check may win.
 
     One that is rejected may not. One that is to be checked again is, with other hidden seeds. The
     source that the run began with is nobody's candidate and is not read.
     """
-    agents = drive.search.agents
-    if agents is None or member.source == drive.search.start.source:
+    agents = context.search.agents
+    if agents is None or member.source == context.search.start.source:
         return True
-    verdict = _kept(drive, member)
+    verdict = _kept(context, member)
     if verdict is None:
-        verdict = _of_same_source(drive, member) or _asked(drive, agents, member)
+        verdict = _of_same_source(context, member) or _asked(context, agents, member)
         if verdict is not None:
-            _keep(drive, member, verdict)
+            _keep(context, member, verdict)
     if verdict is None:
         return True
     if verdict.verdict == "check_again":
-        drive.search.store.queue.add([member.seq], "again")
-        drive.evaluations.drain("again")
-        return drive.members()[member.seq].is_confirmed
+        context.search.store.queue.add([member.seq], "again")
+        context.evaluations.drain("again")
+        return context.members()[member.seq].is_confirmed
     return verdict.verdict != "reject"
 
 
@@ -51,38 +50,38 @@ def _words(finding: Finding) -> str:
     return f"{finding.kind.replace('_', ' ')}: {finding.text} ({quoted})"
 
 
-def _kept(drive: RunDrive, member: Member) -> SoftVerdict | None:
-    return drive.search.store.reader.document(member, VERDICT, SoftVerdict)
+def _kept(context: RunContext, member: Member) -> SoftVerdict | None:
+    return context.search.store.reader.document(member, VERDICT, SoftVerdict)
 
 
-def _of_same_source(drive: RunDrive, member: Member) -> SoftVerdict | None:
+def _of_same_source(context: RunContext, member: Member) -> SoftVerdict | None:
     """Return what the reading of this source came to for another choice of its `tune` values."""
-    same = (one for one in drive.members() if one.source_sha == member.source_sha)
-    return next((known for one in same if (known := _kept(drive, one)) is not None), None)
+    same = (one for one in context.members() if one.source_sha == member.source_sha)
+    return next((known for one in same if (known := _kept(context, one)) is not None), None)
 
 
-def _asked(drive: RunDrive, agents: Agents, member: Member) -> SoftVerdict | None:
+def _asked(context: RunContext, agents: Agents, member: Member) -> SoftVerdict | None:
     """Return a new verdict; None, and the reason told, where there is none."""
-    name = f"r{drive.state().round}/verify/{member.label}"
+    name = f"r{context.state().round}/verify/{member.label}"
     sha = None if member.full is None else member.full.artifacts.get("check")
-    check = drive.search.store.reader.readable(sha, CheckResult)
+    check = context.search.store.reader.readable(sha, CheckResult)
     view = SoftView(id=name, member=member, check=check)
     try:
         roles = agents.roles()
-        return in_crew(drive, name, lambda: roles.soft_verify(view))
+        return context.in_worker(name, lambda: roles.soft_verify(view))
     except (BudgetSpent, CallFailed) as error:
-        _tell(drive, member, "not_made", str(error))
+        _tell(context, member, "not_made", str(error))
         return None
 
 
-def _keep(drive: RunDrive, member: Member, verdict: SoftVerdict) -> None:
+def _keep(context: RunContext, member: Member, verdict: SoftVerdict) -> None:
     """Tell a verdict, then keep it: what is told twice after an interruption is said once more."""
     outcome = "not_made" if verdict.origin == "fallback" else verdict.verdict
-    _tell(drive, member, outcome, objection(verdict))
-    drive.search.store.add_document(member.seq, VERDICT, verdict.model_dump_json().encode())
+    _tell(context, member, outcome, objection(verdict))
+    context.search.store.add_document(member.seq, VERDICT, verdict.model_dump_json().encode())
 
 
-def _tell(drive: RunDrive, member: Member, outcome: str, why: str) -> None:
-    log = drive.search.store.log
+def _tell(context: RunContext, member: Member, outcome: str, why: str) -> None:
+    log = context.search.store.log
     with log.transaction():
         log.emit(EventKind.SOFT_VERIFIED, candidate=member.seq, outcome=outcome, why=why)

@@ -16,18 +16,18 @@ from kopt.search.selection.family_standing import (
 from kopt.search.store.run_reader import RunReader
 
 from .advice import ADVISED, Request, advice_on, advise
-from .drive import RunDrive
+from .run_context import RunContext
 
 
-def population_view(drive: RunDrive) -> PopulationView:
+def population_view(context: RunContext) -> PopulationView:
     """Return what the slots of the next round are decided by."""
-    branches = drive.search.store.reader.branches()
-    rounds = drive.search.store.reader.rounds()
+    branches = context.search.store.reader.branches()
+    rounds = context.search.store.reader.rounds()
     return PopulationView(
-        population=drive.population(),
+        population=context.population(),
         is_first=all(one.kind != "agents" for one in rounds),
         past_slots=frozenset(branch.slot for branch in branches),
-        reserve=reserve(drive.search.store.reader),
+        reserve=reserve(context.search.store.reader),
     )
 
 
@@ -39,21 +39,21 @@ def reserve(reader: RunReader) -> tuple[Hypothesis, ...]:
     return tuple(one for one in planned if _idea(one) not in used)
 
 
-def planning_view(drive: RunDrive, slots: tuple[Slot, ...], reserve_wanted: int) -> RoundView:
+def planning_view(context: RunContext, slots: tuple[Slot, ...], reserve_wanted: int) -> RoundView:
     """Return what the planner of the next round is shown."""
-    number = drive.state().round + 1
-    view = _round_view(drive, number, slots, reserve_wanted)
-    return replace(view, advice=_advice_on_leader(drive, number))
+    number = context.state().round + 1
+    view = _round_view(context, number, slots, reserve_wanted)
+    return replace(view, advice=_advice_on_leader(context, number))
 
 
-def reflecting_view(drive: RunDrive, number: int) -> RoundView:
+def reflecting_view(context: RunContext, number: int) -> RoundView:
     """Return what the reflector of a round that has ended is shown."""
-    return _round_view(drive, number, (), 0)
+    return _round_view(context, number, (), 0)
 
 
-def branch_task(drive: RunDrive, branch: BranchRow) -> BranchTask:
+def branch_task(context: RunContext, branch: BranchRow) -> BranchTask:
     """Return what a branch is to write."""
-    members = drive.members()
+    members = context.members()
     hypothesis = _hypothesis(branch)
     seqs = list(dict.fromkeys((*branch.parents, *hypothesis.parents)))
     parents = tuple(members[seq] for seq in seqs)
@@ -62,42 +62,42 @@ def branch_task(drive: RunDrive, branch: BranchRow) -> BranchTask:
         lineage=branch.lineage,
         hypothesis=hypothesis,
         parents=parents,
-        documents=documents_of(drive, parents, profiled=parents),
-        lessons=_lessons(drive.search.store.reader, members, branch.round),
-        advice=advice_on(drive, parents[0], hypothesis.techniques)
-        if drive.memory.is_on and parents
+        documents=documents_of(context, parents, profiled=parents),
+        lessons=_lessons(context.search.store.reader, members, branch.round),
+        advice=advice_on(context, parents[0], hypothesis.techniques)
+        if context.memory.is_on and parents
         else None,
     )
 
 
 def documents_of(
-    drive: RunDrive, members: Iterable[Member], profiled: Iterable[Member]
+    context: RunContext, members: Iterable[Member], profiled: Iterable[Member]
 ) -> Documents:
     """Return the check of each of `members` that failed, the profile of each of `profiled`."""
-    reader = drive.search.store.reader
+    reader = context.search.store.reader
     checks = {one.seq: check for one in members if (check := reader.failed_check(one)) is not None}
     profiles = {
         one.seq: profile
         for one in profiled
-        if one.passed and (profile := drive.search.profile(one)) is not None
+        if one.passed and (profile := context.search.profile(one)) is not None
     }
     return Documents(profiles=profiles, checks=checks)
 
 
-def _advice_on_leader(drive: RunDrive, number: int) -> tuple[Advice, ...]:
+def _advice_on_leader(context: RunContext, number: int) -> tuple[Advice, ...]:
     """Return the leader's state and what the knowledge base would try on it."""
-    state, members = drive.state(), drive.members()
-    if not drive.memory.is_on or not state.beam:
+    state, members = context.state(), context.members()
+    if not context.memory.is_on or not state.beam:
         return ()
     leader = members[state.beam[0]]
     given_up = retired_families(members, state.settings.search)
-    return (advise(drive, leader, Request(ADVISED, f"r{number}/{leader.label}", (), given_up)),)
+    return (advise(context, leader, Request(ADVISED, f"r{number}/{leader.label}", (), given_up)),)
 
 
 def _round_view(
-    drive: RunDrive, number: int, slots: tuple[Slot, ...], reserve_wanted: int
+    context: RunContext, number: int, slots: tuple[Slot, ...], reserve_wanted: int
 ) -> RoundView:
-    reader, state, members = drive.search.store.reader, drive.state(), drive.members()
+    reader, state, members = context.search.store.reader, context.state(), context.members()
     return RoundView(
         round=number,
         members=members,
@@ -106,7 +106,7 @@ def _round_view(
         untried=untried_families(members),
         slots=slots,
         reserve_wanted=reserve_wanted,
-        documents=documents_of(drive, members, [members[seq] for seq in state.beam[:1]]),
+        documents=documents_of(context, members, [members[seq] for seq in state.beam[:1]]),
         reflections=_reflections(reader, before=number),
         hypotheses={branch.id: _hypothesis(branch) for branch in reader.branches()},
         failed_branches=tuple(

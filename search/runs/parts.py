@@ -7,6 +7,7 @@ from functools import cache, partial
 
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.search_settings import ROLES
+from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate, candidate_of_text
 from kopt.kernels.domain import tune_choices
 from kopt.kernels.header_parser import parse_header
@@ -19,19 +20,27 @@ from kopt.search.agents.model_roles import ModelRoles
 from kopt.search.agents.reading import Reader
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.evaluation.local_evaluator import LocalEvaluator
+from kopt.search.knowledge.base import dump_base, parse_base
+from kopt.search.knowledge.records import Technique
+from kopt.search.knowledge.states.applicability import KernelTraits, kernel_traits, why_not
+from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.models.call_ledger import CallLedger
 from kopt.search.models.client import ModelClient
 from kopt.search.models.model_source import ModelSource, open_model
 from kopt.search.models.prices import load_prices
 from kopt.search.models.rate_limit import RateLimit, RateSettings
+from kopt.search.models.recording import record_knowledge
 from kopt.search.records.members import Proposal
+from kopt.search.records.run_state import RunSettings
 from kopt.search.rounds.agents import Agents
-from kopt.search.rounds.drive import Search, no_profile
-from kopt.search.rounds.main_thread import Mailbox
+from kopt.search.rounds.main_thread import MainThread
+from kopt.search.rounds.memory import MemoryParts
+from kopt.search.rounds.run_context import Search, no_profile
 from kopt.search.rounds.sweep import ReadChoices, SweepProposer
+from kopt.search.store.run_reader import RunReader
 from kopt.search.store.store import RunStore
+from kopt.tools.cuda.toolchain import find_toolchain
 
-from .memory_parts import catalogue_of, memory_of
 from .profiling import Profiler
 from .promoting import promote_member
 
@@ -51,8 +60,8 @@ def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
     settings = place.site.settings
     problem, workload = find_kernel(run.kernel, settings.problems)
     start = Candidate(store.reader.source(run.start_sha), run.start_name)
-    mailbox = Mailbox()
-    agents = _agents(store, place, mailbox)
+    main_thread = MainThread()
+    agents = _agents(store, place, main_thread)
     is_measured = place.site.timer is not None
     choices = _header_choices(problem, workload)
     is_told = run.search.profile == "detailed"
@@ -63,7 +72,7 @@ def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
             evaluator=evaluator,
             proposer=SweepProposer(choices),
             start=_shaped(start, problem, workload),
-            mailbox=mailbox,
+            main_thread=main_thread,
             agents=agents,
             profile=Profiler(store, place.site).profile if is_told else no_profile,
             memory=memory_of(run, settings, place.models, choices),
@@ -72,11 +81,11 @@ def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
             else None,
         )
     finally:
-        mailbox.close()
+        main_thread.close()
         evaluator.close()
 
 
-def _agents(store: RunStore, place: RunPlace, mailbox: Mailbox) -> Agents | None:
+def _agents(store: RunStore, place: RunPlace, main_thread: MainThread) -> Agents | None:
     settings = place.site.settings
     if not place.models.exists(settings):
         return None
@@ -85,14 +94,14 @@ def _agents(store: RunStore, place: RunPlace, mailbox: Mailbox) -> Agents | None
     def shape(source: str, name: str) -> Proposal:
         return _shaped(candidate_of_text(source, name), problem, workload)
 
-    roles = cache(partial(_model_roles, store, place, mailbox))
+    roles = cache(partial(_model_roles, store, place, main_thread))
     return Agents(roles=roles, shape=shape)
 
 
-def _model_roles(store: RunStore, place: RunPlace, mailbox: Mailbox) -> ModelRoles:
+def _model_roles(store: RunStore, place: RunPlace, main_thread: MainThread) -> ModelRoles:
     """Return the agents with all that they are told: made when the first of them is needed."""
     run, settings = store.reader.state().settings, place.site.settings
-    desk = _desk(store, place, mailbox)
+    client = _model_client(store, place, main_thread)
     problem, workload = find_kernel(run.kernel, settings.problems)
     reader = Reader(settings, store.folder.name)
     subject = Subject(
@@ -106,13 +115,13 @@ def _model_roles(store: RunStore, place: RunPlace, mailbox: Mailbox) -> ModelRol
     )
 
     def count(gpu_seconds: float) -> None:
-        mailbox.post(lambda: store.add_tool_time(gpu_seconds))
+        main_thread.post(lambda: store.add_tool_time(gpu_seconds))
 
     tools = AgentTools(run.kernel, run.arch, place.site, reader, count, run.search.profile)
-    return ModelRoles(Means(desk, make_briefing(subject, run.search), tools))
+    return ModelRoles(Means(client, make_briefing(subject, run.search), tools))
 
 
-def _desk(store: RunStore, place: RunPlace, mailbox: Mailbox) -> ModelClient:
+def _model_client(store: RunStore, place: RunPlace, main_thread: MainThread) -> ModelClient:
     """Return where the model is asked, once its prices and its door are known to be there."""
     run, settings = store.reader.state().settings, place.site.settings
     how, prices = run.search, load_prices(settings.home)
@@ -120,13 +129,13 @@ def _desk(store: RunStore, place: RunPlace, mailbox: Mailbox) -> ModelClient:
         prices.price(how.roles.of(role).model)
     pace = RateSettings(how.concurrency, how.requests_per_minute, how.input_tokens_per_minute)
     return ModelClient(
-        model=open_model(place.models, settings, mailbox.halt),
+        model=open_model(place.models, settings, main_thread.halt),
         ledger=CallLedger(store.log, run.budget),
-        thread=mailbox,
+        thread=main_thread,
         artifacts=store.artifacts,
         prices=prices,
-        rate=RateLimit(pace, mailbox.halt),
-        halt=mailbox.halt,
+        rate=RateLimit(pace, main_thread.halt),
+        halt=main_thread.halt,
     )
 
 
@@ -159,3 +168,46 @@ def _header_choices(problem: Problem, workload: Workload) -> ReadChoices:
         return tune_choices(header, workload.axes) if header else ()
 
     return read
+
+
+def memory_of(
+    run: RunSettings, settings: Settings, models: ModelSource, choices: ReadChoices
+) -> MemoryParts:
+    """Return what the run remembers with; nothing is opened before it is needed.
+
+    A replay begins with the base that was recorded, and teaches nobody: what it does was learned.
+    """
+    problem, _ = find_kernel(run.kernel, settings.problems)
+    return MemoryParts(
+        op_type=problem.op_type,
+        toolkit=lambda: find_toolchain(settings).release,
+        traits=partial(_traits, run, settings),
+        choices=choices,
+        snapshot=partial(_snapshot, settings, models),
+        share=None if models.replay is not None else partial(KnowledgeStore, settings.knowledge),
+    )
+
+
+def catalogue_of(reader: RunReader, settings: Settings) -> tuple[Technique, ...]:
+    """Return the techniques that a run's base knows for its kernel; () where it has none."""
+    state = reader.state()
+    if state.knowledge_sha is None or state.settings.search.memory == "off":
+        return ()
+    base = parse_base(reader.blob(state.knowledge_sha).decode())
+    kernel = _traits(state.settings, settings, frozenset())
+    return tuple(one for one in base.techniques.values() if why_not(one, kernel) is None)
+
+
+def _traits(run: RunSettings, settings: Settings, given_up: frozenset[str]) -> KernelTraits:
+    problem, workload = find_kernel(run.kernel, settings.problems)
+    return kernel_traits(problem, workload, run.arch, given_up)
+
+
+def _snapshot(settings: Settings, models: ModelSource) -> str:
+    if models.recording is not None and models.recording.knowledge is not None:
+        return models.recording.knowledge
+    with KnowledgeStore(settings.knowledge) as shared:
+        text = dump_base(shared.base())
+    if models.record is not None:
+        record_knowledge(models.record, text)
+    return text

@@ -10,7 +10,7 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import ProfileResult
-from kopt.search.advice.notes import Noted, NoteDesk
+from kopt.search.advice.notes import FittingNote, NoteFinder
 from kopt.search.advice.retrieval import Asker
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.records.members import Member
@@ -32,7 +32,7 @@ class LeaderProfile:
     """Of the kernel's tensors."""
     problem: str | None = None
     """Why there is no profile."""
-    noted: tuple[Noted, ...] = ()
+    noted: tuple[FittingNote, ...] = ()
     """The notes of kopt's documents that fit it."""
 
 
@@ -91,7 +91,9 @@ def profile_leader(profiler: Profiler) -> LeaderProfile | None:
         profile = profiler.required(leader)
     except (SetupError, InfraError) as error:
         return LeaderProfile(None, dtypes, str(error))
-    desk = NoteDesk(settings, Asker(profiler.store.folder.name, "kopt step, suggestions"), problem)
+    desk = NoteFinder(
+        settings, Asker(profiler.store.folder.name, "kopt step, suggestions"), problem
+    )
     return LeaderProfile(profile, dtypes, noted=desk.notes_on(leader, profile))
 
 

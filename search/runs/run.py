@@ -19,7 +19,7 @@ from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.records.budget import UNLIMITED, Budget
 from kopt.search.records.run_state import Event, RunSettings, RunState
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.run_folders import find_run, new_run_folder
 from kopt.search.store.run_lock import AT_ONCE, LockClaim
@@ -186,3 +186,13 @@ def _gpu_words(gpu: DeviceFacts) -> str:
 def _problem_digest(problem: Problem) -> str:
     files = (problem.folder / name for name in ("problem.yaml", "oracle.py"))
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+
+
+@dataclass(frozen=True)
+class RunCallbacks:
+    """What takes the events of a run and the lines beside them, from any thread."""
+
+    on_event: Callable[[Event], None]
+    """Every event, after it was committed."""
+    say: Callable[[str], None]
+    """What goes on besides the events, e.g. what the first timing waits for."""

@@ -11,8 +11,7 @@ from kopt.search.records.members import Member
 from .family_evidence import is_contradicted
 from .family_standing import retired_families
 from .lineages import trace_lineages
-from .ranking import rank_unrefuted
-from .speeds import speed_of
+from .ranking import rank_unrefuted, speed_of
 
 
 def select_beam(members: Iterable[Member], settings: SearchSettings) -> tuple[Member, ...]:

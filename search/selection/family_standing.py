@@ -14,8 +14,7 @@ from kopt.search.records.members import Member
 
 from .family_evidence import is_contradicted
 from .lineages import Lineage, trace_lineages
-from .ranking import rank, unrefuted
-from .speeds import Speed, noise_of, speed_of
+from .ranking import Speed, noise_of, rank, speed_of, unrefuted
 
 PLATEAU_ROUNDS = 2
 """A family that had so many rounds without a gain is retired, if it also trails."""

@@ -11,8 +11,7 @@ from typing import Literal
 from kopt.kernels.status import Status
 from kopt.search.records.members import Member
 
-from .ranking import rank_unrefuted
-from .speeds import noise_of, speed_of
+from .ranking import noise_of, rank_unrefuted, speed_of
 
 Outcome = Literal["compile_fail", "wrong", "regression", "stagnant", "improved"]
 

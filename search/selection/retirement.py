@@ -11,8 +11,7 @@ from kopt.search.records.members import Member
 from .family_evidence import is_contradicted
 from .family_standing import FamilyStanding, family_standings
 from .lineages import trace_lineages
-from .ranking import equivalence_of, rank, refuted_programs
-from .speeds import speed_of, speed_words
+from .ranking import equivalence_of, rank, refuted_programs, speed_of, speed_words
 
 RetirementReason = Literal[
     "unevaluated",

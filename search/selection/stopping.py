@@ -13,8 +13,7 @@ from kopt.search.records.members import Member
 from kopt.search.records.run_state import StopReason
 
 from .family_standing import retired_families
-from .ranking import rank, rank_unrefuted, unrefuted
-from .speeds import noise_of, speed_of
+from .ranking import noise_of, rank, rank_unrefuted, speed_of, unrefuted
 
 
 @dataclass(frozen=True)

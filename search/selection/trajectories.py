@@ -13,8 +13,7 @@ from kopt.search.records.members import Member
 from kopt.search.records.run_state import BranchRow
 
 from .lineages import outcome_of
-from .ranking import rank_unrefuted
-from .speeds import speed_of
+from .ranking import rank_unrefuted, speed_of
 
 _SLOT = re.compile(r"t(\d+)s(\d+)a(\d+)")
 

@@ -9,19 +9,19 @@ from typing import Any
 from kopt.config.counted import counted
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.search.advice.suggestions import Known, Suggestion, make_suggestions
+from kopt.search.advice.suggestions import Suggestion, SuggestionInputs, make_suggestions
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunState
 from kopt.search.reports.candidate_report import report_candidate
-from kopt.search.rounds.drive import RunDrive
+from kopt.search.rounds.run_context import RunContext
 from kopt.search.rounds.search_round import sweep
 from kopt.search.runs.profiling import LeaderProfile
 from kopt.search.selection.family_standing import family_standings, untried_families
+from kopt.search.selection.ranking import speed_words
 from kopt.search.selection.retirement import Beams, find_retirements
-from kopt.search.selection.speeds import speed_words
 from kopt.search.store.winner import winner_path
 
-from .remembering import remember
+from .memory_suggestions import suggest_from_memory
 from .result import BeamMember, NextStep, SteppedCandidate, StepResult
 
 
@@ -47,16 +47,18 @@ class StepOutcome:
     """Whether it put the best to the full check."""
 
 
-def report_step(drive: RunDrive, outcome: StepOutcome, profile: LeaderProfile | None) -> StepResult:
+def report_step(
+    context: RunContext, outcome: StepOutcome, profile: LeaderProfile | None
+) -> StepResult:
     """Return the result of a step; the run's lock is still held."""
-    state, members = drive.state(), drive.members()
-    stepped = tuple(_stepped(one, drive, state, members) for one in outcome.stepped)
-    known = _known(drive, stepped, profile)
+    state, members = context.state(), context.members()
+    stepped = tuple(_stepped(one, context, state, members) for one in outcome.stepped)
+    known = _known(context, stepped, profile)
     suggestions = make_suggestions(known)
     subjects = {one.seq for one in outcome.stepped} | set(outcome.beam_before)
     beams = Beams(outcome.beam_before, state.beam)
     return StepResult(
-        **_facts(drive, state, members),
+        **_facts(context, state, members),
         round=outcome.round,
         message=_message(outcome, state, members),
         candidates=stepped,
@@ -76,10 +78,10 @@ def report_step(drive: RunDrive, outcome: StepOutcome, profile: LeaderProfile | 
     )
 
 
-def _facts(drive: RunDrive, state: RunState, members: tuple[Member, ...]) -> dict[str, Any]:
+def _facts(context: RunContext, state: RunState, members: tuple[Member, ...]) -> dict[str, Any]:
     """Return what the result says of the run, whatever the step was."""
     speedups = (member.quick.speedup for member in members if member.quick is not None)
-    winner = None if state.winner is None else str(winner_path(drive.search.store.folder))
+    winner = None if state.winner is None else str(winner_path(context.search.store.folder))
     return {
         "status": state.status,
         "run": state.id,
@@ -100,11 +102,11 @@ def _facts(drive: RunDrive, state: RunState, members: tuple[Member, ...]) -> dic
 
 
 def _known(
-    drive: RunDrive, stepped: tuple[SteppedCandidate, ...], profile: LeaderProfile | None
-) -> Known:
-    state, members = drive.state(), drive.members()
-    may_propose = state.stop_reason is None and drive.limit_reached() is None
-    return Known(
+    context: RunContext, stepped: tuple[SteppedCandidate, ...], profile: LeaderProfile | None
+) -> SuggestionInputs:
+    state, members = context.state(), context.members()
+    may_propose = state.stop_reason is None and context.limit_reached() is None
+    return SuggestionInputs(
         members=members,
         beam=state.beam,
         failed=tuple(
@@ -116,26 +118,26 @@ def _known(
         dtypes=frozenset() if profile is None else profile.dtypes,
         standings=family_standings(members, state.settings.search),
         untried=untried_families(members),
-        ideas=len(sweep(drive)) if may_propose else 0,
-        remembered=remember(drive, None if profile is None else profile.profile),
+        ideas=len(sweep(context)) if may_propose else 0,
+        remembered=suggest_from_memory(context, None if profile is None else profile.profile),
         noted=() if profile is None else profile.noted,
     )
 
 
 def _stepped(
-    one: Stepped, drive: RunDrive, state: RunState, members: tuple[Member, ...]
+    one: Stepped, context: RunContext, state: RunState, members: tuple[Member, ...]
 ) -> SteppedCandidate:
     member = members[one.seq]
     return SteppedCandidate(
         **dict(report_candidate(member, members, state)),
         repeats=one.repeats,
-        diagnostic=_first_diagnostic(drive, member),
+        diagnostic=_first_diagnostic(context, member),
     )
 
 
-def _first_diagnostic(drive: RunDrive, member: Member) -> Diagnostic | None:
+def _first_diagnostic(context: RunContext, member: Member) -> Diagnostic | None:
     """Return the first error of the candidate's check; None where no stage pointed at one."""
-    check = drive.search.store.reader.failed_check(member)
+    check = context.search.store.reader.failed_check(member)
     found = () if check is None else check.diagnostics
     return next((one for one in found if one.severity == "error"), None)
 
@@ -183,7 +185,7 @@ def _ending(state: RunState) -> str:
 def _next(
     state: RunState,
     stepped: tuple[SteppedCandidate, ...],
-    known: Known,
+    known: SuggestionInputs,
     suggestions: tuple[Suggestion, ...],
 ) -> NextStep:
     if state.is_finished:

@@ -19,13 +19,12 @@ from kopt.search.records.budget import Budget
 from kopt.search.records.members import Member, Proposal
 from kopt.search.records.run_state import RunSettings, RunState
 from kopt.search.rounds.advance import advance, finish_round, follow_up, is_concluding
-from kopt.search.rounds.counted_time import counted_s, preparing_s
-from kopt.search.rounds.drive import RunDrive
+from kopt.search.rounds.run_context import RunContext, counted_s, preparing_s
 from kopt.search.rounds.search_round import judge_step, open_next
 from kopt.search.runs.parts import RunPlace, search_of
 from kopt.search.runs.profiling import Profiler, profile_leader
 from kopt.search.runs.run import RunRequest, begin_run, goes_on, open_run, refuse_another_device
-from kopt.search.store.round_table import Opening
+from kopt.search.store.round_table import NewRound
 from kopt.search.store.run_lock import LockClaim
 from kopt.search.store.store import RunStore
 
@@ -65,12 +64,12 @@ def take_step(
         hooks.on_run(plan.before.id)
         _take_up(store, plan, request)
         with search_of(store, RunPlace(site)) as search:
-            drive = RunDrive(search)
-            with drive.pausing():
-                outcome = _take(drive, plan)
+            context = RunContext(search)
+            with context.pausing():
+                outcome = _take(context, plan)
                 profile = profile_leader(Profiler(store, site, request.counters))
-                drive.pause("the step is done")
-            return report_step(drive, outcome, profile)
+                context.pause("the step is done")
+            return report_step(context, outcome, profile)
 
 
 def _take_up(store: RunStore, plan: "_Plan", request: StepRequest) -> None:
@@ -172,67 +171,67 @@ def _refuse_beyond_budget(
         raise ToolError(f"the run's budget, {budget}, is spent: {ways}")
 
 
-def _take(drive: RunDrive, plan: _Plan) -> StepOutcome:
+def _take(context: RunContext, plan: _Plan) -> StepOutcome:
     """Do the step's part of the run and return what it was."""
     before = plan.before
-    drive.memory.begin()
+    context.memory.begin()
     if plan.proposals:
-        return _take_proposals(drive, plan)
+        return _take_proposals(context, plan)
     if plan.begun is not None:
-        _close_open_round(drive)
-        return _outcome(drive, plan, plan.begun)
-    if drive.state().is_finished:
+        _close_open_round(context)
+        return _outcome(context, plan, plan.begun)
+    if context.state().is_finished:
         return StepOutcome(before.beam)
     # A round that is open again because it was given a larger budget is no interrupted step.
     was_interrupted = before.round_open and before.round > 0 and before.stop_reason is None
-    _close_open_round(drive)
+    _close_open_round(context)
     if was_interrupted:
-        return _outcome(drive, plan, before.round)
-    return _take_own(drive, plan)
+        return _outcome(context, plan, before.round)
+    return _take_own(context, plan)
 
 
-def _take_proposals(drive: RunDrive, plan: _Plan) -> StepOutcome:
-    _close_open_round(drive)
-    members = drive.members()
+def _take_proposals(context: RunContext, plan: _Plan) -> StepOutcome:
+    _close_open_round(context)
+    members = context.members()
     numbered = number_proposals(plan.proposals, members)
     fresh = () if plan.begun else tuple(one.proposal for one in numbered if not one.is_known)
     own_round = plan.begun
     if own_round is None and plan.before.round_open:
         own_round = plan.before.round  # of this very request, if its candidates are in it
     if fresh:
-        opening = Opening(drive.state().round + 1, "step", fresh, step=plan.key)
-        drive.search.store.rounds.open(opening)
-        _close_open_round(drive)
+        opening = NewRound(context.state().round + 1, "step", fresh, step=plan.key)
+        context.search.store.rounds.open(opening)
+        _close_open_round(context)
     stepped: list[Stepped] = []
     for one in numbered:
         is_new = one.seq < len(members) and members[one.seq].round == own_round
         is_twice = any(one.seq == other.seq for other in stepped)
         stepped.append(Stepped(one.seq, repeats=is_twice or (one.is_known and not is_new)))
-    return StepOutcome(plan.before.beam, drive.state().round, tuple(stepped))
+    return StepOutcome(plan.before.beam, context.state().round, tuple(stepped))
 
 
-def _take_own(drive: RunDrive, plan: _Plan) -> StepOutcome:
+def _take_own(context: RunContext, plan: _Plan) -> StepOutcome:
     """Take one round of the search; end the run where there is nothing left to fill it with."""
-    if not is_concluding(drive) and open_next(drive, plan.key):
-        _close_open_round(drive)
-        return _outcome(drive, plan, drive.state().round)
-    while not drive.state().is_finished:
-        advance(drive, judge_step)
+    if not is_concluding(context) and open_next(context, plan.key):
+        _close_open_round(context)
+        return _outcome(context, plan, context.state().round)
+    while not context.state().is_finished:
+        advance(context, judge_step)
     return StepOutcome(plan.before.beam, has_ended=True)
 
 
-def _close_open_round(drive: RunDrive) -> None:
+def _close_open_round(context: RunContext) -> None:
     """Finish what is open; a run that has nothing yet gets its starting point evaluated."""
-    if drive.state().round < 0:
-        open_next(drive)
-    if drive.state().round_open:
-        finish_round(drive, judge_step)
-    while follow_up(drive):
+    if context.state().round < 0:
+        open_next(context)
+    if context.state().round_open:
+        finish_round(context, judge_step)
+    while follow_up(context):
         pass
 
 
-def _outcome(drive: RunDrive, plan: _Plan, index: int) -> StepOutcome:
+def _outcome(context: RunContext, plan: _Plan, index: int) -> StepOutcome:
     """Return what a whole round was."""
-    of_round = [member for member in drive.members() if member.round == index]
+    of_round = [member for member in context.members() if member.round == index]
     stepped = tuple(Stepped(one.seq) for one in sorted(of_round, key=lambda one: one.order))
     return StepOutcome(plan.before.beam, index, stepped)

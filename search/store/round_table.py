@@ -20,7 +20,7 @@ from .run_rows import QUEUE, CandidateRow, insert_candidate, insert_parents, nam
 
 
 @dataclass(frozen=True)
-class Opening:
+class NewRound:
     """A round that begins."""
 
     number: int
@@ -44,7 +44,7 @@ class RoundTable:
         """Write through `log`."""
         self._log = log
 
-    def open(self, opening: Opening) -> None:
+    def open(self, opening: NewRound) -> None:
         """Record a round with its candidates, whose quick evaluations are queued, and branches."""
         sources = [proposal.source.encode() for proposal in opening.proposals]
         digests = [self._log.artifacts.put(source) for source in sources]

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from kopt.config.errors import SetupError
 
-from .tables import CREATE
-from .upgrades import UPGRADES
+from .tables import CREATE, UPGRADES
 
 logger = logging.getLogger(__name__)
 

@@ -15,13 +15,13 @@ from kopt.search.storage.transaction import now_us
 from kopt.search.store.run_rows import abandon_open_calls
 
 from .evaluation_queue import EvaluationQueue
-from .memory_table import MemoryTable
 from .round_table import RoundTable
 from .run_lock import AT_ONCE, LockClaim, RunLock, boot_id
 from .run_log import RunLog
 from .run_reader import RunReader
 from .run_rows import insert_document, name_blob
 from .schema import open_writer
+from .taught import MemoryTable
 
 FILE_NAME = "run.sqlite"
 

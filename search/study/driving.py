@@ -8,15 +8,14 @@ from kopt.config.settings import Settings
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.records.run_state import Event
 from kopt.search.reports.files import write_reports
-from kopt.search.runs.callbacks import RunTeller
 from kopt.search.runs.parts import RunPlace
-from kopt.search.runs.run import RunRequest, begin_run, drive_run, reopen_run
+from kopt.search.runs.run import RunCallbacks, RunRequest, begin_run, drive_run, reopen_run
 from kopt.search.store.store import RunStore
 
 from .plan import Cell, StudyPlan
 from .study_folder import cell_settings
 
-Watch = Callable[[Sequence[Event]], AbstractContextManager[RunTeller]]
+Watch = Callable[[Sequence[Event]], AbstractContextManager[RunCallbacks]]
 """Given the events of earlier sessions, yields whom the run is to tell of what comes."""
 
 
@@ -30,8 +29,8 @@ def drive_cell(plan: StudyPlan, cell: Cell, site: EvaluationSite, watch: Watch) 
     own = replace(site, settings=cell_settings(plan, cell, site.settings))
     with closing(_opened(plan, cell, own.settings)) as store:
         try:
-            with watch(store.reader.events()) as teller:
-                drive_run(store, RunPlace(replace(own, say=teller.say)), teller.on_event)
+            with watch(store.reader.events()) as callbacks:
+                drive_run(store, RunPlace(replace(own, say=callbacks.say)), callbacks.on_event)
         finally:
             write_reports(store.reader, store.folder, own.settings)
 

@@ -15,8 +15,7 @@ from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunStatus
 from kopt.search.reports.run_report import RunReport, report_run, view_run
 from kopt.search.reports.spending import call_tokens, counted_microusd
-from kopt.search.selection.ranking import unrefuted
-from kopt.search.selection.speeds import Speed, speed_of
+from kopt.search.selection.ranking import Speed, speed_of, unrefuted
 from kopt.search.store.run_reader import Row, RunReader
 
 from .plan import Cell

@@ -40,12 +40,12 @@ def _to_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 @dataclass(frozen=True)
-class ListOptions:
+class RunsOptions:
     """Nothing beyond what every command takes."""
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class OneRunOptions:
     """Which run."""
 
     run: str
@@ -60,8 +60,8 @@ class WriteOptions:
 
 
 @click.group("runs", epilog=EPILOG, invoke_without_command=True)
-@command_body(ListOptions)
-def command(session: Session, options: ListOptions) -> int:
+@command_body(RunsOptions)
+def command(session: Session, options: RunsOptions) -> int:
     """List earlier runs, newest first; or show, report or export one."""
     if click.get_current_context().invoked_subcommand is not None:
         return ExitCode.PASSED
@@ -69,8 +69,8 @@ def command(session: Session, options: ListOptions) -> int:
 
 
 @command.command("list", hidden=True)
-@command_body(ListOptions)
-def listed(session: Session, options: ListOptions) -> int:
+@command_body(RunsOptions)
+def listed(session: Session, options: RunsOptions) -> int:
     """List earlier runs, newest first: what `kopt runs` alone does."""
     del options
     return _list(session)
@@ -94,8 +94,8 @@ def _list(session: Session) -> ExitCode:
     epilog="\b\nExample:\n  kopt runs show run-20260101-120000-000",
 )
 @run_argument
-@command_body(RunOptions)
-def show(session: Session, options: RunOptions) -> int:
+@command_body(OneRunOptions)
+def show(session: Session, options: OneRunOptions) -> int:
     """Show one run: ranking, statuses, winner. Works while it is running, too."""
     with view_run(options.run, session.settings) as (reader, folder):
         report = report_run(reader, folder)

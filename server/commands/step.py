@@ -154,8 +154,8 @@ def _step(
             click.echo(run, err=True)
 
     try:
-        with run_progress(quiet) as teller:
-            hooks = StepHooks(on_event=teller.on_event, on_run=name, say=teller.say)
+        with run_progress(quiet) as callbacks:
+            hooks = StepHooks(on_event=callbacks.on_event, on_run=name, say=callbacks.say)
             return take_step(request, settings, site, hooks)
     except KeyboardInterrupt as stop:
         raise Interrupted(f"interrupted{_go_on(runs)}") from stop

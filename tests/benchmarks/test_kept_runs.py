@@ -18,7 +18,7 @@ from kopt.search.records.evaluation import (
     Value,
 )
 from kopt.search.reports.export import export_lines
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from support.bench_results import H100
 from support.populations import failed, timed
 from support.scripted_runs import new_store, search

@@ -8,7 +8,7 @@ from kopt.config.errors import BackendUnavailable, SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
 from kopt.search.reports.run_report import RunReport, report_run
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.server.all_kernels import all_runs_view, run_all
 from kopt.server.console import print_view
 from kopt.server.exits import ExitCode, Interrupted

@@ -10,7 +10,7 @@ from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.receipt import ReceiptCubin
 from kopt.kernels.shipped_kernels import evidence_of, source_of
 from kopt.kernels.unproven_facts import facts_text, read_facts
-from kopt.search.store.round_table import Opening
+from kopt.search.store.round_table import NewRound
 from kopt.server.exits import ExitCode
 from kopt.tools.bench.receipt_file import problem_files
 from support.bench_results import H100
@@ -103,7 +103,7 @@ def test_a_candidate_of_a_run_says_what_the_run_found(
     monkeypatch.setenv("KOPT_HOME", str(home))
     proposal = start(REFERENCE.read_text(), {"BLOCK": 512})
     with new_store(home, kernel="merge_state_n8xh64xd128", arch="sm_90a") as store:
-        store.rounds.open(Opening(number=0, kind="start", proposals=(proposal,)))
+        store.rounds.open(NewRound(number=0, kind="start", proposals=(proposal,)))
         lease = store.queue.lease_next("quick")
         assert lease is not None
         store.queue.finish(lease, passed(latency_us=2.0), 0.0)

@@ -163,9 +163,9 @@ def test_run_without_a_terminal_is_told_in_lines_and_what_is_past_is_not_told_ag
     with told_run(tmp_path) as store:
         events = store.reader.events()
     done = [n for n, event in enumerate(events) if event.kind is EventKind.EVALUATION_DONE]
-    with run_progress(quiet=False, past=events[: done[1] + 1]) as teller:
+    with run_progress(quiet=False, past=events[: done[1] + 1]) as callbacks:
         for event in events[done[1] + 1 :]:
-            teller.on_event(event)
+            callbacks.on_event(event)
     told = capsys.readouterr().err
     assert "#1 passed" not in told
     assert "#3 passed 9.524 us measured, 1.050x" in told and "(#1)" in told

@@ -68,18 +68,20 @@ def test_a_neighbor_on_the_gpu_is_told_once_until_the_queue_changes(
 
 def test_a_quiet_run_tells_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     waiting_lines(quiet=True)("waiting for cuda:0, 1 before you")
-    with run_progress(quiet=True) as teller:
-        teller.say("checking the baseline lib")
-        teller.on_event(Event(seq=1, at_us=1, kind=EventKind.RUN_PAUSED, data={"reason": "Ctrl-C"}))
+    with run_progress(quiet=True) as callbacks:
+        callbacks.say("checking the baseline lib")
+        callbacks.on_event(
+            Event(seq=1, at_us=1, kind=EventKind.RUN_PAUSED, data={"reason": "Ctrl-C"})
+        )
     assert capsys.readouterr().err == ""
 
 
 def test_what_a_run_does_besides_its_events_is_a_line_of_its_own(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with run_progress(quiet=False) as teller:
-        teller.say("checking the baseline lib")
-        teller.on_event(Event(seq=1, at_us=0, kind=EventKind.REFLECTED, data={"round": 2}))
+    with run_progress(quiet=False) as callbacks:
+        callbacks.say("checking the baseline lib")
+        callbacks.on_event(Event(seq=1, at_us=0, kind=EventKind.REFLECTED, data={"round": 2}))
     assert capsys.readouterr().err.splitlines() == [
         "  checking the baseline lib",
         "00:00:00 round 2 is reflected on",

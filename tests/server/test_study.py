@@ -11,7 +11,7 @@ import pytest
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.records.run_state import Event, EventKind
-from kopt.search.runs.callbacks import RunTeller
+from kopt.search.runs.run import RunCallbacks
 from kopt.search.study.driving import Watch, drive_cell
 from kopt.search.study.plan import Cell, StudyPlan
 from kopt.server import study_driving
@@ -121,15 +121,15 @@ def _stopped_in_the_second(plan: StudyPlan, cell: Cell, site: EvaluationSite, wa
     """Drive a run; that of memory_off as a user does who presses Ctrl-C at its first candidate."""
 
     @contextmanager
-    def stopping(past: Sequence[Event]) -> Generator[RunTeller]:
-        with watch(past) as teller:
+    def stopping(past: Sequence[Event]) -> Generator[RunCallbacks]:
+        with watch(past) as callbacks:
 
             def see(event: Event) -> None:
-                teller.on_event(event)
+                callbacks.on_event(event)
                 if cell.arm == "memory_off" and event.kind is EventKind.CANDIDATE_ADDED:
                     raise KeyboardInterrupt
 
-            yield replace(teller, on_event=see)
+            yield replace(callbacks, on_event=see)
 
     drive_cell(plan, cell, site, stopping)
 

@@ -13,7 +13,7 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.search.advice.notes import Noted
+from kopt.search.advice.notes import FittingNote
 from kopt.search.agents.agent_tools import AgentTools
 from kopt.search.agents.briefing import Briefing, Subject, make_briefing
 from kopt.search.agents.conversation import Desk
@@ -130,7 +130,7 @@ def wrong_check() -> CheckResult:
     )
 
 
-NOTED = Noted(
+NOTED = FittingNote(
     candidate=1,
     document="notes:tools/docs/notes/pass_fusion.md#37",
     title="technique pass_fusion: Trigger after the loads",

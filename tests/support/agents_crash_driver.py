@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kopt.config.search_settings import load_search_settings
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.store import RunStore
 from support.event_kills import FatalEvent, forked, leave_out_syncs, undisturbed

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.run_reader import RunReader
 from kopt.search.store.schema import open_viewer

@@ -18,7 +18,7 @@ from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.records.run_state import RunSettings
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.store import RunStore
 from support.agents_crash_driver import problems_of

@@ -34,8 +34,8 @@ from kopt.search.models.retry import RetryPolicy
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.members import Population, Proposal, Proposer
 from kopt.search.rounds.agents import Agents
-from kopt.search.rounds.drive import Search
-from kopt.search.rounds.main_thread import Mailbox
+from kopt.search.rounds.main_thread import MainThread
+from kopt.search.rounds.run_context import Search
 from kopt.search.store.store import RunStore
 from support.model_requests import MODEL, PlayedModel, ask_for, say
 from support.populations import failed, passed
@@ -184,16 +184,16 @@ def agents_search(
     proposer: Proposer | None = None,
 ) -> Search:
     """Return a search of the run in `store` whose agents ask `model`."""
-    mailbox = Mailbox()
+    main_thread = MainThread()
     budget = store.reader.state().settings.budget
     desk = ModelClient(
         model=model,
         ledger=CallLedger(store.log, budget),
-        thread=mailbox,
+        thread=main_thread,
         artifacts=store.artifacts,
         prices=load_prices(store.folder),
-        rate=RateLimit(RateSettings(concurrency=8), mailbox.halt),
-        halt=mailbox.halt,
+        rate=RateLimit(RateSettings(concurrency=8), main_thread.halt),
+        halt=main_thread.halt,
         policy=RetryPolicy(tries=1, busy_s=0.0),
     )
     roles = ScriptedRoles(desk)
@@ -202,7 +202,7 @@ def agents_search(
         evaluator=RecordedEvaluator(evaluate, slots=2),
         proposer=proposer or NoSweep(),
         start=shape(START, "k.cu"),
-        mailbox=mailbox,
+        main_thread=main_thread,
         agents=Agents(roles=lambda: roles, shape=shape),
     )
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from kopt.config.errors import KoptError
 from kopt.search.records.evaluation import CLOSE_GRACE_S, Evaluation, EvaluationJob
 from kopt.search.records.run_state import Event
-from kopt.search.rounds.drive import Search
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
+from kopt.search.rounds.run_context import Search
 from kopt.search.rounds.sweep import SweepProposer
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.store import RunStore

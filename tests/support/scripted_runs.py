@@ -11,7 +11,7 @@ from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.members import Proposal
 from kopt.search.records.run_state import RunSettings
-from kopt.search.rounds.drive import Search
+from kopt.search.rounds.run_context import Search
 from kopt.search.rounds.sweep import SweepProposer
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.store import RunStore

@@ -19,8 +19,8 @@ from kopt.search.models.model import Model
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.members import Member
 from kopt.search.rounds.agents import Agents
-from kopt.search.rounds.drive import Search
 from kopt.search.rounds.memory import MemoryParts
+from kopt.search.rounds.run_context import Search
 from kopt.search.store.store import RunStore
 from support.estimate_cases import EstimateCase
 from support.made_profiles import profile_of

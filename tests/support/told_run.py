@@ -16,7 +16,7 @@ from kopt.search.records.budget import parse_budget
 from kopt.search.records.evaluation import Evaluation
 from kopt.search.records.members import LineageKind, Proposal
 from kopt.search.records.run_state import BranchPlan
-from kopt.search.store.round_table import Opening
+from kopt.search.store.round_table import NewRound
 from kopt.search.store.store import RunStore
 from kopt.search.store.winner import winner_path
 from support.bench_results import H100
@@ -32,7 +32,7 @@ def told_run(home: Path, words: str = "wider loads", kernel: str = "made_up_b8")
         home, device="cuda:0", gpu=H100, arch="sm_90a", kernel=kernel, budget=parse_budget("$5")
     )
     writer = _Writer(store, words)
-    store.rounds.open(Opening(0, "start", (start(),)))
+    store.rounds.open(NewRound(0, "start", (start(),)))
     writer.evaluate(_timed(1.0))
     store.rounds.close([0], None)
     writer.first_round()
@@ -58,7 +58,7 @@ class _Writer:
         rounds = self._store.rounds
         self._call("r1/plan/0", "planner", Usage(input_tokens=900, output_tokens=300))
         branches = tuple(self._branch(f"new-{n}", "expand", (0,)) for n in (1, 2, 3))
-        rounds.open(Opening(1, "agents", branches=branches, plan=b"{}"))
+        rounds.open(NewRound(1, "agents", branches=branches, plan=b"{}"))
         for ordinal in range(3):
             rounds.start_branch(f"r1/b{ordinal}")
         usage = Usage(input_tokens=100, cache_read_tokens=800, output_tokens=200)
@@ -83,7 +83,7 @@ class _Writer:
     def second_round(self) -> None:
         """One branch refines the leader."""
         branch = self._branch("refine-r1b0", "refine", (1,))
-        self._store.rounds.open(Opening(2, "agents", branches=(branch,), plan=b"{}"))
+        self._store.rounds.open(NewRound(2, "agents", branches=(branch,), plan=b"{}"))
         self._store.rounds.start_branch("r2/b0")
         self._deliver("r2/b0", 0, "refine", (1,))
         self.evaluate(_timed(1.4))

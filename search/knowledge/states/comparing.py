@@ -11,8 +11,13 @@ from kopt.kernels.status import Provenance, Status
 from kopt.search.knowledge.records import Outcome
 from kopt.search.records.members import Member
 from kopt.search.selection.family_evidence import is_contradicted
-from kopt.search.selection.ranking import equivalence_of, refuted_programs
-from kopt.search.selection.speeds import Speed, noise_of, speed_of
+from kopt.search.selection.ranking import (
+    Speed,
+    equivalence_of,
+    noise_of,
+    refuted_programs,
+    speed_of,
+)
 
 
 @dataclass(frozen=True)

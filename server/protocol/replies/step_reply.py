@@ -4,8 +4,7 @@ Hypotheses, notes and compiler messages of candidates come back as quotes.
 """
 
 from kopt.kernels.status import Provenance, Status
-from kopt.search.advice.remembered import Remembered
-from kopt.search.advice.suggestions import Suggestion
+from kopt.search.advice.suggestions import MemorySuggestion, Suggestion
 from kopt.search.reports.candidate_report import CandidateReport
 from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.retirement import Retirement
@@ -146,7 +145,7 @@ def _suggestion(one: Suggestion) -> Facts:
     return facts
 
 
-def _remembered(one: Remembered) -> Facts:
+def _remembered(one: MemorySuggestion) -> Facts:
     """Return what memory expects; the text of the suggestion says the same in words."""
     facts: Facts = {
         "techniques": [one.technique],

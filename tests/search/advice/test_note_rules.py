@@ -6,7 +6,7 @@ import pytest
 
 from kopt.config.gpu_specs import load_gpus
 from kopt.kernels.compile_result import DependencyOrder
-from kopt.search.advice.note_rules import RULES, Program, fitting
+from kopt.search.advice.note_rules import RULES, ProfiledProgram, fitting
 from kopt.tools.docs.own.markdown_chunks import note_uid
 from support.estimate_cases import EstimateCase
 from support.made_profiles import profile_of
@@ -16,12 +16,14 @@ NO_BARRIER = (("ldg_128", 2), ("stg_128", 1))
 LARGE = EstimateCase(load_bytes=40 << 20, store_bytes=20 << 20)
 
 
-def _program(case: EstimateCase, order: tuple[int | None, int | None] | None = None) -> Program:
+def _program(
+    case: EstimateCase, order: tuple[int | None, int | None] | None = None
+) -> ProfiledProgram:
     """Return a program of 6 loads; `order`: those before the wait, those after the trigger."""
     if order is not None:
         found = DependencyOrder(loads=6, loads_before_wait=order[0], loads_after_trigger=order[1])
         case = replace(case, order=found)
-    return Program(
+    return ProfiledProgram(
         profile=profile_of(case),
         source="",
         static=("weight",),
@@ -29,7 +31,7 @@ def _program(case: EstimateCase, order: tuple[int | None, int | None] | None = N
     )
 
 
-def _told(program: Program) -> dict[str, str]:
+def _told(program: ProfiledProgram) -> dict[str, str]:
     return {rule.heading: why for rule, why in fitting(program)}
 
 

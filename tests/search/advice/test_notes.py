@@ -8,7 +8,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels.compile_result import DependencyOrder
 from kopt.kernels.problem_loader import find_kernel
-from kopt.search.advice.notes import MOST_NOTES, NoteDesk
+from kopt.search.advice.notes import MOST_NOTES, NoteFinder
 from kopt.search.advice.retrieval import Asker, read_for_run
 from kopt.search.advice.retrieval_log import read_retrievals
 from kopt.search.store.store import FILE_NAME
@@ -22,15 +22,15 @@ IDLE = profile_of(EstimateCase(blocks=8, threads=1024, mix=(("ldg_128", 2), ("st
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> NoteDesk:
+def desk(tmp_path: Path) -> NoteFinder:
     """Return the desk of a home with one run."""
     with new_store(tmp_path, "run-1"):
         problem, _ = find_kernel("silu_and_mul_b8xh14336", None)
-        return NoteDesk(Settings(tmp_path), Asker("run-1", "a test"), problem)
+        return NoteFinder(Settings(tmp_path), Asker("run-1", "a test"), problem)
 
 
 def test_note_comes_with_its_reason_its_words_and_an_address_that_leads_to_it(
-    desk: NoteDesk,
+    desk: NoteFinder,
 ) -> None:
     first = desk.notes_on(LEADER, IDLE)[0]
     assert (first.candidate, first.family) == (0, "grid_shape")
@@ -41,14 +41,14 @@ def test_note_comes_with_its_reason_its_words_and_an_address_that_leads_to_it(
     assert whole.title == first.title and "## Many small blocks for few rows" in whole.body
 
 
-def test_what_is_quoted_is_logged_with_the_run(desk: NoteDesk) -> None:
+def test_what_is_quoted_is_logged_with_the_run(desk: NoteFinder) -> None:
     told = desk.notes_on(LEADER, IDLE)
     logged = read_retrievals(desk.settings.runs / "run-1")
     assert [one.document for one in told] == [entry.hits[0].uid for entry in logged]
     assert {entry.asked_by for entry in logged} == {"a test"}
 
 
-def test_no_more_notes_than_a_reply_can_quote(desk: NoteDesk) -> None:
+def test_no_more_notes_than_a_reply_can_quote(desk: NoteFinder) -> None:
     alone = DependencyOrder(loads=2, loads_before_wait=None, loads_after_trigger=None)
     mix = (("ldg_128", 2), ("bar", 1), ("shfl", 5), ("lds", 16))
     short = EstimateCase(blocks=8, load_bytes=1 << 16, store_bytes=1 << 15)
@@ -62,13 +62,13 @@ def test_no_more_notes_than_a_reply_can_quote(desk: NoteDesk) -> None:
     ]
 
 
-def test_hidden_notes_are_not_quoted(desk: NoteDesk) -> None:
+def test_hidden_notes_are_not_quoted(desk: NoteFinder) -> None:
     hiding = replace(desk, settings=replace(desk.settings, without_sources=("notes",)))
     assert hiding.notes_on(LEADER, IDLE) == ()
     assert read_retrievals(desk.settings.runs / "run-1") == ()
 
 
-def test_without_a_profile_or_a_log_nothing_is_quoted(desk: NoteDesk) -> None:
+def test_without_a_profile_or_a_log_nothing_is_quoted(desk: NoteFinder) -> None:
     assert desk.notes_on(LEADER, None) == ()
     (desk.settings.runs / "run-1" / FILE_NAME).unlink()
     assert desk.notes_on(LEADER, IDLE) == ()

@@ -7,9 +7,13 @@ from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.profile_result import Bottleneck, ProfileResult, Suspect
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
-from kopt.search.advice.notes import Noted
-from kopt.search.advice.remembered import Remembered
-from kopt.search.advice.suggestions import Known, Suggestion, make_suggestions
+from kopt.search.advice.notes import FittingNote
+from kopt.search.advice.suggestions import (
+    MemorySuggestion,
+    Suggestion,
+    SuggestionInputs,
+    make_suggestions,
+)
 from kopt.search.records.members import Member
 from kopt.search.selection.family_standing import family_standings, untried_families
 from support.populations import failed, member, passed
@@ -53,7 +57,7 @@ def _suggest(members: tuple[Member, ...], **fields: Any) -> tuple[Suggestion, ..
         "untried": untried_families(members),
         "ideas": 0,
     }
-    return make_suggestions(Known(**(known | fields)))
+    return make_suggestions(SuggestionInputs(**(known | fields)))
 
 
 ONE = (member(0, passed(9.0)),)
@@ -68,7 +72,7 @@ def test_failed_candidate_comes_first_with_its_hint() -> None:
 
 
 def test_memory_comes_before_traits_with_what_it_expects_and_what_that_rests_on() -> None:
-    remembered = Remembered(
+    remembered = MemorySuggestion(
         technique="vector_loads",
         family="vectorization",
         description="Load 16 bytes\nan access.",
@@ -97,7 +101,7 @@ def test_memory_comes_before_traits_with_what_it_expects_and_what_that_rests_on(
 
 
 def test_note_comes_before_memory_and_traits_with_its_reason_and_its_address() -> None:
-    noted = Noted(
+    noted = FittingNote(
         candidate=0,
         document="notes:tools/docs/notes/pass_fusion.md#37",
         title="technique pass_fusion: Trigger after the loads",

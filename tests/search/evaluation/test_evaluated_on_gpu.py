@@ -11,7 +11,7 @@ from kopt.kernels.check_result import CheckResult
 from kopt.kernels.status import Provenance, Status
 from kopt.search.evaluation import evaluate_job as module
 from kopt.search.evaluation.evaluate_job import EvaluationSite
-from kopt.search.evaluation.measure_job import Measurement
+from kopt.search.evaluation.measure_job import JobTiming
 from kopt.search.records.evaluation import (
     FAMILY_CONTRADICTED,
     FLOOR,
@@ -60,12 +60,12 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measured: list[int
         count_gpu_time(0.5)
         return checked(request, tmp_path / "cubin")
 
-    def measure(one: EvaluationJob, *_: object) -> Measurement:
+    def measure(one: EvaluationJob, *_: object) -> JobTiming:
         count_gpu_time(1.5)
         measured.append(one.candidate)
         status = timing_status.pop() if len(timing_status) > 1 else timing_status[0]
         values = (_value(float(len(measured))),) if status is Status.PASSED else ()
-        return Measurement(status, "timed", values, {"bench": b"%d" % len(measured)})
+        return JobTiming(status, "timed", values, {"bench": b"%d" % len(measured)})
 
     monkeypatch.setattr(module, "check_candidate", check)
     monkeypatch.setattr(module, "measure_job", measure)

@@ -16,7 +16,7 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.search.evaluation import measure_job as module
-from kopt.search.evaluation.measure_job import Measurement
+from kopt.search.evaluation.measure_job import JobTiming
 from kopt.search.records.evaluation import EvaluationJob
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.check.request import CheckRequest
@@ -31,7 +31,7 @@ launch:
   - {kernel: k, grid: B, block: 128, args: [input, out, B, H]}
 */
 """
-Measure = Callable[..., Measurement]
+Measure = Callable[..., JobTiming]
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[BenchRe
         result: Callable[[BenchRequest], BenchResult] | BenchResult,
         level: CheckLevel = "quick",
         baseline: str | None = None,
-    ) -> Measurement:
+    ) -> JobTiming:
         def stand_in(request: BenchRequest, *_: object) -> BenchResult:
             asked.append(request)
             return result if isinstance(result, BenchResult) else result(request)

@@ -7,7 +7,7 @@ import pytest
 
 from kopt.kernels.status import Status
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from support.bench_results import H100
 from support.populations import choices, failed, timed
 from support.scripted_runs import new_store, search

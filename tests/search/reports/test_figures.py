@@ -12,7 +12,7 @@ from kopt.search.reports.history import judgements
 from kopt.search.reports.pace import common, joined, measure_pace, seconds
 from kopt.search.reports.run_report import RunReport, list_runs, report_run
 from kopt.search.reports.spending import sum_spend
-from kopt.search.store.round_table import Opening
+from kopt.search.store.round_table import NewRound
 from support.bench_results import H100
 from support.populations import passed
 from support.scripted_runs import new_store, start
@@ -141,7 +141,7 @@ def test_busy_share_is_of_the_time_in_which_a_candidate_was_pending(
     clock = _Clock(monkeypatch)
     with new_store(tmp_path, device="cuda:0", gpu=H100) as store:
         clock.now_s = 100  # a planner thinks: nothing is pending
-        store.rounds.open(Opening(0, "start", (start(),)))
+        store.rounds.open(NewRound(0, "start", (start(),)))
         clock.now_s = 101  # the compiler
         lease = store.queue.lease_next("quick")
         assert lease is not None
@@ -158,7 +158,7 @@ def test_time_between_two_sessions_is_not_pending(
 ) -> None:
     clock = _Clock(monkeypatch)
     with new_store(tmp_path, device="cuda:0", gpu=H100) as store:
-        store.rounds.open(Opening(0, "start", (start(),)))
+        store.rounds.open(NewRound(0, "start", (start(),)))
         clock.now_s = 2
         store.pause("Ctrl-C", 2.0)
         clock.now_s = 30_000

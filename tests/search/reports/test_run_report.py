@@ -15,7 +15,7 @@ from kopt.search.reports.contents import read_contents
 from kopt.search.reports.export import export_lines
 from kopt.search.reports.page import render_page
 from kopt.search.reports.run_report import list_runs, report_run, view_run
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from support.populations import failed, passed
 from support.scripted_runs import new_store, search
 

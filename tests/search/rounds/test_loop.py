@@ -10,9 +10,9 @@ from kopt.kernels.status import Status
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.run_state import EventKind
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.search.store.evaluation_queue import QUARANTINE_AFTER, Lease
-from kopt.search.store.round_table import Opening
+from kopt.search.store.round_table import NewRound
 from kopt.search.store.store import RunStore
 from kopt.search.store.winner import winner_path
 from support.populations import failed, passed
@@ -261,7 +261,7 @@ def test_late_result_is_dropped(tmp_path: Path) -> None:
 
 
 def _lease_start(store: RunStore) -> Lease:
-    store.rounds.open(Opening(0, "start", (search(store).start,)))
+    store.rounds.open(NewRound(0, "start", (search(store).start,)))
     lease = store.queue.lease_next("quick")
     assert lease is not None
     return lease

@@ -9,67 +9,66 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kopt.search.models.errors import BudgetSpent, Stopped
-from kopt.search.rounds.crew import Crew
-from kopt.search.rounds.main_thread import Mailbox
+from kopt.search.rounds.main_thread import MainThread, Workers
 
 LIMIT_S = 30.0
 
 
-def _attend_until_idle(mailbox: Mailbox, crew: Crew) -> None:
-    while crew.is_working:
-        mailbox.attend(LIMIT_S)
+def _attend_until_idle(main_thread: MainThread, workers: Workers) -> None:
+    while workers.is_working:
+        main_thread.attend(LIMIT_S)
 
 
-def _crew(mailbox: Mailbox, *works: Callable[[], None]) -> Crew:
-    crew = Crew(mailbox)
+def _workers(main_thread: MainThread, *works: Callable[[], None]) -> Workers:
+    workers = Workers(main_thread)
     for place, work in enumerate(works):
-        crew.start(f"worker-{place}", work)
-    return crew
+        workers.start(f"worker-{place}", work)
+    return workers
 
 
 def test_work_of_another_thread_is_done_by_the_owner() -> None:
-    mailbox = Mailbox()
+    main_thread = MainThread()
     found: list[int] = []
-    crew = _crew(mailbox, lambda: found.append(mailbox.do(threading.get_ident)))
-    _attend_until_idle(mailbox, crew)
+    workers = _workers(main_thread, lambda: found.append(main_thread.do(threading.get_ident)))
+    _attend_until_idle(main_thread, workers)
     assert found == [threading.get_ident()]
 
 
 def test_owner_does_its_own_work_at_once() -> None:
-    assert Mailbox().do(lambda: 7) == 7
+    assert MainThread().do(lambda: 7) == 7
 
 
 def test_error_reaches_whoever_asked_for_the_work() -> None:
     def fail() -> None:
         raise ValueError("mine")
 
-    mailbox = Mailbox()
-    crew = _crew(mailbox, lambda: mailbox.do(fail))
-    _attend_until_idle(mailbox, crew)
+    main_thread = MainThread()
+    workers = _workers(main_thread, lambda: main_thread.do(fail))
+    _attend_until_idle(main_thread, workers)
     with pytest.raises(ValueError, match="mine"):
-        crew.check()
+        workers.check()
 
 
 def test_closing_ends_all_waiting_and_all_later_work() -> None:
-    mailbox, did = Mailbox(), threading.Event()
+    main_thread, did = MainThread(), threading.Event()
     with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(mailbox.do, did.set)
-        mailbox.close()
+        waiting = pool.submit(main_thread.do, did.set)
+        main_thread.close()
         assert isinstance(waiting.exception(LIMIT_S), Stopped)
-        assert isinstance(pool.submit(mailbox.do, did.set).exception(LIMIT_S), Stopped)
+        assert isinstance(pool.submit(main_thread.do, did.set).exception(LIMIT_S), Stopped)
     assert not did.is_set()
-    assert mailbox.halt.is_stopped
+    assert main_thread.halt.is_stopped
 
 
 def test_interrupt_of_the_owner_stops_whoever_asked_for_the_work() -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    mailbox = Mailbox()
+    main_thread = MainThread()
     with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(mailbox.do, interrupt)
+        waiting = pool.submit(main_thread.do, interrupt)
         with pytest.raises(KeyboardInterrupt):
-            mailbox.attend(LIMIT_S)
+            main_thread.attend(LIMIT_S)
         assert isinstance(waiting.exception(LIMIT_S), Stopped)
 
 
@@ -77,30 +76,32 @@ def test_spent_budget_of_a_worker_is_told_and_not_raised() -> None:
     def spend() -> None:
         raise BudgetSpent("nothing is left")
 
-    mailbox = Mailbox()
-    crew = _crew(mailbox, spend, lambda: None)
-    _attend_until_idle(mailbox, crew)
-    crew.check()
-    assert str(crew.spent) == "nothing is left"
+    main_thread = MainThread()
+    workers = _workers(main_thread, spend, lambda: None)
+    _attend_until_idle(main_thread, workers)
+    workers.check()
+    assert str(workers.spent) == "nothing is left"
 
 
 def test_failure_of_a_worker_waits_for_the_others() -> None:
     def fail() -> None:
         raise ValueError("mine")
 
-    mailbox, go_on = Mailbox(), threading.Event()
-    crew = _crew(mailbox, fail, lambda: mailbox.halt.check() if go_on.wait(LIMIT_S) else None)
-    mailbox.attend(LIMIT_S)
-    crew.check()  # one still works
+    main_thread, go_on = MainThread(), threading.Event()
+    workers = _workers(
+        main_thread, fail, lambda: main_thread.halt.check() if go_on.wait(LIMIT_S) else None
+    )
+    main_thread.attend(LIMIT_S)
+    workers.check()  # one still works
     go_on.set()
-    _attend_until_idle(mailbox, crew)
+    _attend_until_idle(main_thread, workers)
     with pytest.raises(ValueError, match="mine"):
-        crew.check()
+        workers.check()
 
 
 OTHERS_SIGNAL = """\
 import signal, sys, threading
-from kopt.search.rounds.main_thread import Mailbox
+from kopt.search.rounds.main_thread import MainThread
 
 def interrupt(*_):
     raise KeyboardInterrupt
@@ -114,7 +115,7 @@ def receive():
 signal.signal(signal.SIGUSR1, interrupt)
 threading.Thread(target=receive, daemon=True).start()
 try:
-    Mailbox().attend()
+    MainThread().attend()
 except KeyboardInterrupt:
     print("interrupted")
 """

@@ -13,8 +13,8 @@ from kopt.search.knowledge.ledger_file import LedgerBusy
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
-from kopt.search.rounds.drive import RunDrive, Search
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
+from kopt.search.rounds.run_context import RunContext, Search
 from kopt.search.store.store import RunStore
 from kopt.search.store.taught import StatedProgram
 from support.bench_results import H100
@@ -83,7 +83,7 @@ def test_second_run_begins_with_what_the_first_has_learned(tmp_path: Path) -> No
 def test_run_goes_by_the_base_that_it_began_with_whatever_others_learn(tmp_path: Path) -> None:
     with new_store(tmp_path, search=BEAM) as store:
         search = world_search(store, PLANNED)
-        RunDrive(search).memory.begin()
+        RunContext(search).memory.begin()
         before = store.reader.state().knowledge_sha
         _ran(tmp_path, run="run-2").close()
         run_search(search)

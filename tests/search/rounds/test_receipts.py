@@ -13,7 +13,7 @@ from kopt.search.knowledge.records import Note
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.members import Member
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from support.bench_results import H100, check
 from support.populations import timed
 from support.scripted_agents import evaluate_line

@@ -8,8 +8,8 @@ import pytest
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.search.agents.plans import Plan
 from kopt.search.records.budget import Budget
-from kopt.search.rounds.drive import RunDrive
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
+from kopt.search.rounds.run_context import RunContext
 from kopt.search.store.store import RunStore
 from support.scripted_agents import labelled_state
 from support.scripted_runs import new_store
@@ -86,7 +86,7 @@ def _catalogue(home: Path) -> list[str]:
     """Return every technique that a run may draw."""
     with new_store(home, search=maic()) as store:
         search = world_search(store, World())
-        return list(RunDrive(search).memory.base().techniques)
+        return list(RunContext(search).memory.base().techniques)
 
 
 def test_same_program_gets_different_techniques_in_one_round(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import Model, ModelReply, ModelRequest
 from kopt.search.records.budget import Budget
 from kopt.search.records.run_state import EventKind, RunSettings
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.search.store.store import RunStore
 from support.scripted_agents import agents_search, labelled_state, scripted_model
 from support.scripted_runs import new_store

@@ -14,9 +14,9 @@ from kopt.search.knowledge.records import switch_of, technique_of
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.members import Proposal
+from kopt.search.rounds.advance import run_search
 from kopt.search.rounds.agents import Agents
-from kopt.search.rounds.drive import Search
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.run_context import Search
 from kopt.search.store.store import RunStore
 from support.populations import passed
 from support.scripted_agents import shape

@@ -13,7 +13,7 @@ from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.members import Population, Proposal, Proposer
 from kopt.search.records.run_state import EventKind, RunState
 from kopt.search.reports.history import judgements
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.search.store.store import RunStore
 from support.model_requests import MODEL, PlayedModel, say
 from support.populations import failed, passed

@@ -11,7 +11,7 @@ from kopt.search.records.evaluation import Evaluation, EvaluationJob, Value
 from kopt.search.reports.contents import read_contents
 from kopt.search.reports.page import render_page
 from kopt.search.reports.run_report import report_run
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.search.runs.run import RunRequest, begin_run, reopen_run
 from support.bench_results import H100
 from support.populations import timed

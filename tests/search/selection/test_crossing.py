@@ -10,8 +10,7 @@ from kopt.kernels.status import Status
 from kopt.search.records.evaluation import Evaluation
 from kopt.search.records.members import Member, Population
 from kopt.search.selection.beam import select_beam
-from kopt.search.selection.crossing import combine_parents, find_pairs, pair_id
-from kopt.search.selection.merge_verdict import judge_merge
+from kopt.search.selection.crossing import combine_parents, find_pairs, judge_merge, pair_id
 from support.populations import choices, failed, member, passed, timed
 
 

@@ -11,8 +11,7 @@ from kopt.search.records.members import Member, Population
 from kopt.search.selection.beam import eligible, find_ties, select_beam
 from kopt.search.selection.crossing import combine_parents
 from kopt.search.selection.family_standing import retired_families
-from kopt.search.selection.ranking import rank
-from kopt.search.selection.speeds import speed_of
+from kopt.search.selection.ranking import rank, speed_of
 from support.populations import choices, timed
 from support.random_populations import in_another_order, random_population
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.store import RunStore
 from support.scripted_runs import final_state, new_store, search

@@ -7,7 +7,7 @@ import pytest
 
 from kopt.search.records.members import Member, Proposal
 from kopt.search.records.run_state import BranchPlan
-from kopt.search.store.round_table import Opening
+from kopt.search.store.round_table import NewRound
 from kopt.search.store.store import RunStore
 from support.populations import SOURCE
 from support.scripted_runs import new_store, start
@@ -19,8 +19,8 @@ IDEA = BranchPlan(slot="new-1", lineage="refine", parents=(0,), hypothesis={"nam
 def store(tmp_path: Path) -> Iterator[RunStore]:
     """Yield a run with its starting point and an open round of three branches."""
     with new_store(tmp_path) as opened:
-        opened.rounds.open(Opening(0, "start", (start(),)))
-        opened.rounds.open(Opening(1, "agents", branches=(IDEA,) * 3, plan=b"{}"))
+        opened.rounds.open(NewRound(0, "start", (start(),)))
+        opened.rounds.open(NewRound(1, "agents", branches=(IDEA,) * 3, plan=b"{}"))
         yield opened
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import SetupError
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.search.storage.artifacts import open_artifacts
-from kopt.search.store.round_table import Opening
+from kopt.search.store.round_table import NewRound
 from kopt.search.store.run_reader import RunReader
 from kopt.search.store.schema import SCHEMA_VERSION, open_viewer, open_writer
 from kopt.search.store.store import FILE_NAME, RunStore
@@ -56,7 +56,7 @@ def test_file_of_an_older_format_gets_what_is_new_and_keeps_what_it_has(
         assert store.reader.rounds() == rounds
         store.reopen(store.reader.state().settings)
         proposal = start(SOURCE + "\n").model_copy(update={"note": "why"})
-        store.rounds.open(Opening(9, "step", (proposal,)))
+        store.rounds.open(NewRound(9, "step", (proposal,)))
         store.queue.add([0], "tie")
         assert store.reader.members()[-1].note == "why"
         new = tmp_path / "new.sqlite"
@@ -147,7 +147,7 @@ def test_viewer_of_a_missing_file_is_a_setup_error(tmp_path: Path) -> None:
 )
 def test_row_that_cannot_be_true_is_refused(tmp_path: Path, statement: str) -> None:
     with new_store(tmp_path) as store:
-        store.rounds.open(Opening(0, "start", (search(store).start,)))
+        store.rounds.open(NewRound(0, "start", (search(store).start,)))
         connection = sqlite3.connect(store.folder / FILE_NAME, isolation_level=None)
         connection.execute("PRAGMA foreign_keys = ON")
         with pytest.raises(sqlite3.IntegrityError):

@@ -8,7 +8,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.search.study.outcome import RunOutcome, read_standing
 from kopt.search.study.plan import Cell
 from support.populations import failed

@@ -7,34 +7,33 @@ from kopt.search.agents.plans import Hypothesis, Plan
 from kopt.search.agents.slots import Slot, plan_slots, reserve_wanted
 from kopt.search.models.errors import BudgetSpent
 from kopt.search.records.run_state import BranchPlan
-from kopt.search.store.round_table import Opening
+from kopt.search.store.round_table import NewRound
 from kopt.search.store.run_reader import RunReader
 
 from .advice import draws_of, expected
 from .agents import Agents
-from .asking import in_crew
 from .branch import Branch
-from .crew import Crew
-from .drive import RunDrive
+from .main_thread import Workers
+from .run_context import RunContext
 from .views import branch_task, planning_view, population_view, reflecting_view
 
 
-def plan_round(drive: RunDrive, agents: Agents) -> Opening | None:
+def plan_round(context: RunContext, agents: Agents) -> NewRound | None:
     """Return the next round as the planner fills it; None where there is nothing left to try.
 
     Raises:
         BudgetSpent: The planner cannot be paid any more, or the time is spent.
     """
-    view, settings = population_view(drive), drive.state().settings.search
+    view, settings = population_view(context), context.state().settings.search
     slots = plan_slots(view, settings)
-    slots = slots[: drive.room(len(slots))]
+    slots = slots[: context.room(len(slots))]
     if not slots:
         return None
-    plan = _plan(drive, agents, slots, reserve_wanted(view, settings))
+    plan = _plan(context, agents, slots, reserve_wanted(view, settings))
     planned = {hypothesis.slot: hypothesis for hypothesis in plan.hypotheses}
-    known = _known(drive.search.store.reader, slots, view.reserve)
-    filled = [(slot, expected(drive, (planned | known)[slot.id])) for slot in slots]
-    return Opening(
+    known = _known(context.search.store.reader, slots, view.reserve)
+    filled = [(slot, expected(context, (planned | known)[slot.id])) for slot in slots]
+    return NewRound(
         number=view.population.round,
         kind="agents",
         branches=tuple(_branch(slot, hypothesis) for slot, hypothesis in filled),
@@ -43,7 +42,7 @@ def plan_round(drive: RunDrive, agents: Agents) -> Opening | None:
     )
 
 
-def write_branches(drive: RunDrive, number: int) -> BudgetSpent | None:
+def write_branches(context: RunContext, number: int) -> BudgetSpent | None:
     """Have every open branch of a round written, each in a thread, and evaluate what they write.
 
     Returns why some are still open, if a budget is spent.
@@ -52,45 +51,45 @@ def write_branches(drive: RunDrive, number: int) -> BudgetSpent | None:
         SetupError: There are open branches and nobody to write them.
         CallFailed: No model can be asked now, or with this key.
     """
-    rows = [row for row in drive.search.store.reader.branches(number) if row.state == "open"]
-    crew = Crew(drive.search.mailbox)
+    rows = [row for row in context.search.store.reader.branches(number) if row.state == "open"]
+    workers = Workers(context.search.main_thread)
     if rows:
-        agents = _required(drive, number)
+        agents = _required(context, number)
         roles = agents.roles()
         for row in rows:
-            branch = Branch(drive, roles, agents.shape, branch_task(drive, row))
-            crew.start(row.id, branch.run)
-    drive.evaluations.drain("quick", crew)
-    return crew.spent
+            branch = Branch(context, roles, agents.shape, branch_task(context, row))
+            workers.start(row.id, branch.run)
+    context.evaluations.drain("quick", workers)
+    return workers.spent
 
 
-def reflect(drive: RunDrive, agents: Agents, number: int) -> None:
+def reflect(context: RunContext, agents: Agents, number: int) -> None:
     """Ask what a round has taught and keep the answer.
 
     Raises:
         BudgetSpent: The reflector cannot be paid any more, or the time is spent.
     """
-    roles, view = agents.roles(), reflecting_view(drive, number)
-    reflection = in_crew(drive, f"r{number}/reflect", lambda: roles.reflect(view))
-    drive.search.store.rounds.keep_reflection(number, reflection.model_dump_json().encode())
+    roles, view = agents.roles(), reflecting_view(context, number)
+    reflection = context.in_worker(f"r{number}/reflect", lambda: roles.reflect(view))
+    context.search.store.rounds.keep_reflection(number, reflection.model_dump_json().encode())
 
 
-def _required(drive: RunDrive, number: int) -> Agents:
-    if drive.search.agents is None:
+def _required(context: RunContext, number: int) -> Agents:
+    if context.search.agents is None:
         raise SetupError(
             f"round {number} was begun with Claude and not all of it is written yet: set"
             " ANTHROPIC_API_KEY to finish it, or replay it (--replay FILE)"
         )
-    return drive.search.agents
+    return context.search.agents
 
 
-def _plan(drive: RunDrive, agents: Agents, slots: Sequence[Slot], wanted: int) -> Plan:
+def _plan(context: RunContext, agents: Agents, slots: Sequence[Slot], wanted: int) -> Plan:
     """Return the hypotheses for those slots that have none yet."""
     asked = tuple(slot for slot in slots if slot.kind not in ("reserve", "retry"))
     if not asked:
         return Plan(hypotheses=())
-    roles, view = agents.roles(), planning_view(drive, asked, wanted)
-    plan = in_crew(drive, f"r{view.round}/plan", lambda: roles.plan(view))
+    roles, view = agents.roles(), planning_view(context, asked, wanted)
+    plan = context.in_worker(f"r{view.round}/plan", lambda: roles.plan(view))
     draws = tuple(draw for advice in view.advice for draw in draws_of(advice))
     return plan.model_copy(update={"draws": draws})
 

@@ -11,7 +11,7 @@ from kopt.kernels.status import Status
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.members import Member, Population, Proposal
 from kopt.search.records.run_state import EventKind, RunState
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from kopt.search.store.store import RunStore
 from kopt.search.store.winner import winner_path
 from support.bench_results import H100, check

@@ -10,53 +10,51 @@ from dataclasses import replace
 from kopt.search.agents.plans import Hypothesis
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import BranchPlan, EventKind
-from kopt.search.selection.crossing import combine_parents
-from kopt.search.selection.merge_verdict import judge_merge
-from kopt.search.selection.ranking import rank, rank_unrefuted
-from kopt.search.selection.speeds import speed_of
-from kopt.search.store.round_table import Opening
+from kopt.search.selection.crossing import combine_parents, judge_merge
+from kopt.search.selection.ranking import rank, rank_unrefuted, speed_of
+from kopt.search.store.round_table import NewRound
 
-from .drive import RunDrive
-from .proof import prove
+from .final_check import run_final_checks
+from .run_context import RunContext
 from .search_round import Stop, finish_open
 
 CLOSING = ("combine", "tune")
 """Kinds of the rounds that follow a search."""
 
 
-def conclude(drive: RunDrive) -> None:
+def conclude(context: RunContext) -> None:
     """Do the next thing that follows a search: open a round, or end the run."""
     opening = None
-    if drive.state().stop_reason != "budget" and drive.room(1) and drive.spent_time() is None:
-        opening = _merge(drive) or _sweep_of_leader(drive)
+    if context.state().stop_reason != "budget" and context.room(1) and context.spent_time() is None:
+        opening = _merge(context) or _sweep_of_leader(context)
     if opening is None:
-        prove(drive)
+        run_final_checks(context)
     else:
-        drive.search.store.rounds.open(opening)
+        context.search.store.rounds.open(opening)
 
 
-def finish_closing(drive: RunDrive) -> None:
+def finish_closing(context: RunContext) -> None:
     """Finish the open round that follows a search, which stays ended for the reason it had."""
-    state, last = drive.state(), drive.last_round()
+    state, last = context.state(), context.last_round()
     over: Stop = "exhausted", "the search had ended when its budget was spent"
     if state.stop_reason is not None:
         over = state.stop_reason, state.stop_detail or ""
-    finish_open(drive, lambda drive: _spent(drive) or over)
+    finish_open(context, lambda context: _spent(context) or over)
     if last is not None and last.kind == "combine":
-        _tell_of_merge(drive, last.number)
+        _tell_of_merge(context, last.number)
 
 
-def _spent(drive: RunDrive) -> Stop | None:
-    spent = drive.spent_time()
+def _spent(context: RunContext) -> Stop | None:
+    spent = context.spent_time()
     return None if spent is None else ("budget", spent)
 
 
-def _merge(drive: RunDrive) -> Opening | None:
+def _merge(context: RunContext) -> NewRound | None:
     """Return the round in which the combiner merges the best, once after a search."""
-    state, last = drive.state(), drive.last_round()
-    if drive.search.agents is None or last is None or last.kind in CLOSING:
+    state, last = context.state(), context.last_round()
+    if context.search.agents is None or last is None or last.kind in CLOSING:
         return None
-    parents = combine_parents(drive.members(), state.settings.search)
+    parents = combine_parents(context.members(), state.settings.search)
     if not parents:
         return None
     labels = " and ".join(parent.label for parent in parents)
@@ -77,39 +75,39 @@ def _merge(drive: RunDrive) -> Opening | None:
         parents=hypothesis.parents,
         hypothesis=hypothesis.model_dump(mode="json"),
     )
-    return Opening(state.round + 1, "combine", branches=(branch,))
+    return NewRound(state.round + 1, "combine", branches=(branch,))
 
 
-def _tell_of_merge(drive: RunDrive, number: int) -> None:
-    (branch,) = drive.search.store.reader.branches(number)
+def _tell_of_merge(context: RunContext, number: int) -> None:
+    (branch,) = context.search.store.reader.branches(number)
     if branch.candidate is None:
         return
-    members = drive.members()
+    members = context.members()
     parents = [members[seq] for seq in branch.parents]
-    settings = drive.state().settings.search
+    settings = context.state().settings.search
     verdict = judge_merge(members[branch.candidate], parents, settings)
-    with drive.search.store.log.transaction():
-        drive.search.store.log.emit(
+    with context.search.store.log.transaction():
+        context.search.store.log.emit(
             EventKind.COMBINED, candidate=branch.candidate, kept=verdict.is_kept, why=verdict.why
         )
 
 
-def _sweep_of_leader(drive: RunDrive) -> Opening | None:
+def _sweep_of_leader(context: RunContext) -> NewRound | None:
     """Return a round that sweeps the leader's `tune` values; None once that stopped paying.
 
     A search that was nothing but sweeps has done so already.
     """
-    rounds = drive.search.store.reader.rounds()
+    rounds = context.search.store.reader.rounds()
     if all(one.kind in ("start", "sweep") for one in rounds):
         return None
-    members, settings = drive.members(), drive.state().settings
+    members, settings = context.members(), context.state().settings
     leader = next(iter(rank_unrefuted(members)), None)
     if leader is None or not _is_worth_a_sweep(leader, members, settings.search.min_effect):
         return None
-    population = replace(drive.population(), beam=(leader,))
-    room = drive.room(settings.search.sweep_size)
-    proposals = drive.fresh(drive.search.proposer.propose(population, room))
-    return Opening(population.round, "tune", proposals[:room]) if proposals else None
+    population = replace(context.population(), beam=(leader,))
+    room = context.room(settings.search.sweep_size)
+    proposals = context.fresh(context.search.proposer.propose(population, room))
+    return NewRound(population.round, "tune", proposals[:room]) if proposals else None
 
 
 def _is_worth_a_sweep(leader: Member, members: Sequence[Member], min_effect: float) -> bool:

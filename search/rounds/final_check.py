@@ -8,39 +8,39 @@ from kopt.search.records.run_state import EventKind, RunStatus
 from kopt.search.selection.ranking import rank
 from kopt.search.store.winner import pin_tune, winner_path
 
-from .drive import RunDrive
 from .receipts import PROMOTION, promotion_of
+from .run_context import RunContext
 from .verification import stands_up
 
 
-def prove(drive: RunDrive) -> None:
+def run_final_checks(context: RunContext) -> None:
     """End the run: the winner is the first that passes the full check and is promoted.
 
     As many as the beam is wide are checked, and the start as the last. Where none is promoted, or
     nothing can be (on sim), it is the first that passes. One whose reading shows what no check can
     see is passed over.
     """
-    store, state = drive.search.store, drive.state()
+    store, state = context.search.store, context.state()
     best: Member | None = None
     promoted: Member | None = None
     places = state.settings.search.beam.width
-    for seq in _finalists(drive.members()):
+    for seq in _finalists(context.members()):
         if places <= 0 and seq != 0:
             continue
         store.queue.add([seq], "full")
-        drive.evaluations.drain("full")
-        member = drive.members()[seq]
+        context.evaluations.drain("full")
+        member = context.members()[seq]
         if member.full is None or member.full.status is not Status.PLAN_ERROR:
             places -= 1  # without a plan for its whole domain it is not run: the next has its place
-        if not member.is_confirmed or not stands_up(drive, member):
+        if not member.is_confirmed or not stands_up(context, member):
             continue
         best = best or member
-        if not _may_be_promoted(drive, member):
+        if not _may_be_promoted(context, member):
             break
-        if _is_promoted(drive, member):
+        if _is_promoted(context, member):
             promoted = member
             break
-    drive.memory.learn(is_final=True)
+    context.memory.learn(is_final=True)
     winner = promoted or best
     if winner is not None:
         # The file first: a finished run is never touched again.
@@ -60,37 +60,37 @@ def _finalists(members: tuple[Member, ...]) -> list[int]:
     return [member.seq for member in rank(timed)]
 
 
-def _may_be_promoted(drive: RunDrive, member: Member) -> bool:
+def _may_be_promoted(context: RunContext, member: Member) -> bool:
     """Return whether it is worth minutes of measuring: it is new, and faster than the baseline."""
     speedup = None if member.timing is None else member.timing.speedup
     is_faster = speedup is not None and speedup.value is not None and speedup.value > 1.0
-    return drive.search.promote is not None and member.seq != 0 and is_faster
+    return context.search.promote is not None and member.seq != 0 and is_faster
 
 
-def _is_promoted(drive: RunDrive, member: Member) -> bool:
+def _is_promoted(context: RunContext, member: Member) -> bool:
     """Promote a candidate, unless that was done before, and return whether it is a winner.
 
     One that beat everything but an older winner is one too. A winner in the way that cannot be
     compared stops the promotion of all, so the run ends with this candidate.
     """
-    store = drive.search.store
+    store = context.search.store
     known = promotion_of(store.reader, member)
     if known is not None:
         return known.outcome != "not_promoted"
-    if drive.search.promote is None:
+    if context.search.promote is None:
         return False
     try:
-        result = drive.search.promote(member)
+        result = context.search.promote(member)
     except ToolError as error:
-        _tell(drive, member, "refused", str(error))
+        _tell(context, member, "refused", str(error))
         return True
     document = result.model_dump_json(by_alias=True).encode()
     store.add_document(member.seq, PROMOTION, document)
-    _tell(drive, member, result.outcome, result.why)
+    _tell(context, member, result.outcome, result.why)
     return result.outcome != "not_promoted"
 
 
-def _tell(drive: RunDrive, member: Member, outcome: str, why: str) -> None:
-    log = drive.search.store.log
+def _tell(context: RunContext, member: Member, outcome: str, why: str) -> None:
+    log = context.search.store.log
     with log.transaction():
         log.emit(EventKind.PROMOTED, candidate=member.seq, outcome=outcome, why=why)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from math import exp
 
 from kopt.kernels.profile_result import ProfileResult
-from kopt.search.advice.remembered import Remembered
+from kopt.search.advice.suggestions import MemorySuggestion
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.selector import Drawn, draw, listed_of
 from kopt.search.knowledge.states.matching import UNKNOWN_STATE, match_state
 from kopt.search.knowledge.states.signature import extract_signature
 from kopt.search.records.members import Member
 from kopt.search.rounds.advice import allowed_techniques, used_techniques
-from kopt.search.rounds.drive import RunDrive
+from kopt.search.rounds.run_context import RunContext
 from kopt.search.store.taught import THIS_RUN
 
 MOST_REMEMBERED = 2
@@ -31,28 +31,30 @@ class _Placed:
     confidence: float
 
 
-def remember(drive: RunDrive, profile: ProfileResult | None) -> tuple[Remembered, ...]:
+def suggest_from_memory(
+    context: RunContext, profile: ProfileResult | None
+) -> tuple[MemorySuggestion, ...]:
     """Return what memory suggests for the leader; () without memory, a leader or its state."""
-    state = drive.state()
-    if not drive.memory.is_on or not state.beam:
+    state = context.state()
+    if not context.memory.is_on or not state.beam:
         return ()
-    base = drive.memory.base()
-    placed = _placed(drive, base, drive.members()[state.beam[0]], profile)
+    base = context.memory.base()
+    placed = _placed(context, base, context.members()[state.beam[0]], profile)
     if placed is None or placed.state == UNKNOWN_STATE:
         return ()
-    used = used_techniques(placed.member, drive)
-    situation = drive.memory.situation(placed.member, placed.state, used)
+    used = used_techniques(placed.member, context)
+    situation = context.memory.situation(placed.member, placed.state, used)
     # What nothing speaks for is nothing to suggest to somebody else.
-    known = listed_of(base, situation, allowed_techniques(drive, base))
+    known = listed_of(base, situation, allowed_techniques(context, base))
     name = f"{state.settings.seed}/r{state.round}/step"
     drawn = draw(base, situation, known, MOST_REMEMBERED, name)
     return tuple(_remembered(one, placed, base, state.id) for one in drawn)
 
 
 def _placed(
-    drive: RunDrive, base: KnowledgeBase, member: Member, profile: ProfileResult | None
+    context: RunContext, base: KnowledgeBase, member: Member, profile: ProfileResult | None
 ) -> _Placed | None:
-    known = drive.memory.programs().get(member.seq)
+    known = context.memory.programs().get(member.seq)
     if known is not None:
         return _Placed(member, known.state.id, known.confidence)
     if profile is None:
@@ -63,9 +65,9 @@ def _placed(
     return None if state is None else _Placed(member, state, match.confidence)
 
 
-def _remembered(drawn: Drawn, placed: _Placed, base: KnowledgeBase, run: str) -> Remembered:
+def _remembered(drawn: Drawn, placed: _Placed, base: KnowledgeBase, run: str) -> MemorySuggestion:
     technique, found = drawn.technique, drawn.prediction
-    return Remembered(
+    return MemorySuggestion(
         technique=technique.id,
         family=technique.family,
         description=technique.description,

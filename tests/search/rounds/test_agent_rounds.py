@@ -10,7 +10,7 @@ from kopt.config.errors import SetupError
 from kopt.search.models.model import ModelReply, ModelRequest
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.run_state import EventKind
-from kopt.search.rounds.loop import run_search
+from kopt.search.rounds.advance import run_search
 from support.scripted_agents import (
     NO_REPAIR,
     agents_search,

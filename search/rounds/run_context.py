@@ -1,12 +1,13 @@
-"""One process's drive of a run: where it stands, what it has spent, how it is paused.
+"""What a process drives a run with: its state, what it has spent, how it is paused.
 
 Nothing here decides what comes next: `advance.py` does.
 """
 
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kopt.config.errors import KoptError
 from kopt.kernels.profile_result import ProfileResult
@@ -19,10 +20,11 @@ from kopt.search.selection.beam import select_beam
 from kopt.search.store.store import RunStore
 
 from .agents import Agents
-from .counted_time import counted_s, preparing_s
 from .evaluations import Evaluations
-from .main_thread import Mailbox
+from .main_thread import MainThread, Workers
 from .memory import MemoryParts, RunMemory
+
+T = TypeVar("T")
 
 
 def no_profile(_: Member) -> ProfileResult | None:
@@ -41,7 +43,7 @@ class Search:
     """The candidate of round 0."""
     clock: Callable[[], float] = time.monotonic
     """Seconds; read for time budgets and nothing else."""
-    mailbox: Mailbox = field(default_factory=Mailbox)
+    main_thread: MainThread = field(default_factory=MainThread)
     """What other threads have the driving thread do."""
     agents: Agents | None = None
     """None: no model can be asked."""
@@ -54,8 +56,8 @@ class Search:
 
 
 @dataclass
-class RunDrive:
-    """The store's run, what drives it and the time spent so far."""
+class RunContext:
+    """The run of a store, the parts that drive it and the time spent so far."""
 
     search: Search
     evaluations: Evaluations = field(init=False)
@@ -98,6 +100,21 @@ class RunDrive:
         members = select_beam(self.members(), self.state().settings.search)
         return [member.seq for member in members]
 
+    def in_worker(self, name: str, work: Callable[[], T]) -> T:
+        """Do one piece of work in a thread, so that its calls and Ctrl-C are attended to.
+
+        Raises:
+            BudgetSpent: It cannot be paid any more, or the time is spent.
+            CallFailed: No model can be asked now, or with this key.
+        """
+        found: list[T] = []
+        workers = Workers(self.search.main_thread)
+        workers.start(name, lambda: found.append(work()))
+        self.evaluations.drain("quick", workers)
+        if not found:
+            raise workers.spent or BudgetSpent(self.spent_time() or "the time is spent")
+        return found[0]
+
     @contextmanager
     def pausing(self) -> Generator[None]:
         """Pause the run where the user stops it or the machine cannot go on; both are raised.
@@ -107,11 +124,11 @@ class RunDrive:
         try:
             yield
         except (KeyboardInterrupt, KoptError) as error:
-            self.search.mailbox.close()
+            self.search.main_thread.close()
             self.pause("Ctrl-C" if isinstance(error, KeyboardInterrupt) else str(error))
             raise
         finally:
-            self.search.mailbox.close()
+            self.search.main_thread.close()
 
     def pause(self, reason: str) -> None:
         """Leave the run so that it can be taken up again; a finished one stays as it is."""
@@ -189,3 +206,14 @@ class RunDrive:
 
 def _key(one: Proposal | Member) -> tuple[str, tuple[tuple[str, int], ...]]:
     return one.source, tuple(sorted(one.tune.items()))
+
+
+def preparing_s(members: Sequence[Member]) -> float | None:
+    """Return how long the starting point's evaluation took, in seconds; None until it ended."""
+    start = next(iter(members), None)
+    return None if start is None or start.quick is None else start.quick.elapsed_s
+
+
+def counted_s(spent_s: float, preparing: float | None) -> float:
+    """Return which of `spent_s` wall seconds count; none while the machine is being prepared."""
+    return 0.0 if preparing is None else max(0.0, spent_s - preparing)

@@ -6,7 +6,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.profile_result import ProfileResult
-from kopt.search.advice.remembered import Remembered
+from kopt.search.advice.suggestions import MemorySuggestion
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.runs.profiling import LeaderProfile, Profiler
@@ -35,7 +35,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Steps:
     return made
 
 
-def _remembered(result: StepResult) -> list[Remembered]:
+def _remembered(result: StepResult) -> list[MemorySuggestion]:
     return [one.remembered for one in result.suggestions if one.remembered is not None]
 
 

@@ -9,11 +9,13 @@ from kopt.config.counted import counted
 from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.library_index.build_records import BuildResult
 
-from .tables import View
+from .tables import View, grid
 
 MB = 1_000_000
 NAMED_SYNOPSES = 3
 """Of those without code, how many are named; --json has all."""
+
+_HEADS = ("source", "version", "licence", "weight#", "files#", "documents#")
 
 
 def build_view(result: BuildResult) -> View:
@@ -44,10 +46,7 @@ def _lost(names: Sequence[str]) -> str:
 
 def _table(result: BuildResult) -> Table:
     reasons = {one.source: shown(one.reason) for one in result.skipped}
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("source", "version", "licence", "weight", "files", "documents", ""):
-        is_count = column in ("weight", "files", "documents")
-        table.add_column(column, no_wrap=bool(column), justify="right" if is_count else "left")
+    table = grid(*_HEADS, "", whole=_HEADS)
     for one in result.sources:
         reason = reasons.pop(one.source, "")
         table.add_row(

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 
-from rich.table import Table
 from rich.text import Text
 
 from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.query.request import VARIABLE
 from kopt.tools.docs.records import SourceFacts, SourcesResult
 
-from .tables import View
+from .tables import View, grid
 
-_COUNTS = ("weight", "files", "documents")
+_HEADS = ("source", "version", "licence", "weight#", "files#", "documents#")
 
 
 def sources_view(result: SourcesResult, hidden: Sequence[str]) -> View:
@@ -21,10 +20,7 @@ def sources_view(result: SourcesResult, hidden: Sequence[str]) -> View:
         result: The sources.
         hidden: Those that this process does not search.
     """
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("source", "version", "licence", *_COUNTS, "holds"):
-        is_count = column in _COUNTS
-        table.add_column(column, no_wrap=column != "holds", justify="right" if is_count else "left")
+    table = grid(*_HEADS, "holds", whole=_HEADS)
     for source in result.sources:
         table.add_row(*_cells(source), style="" if source.is_built else "dim")
     yield table

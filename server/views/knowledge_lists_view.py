@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich.table import Table
 from rich.text import Text
 
 from kopt.kernels.status import Status
@@ -12,10 +11,14 @@ from kopt.search.knowledge.records import Sample, arch_key
 from kopt.tools.docs.excerpts import shown
 
 from .knowledge_words import arch_words, evidence_words, ratio, span
-from .tables import View
+from .tables import View, grid
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _STYLES = {"added": "green", "removed": "red", "changed": ""}
+
+_CALIBRATION = (
+    *("architecture", "state", "compared#", "no effect#", "failed#", "off by#", "bias#", "held#"),
+)
 
 
 def samples_view(samples: Sequence[Sample]) -> View:
@@ -25,10 +28,7 @@ def samples_view(samples: Sequence[Sample]) -> View:
 
 def calibration_view(found: Sequence[Calibration]) -> View:
     """Yield predicted against measured, over all states and state by state."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    columns = ("architecture", "state", "compared", "no effect", "failed", "off by", "bias", "held")
-    for column in columns:
-        table.add_column(column, justify="left" if column in columns[:2] else "right")
+    table = grid(*_CALIBRATION)
     for one in found:
         table.add_row(
             arch_words(one.arch_key),

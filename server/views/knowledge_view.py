@@ -17,7 +17,7 @@ from kopt.search.knowledge.records import Prior
 from kopt.tools.docs.excerpts import shown
 
 from .knowledge_words import arch_words, evidence_words, ratio, span, tries_words
-from .tables import View
+from .tables import View, grid
 
 _OVERVIEW = (
     "A state is a way in which programs are held back. tried: of its techniques; gained: of their"
@@ -33,7 +33,7 @@ _EXPECTATIONS = (
 
 def base_view(report: BaseReport) -> View:
     """Yield a line for each state, what has been tried most first."""
-    table = _table("state", "bottleneck", "tried", "gained", "expected best")
+    table = grid("state", "bottleneck", "tried#", "gained#", "expected best", whole=("state",))
     for summary in report.states:
         table.add_row(*_summary_cells(summary), style="" if summary.tries else "dim")
     known = ", ".join(map(arch_words, report.architectures))
@@ -84,7 +84,9 @@ def _summary_cells(summary: StateSummary) -> tuple[str, ...]:
 
 
 def _expectation_table(entries: Sequence[EntryReport]) -> Table:
-    table = _table("technique", "expected", "95 %", "works", "tries", "rests on")
+    table = grid(
+        *("technique", "expected#", "95 %", "works#", "tries#", "rests on"), whole=("95 %",)
+    )
     for entry in entries:
         expected = entry.expected
         table.add_row(
@@ -138,13 +140,3 @@ def _prior_words(prior: Prior) -> str:
 def _name(entry: EntryReport) -> str:
     inherited = f" (of {entry.inherited_from})" if entry.inherited_from else ""
     return f"{' + '.join(entry.techniques)}{inherited}{' †' if entry.is_deprecated else ''}"
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        is_count = column in ("tried", "tries", "gained", "works", "expected")
-        table.add_column(
-            column, justify="right" if is_count else "left", no_wrap=column in ("state", "95 %")
-        )
-    return table

@@ -5,7 +5,7 @@ from rich.text import Text
 
 from kopt.search.forecast.run_plan import RunPlan
 
-from .tables import View
+from .tables import View, grid
 
 
 def plan_view(plan: RunPlan) -> View:
@@ -30,22 +30,20 @@ def plan_view(plan: RunPlan) -> View:
 
 
 def _rounds(plan: RunPlan) -> Table:
-    table = _table(("round", "kind", "candidates, estimated", "at most, repairs included"))
-    for one in plan.rounds:
-        table.add_row(
-            str(one.round), one.kind, str(one.expected_candidates), str(one.most_candidates)
-        )
-    return table
+    rows = (
+        (str(one.round), one.kind, str(one.expected_candidates), str(one.most_candidates))
+        for one in plan.rounds
+    )
+    return grid("round#", "kind", "candidates, estimated#", "at most, repairs included#", rows=rows)
 
 
 def _roles(plan: RunPlan) -> Table:
     heads = (
-        *("role", "model", "effort", "output, tools", "calls, estimated", "at most"),
-        *("tokens, estimated", "USD, estimated", "at most", "price of"),
+        *("role", "model", "effort", "output, tools#", "calls, estimated#", "at most#"),
+        *("tokens, estimated#", "USD, estimated#", "at most#", "price of#"),
     )
-    table = _table(heads)
-    for one in plan.roles:
-        table.add_row(
+    rows = (
+        (
             one.role,
             one.model,
             one.effort,
@@ -57,12 +55,6 @@ def _roles(plan: RunPlan) -> Table:
             f"{one.most_usd:,.2f}",
             one.priced,
         )
-    return table
-
-
-def _table(heads: tuple[str, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in heads:
-        is_text = head in ("kind", "role", "model", "effort")
-        table.add_column(head, justify="left" if is_text else "right")
-    return table
+        for one in plan.roles
+    )
+    return grid(*heads, rows=rows)

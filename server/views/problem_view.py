@@ -5,7 +5,6 @@ from pathlib import Path
 
 from rich.console import RenderableType
 from rich.syntax import Syntax
-from rich.table import Table
 from rich.text import Text
 
 from kopt.config.errors import ToolError
@@ -14,7 +13,10 @@ from kopt.kernels.roofline import ByteModel, Roofline
 from kopt.kernels.shipped_kernels import ShippedKernel
 from kopt.tools.bench.receipt_file import read_receipt
 
-from .tables import View
+from .tables import View, grid
+
+_TENSORS = ("name", "role", "dtype", "shape", "stored as", "bytes#", "what it is")
+_ROOFLINES = ("GPU", "memory#", "compute#", "bound by", "ridge#", "empty kernel#")
 
 
 def problem_view(
@@ -123,9 +125,7 @@ def _heading(text: str) -> Text:
 def _tensor_table(
     tensors: Sequence[TensorSpec], workload: Workload, model: ByteModel
 ) -> RenderableType:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("name", "role", "dtype", "shape", "stored as", "bytes", "what it is"):
-        table.add_column(column, justify="right" if column == "bytes" else "left")
+    table = grid(*_TENSORS, header_style="dim")
     sizes = {entry.name: max(entry.read_bytes, entry.written_bytes) for entry in model.tensors}
     for tensor in tensors:
         stored = " x ".join(str(part) for part in storage_shape(tensor, workload.axes)) or "1"
@@ -143,11 +143,8 @@ def _tensor_table(
 
 
 def _roofline_table(rooflines: Sequence[Roofline]) -> RenderableType:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("GPU", "memory", "compute", "bound by", "ridge", "empty kernel"):
-        table.add_column(column, justify="left" if column in ("GPU", "bound by") else "right")
-    for line in rooflines:
-        table.add_row(
+    rows = (
+        (
             line.gpu,
             f"{line.memory_floor_us:.3f} us",
             f"{line.compute_floor_us:.3f} us",
@@ -155,7 +152,9 @@ def _roofline_table(rooflines: Sequence[Roofline]) -> RenderableType:
             f"{line.ridge_flop_per_byte:.1f} flop/byte",
             f"{line.null_kernel_us:.2f} us",
         )
-    return table
+        for line in rooflines
+    )
+    return grid(*_ROOFLINES, rows=rows, header_style="dim")
 
 
 def _baseline_lines(problem: Problem) -> Iterator[str]:

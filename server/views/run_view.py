@@ -14,11 +14,12 @@ from kopt.kernels.status import Status
 from kopt.search.reports.candidate_report import CandidateReport
 from kopt.search.reports.run_report import RunFacts, RunReport, RunSummary
 from kopt.search.reports.sections import worth
+from kopt.search.step.result import StepResult
 from kopt.tools.facts.bench_words import interval_words
 from kopt.tools.facts.wording import tune_words
 
 from .diagnostics import advice_text, status_text
-from .tables import View
+from .tables import NOTHING, View, count_cell, grid, interval_cell, ratio_cell
 
 _NARROW = 9  # characters: a column of that width still says something
 RANKED = 10  # the report has all
@@ -40,7 +41,7 @@ def run_view(report: RunReport) -> View:
     yield _status_counts(report)
     yield from _failures(report)
     if report.ranking:
-        yield _provenance_note(report)
+        yield provenance_note(report)
     if report.spend.calls:
         yield Text(f"Models: {worth(report)}")
     if report.retrievals:
@@ -78,9 +79,7 @@ def runs_table(summaries: Sequence[RunSummary]) -> View:
 
 
 def _ranking_table(report: RunReport) -> RenderableType:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in COLUMNS:
-        table.add_column(column, no_wrap=column in ("rank", "round"), overflow="fold")
+    table = grid(*COLUMNS, whole=("rank", "round"), overflow="fold")
     by_seq = {entry.seq: entry for entry in report.population}
     for rank, seq in enumerate(report.ranking[:RANKED], start=1):
         entry = by_seq[seq]
@@ -93,13 +92,33 @@ def _ranking_table(report: RunReport) -> RenderableType:
 
 
 def _ranked_cells(entry: CandidateReport, start_us: float | None) -> Iterator[str]:
-    yield f"#{entry.seq}{' (start)' if entry.seq == 0 else ''}"
+    yield seq_cell(entry)
     yield str(entry.round)
     yield tune_text(entry.tune)
-    yield _latency(entry.latency_us, entry.provenance)
-    yield _speed(entry, start_us)
-    yield "-" if entry.registers_per_thread is None else str(entry.registers_per_thread)
+    yield time_cell(entry.latency_us, entry.provenance)
+    speed = speed_cell(entry)
+    if speed == NOTHING and start_us and entry.latency_us:
+        speed = f"{start_us / entry.latency_us:.2f}x start"
+    yield speed
+    yield count_cell(entry.registers_per_thread)
     yield "quick" if entry.full_status is None else f"full: {entry.full_status}"
+
+
+def seq_cell(entry: CandidateReport) -> str:
+    """Return the number of a candidate in its run."""
+    return f"#{entry.seq}{' (start)' if entry.seq == 0 else ''}"
+
+
+def time_cell(latency_us: float | None, provenance: str) -> str:
+    """Return a time with how it came about."""
+    return NOTHING if latency_us is None else f"{latency_us:.3f} us {provenance}"
+
+
+def speed_cell(entry: CandidateReport) -> str:
+    """Return the measured speedup of a candidate with its interval."""
+    if entry.speedup is None or entry.speedup_interval is None:
+        return NOTHING
+    return f"{ratio_cell(entry.speedup)} ({interval_cell(entry.speedup_interval)})"
 
 
 def tune_text(tune: dict[str, int]) -> str:
@@ -107,28 +126,14 @@ def tune_text(tune: dict[str, int]) -> str:
     return tune_words(tune) or "-"
 
 
-def _speed(entry: CandidateReport, start_us: float | None) -> str:
-    """Return the measured speedup with its interval, else the ratio of estimates to the start."""
-    if entry.speedup is not None and entry.speedup_interval is not None:
-        low, high = entry.speedup_interval
-        return f"{entry.speedup:.3f}x ({low:.3f} to {high:.3f})"
-    if start_us and entry.latency_us:
-        return f"{start_us / entry.latency_us:.2f}x start"
-    return "-"
-
-
 def _best(run: RunSummary) -> str:
-    time = _latency(run.best_latency_us, run.provenance)
+    time = time_cell(run.best_latency_us, run.provenance)
     return time if run.best_speedup is None else f"{time}, {run.best_speedup:.3f}x {run.baseline}"
 
 
 def _cost(run: RunFacts) -> str:
     """Return what the model calls of a run cost, in dollars; `-` without any."""
     return f"${run.spend.cost_usd:.2f}" if run.spend.calls else "-"
-
-
-def _latency(latency_us: float | None, provenance: str) -> str:
-    return "-" if latency_us is None else f"{latency_us:.3f} us {provenance}"
 
 
 def _status_counts(report: RunReport) -> Text:
@@ -152,15 +157,16 @@ def _failures(report: RunReport) -> Iterator[RenderableType]:
                 yield advice_text(entry.status)
 
 
-def _provenance_note(report: RunReport) -> Text:
-    if report.gpu is not None:
-        return Text(
-            f"Times and speeds are measured on {report.gpu.name} ({report.device}); the order is"
-            f" that of the speeds, paired with {report.baseline or 'no baseline'}, 95 % intervals.",
-            style="yellow",
+def provenance_note(result: RunReport | StepResult) -> Text:
+    """Return how the times and speeds of a run came about."""
+    if result.gpu is not None:
+        note = (
+            f"Times and speeds are measured on {result.gpu.name} ({result.device}); speeds, which"
+            f" the order is of, are paired with {result.baseline or 'no baseline'}, 95 % intervals."
         )
-    gpu = gpu_for_arch(report.arch).name
-    note = f"Times are estimated on {report.device} for {gpu}, not measured: docs/estimate.md."
+    else:
+        gpu = gpu_for_arch(result.arch).name
+        note = f"Times are estimated on {result.device} for {gpu}, not measured: docs/estimate.md."
     return Text(note, style="yellow")
 
 

@@ -6,13 +6,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kopt.config.gpu_specs import gpu_for_arch
-from kopt.search.reports.candidate_report import CandidateReport
-from kopt.search.step.result import BeamMember, NextStep, SteppedCandidate, StepResult
+from kopt.search.step.result import BeamMember, NextStep, StepResult
 
 from .diagnostics import diagnostics_text, status_text
-from .run_view import tune_text
-from .tables import View
+from .profile_view import bottleneck_lines
+from .run_view import provenance_note, seq_cell, speed_cell, time_cell, tune_text
+from .tables import View, count_cell, grid
 
 COLUMNS = ("rank", "candidate", "family", "tune", "time", "speed", "registers", "hypothesis")
 _LONGEST_NOTE = 60
@@ -35,7 +34,7 @@ def step_view(result: StepResult) -> View:
     if result.beam:
         yield Text("\nBeam", style="bold")
         yield _beam_table(result)
-        yield _provenance_note(result)
+        yield provenance_note(result)
     yield from _retired(result)
     yield from _families(result)
     yield from _bottleneck(result)
@@ -47,7 +46,8 @@ def _candidates(result: StepResult) -> Iterator[RenderableType]:
     for one in result.candidates:
         parts: list[str | Text] = [f"  #{one.seq} "]
         parts.append("not finished" if one.status is None else status_text(one.status))
-        parts.append(f" {one.family} {tune_text(one.tune)}{_repeated(one)}")
+        repeated = f", known since round {one.round}" if one.repeats else ""
+        parts.append(f" {one.family} {tune_text(one.tune)}{repeated}")
         if one.diagnostic is None and one.summary:
             parts.append(f": {one.summary}")
         yield Text.assemble(*parts)
@@ -55,14 +55,8 @@ def _candidates(result: StepResult) -> Iterator[RenderableType]:
             yield diagnostics_text(f"    #{one.seq}", [one.diagnostic])
 
 
-def _repeated(one: SteppedCandidate) -> str:
-    return f", known since round {one.round}" if one.repeats else ""
-
-
 def _beam_table(result: StepResult) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in COLUMNS:
-        table.add_column(column, no_wrap=column not in ("tune", "hypothesis"))
+    table = grid(*COLUMNS, whole=[name for name in COLUMNS if name not in ("tune", "hypothesis")])
     for member in result.beam:
         style = "bold green" if member.seq == result.winner else ""
         table.add_row(*_beam_cells(member), style=style)
@@ -71,38 +65,14 @@ def _beam_table(result: StepResult) -> Table:
 
 def _beam_cells(member: BeamMember) -> Iterator[str]:
     yield str(member.rank)
-    yield f"#{member.seq}{' (start)' if member.seq == 0 else ''}"
+    yield seq_cell(member)
     yield member.family
     yield tune_text(member.tune)
-    yield _time(member)
-    yield _speedup(member)
-    yield "-" if member.registers_per_thread is None else str(member.registers_per_thread)
+    yield time_cell(member.latency_us, member.provenance)
+    yield speed_cell(member)
+    yield count_cell(member.registers_per_thread)
     note = " ".join(member.note.split())
     yield note if len(note) <= _LONGEST_NOTE else f"{note[:_LONGEST_NOTE]}..."
-
-
-def _time(member: CandidateReport) -> str:
-    latency_us = member.latency_us
-    return "-" if latency_us is None else f"{latency_us:.3f} us {member.provenance}"
-
-
-def _speedup(member: CandidateReport) -> str:
-    if member.speedup is None or member.speedup_interval is None:
-        return "-"
-    low, high = member.speedup_interval
-    return f"{member.speedup:.3f}x ({low:.3f} to {high:.3f})"
-
-
-def _provenance_note(result: StepResult) -> Text:
-    if result.gpu is None:
-        gpu = gpu_for_arch(result.arch).name
-        note = f"Times are estimated on {result.device} for {gpu}, not measured: docs/estimate.md."
-    else:
-        note = (
-            f"Times and speeds are measured on {result.gpu.name} ({result.device}); speeds are"
-            f" paired with {result.baseline or 'no baseline'}, 95 % intervals."
-        )
-    return Text(note, style="yellow")
 
 
 def _retired(result: StepResult) -> Iterator[RenderableType]:
@@ -124,10 +94,7 @@ def _families(result: StepResult) -> Iterator[RenderableType]:
 
 def _bottleneck(result: StepResult) -> Iterator[RenderableType]:
     if result.bottleneck is not None:
-        found = result.bottleneck
-        yield Text(f"Bottleneck: {found.name} ({found.provenance.value}). {found.statement}")
-        for fact in found.facts:
-            yield Text(f"  {fact}")
+        yield from bottleneck_lines(result.bottleneck)
     elif result.bottleneck_problem is not None:
         yield Text(f"Bottleneck: unavailable: {result.bottleneck_problem}")
 

@@ -2,16 +2,14 @@
 
 from pathlib import Path
 
-from rich.table import Table
 from rich.text import Text
 
 from kopt.config.counted import counted
-from kopt.search.reports.sections import Table as PlainTable
 from kopt.search.study.study_forecast import StudyForecast
 from kopt.search.study.study_report import StudyReport
 from kopt.search.study.study_words import facts, headlines, notes, sections
 
-from .tables import View
+from .tables import View, grid
 
 
 def study_view(report: StudyReport) -> View:
@@ -21,7 +19,7 @@ def study_view(report: StudyReport) -> View:
     yield Text("")
     for title, table in sections(report):
         yield Text(title, style="bold")
-        yield _rich(table)
+        yield grid(*table.heads, rows=table.rows, header_style="", overflow="fold")
         yield Text("")
     for line in headlines(report):
         yield Text(line, style="bold")
@@ -53,19 +51,9 @@ def forecast_view(forecast: StudyForecast) -> View:
         )
         for one in forecast.arms
     )
-    yield _rich(PlainTable((*heads, "at most#"), rows))
+    yield grid(*heads, "at most#", rows=rows, header_style="", overflow="fold")
     yield Text(
         f"Expected: ${forecast.expected_usd:.2f} (estimated). At the very most:"
         f" ${forecast.most_usd:,.2f} (computed). Budget of each run: {forecast.budget}."
     )
     yield Text(f"Estimated with: {'; '.join(forecast.assumptions)}.", style="dim")
-
-
-def _rich(table: PlainTable) -> Table:
-    rich = Table(box=None, pad_edge=False)
-    for head in table.heads:
-        is_number = head.endswith("#")
-        rich.add_column(head.rstrip("#"), justify="right" if is_number else "left", overflow="fold")
-    for row in table.rows:
-        rich.add_row(*row)
-    return rich

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from rich.console import RenderableType
+from rich.console import OverflowMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +19,7 @@ def grid(
     rows: Iterable[Iterable[Cell]] = (),
     whole: Collection[str] = (),
     header_style: str = "bold",
+    overflow: OverflowMethod = "ellipsis",
 ) -> Table:
     """Return a table without lines.
 
@@ -27,6 +28,7 @@ def grid(
         rows: The cells of each row.
         whole: Heads of columns that are never wrapped, with or without `#`.
         header_style: Of the heads.
+        overflow: What becomes of a word that is longer than its column.
     """
     table = Table(box=None, pad_edge=False, header_style=header_style)
     for head in heads:
@@ -35,6 +37,7 @@ def grid(
             name,
             justify="right" if head.endswith("#") else "left",
             no_wrap=head in whole or name in whole,
+            overflow=overflow,
         )
     for row in rows:
         table.add_row(*row)

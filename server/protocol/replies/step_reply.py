@@ -11,7 +11,7 @@ from kopt.search.selection.retirement import Retirement
 from kopt.search.step.result import BeamMember, SteppedCandidate, StepResult
 from kopt.server.protocol.addresses import document_uri
 from kopt.tools.facts.findings import diagnostic_entry
-from kopt.tools.facts.fitting import Detail, Facts, Listing
+from kopt.tools.facts.fitting import Detail, Facts, Listing, given
 from kopt.tools.facts.profile_facts import bottleneck_facts
 from kopt.tools.facts.wording import Quoted, short_id, tune_words
 
@@ -24,19 +24,23 @@ PAUSED = "this step is over; the run waits for the next one, and nothing holds i
 
 def step_facts(result: StepResult, detail: Detail) -> Facts:
     """Return the facts of a step."""
-    facts = _head(result)
-    if result.candidates:
-        facts["candidates"] = Listing(tuple(map(_stepped, result.candidates)), most=6)
-    facts["beam"] = Listing(tuple(map(_beam_row, result.beam)), most=4)
-    if result.retired:
-        facts["retired"] = Listing(tuple(map(_retired, result.retired)), most=4)
+    bottleneck: Facts = {}
     if result.bottleneck is not None:
-        facts["bottleneck"] = bottleneck_facts(result.bottleneck)
+        bottleneck = bottleneck_facts(result.bottleneck)
     elif result.bottleneck_problem is not None:
-        facts["bottleneck"] = {"provenance": "unavailable", "reason": result.bottleneck_problem}
-    if result.suggestions:
-        facts["suggestions"] = Listing(tuple(map(_suggestion, result.suggestions)), most=6)
-    facts |= _ending(result)
+        bottleneck = {"provenance": "unavailable", "reason": result.bottleneck_problem}
+    facts = _head(result)
+    facts |= given(candidates=Listing(tuple(map(_stepped, result.candidates)), most=6))
+    facts["beam"] = Listing(tuple(map(_beam_row, result.beam)), most=4)
+    facts |= given(
+        retired=Listing(tuple(map(_retired, result.retired)), most=4),
+        bottleneck=bottleneck,
+        suggestions=Listing(tuple(map(_suggestion, result.suggestions)), most=6),
+        stopped_because=result.stop_detail,
+        winner=result.winner,
+        winner_tune=None if result.winner is None else tune_words(result.winner_tune),
+        winner_file=result.winner_path,
+    )
     if detail == "full":
         facts |= _full_facts(result)
     return facts | {"sources": SOURCES.format(run=result.run), "quoted": QUOTED}
@@ -64,31 +68,32 @@ def step_next(result: StepResult) -> str:
 
 
 def _head(result: StepResult) -> Facts:
-    # First, because a model that reads `paused` alone could wait for the end of this step.
-    facts: Facts = {"step": "done", "status": result.status}
-    if result.status == "paused":
-        facts["status_means"] = PAUSED
-    facts |= {"run_id": result.run, "kernel": result.kernel, "device": result.device}
-    if result.gpu is not None:
-        facts["gpu"] = result.gpu.name
-    if result.baseline is not None:
-        facts["baseline"] = result.baseline
-    facts["message"] = result.message
-    if result.round is not None:
-        facts["round"] = result.round
-    if result.gain is not None:
-        facts["gain"] = {
+    gain = (
+        {}
+        if result.gain is None
+        else {
             "ratio": 1.0 + result.gain,
             "means": "time of the best before this step / of the best now",
             "provenance": _provenance(result),
         }
-    return facts
+    )
+    # First, because a model that reads `paused` alone could wait for the end of this step.
+    return {"step": "done"} | given(
+        status=result.status,
+        status_means=PAUSED if result.status == "paused" else None,
+        run_id=result.run,
+        kernel=result.kernel,
+        device=result.device,
+        gpu=result.gpu and result.gpu.name,
+        baseline=result.baseline,
+        message=result.message,
+        round=result.round,
+        gain=gain,
+    )
 
 
 def _stepped(one: SteppedCandidate) -> Facts:
-    row = _row(one)
-    if one.repeats:
-        row["known_before"] = True
+    row = _row(one) | given(known_before=True if one.repeats else None)
     if one.diagnostic is not None:
         row["diagnostic"] = diagnostic_entry(one.diagnostic)
     elif one.status is not Status.PASSED and one.summary:
@@ -97,26 +102,24 @@ def _stepped(one: SteppedCandidate) -> Facts:
 
 
 def _beam_row(one: BeamMember) -> Facts:
-    row: Facts = {"rank": one.rank, **_row(one)}
-    if one.registers_per_thread is not None:
-        row["registers_per_thread"] = one.registers_per_thread
-    if one.full_status is not None:
-        row["full_check"] = one.full_status.value
-    return row
+    full = one.full_status and one.full_status.value
+    registers = given(registers_per_thread=one.registers_per_thread, full_check=full)
+    return {"rank": one.rank, **_row(one), **registers}
 
 
 def _row(one: CandidateReport) -> Facts:
     """Return what is said of any candidate: number, family, status, its speed or its time."""
-    row: Facts = {"number": one.seq, "family": one.family}
-    row["status"] = "not evaluated" if one.status is None else one.status.value
-    if one.tune:
-        row["tune"] = tune_words(one.tune)
-    if one.parents:
-        row["parents"] = list(one.parents)
-    if one.same_program_as is not None:
-        row["same_program_as"] = one.same_program_as
-    if one.latency_us is not None:
-        row["latency_us"] = one.latency_us
+    row: Facts = {
+        "number": one.seq,
+        "family": one.family,
+        "status": "not evaluated" if one.status is None else one.status.value,
+        **given(
+            tune=tune_words(one.tune),
+            parents=list(one.parents),
+            same_program_as=one.same_program_as,
+            latency_us=one.latency_us,
+        ),
+    }
     if one.speedup is not None and one.speedup_interval is not None:
         row |= {"speedup": one.speedup, "interval_95": list(one.speedup_interval)}
     if one.latency_us is not None or one.speedup is not None:
@@ -130,15 +133,15 @@ def _retired(one: Retirement) -> Facts:
 
 
 def _suggestion(one: Suggestion) -> Facts:
-    facts: Facts = {"kind": one.kind, "text": Quoted(one.text)}
-    if one.parents:
-        facts["parents"] = list(one.parents)
-    if one.families:
-        facts["families"] = ", ".join(one.families)
+    facts = given(
+        kind=one.kind,
+        text=Quoted(one.text),
+        parents=list(one.parents),
+        families=", ".join(one.families),
+        document=one.document and document_uri(one.document),
+    )
     if one.remembered is not None:
         facts |= _remembered(one.remembered)
-    if one.document is not None:
-        facts["document"] = document_uri(one.document)
     if one.gain_us is not None:
         how = one.provenance or Provenance.ESTIMATED
         facts |= {"gain_us": one.gain_us, "provenance": how.value}
@@ -147,61 +150,43 @@ def _suggestion(one: Suggestion) -> Facts:
 
 def _remembered(one: MemorySuggestion) -> Facts:
     """Return what memory expects; the text of the suggestion says the same in words."""
-    facts: Facts = {
-        "techniques": [one.technique],
-        "state": one.state,
-        "expected_speed": {
-            "ratio": one.speed,
-            "interval": list(one.interval),
-            "means": "speed after / speed before, where it has an effect",
-            "has_effect": one.works,
-            "tries": one.tries,
-            "provenance": one.provenance.value,
-        },
+    expected = {
+        "ratio": one.speed,
+        "interval": list(one.interval),
+        "means": "speed after / speed before, where it has an effect",
+        "has_effect": one.works,
+        "tries": one.tries,
+        "provenance": one.provenance.value,
     }
-    if one.evidence:
-        facts["evidence"] = ", ".join(one.evidence)
-    return facts
-
-
-def _ending(result: StepResult) -> Facts:
-    facts: Facts = {}
-    if result.stop_detail is not None:
-        facts["stopped_because"] = result.stop_detail
-    if result.winner is not None:
-        facts["winner"] = result.winner
-        if result.winner_tune:
-            facts["winner_tune"] = tune_words(result.winner_tune)
-    if result.winner_path is not None:
-        facts["winner_file"] = result.winner_path
-    return facts
+    facts = {"techniques": [one.technique], "state": one.state, "expected_speed": expected}
+    return facts | given(evidence=", ".join(one.evidence))
 
 
 def _full_facts(result: StepResult) -> Facts:
     how = _provenance(result)
-    facts: Facts = {
+    ids = (f"{one.seq} is {short_id(one.candidate)}" for one in result.candidates)
+    return {
         "families": Listing(tuple(_family(one, how) for one in result.families)),
         "untried_families": Listing(result.untried_families),
         "proposer_ideas": result.proposer_ideas,
         "arch": result.arch,
         "measured": {"spent_s": result.spent_s},
         "budget": result.budget,
-        "candidate_ids": Listing(
-            tuple(f"{one.seq} is {short_id(one.candidate)}" for one in result.candidates)
-        ),
+        "candidate_ids": Listing(tuple(ids)),
     }
-    return facts
 
 
 def _family(one: FamilyStanding, provenance: str) -> Facts:
-    row: Facts = {"family": one.family, "state": one.state}
-    row |= {"candidates": one.candidates, "passed": one.passed}
-    row["rounds_without_gain"] = one.rounds_without_gain
-    if one.best is not None:
-        row["best"] = one.best
-    if one.relative_speed is not None:
-        row |= {"relative_speed": one.relative_speed, "provenance": provenance}
-    return row
+    return given(
+        family=one.family,
+        state=one.state,
+        candidates=one.candidates,
+        passed=one.passed,
+        rounds_without_gain=one.rounds_without_gain,
+        best=one.best,
+        relative_speed=one.relative_speed,
+        provenance=None if one.relative_speed is None else provenance,
+    )
 
 
 def _provenance(result: StepResult) -> str:

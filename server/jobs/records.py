@@ -1,9 +1,9 @@
 """The records of a job, and the messages between a server and its runner.
 
 A job is a record, not a process: `KOPT_HOME/jobs/<id>/` holds it. Server and runner exchange lines
-of JSON through pipes: the server sends a `RunnerStart`, then a `JobCommand` for one job at a time.
-The runner answers each with any number of `ProgressEvent`s and one `OverEvent`. The guard says the
-last word of a runner.
+through pipes: the server sends a `RunnerStart`, then the id of one job at a time. The runner
+answers each with any number of `ProgressEvent`s and one `OverEvent`. The guard says the last word
+of a runner.
 """
 
 from typing import Annotated, Any, Literal
@@ -89,12 +89,6 @@ class RunnerStart(Record):
     """The first line to a runner."""
 
     settings: Annotated[Settings, AfterValidator(Settings.without_keys)]
-
-
-class JobCommand(Record):
-    """The order to do a job, whose request lies in its folder."""
-
-    job_id: str
 
 
 class ProgressEvent(Record):

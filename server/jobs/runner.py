@@ -23,7 +23,6 @@ from kopt.server.work.work_site import WarmDevices, WorkSite
 from .job_files import JobFiles
 from .job_store import JobStore
 from .records import (
-    JobCommand,
     JobError,
     OverEvent,
     Progress,
@@ -90,8 +89,8 @@ def main() -> None:
         except queue.Empty:
             devices.close()
             continue
-        command = JobCommand.model_validate_json(line)
-        server.send(OverEvent(error=_do(command.job_id, settings, devices, server)))
+        job_id = line.decode().strip()
+        server.send(OverEvent(error=_do(job_id, settings, devices, server)))
 
 
 def _do(job_id: str, settings: Settings, devices: WarmDevices, server: _Server) -> JobError | None:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from kopt.config.settings import Settings, without_secrets
 
 from .process_tree import ProcessKey, living, process_key, session_tree
-from .records import EVENT, EndedEvent, JobCommand, OverEvent, Progress, RunnerStart
+from .records import EVENT, EndedEvent, OverEvent, Progress, RunnerStart
 
 _GUARD = Path(__file__).with_name("guard.py")
 _LINE_BYTES = 1 << 20
@@ -87,7 +87,7 @@ class RunnerProcess:
         self, job_id: str, on_progress: Callable[[Progress], None]
     ) -> OverEvent | RunnerDied:
         """Have one job done; whatever happens to the process meanwhile is an answer too."""
-        self._send(JobCommand(job_id=job_id).model_dump_json())
+        self._send(job_id)
         stdout = self._process.stdout
         assert stdout is not None  # PIPE
         while line := await stdout.readline():

@@ -12,7 +12,7 @@ from mcp.server.caching import CacheableMethod, CacheHint
 from kopt import __version__
 from kopt.server.jobs.jobs import Jobs
 
-from .argument_check import checked_arguments, checked_prompts
+from .argument_check import checked_calls
 from .job_tools import JOB_CANCEL, JOB_WAIT
 from .list_kernels_tool import LIST_KERNELS
 from .prompts import build_prompts
@@ -97,7 +97,7 @@ def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
         version=__version__,
         tools=tools,
         extensions=() if options.read_only else (Tasks(jobs),),
-        middleware=[checked_arguments(tools, left_out), checked_prompts(prompts)],
+        middleware=[checked_calls(tools, prompts, left_out)],
         cache_hints=dict.fromkeys(_UNCHANGING, CacheHint(ttl_ms=_FRESH_MS, scope="public")),
         log_level="WARNING",
     )

@@ -53,70 +53,72 @@ _WORDS = {
 """Words for a value that was expected, by pydantic's type of error, with its numbers in braces."""
 
 
-def checked_arguments(tools: Sequence[Tool], left_out: Sequence[str]) -> ServerMiddleware[Any]:
-    """Return the middleware that refuses calls of `tools` whose arguments do not fit.
+def checked_calls(
+    tools: Sequence[Tool], prompts: Sequence[Prompt], left_out: Sequence[str]
+) -> ServerMiddleware[Any]:
+    """Return the middleware that refuses calls of tools and prompts whose arguments do not fit.
 
     Args:
         tools: The tools that the server offers.
+        prompts: The prompts that the server offers; none if it is read-only.
         left_out: Names of tools that this server leaves out because it is read-only.
     """
-    by_name = {tool.name: tool for tool in tools}
+    tools_by_name = {tool.name: tool for tool in tools}
+    prompts_by_name = {prompt.name: prompt for prompt in prompts}
 
     async def check(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        if ctx.method != "tools/call":
+        if ctx.method not in ("tools/call", "prompts/get"):
             return await call_next(ctx)
         params: Mapping[str, Any] = ctx.params or {}
         name: Any = params.get("name")
-        arguments: Any = params.get("arguments") or {}
-        if not isinstance(name, str) or not isinstance(arguments, dict):
+        given: Any = params.get("arguments") or {}
+        if not isinstance(name, str) or not isinstance(given, dict):
             return await call_next(ctx)  # no valid request: the SDK says so
-        if name in left_out:
+        arguments = cast(dict[str, Any], given)
+        if ctx.method == "prompts/get":
+            if fault := _prompt_fault(name, arguments, prompts_by_name):
+                raise MCPError(INVALID_PARAMS, fault)
+        elif name in left_out:
             return refusal(
                 f"{name} is not offered: this server was started with --read-only;"
-                f" it has {', '.join(by_name)}"
+                f" it has {', '.join(tools_by_name)}"
             )
-        if name not in by_name:
-            return refusal(f"there is no tool {shown(name)}; {nearest(name, by_name)}")
-        if _is_too_much(cast(dict[str, Any], arguments)):
-            allowed = ", ".join(by_name[name].parameters["properties"])
-            return refusal(
-                f"{name}: more than {_MAX_NAMES} arguments or {_MAX_VALUES} values came;"
-                f" allowed: {allowed}"
-            )
-        mistakes = argument_mistakes(by_name[name], cast(dict[str, Any], arguments))
-        return refusal(f"{name}: {'; '.join(mistakes)}") if mistakes else await call_next(ctx)
-
-    return check
-
-
-def checked_prompts(prompts: Sequence[Prompt]) -> ServerMiddleware[Any]:
-    """Return the middleware that refuses to fill in prompts whose arguments do not fit.
-
-    Args:
-        prompts: The prompts that the server offers; none if it is read-only.
-    """
-    by_name = {prompt.name: prompt for prompt in prompts}
-
-    async def check(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        if ctx.method != "prompts/get":
-            return await call_next(ctx)
-        params: Mapping[str, Any] = ctx.params or {}
-        name: Any = params.get("name")
-        arguments: Any = params.get("arguments") or {}
-        if not isinstance(name, str) or not isinstance(arguments, dict):
-            return await call_next(ctx)  # no valid request: the SDK says so
-        if not by_name:
-            raise MCPError(INVALID_PARAMS, "no prompt is offered: this server is read-only")
-        if name not in by_name:
-            raise MCPError(
-                INVALID_PARAMS, f"there is no prompt {shown(name)}; {nearest(name, by_name)}"
-            )
-        mistakes = _prompt_mistakes(by_name[name], cast(dict[str, Any], arguments))
-        if mistakes:
-            raise MCPError(INVALID_PARAMS, f"{name}: {'; '.join(mistakes)}")
+        elif fault := _tool_fault(name, arguments, tools_by_name):
+            return refusal(fault)
         return await call_next(ctx)
 
     return check
+
+
+def _tool_fault(name: str, arguments: dict[str, Any], tools: Mapping[str, Tool]) -> str:
+    """Return why a tool cannot be called so; empty if it can."""
+    if name not in tools:
+        return f"there is no tool {shown(name)}; {nearest(name, tools)}"
+    if _is_too_much(arguments):
+        allowed = ", ".join(tools[name].parameters["properties"])
+        return (
+            f"{name}: more than {_MAX_NAMES} arguments or {_MAX_VALUES} values came;"
+            f" allowed: {allowed}"
+        )
+    mistakes = argument_mistakes(tools[name], arguments)
+    return f"{name}: {'; '.join(mistakes)}" if mistakes else ""
+
+
+def _prompt_fault(name: str, given: Mapping[str, Any], prompts: Mapping[str, Prompt]) -> str:
+    """Return why a prompt cannot be filled in so; empty if it can."""
+    if not prompts:
+        return "no prompt is offered: this server is read-only"
+    if name not in prompts:
+        return f"there is no prompt {shown(name)}; {nearest(name, prompts)}"
+    known = {argument.name: argument for argument in prompts[name].arguments or []}
+    mistakes = [
+        f"{one} is missing: {argument.description}"
+        for one, argument in known.items()
+        if argument.required and one not in given
+    ]
+    unknown = [one for one in given if one not in known]
+    mistakes += [f"unknown argument {shown(one)}, {nearest(one, known)}" for one in unknown[:5]]
+    return f"{name}: {'; '.join(mistakes)}" if mistakes else ""
 
 
 def argument_mistakes(tool: Tool, arguments: dict[str, Any]) -> list[str]:
@@ -201,17 +203,3 @@ def _expected(found: ErrorDetails) -> str:
     return text.replace(" 1 characters are", " 1 character is").replace(
         " 1 of them are expected", " one is expected"
     )
-
-
-def _prompt_mistakes(prompt: Prompt, given: Mapping[str, Any]) -> list[str]:
-    """Return which arguments are missing and which there are not, with what would be right."""
-    known = {argument.name: argument for argument in prompt.arguments or []}
-    missing = [
-        f"{name} is missing: {argument.description}"
-        for name, argument in known.items()
-        if argument.required and name not in given
-    ]
-    unknown = [name for name in given if name not in known]
-    return missing + [
-        f"unknown argument {shown(name)}, {nearest(name, known)}" for name in unknown[:5]
-    ]

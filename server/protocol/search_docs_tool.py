@@ -70,17 +70,9 @@ def _found(call: Invocation, arguments: SearchDocsArguments) -> dict[str, Any]:
     from kopt.tools.docs.records import SearchRequest
 
     is_full = call.detail == "full"
-    request = SearchRequest(
-        query=arguments.query,
-        k=arguments.k,
-        page=arguments.page,
-        source=arguments.source or None,
-        kind=arguments.kind or None,
-        arch=arguments.arch or None,
-        dtype=arguments.dtype or None,
-        symbol=arguments.symbol or None,
-        max_tokens=arguments.max_tokens or (FULL_TOKENS if is_full else CONCISE_TOKENS),
-    )
+    given = arguments.model_dump(exclude={"run_id", "max_tokens"}, exclude_defaults=True)
+    tokens = arguments.max_tokens or (FULL_TOKENS if is_full else CONCISE_TOKENS)
+    request = SearchRequest(**given, max_tokens=tokens)
     result = _searched(call, request, arguments.run_id)
     following = _following(result, call.options.read_only)
     if is_full:

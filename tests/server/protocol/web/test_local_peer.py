@@ -135,7 +135,7 @@ async def test_a_request_of_which_nothing_is_known_is_refused(extra: dict[str, A
         sent.append(message)
 
     ends = {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}
-    scope = {"type": "http", "headers": [], **ends, **extra}
+    scope: dict[str, Any] = {"type": "http", "headers": [], **ends, **extra}
     await Checked(app, local_callers())(scope, receive, send)
     assert sent[0]["status"] == 403
 

@@ -4,14 +4,14 @@ import shutil
 from pathlib import Path
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.own.index import with_index
+from kopt.tools.docs.own.index import opened_own
 
 
 def build_docs(home: Path) -> Path:
     """Return the folder of the index of a home without winners; one process builds it."""
     settings = Settings(home=home)
-    with_index(settings, lambda _index: None)
-    return settings.docs_cache
+    with opened_own(settings, []):
+        return settings.docs_cache
 
 
 def copy_docs(built: Path, home: Path) -> Path:

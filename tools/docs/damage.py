@@ -21,7 +21,7 @@ class LibraryDamaged(Exception):
 
 
 class LibraryUnreadable(Exception):
-    """The library index cannot be read now, for a reason that is no damage."""
+    """The library index is whole and cannot be read now; the message is one line for the user."""
 
 
 class PartsDamaged(SetupError):
@@ -51,4 +51,6 @@ def read_error(is_own: bool, error: sqlite3.Error) -> Exception:
     """Return what to raise for an index of one kind that could not be read."""
     if is_damage(error):
         return damage(is_own, error)
-    return error if is_own else LibraryUnreadable(str(error))
+    if is_own:
+        return error
+    return LibraryUnreadable(f"the library index cannot be read now ({error}): not searched")

@@ -144,7 +144,7 @@ class ChunkVectors:
 
 
 def chunk_vectors(rows: bytes, ids: bytes | None = None) -> ChunkVectors | None:
-    """Return the vectors that an index holds as bytes; None for none, or without numpy.
+    """Return the vectors that an index holds as bytes; None for none.
 
     Args:
         rows: DIMENSIONS signed bytes for each chunk.
@@ -152,10 +152,8 @@ def chunk_vectors(rows: bytes, ids: bytes | None = None) -> ChunkVectors | None:
     """
     if not rows:
         return None
-    try:
-        import numpy as np
-    except ImportError:
-        return None
+    import numpy as np
+
     matrix = np.frombuffer(rows, np.int8).reshape(-1, DIMENSIONS).astype(np.float32)
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     matrix /= np.where(lengths == 0, np.float32(1), lengths)

@@ -18,8 +18,8 @@ from kopt.tools.docs.weights import WEIGHTS
 
 from .entries import records_in
 from .filters import Filters, conditions
-from .index_file import block_number, found_postings
-from .postings import Postings, Scored, best_scored, idf, postings, unpacked_postings
+from .index_file import block_number
+from .postings import NO_POSTINGS, Postings, Scored, best_scored, idf, unpacked_postings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,7 +88,7 @@ class Collection:
 
     def by_subject(self, tags: Sequence[str], filters: Filters) -> Scored:
         """Return the best of what is about any of `tags`, the rare ones counting most."""
-        found = [self._tagged(tag) for tag in tags]
+        found = [self._list("select chunks, list from tag where tag = ?", tag) for tag in tags]
         weighted = [(idf(self.remembered.chunks, len(one.ids)), one) for one in found]
         return best_scored(weighted, self._rows(filters), WEIGHTS.depth)
 
@@ -128,7 +128,7 @@ class Collection:
         """Return the chunks that have `phrase`, and its shares in them."""
         known = self.remembered.postings.get(phrase)
         if known is None:
-            known = self._kept_postings(phrase)
+            known = self._list("select chunks, list from posting where phrase = ?", phrase)
             _make_room(self.remembered.postings)
             self.remembered.postings[phrase] = known
         return known
@@ -222,22 +222,10 @@ class Collection:
             raise damage(self.is_own, error) from error
         return found
 
-    def _tagged(self, tag: str) -> Postings:
-        rows = self._select("select ids, levels from tag where tag = ?", (tag,))
-        return self._unpacked(rows[0]) if rows else postings([])
-
-    def _kept_postings(self, phrase: str) -> Postings:
-        rows = self._select("select ids, levels from posting where phrase = ?", (phrase,))
-        if rows:
-            return self._unpacked(rows[0])
+    def _list(self, statement: str, phrase: str) -> Postings:
+        rows = self._select(statement, (phrase,))
         try:
-            return found_postings(self.connection, phrase)
-        except sqlite3.Error as error:
-            raise read_error(self.is_own, error) from error
-
-    def _unpacked(self, packed: tuple[bytes, bytes]) -> Postings:
-        try:
-            return unpacked_postings(*packed)
+            return unpacked_postings(*rows[0]) if rows else NO_POSTINGS
         except ValueError as error:
             raise damage(self.is_own, error) from error
 

@@ -14,7 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from kopt.config.errors import SetupError
 from kopt.config.files import replacing_file
 from kopt.tools.docs.code_version import code_version
 from kopt.tools.docs.records import Chunk
@@ -24,39 +23,28 @@ from kopt.tools.docs.words.code_tokens import surface_words
 from kopt.tools.docs.words.glossary import synopses_of
 from kopt.tools.docs.words.lexicon import lexicon_phrases
 
-from .entries import (
-    FIELDS,
-    Entry,
-    block_of,
-    symbol_names,
-    terms_version,
-)
-from .postings import Lengths, Postings, packed_postings, phrase_shares, postings
+from .entries import Entry, block_of, symbol_names, terms_version
+from .postings import PhraseFinder, PostingLists, tag_shares, term_shares
 
-# detail=full is the default and is needed: with detail=column a contentless table ranks by noise.
-_TABLES = f"""
+_TABLES = """
 create table meta (key text primary key, value text not null);
 create table chunk (
   id integer primary key, first integer not null, uid text not null unique, source text not null,
   license text, path text not null, kind text not null, quality real not null, symbol text,
-  arch text not null, dtype text not null, symbol_terms integer not null,
-  comment_terms integer not null, code_terms integer not null);
+  arch text not null, dtype text not null);
 create index piece on chunk (first) where first <> id;
 create table body (block integer primary key, records blob not null);
-create table posting (phrase text primary key, ids blob not null, levels blob not null);
-create table tag (tag text primary key, ids blob not null, levels blob not null);
+create table posting (phrase text primary key, chunks integer not null, list blob not null)
+  without rowid;
+create table tag (tag text primary key, chunks integer not null, list blob not null) without rowid;
 create table symbol (name text, chunk integer, primary key (name, chunk)) without rowid;
 create table word (word text primary key, chunks integer not null) without rowid;
 create table vector (rows blob not null);
 create table synopsis (ids blob not null, rows blob not null);
-create virtual table fts using fts5(
-  {", ".join(FIELDS)}, content='', tokenize="unicode61 tokenchars '_'");
 """
 MAX_WORD = 60
 BLOCK = 16
 """Records that are compressed together; one is read in .1 ms, and 32 save 3 % more."""
-COMMON = 64
-"""A term that so many chunks have is worth keeping its postings; others are quicker looked up."""
 
 
 class Sheet(NamedTuple):
@@ -74,41 +62,32 @@ def write_index(path: Path, meta: Mapping[str, str], sheets: Iterable[Sheet]) ->
 
 
 def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterable[Sheet]) -> None:
-    """Create the tables in an empty database and fill them; of equal uids the first is kept.
-
-    Raises:
-        SetupError: This Python's SQLite has no full-text search.
-    """
-    options = {row[0] for row in connection.execute("pragma compile_options")}
-    if "ENABLE_FTS5" not in options:
-        raise SetupError(
-            "this Python's SQLite was built without FTS5; use a Python from python.org, your"
-            " distribution or uv, which have it"
-        )
+    """Create the tables in an empty database and fill them; of equal uids the first is kept."""
     connection.executescript(_TABLES)
     words: Counter[str] = Counter()
     vectors: list[bytes] = []
     records: list[str] = []
-    subjects = Subjects()
+    terms, tags = PostingLists(), PostingLists()
+    finder = PhraseFinder(lexicon_phrases())
     synopses = SynopsisVectors()
     with connection:
-        for number, first, sheet in _numbered(sheets):
-            _insert(connection, number, first, sheet)
-            words.update(set(_words(sheet.chunk)))
-            subjects.add(number, sheet.chunk)
-            vectors.append(sheet.entry.vector)
-            if sheet.entry.vector:
-                synopses.add(number, sheet.chunk)
-            records.append(sheet.entry.record)
+        for number, first, (chunk, entry) in _numbered(sheets):
+            _insert(connection, number, first, chunk)
+            words.update(set(_words(chunk)))
+            terms.add(number, term_shares(chunk.kind, entry.fields.split("\n"), finder))
+            tags.add(number, tag_shares(chunk.kind, chunk.tags))
+            vectors.append(entry.vector)
+            if entry.vector:
+                synopses.add(number, chunk)
+            records.append(entry.record)
             if len(records) == BLOCK:
                 _insert_block(connection, number, records)
         _insert_block(connection, len(vectors), records)
-        connection.executemany("insert into tag values (?,?,?)", subjects.rows())
+        connection.executemany("insert into posting values (?,?,?)", terms.rows())
+        connection.executemany("insert into tag values (?,?,?)", tags.rows())
         connection.executemany("insert into word values (?,?)", words.items())
         connection.execute("insert into vector values (?)", (b"".join(vectors),))
         connection.execute("insert into synopsis values (?,?)", synopses.packed())
-        connection.execute("insert into fts(fts) values ('optimize')")
-        _insert_postings(connection)
         facts = {**meta, "chunks": str(len(vectors)), "whole": "yes"}
         connection.executemany("insert into meta values (?,?)", facts.items())
 
@@ -117,7 +96,7 @@ def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterab
 def index_version() -> str:
     """Return a hash of what an index must have been written with to be searched now.
 
-    The terms of chunks, the tables, and what the shares in the kept postings depend on.
+    The terms of chunks, the tables, and what the shares in the posting lists depend on.
     """
     shares = (
         WEIGHTS.fields,
@@ -127,18 +106,13 @@ def index_version() -> str:
         sorted(WEIGHTS.kind_prior.items()),
         WEIGHTS.tag_decay,
     )
-    code = code_version("indexing/index_file.py", "indexing/postings.py")
+    code = code_version("indexing/index_file.py", "indexing/postings.py", "words/lexicon.*")
     return hashlib.sha256(f"{terms_version()} {code} {shares!r}".encode()).hexdigest()[:16]
 
 
 def block_number(chunk_id: int) -> tuple[int, int]:
     """Return in which block the record of a chunk lies, and where in it."""
     return divmod(chunk_id - 1, BLOCK)
-
-
-def found_postings(connection: sqlite3.Connection, phrase: str) -> Postings:
-    """Return the postings of a phrase out of the full-text index."""
-    return postings(phrase_shares(connection, phrase))
 
 
 def _numbered(sheets: Iterable[Sheet]) -> Iterator[tuple[int, int, Sheet]]:
@@ -168,10 +142,9 @@ def _continues(before: Chunk, chunk: Chunk) -> bool:
     return is_same and overlaps and chunk.symbol is not None
 
 
-def _insert(connection: sqlite3.Connection, number: int, first: int, sheet: Sheet) -> None:
-    chunk, entry = sheet
+def _insert(connection: sqlite3.Connection, number: int, first: int, chunk: Chunk) -> None:
     connection.execute(
-        "insert into chunk values (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        "insert into chunk values (?,?,?,?,?,?,?,?,?,?,?)",
         (
             number,
             first,
@@ -184,22 +157,10 @@ def _insert(connection: sqlite3.Connection, number: int, first: int, sheet: Shee
             chunk.symbol,
             _padded(chunk.arch),
             _padded(chunk.dtype),
-            *_lengths(entry),
         ),
     )
     names = symbol_names(chunk)
     connection.executemany("insert into symbol values (?,?)", [(name, number) for name in names])
-    marks = ",".join("?" * len(FIELDS))
-    connection.execute(
-        f"insert into fts(rowid, {', '.join(FIELDS)}) values (?,{marks})",
-        (number, *entry.fields.split("\n")),
-    )
-
-
-def _lengths(entry: Entry) -> Lengths:
-    counts = [len(field.split()) for field in entry.fields.split("\n")]
-    terms = dict(zip(FIELDS, counts, strict=True))
-    return Lengths(terms["symbol"], terms["comment"], terms["code"])
 
 
 def _insert_block(connection: sqlite3.Connection, last: int, records: list[str]) -> None:
@@ -208,19 +169,6 @@ def _insert_block(connection: sqlite3.Connection, last: int, records: list[str])
         block, _place = block_number(last)
         connection.execute("insert into body values (?,?)", (block, block_of(records)))
         records.clear()
-
-
-def _insert_postings(connection: sqlite3.Connection) -> None:
-    """Insert the postings of common terms and of the lexicon's phrases."""
-    connection.execute("create virtual table temp.term using fts5vocab('main', 'fts', 'row')")
-    rows = connection.execute("select term from temp.term where doc >= ?", (COMMON,))
-    terms = [row[0] for row in rows]
-    connection.execute("drop table temp.term")
-    for phrase in (*terms, *lexicon_phrases()):
-        found = found_postings(connection, phrase)
-        connection.execute(
-            "insert or ignore into posting values (?,?,?)", (phrase, *packed_postings(found))
-        )
 
 
 def _words(chunk: Chunk) -> Iterator[str]:
@@ -235,25 +183,6 @@ def _words(chunk: Chunk) -> Iterator[str]:
 def _padded(names: Sequence[str]) -> str:
     """Return ` sm90 sm100 `, in which ` sm90 ` can be looked for; empty for none."""
     return f" {' '.join(names)} " if names else ""
-
-
-class Subjects:
-    """The tags of the chunks of one index, collected while it is written."""
-
-    def __init__(self) -> None:
-        self._shares: dict[str, list[tuple[int, float]]] = {}
-
-    def add(self, chunk_id: int, chunk: Chunk) -> None:
-        """Take the tags of a chunk; ids ascend. What its name says comes first and counts most."""
-        prior = WEIGHTS.kind_prior.get(chunk.kind, 1.0)
-        for place, tag in enumerate(dict.fromkeys(chunk.tags)):
-            share = prior / (1 + WEIGHTS.tag_decay * place)
-            self._shares.setdefault(tag, []).append((chunk_id, share))
-
-    def rows(self) -> Iterator[tuple[str, bytes, bytes]]:
-        """Yield tags with their postings, packed."""
-        for tag, shares in self._shares.items():
-            yield (tag, *packed_postings(postings(shares)))
 
 
 class SynopsisVectors:

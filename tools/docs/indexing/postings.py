@@ -1,25 +1,34 @@
-"""Which chunks have a phrase and how much it says about them: kept in bytes, summed to scores.
+"""Posting lists: which chunks have a phrase, and how much it says about each of them, by BM25F.
 
 BM25 of a chunk is a sum over phrases: how rare the phrase is, times the phrase's share in the
-chunk, which never changes. So shares are worked out once, when the index is written.
+chunk, which never changes. So shares are worked out once, when the index is written. Fields have
+weights and normalizations by length of their own: a function in a long file path or under many
+tags is no less about its subject, and one of 90 lines is less diluted than BM25 over the whole text
+takes it to be. The kind of a chunk counts within the share, because short host code that says all
+the words would fill a list before any kernel.
+
+Source: Robertson, Zaragoza, Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004.
 """
 
 import math
-import sqlite3
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kopt.tools.docs.weights import WEIGHTS
 
-from .entries import FIELDS
-
 LARGEST_SHARE = WEIGHTS.term_saturation + 1
 LEAST_IDF = 1e-6
-"""Of FTS5's bm25: a phrase that most documents have counts next to nothing, and never less."""
+"""Weight of a phrase that most documents have, as in the bm25 of SQLite: next to nothing."""
 SHARE_STEP = LARGEST_SHARE / 255
 """A share in one byte is off by half of this at most: far less than one more occurrence."""
+COMPRESSED_FROM = 64
+"""Chunks in a list; shorter lists would not get smaller."""
+_ENTRY_BYTES = 5
+_USUAL_TERMS = (WEIGHTS.symbol_terms, None, WEIGHTS.comment_terms, None, WEIGHTS.code_terms, None)
+"""Usual lengths of the fields of `entries.FIELDS`; None where the length does not count."""
 Scored = list[tuple[int, float]]
 """Chunk ids with their scores, best first."""
 
@@ -28,37 +37,107 @@ class Postings(NamedTuple):
     """The chunks that have one phrase."""
 
     ids: "array[int]"
-    """Ascending, 32 bits each."""
+    """Chunk ids, ascending, 32 bits each."""
     levels: bytes
     """The phrase's share in each chunk, in steps of SHARE_STEP."""
 
-
-def idf(chunks: int, having: int) -> float:
-    """Return the weight of a phrase that `having` of `chunks` have, as FTS5's bm25 has it."""
-    return max(math.log((chunks - having + 0.5) / (having + 0.5)), LEAST_IDF)
-
-
-def postings(shares: Sequence[tuple[int, float]]) -> Postings:
-    """Return the postings of one phrase out of ids, ascending, with its shares in them."""
-    ids = array("i", [chunk_id for chunk_id, _share in shares])
-    return Postings(ids, bytes(min(255, max(1, round(one / SHARE_STEP))) for _id, one in shares))
+    def packed(self) -> bytes:
+        """Return the list as bytes, the longer ones compressed."""
+        plain = self.ids.tobytes() + self.levels
+        return plain if len(self.ids) < COMPRESSED_FROM else zlib.compress(plain)
 
 
-def packed_postings(one: Postings) -> tuple[bytes, bytes]:
-    """Return ids and levels, compressed."""
-    return zlib.compress(one.ids.tobytes()), zlib.compress(one.levels)
+NO_POSTINGS = Postings(array("i"), b"")
 
 
-def unpacked_postings(ids: bytes, levels: bytes) -> Postings:
-    """Return the postings that were packed.
+def unpacked_postings(count: int, packed: bytes) -> Postings:
+    """Return a list of `count` chunks that was packed.
 
     Raises:
-        ValueError: The bytes are no such thing.
+        ValueError: The bytes are no such list.
     """
     try:
-        return Postings(array("i", zlib.decompress(ids)), zlib.decompress(levels))
+        plain = packed if count < COMPRESSED_FROM else zlib.decompress(packed)
     except zlib.error as error:
         raise ValueError(f"postings of the index are damaged: {error}") from error
+    if len(plain) != count * _ENTRY_BYTES:
+        raise ValueError(f"postings of the index are damaged: {len(plain)} bytes for {count}")
+    ids_end = len(plain) - count
+    return Postings(array("i", plain[:ids_end]), plain[ids_end:])
+
+
+class PostingLists:
+    """The posting lists of one index, collected while it is written."""
+
+    def __init__(self) -> None:
+        self._lists: dict[str, tuple[array[int], bytearray]] = {}
+
+    def add(self, chunk_id: int, shares: Iterable[tuple[str, float]]) -> None:
+        """Add a chunk, by the phrases that it has with their shares; ids ascend."""
+        for phrase, share in shares:
+            ids, levels = self._lists.setdefault(phrase, (array("i"), bytearray()))
+            ids.append(chunk_id)
+            levels.append(min(255, max(1, round(share / SHARE_STEP))))
+
+    def rows(self) -> Iterator[tuple[str, int, bytes]]:
+        """Yield phrases in their order, each with the length of its list and the list, packed."""
+        for phrase, (ids, levels) in sorted(self._lists.items()):
+            yield phrase, len(ids), Postings(ids, bytes(levels)).packed()
+
+
+class PhraseFinder:
+    """Finds phrases of several terms where these follow each other."""
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        """Look for `phrases`, whose terms are separated by blanks."""
+        self._by_first: dict[str, list[list[str]]] = {}
+        for phrase in phrases:
+            terms = phrase.split()
+            self._by_first.setdefault(terms[0], []).append(terms)
+
+    def in_terms(self, terms: Sequence[str]) -> set[str]:
+        """Return the phrases that consecutive `terms` make up."""
+        return {
+            " ".join(phrase)
+            for at, term in enumerate(terms)
+            for phrase in self._by_first.get(term, ())
+            if terms[at : at + len(phrase)] == phrase
+        }
+
+
+def term_shares(
+    kind: str, fields: Sequence[str], finder: PhraseFinder
+) -> Iterator[tuple[str, float]]:
+    """Yield the terms and phrases of a chunk with their shares, 0 to LARGEST_SHARE.
+
+    Args:
+        kind: The kind of the chunk.
+        fields: Terms of each of `entries.FIELDS`, separated by blanks.
+        finder: Finds phrases; a field has one or none of each.
+    """
+    frequencies: dict[str, float] = {}
+    for text, weight, usual in zip(fields, WEIGHTS.fields, _USUAL_TERMS, strict=True):
+        terms = text.split()
+        gain = weight / _norm(len(terms), usual)
+        for term, count in Counter(terms).items():
+            frequencies[term] = frequencies.get(term, 0.0) + gain * count
+        for phrase in finder.in_terms(terms):
+            frequencies[phrase] = frequencies.get(phrase, 0.0) + gain
+    prior = WEIGHTS.kind_prior.get(kind, 1.0)
+    for phrase, frequency in frequencies.items():
+        yield phrase, prior * frequency * LARGEST_SHARE / (frequency + WEIGHTS.term_saturation)
+
+
+def tag_shares(kind: str, tags: Iterable[str]) -> Iterator[tuple[str, float]]:
+    """Yield the tags of a chunk with their shares: what its name says comes first, counts most."""
+    prior = WEIGHTS.kind_prior.get(kind, 1.0)
+    for place, tag in enumerate(dict.fromkeys(tags)):
+        yield tag, prior / (1 + WEIGHTS.tag_decay * place)
+
+
+def idf(chunks: int, having: int) -> float:
+    """Return the weight of a phrase that `having` of `chunks` have."""
+    return max(math.log((chunks - having + 0.5) / (having + 0.5)), LEAST_IDF)
 
 
 def best_scored(
@@ -69,12 +148,10 @@ def best_scored(
     Args:
         weighted: Phrases with their weights.
         allowed: Ids that may be answers, ascending; None for all.
-        most: Answers at most.
+        most: Number of answers at most.
     """
-    try:
-        import numpy as np
-    except ImportError:
-        return _best_without_numpy(weighted, allowed, most)
+    import numpy as np
+
     ends = [one.ids[-1] for _weight, one in weighted if one.ids]
     scores = np.zeros(max(ends, default=0) + 1, np.float32)
     for weight, one in weighted:
@@ -94,84 +171,7 @@ def best_scored(
     return [(int(at), float(scores[at])) for at in found[order]]
 
 
-def _best_without_numpy(
-    weighted: Sequence[tuple[float, Postings]], allowed: "array[int] | None", most: int
-) -> Scored:
-    scores: dict[int, float] = {}
-    for weight, one in weighted:
-        for chunk_id, level in zip(one.ids, one.levels, strict=True):
-            scores[chunk_id] = scores.get(chunk_id, 0.0) + weight * SHARE_STEP * level
-    may = None if allowed is None else set(allowed)
-    left = [one for one in scores.items() if may is None or one[0] in may]
-    return sorted(left, key=lambda one: (-one[1], one[0]))[:most]
-
-
-_SUMS = ", ".join(f"sum(col = '{field}') as {field}" for field in FIELDS)
-_COUNTS = ", ".join(f"found.{field}" for field in FIELDS)
-_KNOWN = (
-    f"select doc, kind, chunk.symbol_terms, comment_terms, code_terms, {_COUNTS} from ({{found}})"
-    " as found join chunk on chunk.id = doc order by doc"
-)
-_OF_TERM = f"select doc, {_SUMS} from temp.instance where term = :sought group by doc"
-_OF_PHRASE = f"select doc, {_SUMS} from ({{matches}}) group by doc"
-_MATCH = "select rowid as doc, '{field}' as col from fts where fts match '{field} : ' || :sought"
-
-
-class Lengths(NamedTuple):
-    """How many terms a chunk has in the fields whose length counts."""
-
-    symbol: int
-    comment: int
-    code: int
-
-
-def phrase_shares(connection: sqlite3.Connection, phrase: str) -> list[tuple[int, float]]:
-    """Return (chunk id, share) of every chunk with `phrase`, ids ascending.
-
-    A share is from 0 to `WEIGHTS.term_saturation` + 1. Of a phrase of several terms a field has
-    one or none.
-    """
-    if " " in phrase:
-        matches = " union all ".join(_MATCH.format(field=field) for field in FIELDS)
-        found, sought = _OF_PHRASE.format(matches=matches), f'"{phrase}"'
-    else:
-        connection.execute(
-            "create virtual table if not exists temp.instance"
-            " using fts5vocab('main', 'fts', 'instance')"
-        )
-        found, sought = _OF_TERM, phrase
-    rows = connection.execute(_KNOWN.format(found=found), {"sought": sought})
-    return [
-        (chunk_id, _share(kind, Lengths(*lengths), counts))
-        for chunk_id, kind, lengths, counts in _split(rows)
-    ]
-
-
-def _split(
-    rows: sqlite3.Cursor,
-) -> Iterator[tuple[int, str, tuple[int, int, int], tuple[int, ...]]]:
-    for chunk_id, kind, *numbers in rows:
-        symbol, comment, code, *counts = numbers
-        yield chunk_id, kind, (symbol, comment, code), tuple(counts)
-
-
-def _share(kind: str, lengths: Lengths, counts: tuple[int, ...]) -> float:
-    norms = (
-        _norm(lengths.symbol, WEIGHTS.symbol_terms),
-        1.0,
-        _norm(lengths.comment, WEIGHTS.comment_terms),
-        1.0,
-        _norm(lengths.code, WEIGHTS.code_terms),
-        1.0,
-    )
-    frequency = sum(
-        weight * count / norm
-        for weight, count, norm in zip(WEIGHTS.fields, counts, norms, strict=True)
-    )
-    saturation = WEIGHTS.term_saturation
-    prior = WEIGHTS.kind_prior.get(kind, 1.0)
-    return prior * frequency * (saturation + 1) / (frequency + saturation)
-
-
-def _norm(length: int, usual: float) -> float:
+def _norm(length: int, usual: float | None) -> float:
+    if usual is None:
+        return 1.0
     return 1 - WEIGHTS.length_share + WEIGHTS.length_share * length / usual

@@ -1,13 +1,13 @@
-"""The library index for one search: opened, made again once if it is damaged, or not there."""
+"""The library index for one search: opened, or made again if it is damaged."""
 
 import sqlite3
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from kopt.config.errors import SetupError
 from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
-from kopt.tools.docs.damage import LibraryDamaged, LibraryUnreadable, PartsDamaged
+from kopt.tools.docs.damage import LibraryUnreadable, PartsDamaged
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.index_file import index_version
 from kopt.tools.docs.indexing.index_meta import library_folder, library_index_path, parts_path
@@ -20,42 +20,27 @@ OUTDATED = (
     "the library index was made by another version of kopt and is not searched: run kopt docs"
     " build, which downloads nothing again"
 )
-Answer = TypeVar("Answer")
-
-
-def with_library(
-    settings: Settings, use: Callable[[Collection | None, str | None], Answer]
-) -> Answer:
-    """Return `use(library, said)`.
-
-    Args:
-        settings: Where the index lies.
-        use: Gets None for the library if it is not built or cannot be read, and in one line what
-            happened to it, if something did. It is called a second time if the index turns out to
-            be damaged while it works.
-    """
-    path = library_index_path(settings)
-    said: str | None = None
-    for _attempt in range(2):
-        if not path.exists():
-            break
-        try:
-            with opened(path, {}, is_own=False) as library:
-                if library.remembered.meta.get("version") == index_version():
-                    return use(library, said)
-            return use(None, OUTDATED)
-        except LibraryDamaged:
-            said = heal(settings)
-            if said == BUILDING:
-                break
-        except LibraryUnreadable as error:
-            return use(None, f"the library index cannot be read now ({error}): not searched")
-    return use(None, said)
-
-
 REBUILT = "the library index was damaged and was made again from what its build had kept"
 REMOVED = "the library index was damaged and was removed: run kopt docs build"
 BUILDING = "the library index is being built; not searched now"
+
+
+@contextmanager
+def opened_library(settings: Settings) -> Generator[Collection | None]:
+    """Open the library index for one search; None if it is not built.
+
+    Raises:
+        LibraryDamaged: It turns out to be damaged, now or while it is read; see `heal`.
+        LibraryUnreadable: It cannot be read now, or was made by another version of kopt.
+    """
+    path = library_index_path(settings)
+    if not path.exists():
+        yield None
+        return
+    with opened(path, {}, is_own=False) as library:
+        if library.remembered.meta.get("version") != index_version():
+            raise LibraryUnreadable(OUTDATED)
+        yield library
 
 
 class _Building(Exception):

@@ -6,13 +6,11 @@ others wait. A damaged file is built again. Where nothing can be written, the in
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
-from kopt.config.errors import SetupError
 from kopt.config.files import ensure_folder
 from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
@@ -28,11 +26,10 @@ from .corpus import Corpus, current_corpus
 KEPT_INDEXES = 4
 """Of other contents, so that two installations that share KOPT_HOME do not build in turn."""
 _ABANDONED_AFTER_S = 3600.0
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
-class Index:
+class OwnIndex:
     """The open index of kopt's own documents."""
 
     collection: Collection
@@ -43,33 +40,34 @@ class Index:
     """What is missing from it and why."""
 
 
-def with_index(settings: Settings, use: Callable[[Index], Answer]) -> Answer:
-    """Return `use(index)`; if the file turns out to be damaged, once more with a new one."""
+@contextmanager
+def opened_own(settings: Settings, failures: Sequence[Exception]) -> Generator[OwnIndex]:
+    """Open the index of kopt's own documents, built if need be.
+
+    Args:
+        settings: Where it lies and what it is made of.
+        failures: What earlier attempts to open or read it met: after damage the file is built
+            again, after anything else or further damage the index is built in memory.
+
+    Raises:
+        OwnIndexDamaged, SetupError, OSError, sqlite3.Error: The index cannot be opened or read.
+    """
     corpus = current_corpus(settings)
     path = (settings.docs_cache / f"{corpus.key}.sqlite").absolute()
-    try:
-        try:
-            return _used(path, corpus, use)
-        except OwnIndexDamaged:
-            _build(path, corpus, replace=True)
-            return _used(path, corpus, use)
-    except (OwnIndexDamaged, SetupError, OSError, sqlite3.Error) as error:
-        return _used_in_memory(corpus, use, str(error))
-
-
-def _used(path: Path, corpus: Corpus, use: Callable[[Index], Answer]) -> Answer:
-    if not path.exists():
-        _build(path, corpus, replace=False)
+    is_damaged = bool(failures) and isinstance(failures[0], OwnIndexDamaged)
+    if len(failures) > is_damaged:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            fill(connection, _meta(corpus), _sheets(corpus))
+            kept = (
+                f"the index could not be kept and was built for this search alone: {failures[-1]}"
+            )
+            said = "; ".join(part for part in (kept, _degraded(corpus)) if part)
+            yield OwnIndex(in_memory(connection), "memory", corpus, said)
+        return
+    if is_damaged or not path.exists():
+        _build(path, corpus, replace=is_damaged)
     with opened(path, _meta(corpus), is_own=True) as collection:
-        return use(Index(collection, str(path), corpus, _degraded(corpus)))
-
-
-def _used_in_memory(corpus: Corpus, use: Callable[[Index], Answer], reason: str) -> Answer:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        fill(connection, _meta(corpus), _sheets(corpus))
-        kept = f"the index could not be kept and was built for this search alone: {reason}"
-        parts = [part for part in (kept, _degraded(corpus)) if part]
-        return use(Index(in_memory(connection), "memory", corpus, "; ".join(parts)))
+        yield OwnIndex(collection, str(path), corpus, _degraded(corpus))
 
 
 def _build(path: Path, corpus: Corpus, replace: bool) -> None:

@@ -6,9 +6,8 @@ code is built by `kopt docs build`.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from kopt.config.errors import ToolError
 from kopt.config.near_matches import close_names, did_you_mean
@@ -16,8 +15,6 @@ from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.index_meta import sources_in
-from kopt.tools.docs.library_index.opening import with_library
-from kopt.tools.docs.own.index import Index, with_index
 from kopt.tools.docs.records import (
     Chunk,
     DocumentText,
@@ -29,6 +26,7 @@ from kopt.tools.docs.sources import SOURCES
 from kopt.tools.docs.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name, vector_model
 from kopt.tools.docs.words.tags import subjects_of
 
+from .indexes import OpenIndexes, with_indexes
 from .query_words import NEAREST, SoughtWords, nearest_words, sought_words, unknown_words
 from .quoting import MOST_FURTHER, Quoted, Wanted, quoted_hits
 from .ranking import Ranked, Ranking, Sought, ranked
@@ -48,37 +46,6 @@ OFFER = (
     " a download of 74 MB, then about 90 s on two cores"
 )
 OTHER_WORDS = "other words may find it: names as code spells them, or the name of a technique"
-Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True)
-class _Open:
-    """What a search reads."""
-
-    own: Index
-    library: Collection | None
-    """None if it is not built or cannot be read."""
-    said: str | None
-    """What happened to the library's index, if something did."""
-
-    @property
-    def built(self) -> tuple[str, ...]:
-        """Return the sources of the library."""
-        return self.library.remembered.sources if self.library else ()
-
-    @property
-    def both(self) -> list[Collection]:
-        """Return kopt's own documents, and the library if there is one."""
-        return [self.own.collection, *([self.library] if self.library else [])]
-
-    def defines(self, symbol: str) -> bool:
-        """Say whether anything defines `symbol`, as `entries.symbol_name` writes it."""
-        return any(one.by_name(symbol, Filters()) for one in self.both)
-
-    def collections(self, filters: Filters) -> list[Collection]:
-        """Return what `filters` leave something of; kopt's own documents if nothing."""
-        left = [one for one in self.both if any(map(filters.admits, one.remembered.sources))]
-        return left or [self.own.collection]
 
 
 @dataclass(frozen=True)
@@ -100,11 +67,11 @@ def search_documents(request: SearchRequest, settings: Settings) -> SearchResult
     started = time.perf_counter()
     request = without_hidden(request, settings)
 
-    def answer(there: _Open) -> SearchResult:
+    def answer(there: OpenIndexes) -> SearchResult:
         filters = filters_of(request, there.built)  # before the query: they are those of a batch
         return _answer(_Asked(request, checked_query(request), filters), there, settings)
 
-    result = _with_all(settings, answer)
+    result = with_indexes(settings, answer)
     elapsed_ms = round((time.perf_counter() - started) * 1e3, 2)
     return result.model_copy(update={"elapsed_ms": elapsed_ms})
 
@@ -119,7 +86,7 @@ def read_document(uid: str, settings: Settings) -> DocumentText:
     uid = plain_text(uid)
     refuse_hidden(uid.partition(":")[0], settings)
 
-    def answer(there: _Open) -> DocumentText:
+    def answer(there: OpenIndexes) -> DocumentText:
         check_left_out(settings.without_sources, there.built)
         for one in there.both:
             first = one.first_of(uid)
@@ -131,10 +98,10 @@ def read_document(uid: str, settings: Settings) -> DocumentText:
         hint = did_you_mean(near) if near else "uids are those of search hits"
         raise ToolError(f"no document has the uid {uid[:200]!r}; {hint}")
 
-    return _with_all(settings, answer)
+    return with_indexes(settings, answer)
 
 
-def _near_uids(uid: str, there: _Open, settings: Settings) -> tuple[str, ...]:
+def _near_uids(uid: str, there: OpenIndexes, settings: Settings) -> tuple[str, ...]:
     """Return uids that look like `uid`: of kopt's own all, of the library's those of that file."""
     file = uid.rpartition("#")[0].rpartition("/")[2]
     known = there.own.collection.uids()
@@ -144,16 +111,7 @@ def _near_uids(uid: str, there: _Open, settings: Settings) -> tuple[str, ...]:
     return close_names(uid, seen, NEAREST)
 
 
-def _with_all(settings: Settings, use: Callable[[_Open], Answer]) -> Answer:
-    """Return `use` of the open indexes."""
-
-    def with_both(library: Collection | None, said: str | None) -> Answer:
-        return with_index(settings, lambda own: use(_Open(own, library, said)))
-
-    return with_library(settings, with_both)
-
-
-def _answer(asked: _Asked, there: _Open, settings: Settings) -> SearchResult:
+def _answer(asked: _Asked, there: OpenIndexes, settings: Settings) -> SearchResult:
     collections = there.collections(asked.filters)
     remote = RemoteHits(asked.query, asked.filters, there.built)
     if asked.request.backend == "auto" and there.library in collections:
@@ -182,7 +140,7 @@ def _answer(asked: _Asked, there: _Open, settings: Settings) -> SearchResult:
     )
 
 
-def _sought(query: str, words: SoughtWords, there: _Open, remote: RemoteHits) -> Sought:
+def _sought(query: str, words: SoughtWords, there: OpenIndexes, remote: RemoteHits) -> Sought:
     model = vector_model() if there.library and _has_vectors(there.library) else None
     return Sought(
         text=query,
@@ -233,7 +191,9 @@ def _chunks(best: Sequence[Ranked], hidden: Sequence[str]) -> Iterator[tuple[Chu
         yield without_places(one.collection.whole(one.first), hidden), one.score
 
 
-def _degraded(there: _Open, collections: Sequence[Collection], remote: RemoteHits) -> str | None:
+def _degraded(
+    there: OpenIndexes, collections: Sequence[Collection], remote: RemoteHits
+) -> str | None:
     reasons = [there.own.degraded, there.said, remote.failure]
     if there.library in collections and not (
         there.library and _has_vectors(there.library) and vector_model()
@@ -242,12 +202,12 @@ def _degraded(there: _Open, collections: Sequence[Collection], remote: RemoteHit
     return "; ".join(reason for reason in reasons if reason) or None
 
 
-def _offers_library(asked: _Asked, there: _Open) -> bool:
+def _offers_library(asked: _Asked, there: OpenIndexes) -> bool:
     return there.library is None and there.said is None and asked.filters.sources is None
 
 
 def _advice(
-    asked: _Asked, there: _Open, sought: Sought, page: _Page, unknown: Sequence[UnknownWord]
+    asked: _Asked, there: OpenIndexes, sought: Sought, page: _Page, unknown: Sequence[UnknownWord]
 ) -> str | None:
     if page.quoted.hits or page.quoted.further:
         return None
@@ -263,7 +223,7 @@ def _advice(
     return "; ".join(filter(None, said)) or None
 
 
-def _near_symbols(filters: Filters, there: _Open) -> str | None:
+def _near_symbols(filters: Filters, there: OpenIndexes) -> str | None:
     """Say that nothing defines the symbol that is asked for, with near ones; None if it is there.
 
     Nothing is said where sources are left out: what is near may be theirs.
@@ -276,7 +236,7 @@ def _near_symbols(filters: Filters, there: _Open) -> str | None:
     return f"nothing defines {symbol[:60]!r}{named}"
 
 
-def _versions(there: _Open, filters: Filters) -> dict[str, str | None]:
+def _versions(there: OpenIndexes, filters: Filters) -> dict[str, str | None]:
     """Return the searched sources that hold something, with their versions."""
     versions = {file.source: file.version for file in reversed(there.own.corpus.files)}
     own = {source: versions[source] for source in SOURCES if source in versions}

@@ -7,15 +7,15 @@ from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.index_meta import sources_in
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
-from kopt.tools.docs.library_index.opening import with_library
 from kopt.tools.docs.own.corpus import QUALITY
-from kopt.tools.docs.own.index import Index, with_index
+from kopt.tools.docs.own.index import OwnIndex
 from kopt.tools.docs.records import (
     SourceFacts,
     SourcesResult,
 )
 from kopt.tools.docs.sources import SOURCES
 
+from .indexes import OpenIndexes, with_indexes
 from .request import (
     check_left_out,
 )
@@ -27,25 +27,21 @@ def list_sources(settings: Settings) -> SourcesResult:
     Raises:
         ToolError: A source that is to be hidden is unknown; the message lists what is known.
     """
-
-    def answer(library: Collection | None, said: str | None) -> SourcesResult:
-        check_left_out(settings.without_sources, library.remembered.sources if library else ())
-        return with_index(settings, lambda index: _listed(index, library, said))
-
-    return with_library(settings, answer)
+    return with_indexes(settings, lambda there: _listed(there, settings))
 
 
-def _listed(index: Index, library: Collection | None, said: str | None) -> SourcesResult:
-    facts = (*_own(index), *_library(library))
+def _listed(there: OpenIndexes, settings: Settings) -> SourcesResult:
+    check_left_out(settings.without_sources, there.built)
+    facts = (*_own(there.own), *_library(there.library))
     return SourcesResult(
-        index=index.place,
+        index=there.own.place,
         chunks=sum(one.chunks for one in facts),
         sources=facts,
-        degraded="; ".join(reason for reason in (index.degraded, said) if reason) or None,
+        degraded="; ".join(reason for reason in (there.own.degraded, there.said) if reason) or None,
     )
 
 
-def _own(index: Index) -> Iterator[SourceFacts]:
+def _own(index: OwnIndex) -> Iterator[SourceFacts]:
     files = Counter(file.source for file in index.corpus.files)
     shipped = {file.source: file for file in index.corpus.files if file.version}
     for source, holds in SOURCES.items():

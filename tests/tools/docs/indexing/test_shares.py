@@ -1,27 +1,22 @@
 """What a phrase says about a chunk: by field, by length, by kind."""
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
-
 import pytest
 
 from kopt.tools.docs.indexing.entries import entry_of
-from kopt.tools.docs.indexing.index_file import Sheet, fill
-from kopt.tools.docs.indexing.postings import phrase_shares
+from kopt.tools.docs.indexing.postings import PhraseFinder, term_shares
 from kopt.tools.docs.records import Chunk, Kind
 from kopt.tools.docs.weights import KIND_PRIOR
 
-WORDS = ("zebra", "zebra strip", "nucleus", "top_p")
 PADDING = " ".join(f"padding{number}" for number in range(600))
 
 
-def _sheet(
-    number: int, named: str = "one", place: str = "file", body: str = "", kind: Kind = "kernel"
-) -> Sheet:
+def _entry(
+    named: str = "one", place: str = "file", body: str = "", kind: Kind = "kernel"
+) -> tuple[Kind, str]:
+    """Return the kind of a chunk and its terms, field by field."""
     chunk = Chunk(
         source="vllm",
-        path=f"csrc/{number}.cu",
+        path="csrc/one.cu",
         title=named,
         symbol=named,
         kind=kind,
@@ -30,26 +25,28 @@ def _sheet(
         end_line=2,
         body=body,
     )
-    return Sheet(chunk, entry_of(chunk, named, place, b""))
+    return kind, entry_of(chunk, named, place, b"").fields
 
 
 @pytest.fixture
-def shares() -> Iterator[dict[str, dict[int, float]]]:
-    sheets = [
-        _sheet(1, body="zebra"),
-        _sheet(2, body=f"zebra {PADDING}"),
-        _sheet(3, named="zebra"),
-        _sheet(4, place="zebra"),
-        _sheet(5, place=f"zebra {PADDING}"),
-        _sheet(6, body="zebra", kind="host"),
-        _sheet(7, body="striped zebra"),
-        _sheet(8, body="zebra striped"),
-        _sheet(9, named="top_p"),
+def shares() -> dict[str, dict[int, float]]:
+    entries = [
+        _entry(body="zebra"),
+        _entry(body=f"zebra {PADDING}"),
+        _entry(named="zebra"),
+        _entry(place="zebra"),
+        _entry(place=f"zebra {PADDING}"),
+        _entry(body="zebra", kind="host"),
+        _entry(body="striped zebra"),
+        _entry(body="zebra striped"),
+        _entry(named="top_p"),
     ]
-    with closing(sqlite3.connect(":memory:")) as connection:
-        fill(connection, {}, sheets)
-        found = {text: dict(phrase_shares(connection, text)) for text in WORDS}
-    yield found
+    found: dict[str, dict[int, float]] = {}
+    finder = PhraseFinder(["zebra strip"])
+    for number, (kind, fields) in enumerate(entries, start=1):
+        for phrase, share in term_shares(kind, fields.split("\n"), finder):
+            found.setdefault(phrase, {})[number] = share
+    return found
 
 
 def test_every_chunk_that_has_the_word_has_a_share(shares: dict[str, dict[int, float]]) -> None:

@@ -58,7 +58,7 @@ def test_a_tag_that_nothing_has_finds_nothing(collection: Collection) -> None:
 
 
 def test_damaged_tags_are_a_damaged_index(connection: sqlite3.Connection) -> None:
-    connection.execute("update tag set ids = x'00'")
+    connection.execute("update tag set list = x'00'")
     with pytest.raises(OwnIndexDamaged):
         in_memory(connection).by_subject(["loads"], EVERYTHING)
 

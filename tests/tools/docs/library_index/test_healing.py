@@ -44,7 +44,7 @@ def _records_overwritten(path: Path) -> None:
 
 def _postings_overwritten(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("insert or replace into posting values ('walrus', x'00', x'00')")
+        connection.execute("insert or replace into posting values ('walrus', 3, x'00')")
         connection.commit()
 
 

@@ -8,6 +8,7 @@ index no longer has are named first: they count as answers that cannot be found.
     .venv/bin/python benchmarks/retrieval/bench_retrieval.py [--save FILE] [--against FILE]
     .venv/bin/python benchmarks/retrieval/bench_retrieval.py --show goal-nvfp4
     .venv/bin/python benchmarks/retrieval/bench_retrieval.py --held-out
+    .venv/bin/python benchmarks/retrieval/bench_retrieval.py --history    # needs no library
 """
 
 import argparse
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+import yaml
 from judged_set import (
     DRAWN,
     GOALS,
@@ -38,6 +40,7 @@ from kopt.tools.docs.query.request import MOST_TOKENS
 from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import Hit, SearchRequest
 
+HISTORY = Path(__file__).with_name("history.yaml")
 REPEATS = 3
 COLUMNS = ("NDCG@10", "R@5", "MRR@10", "S@1", "S@5")
 FILES = ("queries", "drawn", "goals")
@@ -70,7 +73,11 @@ def main() -> None:
     parser.add_argument("--against", type=Path, help="compare with what --save wrote earlier")
     parser.add_argument("--show", metavar="ID", help="explain one question's hits and misses")
     parser.add_argument("--held-out", action="store_true", help="the questions of held_out.yaml")
+    parser.add_argument("--history", action="store_true", help="print what was measured earlier")
     options = parser.parse_args()
+    if options.history:
+        print_history(HISTORY)
+        return
     settings = settings_from_environment()
     files = [HELD_OUT] if options.held_out else [QUERIES, DRAWN, GOALS]
     queries = [query for file in files for query in judged_queries(file)]
@@ -184,10 +191,27 @@ def print_intervals(run: Sequence[Answered]) -> None:
             print(f"| {kind} | {len(some)} | {cells} |")
 
 
+def print_history(path: Path) -> None:
+    """Print the measurements that a file holds as Markdown: headings, paragraphs and tables."""
+    for part in yaml.safe_load(path.read_text("utf-8")):
+        print(f"\n## {part['heading']}\n")
+        for item in part["items"]:
+            if "text" in item:
+                print(f"{item['text']}\n")
+            else:
+                print_table_head(item["columns"])
+                print("".join(f"| {' | '.join(row)} |\n" for row in item["rows"]))
+
+
 def print_heading() -> None:
+    """Print the head of a table of figures."""
+    print_table_head(["", "questions", *COLUMNS])
+
+
+def print_table_head(columns: Sequence[str]) -> None:
     """Print the first two lines of a table."""
-    print(f"| | questions | {' | '.join(COLUMNS)} |")
-    print("|---" * (len(COLUMNS) + 2) + "|")
+    print(f"| {' | '.join(columns)} |")
+    print("|---" * len(columns) + "|")
 
 
 def of_kind(run: Sequence[Answered], kind: str) -> list[Scores]:

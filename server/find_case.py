@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.kernels.candidate import read_candidate
+from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel, load_problem, load_problems
@@ -31,6 +31,19 @@ def find_case(
     candidate = read_candidate(file)
     case = Case(*_kernel_of(file, kernel_id, settings), candidate, tune or {})
     refuse_unknown_tune(case)
+    return case
+
+
+def case_of(
+    candidate: Candidate, kernel_id: str, settings: Settings, tune: Mapping[str, int] | None = None
+) -> Case:
+    """Return a candidate with the kernel that is named, its tune values among those it declares.
+
+    Raises:
+        ToolError: The id is unknown, or a tune value is not declared.
+    """
+    case = Case(*find_kernel(kernel_id, settings.problems), candidate, tune or {})
+    refuse_unknown_tune(case, option="tune")
     return case
 
 

@@ -20,7 +20,7 @@ from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.bench_view import bench_view
 from kopt.server.views.receipt_view import promotion_view
-from kopt.server.work.benchmark import benchmark
+from kopt.server.work.stages import bench
 from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
 from kopt.tools.bench.request import MAX_PAIRS, MIN_PAIRS, BaselineChoice, BenchRequest
 
@@ -148,12 +148,12 @@ def command(session: Session, options: BenchOptions) -> int:
         opened_device(choice, session.settings, show) as opened,
     ):
         request = BenchRequest(
-            case=case,
+            case,
             baselines=options.baseline or "auto",
             min_pairs=options.pairs or MIN_PAIRS,
             progress=show,
         )
-        result = benchmark(request, opened, session.settings)
+        result = bench(request, opened, session.settings)
     if options.detail == "concise":
         result = without_samples(result)
     session.show(result, bench_view(str(options.file), result, options.detail == "full"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from kopt.config.errors import SetupError, ToolError
-from kopt.kernels.check_result import CheckLevel, CheckResult
+from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.status import Status
 from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
 from kopt.server.exits import ExitCode
@@ -21,9 +21,8 @@ from kopt.server.options import (
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.check_view import check_view
-from kopt.tools.check.stage import CheckRequest, check_candidate
-from kopt.tools.devices.timer import TimingDevice
-from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
+from kopt.server.work.stages import check
+from kopt.tools.check.request import CheckRequest
 
 EPILOG = """\b
 Examples:
@@ -102,17 +101,9 @@ def command(session: Session, options: CheckOptions) -> int:
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,
     ):
-        request = CheckRequest(
-            case=case,
-            level=options.level,
-            seeds=options.seeds,
-            arch=opened.arch,
-            progress=show,
-        )
         _refuse_sanitizing_sim(options, opened)
-        result = check_candidate(request, opened.device, session.settings)
-        if options.sanitize and opened.timer is not None:
-            result = _sanitized(result, request, opened.timer, session)
+        request = CheckRequest(case, options.level, seeds=options.seeds, progress=show)
+        result = check(request, opened, session.settings, sanitized=options.sanitize)
     session.show(result, check_view(str(options.file), result))
     if result.status is not Status.PASSED:
         return ExitCode.FELL_SHORT
@@ -127,15 +118,3 @@ def _refuse_sanitizing_sim(options: CheckOptions, opened: OpenedDevice) -> None:
     if options.device == "sim":
         raise ToolError(f"--sanitize examines an execution on a GPU, not on sim; {instead}")
     raise SetupError(f"--sanitize needs a GPU, and none can be used here; {instead}")
-
-
-def _sanitized(
-    result: CheckResult, request: CheckRequest, device: TimingDevice, session: Session
-) -> CheckResult:
-    """Return the result with what compute-sanitizer found, also of a candidate that is wrong."""
-    if result.status in (Status.PLAN_ERROR, Status.REFUSED, Status.COMPILE_ERROR):
-        return result
-    asked = SanitizeRequest(case=request.case, progress=request.progress)
-    found = sanitize(asked, device, session.settings)
-    status = found.status if result.status is Status.PASSED else result.status
-    return result.model_copy(update={"sanitizer": found, "status": status})

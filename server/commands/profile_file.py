@@ -23,9 +23,8 @@ from kopt.server.session import Session, command_body
 from kopt.server.views.profile_choices_view import profile_choices_view
 from kopt.server.views.profile_view import profile_view
 from kopt.server.views.tables import View
-from kopt.tools.profiling.choices import profile_choices
-from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
-from kopt.tools.sim.device import SimDevice
+from kopt.server.work.stages import profile, profile_choices
+from kopt.tools.profiling.stage import ProfileRequest
 
 EPILOG = """\b
 Examples:
@@ -81,17 +80,11 @@ def command(session: Session, options: ProfileOptions) -> int:
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,
     ):
-        request = ProfileRequest(
-            case=case,
-            arch=opened.arch,
-            counters=options.counters,
-            progress=show,
-        )
-        devices = ProfileDevices(SimDevice(session.settings), opened.timer)
-        run = profile_choices if options.tune.every else profile_candidate
-        profile = run(request, session.settings, devices)
-    session.show(profile, _view(str(options.file), profile))
-    return ExitCode.PASSED if profile.status is Status.PASSED else ExitCode.FELL_SHORT
+        request = ProfileRequest(case, counters=options.counters, progress=show)
+        run = profile_choices if options.tune.every else profile
+        result = run(request, opened, session.settings)
+    session.show(result, _view(str(options.file), result))
+    return ExitCode.PASSED if result.status is Status.PASSED else ExitCode.FELL_SHORT
 
 
 def _view(name: str, profile: ProfileResult | ProfileChoices) -> View:

@@ -7,16 +7,14 @@ only what stops the work itself is raised.
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.candidate import candidate_of_text
 from kopt.kernels.case import Case
-from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
-from kopt.server.find_case import refuse_unknown_tune
+from kopt.server.find_case import case_of
 from kopt.tools.bench.request import BenchRequest
-from kopt.tools.check.stage import CheckRequest, check_candidate
+from kopt.tools.check.request import CheckRequest
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
-from kopt.tools.sim.device import SimDevice
+from kopt.tools.profiling.stage import ProfileRequest
 
-from .benchmark import benchmark
+from . import stages
 from .requests import (
     BenchWork,
     CheckWork,
@@ -63,44 +61,28 @@ def _compile(work: CompileWork, site: WorkSite) -> Record:
 
 def _check(work: CheckWork, site: WorkSite) -> Record:
     case = _case(work, site)
-    show = site.steps()
+    show, seeds = site.steps(), tuple(dict.fromkeys(work.seeds))
+    request = CheckRequest(case, work.level, seeds=seeds, progress=show)
     with site.devices.use(work.device, show) as opened:
-        request = CheckRequest(
-            case=case,
-            level=work.level,
-            seeds=tuple(dict.fromkeys(work.seeds)),
-            arch=opened.arch,
-            progress=show,
-        )
-        return check_candidate(request, opened.device, site.settings)
+        return stages.check(request, opened, site.settings)
 
 
 def _bench(work: BenchWork, site: WorkSite) -> Record:
     case = _case(work, site)
     show = site.steps()
-    request = BenchRequest(case=case, progress=show)
+    request = BenchRequest(case, progress=show)
     with site.devices.use(work.device, show) as opened:
-        return benchmark(request, opened, site.settings)
+        return stages.bench(request, opened, site.settings)
 
 
 def _profile(work: ProfileWork, site: WorkSite) -> Record:
     case = _case(work, site)
     show = site.steps()
+    request = ProfileRequest(case, counters=work.counters, progress=show)
     with site.devices.use(work.device, show) as opened:
-        request = ProfileRequest(
-            case=case,
-            arch=opened.arch,
-            counters=work.counters,
-            progress=show,
-        )
-        devices = ProfileDevices(SimDevice(site.settings), opened.timer)
-        return profile_candidate(request, site.settings, devices)
+        return stages.profile(request, opened, site.settings)
 
 
 def _case(work: SourceWork, site: WorkSite) -> Case:
-    """Return the candidate with its kernel, its tune values among those that it declares."""
     candidate = candidate_of_text(work.source, work.source_name)
-    kernel = find_kernel(work.kernel, site.settings.problems)
-    case = Case(*kernel, candidate, work.tune or {})
-    refuse_unknown_tune(case, option="tune")
-    return case
+    return case_of(candidate, work.kernel, site.settings, work.tune)

@@ -11,7 +11,8 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status, Verdict
 from kopt.server import devices
 from kopt.server.exits import ExitCode
-from kopt.server.work import benchmark
+from kopt.tools.bench import estimated as estimated_stage
+from kopt.tools.bench import stage as bench_stage
 from kopt.tools.bench.request import BenchRequest
 from support.bench_results import H100, bench_result, comparison, failed_bench
 from support.command_line import Kopt
@@ -35,7 +36,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Answer:
                 raise result
             return result
 
-        monkeypatch.setattr(benchmark, "bench_candidate", bench)
+        monkeypatch.setattr(bench_stage, "bench_candidate", bench)
         return requests
 
     return set_result
@@ -192,7 +193,7 @@ def test_without_a_gpu_the_verdict_is_estimated_and_says_so_loudly(
     def bench(*_: object) -> BenchResult:
         return result
 
-    monkeypatch.setattr(benchmark, "bench_estimated", bench)
+    monkeypatch.setattr(estimated_stage, "bench_estimated", bench)
     ending = kopt("bench", REFERENCE, "--device", "sim")
     assert ending.code == ExitCode.PASSED
     assert ending.stdout.startswith("ESTIMATED, NOT MEASURED: 1.21x the speed of reference\n")

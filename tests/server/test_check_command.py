@@ -13,8 +13,8 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.server import devices
-from kopt.server.commands import check_file
 from kopt.server.exits import ExitCode
+from kopt.tools.check import stage as check_stage
 from kopt.tools.check.stage import CheckRequest
 from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.sim.device import SimDevice
@@ -48,7 +48,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Answer:
             }
             return CheckResult.model_validate(known | fields)
 
-        monkeypatch.setattr(check_file, "check_candidate", check)
+        monkeypatch.setattr(check_stage, "check_candidate", check)
         return requests
 
     return set_result

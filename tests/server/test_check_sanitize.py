@@ -10,9 +10,10 @@ from kopt.kernels.check_result import CheckResult, SanitizerResult, SanitizerRun
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.server import devices
-from kopt.server.commands import check_file
 from kopt.server.exits import ExitCode
 from kopt.tools import open_device
+from kopt.tools.check import stage as check_stage
+from kopt.tools.sanitize import stage as sanitize_stage
 from support.bench_results import KERNEL, check
 from support.command_line import Kopt
 from support.named_gpu import NamedGpu, opener
@@ -32,7 +33,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Answer:
             requests.append(request)
             return check(status)
 
-        monkeypatch.setattr(check_file, "check_candidate", stand_in)
+        monkeypatch.setattr(check_stage, "check_candidate", stand_in)
         return requests
 
     return set_status
@@ -97,7 +98,7 @@ def test_the_sanitizer_s_findings_join_those_of_the_check(
     def stand_in(*_: object) -> SanitizerResult:
         return found
 
-    monkeypatch.setattr(check_file, "sanitize", stand_in)
+    monkeypatch.setattr(sanitize_stage, "sanitize", stand_in)
     answer(checked)
     words = ("check", REFERENCE, "--device", "cuda:0", "--sanitize")
     assert said in kopt(*words).stdout

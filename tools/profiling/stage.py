@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kopt.config.errors import SetupError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
-from kopt.config.settings import Settings
+from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.case import Case
 from kopt.kernels.compile_result import KernelResources
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters, HardwareCounters
@@ -46,7 +46,7 @@ class ProfileRequest:
     """What to profile."""
 
     case: Case
-    arch: str
+    arch: str = DEFAULT_ARCH
     """Its data sheet gives the floors and the estimate where no GPU measures."""
     counters: bool = True
     """Whether the GPU's own counters are read too, where there is a GPU: seconds."""

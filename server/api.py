@@ -1,0 +1,210 @@
+"""What `import kopt` offers to scripts and notebooks: the stages, each one call with its result.
+
+They return the records that `--json` prints. What a candidate did wrong is in the record; an
+exception says that the call, this machine or kopt is at fault.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from kopt.config.callbacks import ignore
+from kopt.config.search_settings import SearchSettings, load_search_settings
+from kopt.config.settings import DEFAULT_ARCH, Settings, settings_from_environment
+from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.candidate import Candidate, candidate_of_text, read_candidate
+from kopt.kernels.case import Case
+from kopt.kernels.check_result import CheckLevel, CheckResult
+from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.problem import Problem
+from kopt.kernels.profile_result import ProfileResult
+from kopt.search.reports.run_report import RunReport
+from kopt.tools.bench.request import BaselineChoice, BenchRequest
+from kopt.tools.check.request import CheckRequest
+
+from .devices import DeviceChoice, OpenedDevice, opened_device
+from .find_case import case_of, refuse_unknown_tune
+from .work import stages
+
+
+def case(
+    kernel: str | Problem,
+    candidate: Candidate | Path | str,
+    tune: Mapping[str, int] | None = None,
+    settings: Settings | None = None,
+) -> Case:
+    """Return a candidate with the kernel that it is for, as the stages take it.
+
+    Args:
+        kernel: A kernel id, or a problem, which stands for its first workload.
+        candidate: A file, or its text; text has a line break.
+        tune: Tune values by name; those left out have their default.
+        settings: Where problems of your own are; None: as the environment says.
+
+    Raises:
+        ToolError: The file cannot be read, the id is unknown, or a tune value is not declared.
+    """
+    found = _candidate(candidate)
+    if isinstance(kernel, str):
+        return case_of(found, kernel, settings or settings_from_environment(), tune)
+    made = Case(kernel, kernel.workloads[0], found, tune or {})
+    refuse_unknown_tune(made, option="tune")
+    return made
+
+
+def compile_case(case: Case, *archs: str, settings: Settings | None = None) -> CompileResult:
+    """Return the resources of a candidate on each architecture; no GPU is needed.
+
+    Args:
+        case: The candidate with its kernel.
+        archs: sm_100a and the like; sm_100a if none is given.
+        settings: None: as the environment says.
+
+    Raises:
+        ToolError: An architecture is unknown.
+        SetupError: No compiler, or KOPT_HOME cannot be written.
+    """
+    from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+
+    request = CompileRequest(case, archs or (DEFAULT_ARCH,))
+    return compile_candidate(request, settings or settings_from_environment())
+
+
+def check(
+    case: Case,
+    device: str = "auto",
+    level: CheckLevel = "quick",
+    seeds: tuple[int, ...] = (1, 2, 3),
+    settings: Settings | None = None,
+) -> CheckResult:
+    """Return whether a candidate computes what its problem asks for.
+
+    Args:
+        case: The candidate with its kernel.
+        device: auto, sim or cuda:N.
+        level: quick, or full: every workload that the header claims, hidden seeds included.
+        seeds: Visible seeds of the inputs; quick uses the first.
+        settings: None: as the environment says.
+
+    Raises:
+        ToolError: No such device, or no seeds.
+        SetupError: This machine lacks a GPU, a compiler or a folder that can be written.
+        InfraError: The device failed, not the candidate.
+    """
+    request = CheckRequest(case, level, seeds=seeds)
+    with _opened(device, settings) as (opened, found):
+        return stages.check(request, opened, found)
+
+
+def bench(
+    case: Case,
+    device: str = "auto",
+    baselines: BaselineChoice = "auto",
+    settings: Settings | None = None,
+) -> BenchResult:
+    """Return the times of a candidate and its baselines; on sim the ratio of two estimates.
+
+    Args:
+        case: The candidate with its kernel.
+        device: auto, sim or cuda:N.
+        baselines: auto, library, reference or every (docs/benchmarking.md).
+        settings: None: as the environment says.
+
+    Raises:
+        ToolError: No such device, or libraries were asked for on sim.
+        SetupError: This machine lacks a GPU, a compiler or a folder that can be written.
+        InfraError: The device failed, not the candidate.
+    """
+    with _opened(device, settings) as (opened, found):
+        return stages.bench(BenchRequest(case, baselines=baselines), opened, found)
+
+
+def profile(
+    case: Case, device: str = "auto", settings: Settings | None = None, *, counters: bool = True
+) -> ProfileResult:
+    """Return what limits a candidate; on a GPU with its time and the hardware's counters.
+
+    Args:
+        case: The candidate with its kernel.
+        device: auto, sim or cuda:N.
+        settings: None: as the environment says.
+        counters: Whether Nsight Compute reads the GPU's counters, which takes seconds.
+
+    Raises:
+        ToolError: No such device, or the candidate has no plan for it.
+        SetupError: This machine lacks a GPU, a compiler or a folder that can be written.
+        InfraError: The machine failed under the work.
+    """
+    from kopt.tools.profiling.stage import ProfileRequest
+
+    with _opened(device, settings) as (opened, found):
+        return stages.profile(ProfileRequest(case, counters=counters), opened, found)
+
+
+def run(
+    kernel: str,
+    start: Path | None = None,
+    device: str = "auto",
+    search: SearchSettings | None = None,
+    settings: Settings | None = None,
+) -> RunReport:
+    """Search for a faster kernel to the end and return the report; `kopt run` shows it meanwhile.
+
+    With a key in `settings`, Claude writes candidates and is paid up to the dollars of `search`;
+    without one the declared tune values are swept.
+
+    Args:
+        kernel: Kernel id.
+        start: The source to start from; None: the problem's reference.cu.
+        device: auto, sim or cuda:N.
+        search: Rounds, beam and budget (docs/run.md); None: the defaults.
+        settings: None: as the environment says.
+
+    Raises:
+        ToolError: No such kernel or device, or the start cannot be read.
+        SetupError: This machine cannot evaluate; the run is paused and can be resumed.
+        InfraError: The machine failed under the work; the run is paused likewise.
+    """
+    from kopt.search.evaluation.evaluate_job import EvaluationSite
+    from kopt.search.models.model_source import ModelSource, refuse_unaskable
+    from kopt.search.records.budget import UNLIMITED
+    from kopt.search.reports.files import write_reports
+    from kopt.search.reports.run_report import report_run
+    from kopt.search.runs.parts import RunPlace
+    from kopt.search.runs.run import RunRequest, begin_run, drive_run
+
+    how, models = search or load_search_settings(), ModelSource()
+    with _opened(device, settings) as (opened, found):
+        refuse_unaskable(models, how.roles, found)
+        asked = RunRequest(
+            kernel=kernel,
+            start=start,
+            device=opened.device.name,
+            gpu=None if opened.timer is None else opened.timer.facts,
+            arch=opened.arch,
+            search=how,
+            budget=UNLIMITED.with_dollars(how.budget_usd) if found.claude else UNLIMITED,
+        )
+        with closing(begin_run(asked, found)) as store:
+            site = EvaluationSite(opened.device, opened.timer, found, store.artifacts)
+            try:
+                drive_run(store, RunPlace(site, models))
+            finally:
+                write_reports(store.reader, store.folder, found)
+            return report_run(store.reader, store.folder)
+
+
+@contextmanager
+def _opened(device: str, settings: Settings | None) -> Iterator[tuple[OpenedDevice, Settings]]:
+    found = settings or settings_from_environment()
+    choice = DeviceChoice(device, has_spare=False, sim_name='device "sim"')
+    with opened_device(choice, found, ignore) as opened:
+        yield opened, found
+
+
+def _candidate(candidate: Candidate | Path | str) -> Candidate:
+    if isinstance(candidate, Candidate):
+        return candidate
+    if isinstance(candidate, str) and "\n" in candidate:
+        return candidate_of_text(candidate)
+    return read_candidate(Path(candidate))

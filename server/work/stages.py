@@ -1,0 +1,111 @@
+"""Each stage on an opened device, as the command line, tool calls and `import kopt` enter it.
+
+A stage is imported where it begins: a process that checks loads nothing that times or profiles.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kopt.config.errors import ToolError
+from kopt.config.settings import Settings
+from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.profile_result import ProfileChoices, ProfileResult
+from kopt.kernels.status import Status
+from kopt.server.devices import OpenedDevice
+from kopt.tools.bench.request import BenchRequest
+from kopt.tools.check.request import CheckRequest
+
+if TYPE_CHECKING:
+    from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest
+
+_NEVER_BUILT = (Status.PLAN_ERROR, Status.REFUSED, Status.COMPILE_ERROR)
+
+
+def check(
+    request: CheckRequest, opened: OpenedDevice, settings: Settings, *, sanitized: bool = False
+) -> CheckResult:
+    """Return whether a candidate is right on a device, compiled for that device.
+
+    Args:
+        request: What to check.
+        opened: Where; its architecture takes the place of the request's.
+        settings: Of this process.
+        sanitized: Whether compute-sanitizer examines it too, also where it is wrong. On a GPU only.
+
+    Raises:
+        ToolError: No seeds, or an oracle at fault.
+        SetupError: No compiler, or KOPT_HOME cannot be written.
+        InfraError: The device failed, not the candidate.
+    """
+    from kopt.tools.check.stage import check_candidate
+
+    result = check_candidate(replace(request, arch=opened.arch), opened.device, settings)
+    if not sanitized or opened.timer is None or result.status in _NEVER_BUILT:
+        return result
+    from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
+
+    asked = SanitizeRequest(request.case, progress=request.progress)
+    found = sanitize(asked, opened.timer, settings)
+    status = found.status if result.status is Status.PASSED else result.status
+    return result.model_copy(update={"sanitizer": found, "status": status})
+
+
+def bench(request: BenchRequest, opened: OpenedDevice, settings: Settings) -> BenchResult:
+    """Return the times of a candidate and its baselines; on sim the ratio of two estimates.
+
+    Raises:
+        ToolError: Libraries were asked for on sim, or the reference kernel is wrong.
+        SetupError: No compiler, or KOPT_HOME cannot be written.
+        InfraError: The device failed, not the candidate.
+    """
+    if opened.timer is not None:
+        from kopt.tools.bench.stage import bench_candidate
+
+        return bench_candidate(request, opened.timer, settings)
+    if request.baselines in ("library", "every"):
+        raise ToolError(
+            f"--baseline {request.baselines} runs libraries, which needs a GPU; on sim there is"
+            " the reference kernel alone: leave --baseline out"
+        )
+    from kopt.tools.bench.estimated import bench_estimated
+
+    return bench_estimated(request, opened.arch, opened.device, settings)
+
+
+def profile(request: "ProfileRequest", opened: OpenedDevice, settings: Settings) -> ProfileResult:
+    """Return what limits a candidate; on a GPU with its time and the hardware's counters.
+
+    Raises:
+        ToolError: The candidate has no plan for the device.
+        SetupError: No compiler, no sandbox, or a folder that cannot be written.
+        InfraError: The machine failed under the work.
+    """
+    from kopt.tools.profiling.stage import profile_candidate
+
+    on_device = replace(request, arch=opened.arch)
+    return profile_candidate(on_device, settings, _profiling_devices(opened, settings))
+
+
+def profile_choices(
+    request: "ProfileRequest", opened: OpenedDevice, settings: Settings
+) -> ProfileChoices:
+    """Return one row for each choice of tune values, the fastest first.
+
+    Raises:
+        ToolError: The header has mistakes or no tune values, or there are too many choices.
+        SetupError: No compiler, no sandbox, or a folder that cannot be written.
+        InfraError: The machine failed under the work.
+    """
+    from kopt.tools.profiling import choices
+
+    on_device = replace(request, arch=opened.arch)
+    return choices.profile_choices(on_device, settings, _profiling_devices(opened, settings))
+
+
+def _profiling_devices(opened: OpenedDevice, settings: Settings) -> "ProfileDevices":
+    """Return the simulator, which counts, and the GPU, if there is one, which measures."""
+    from kopt.tools.profiling.stage import ProfileDevices
+    from kopt.tools.sim.device import SimDevice
+
+    return ProfileDevices(SimDevice(settings), opened.timer)

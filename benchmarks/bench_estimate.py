@@ -24,7 +24,7 @@ from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.receipt import Receipt
 from kopt.tools.bench.receipt_file import read_receipt
-from kopt.tools.bench.receipt_search import SUFFIX
+from kopt.tools.bench.verify_all import SUFFIX
 from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 

@@ -32,7 +32,7 @@ from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
-from kopt.tools.check.check_plans import cubin_paths, final_plans, make_plans
+from kopt.tools.check.request import cubin_paths, final_plans, make_plans
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import ExecutionRequest, Program

@@ -20,8 +20,8 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.record import because
 from kopt.kernels.status import Status
+from kopt.tools.bench.baselines import timing_rejection
 from kopt.tools.bench.intervals import summarize_latency
-from kopt.tools.bench.library_choice import timing_rejection
 from kopt.tools.bench.library_path import AcceptedPath, check_path
 from kopt.tools.bench.measurement import is_disturbed
 from kopt.tools.bench.reference_side import candidate_side, launched_program, reference_program

@@ -28,7 +28,7 @@ from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.receipt import Receipt, WorkloadEvidence
 from kopt.kernels.roofline import roofline, workload_bytes
 from kopt.tools.bench.receipt_file import read_receipt
-from kopt.tools.bench.receipt_search import SUFFIX
+from kopt.tools.bench.verify_all import SUFFIX
 
 LAUNCH_DOMINATED = "*"
 """Behind a percentage of the roofline where an empty kernel takes longer than the bytes."""

@@ -19,7 +19,7 @@ from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.search.agents.bare_source import without_comments
 from kopt.search.records.evaluation import EvaluationLevel
 from kopt.tools.bench.receipt_file import read_receipt
-from kopt.tools.bench.receipt_search import SUFFIX
+from kopt.tools.bench.verify_all import SUFFIX
 
 FOLDER = Path(__file__).with_name("tried")
 _HEADER_END = "*/"

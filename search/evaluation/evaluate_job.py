@@ -31,8 +31,7 @@ from kopt.search.records.evaluation import (
 )
 from kopt.search.selection.family_evidence import FamilyEvidence, MachineCode, judge_family
 from kopt.search.storage.artifacts import ArtifactStore
-from kopt.tools.check.check_plans import make_plans
-from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.request import CheckRequest, make_plans
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Device
 from kopt.tools.devices.gpu_time import metered_gpu_time

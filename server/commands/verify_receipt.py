@@ -13,9 +13,15 @@ from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.receipt_view import verify_list_view, verify_view
 from kopt.tools.bench.receipt_file import read_receipt
-from kopt.tools.bench.receipt_search import FoundReceipt, find_receipts, places_of, refuse_source
 from kopt.tools.bench.reproduction import VerifyRequest, problem_of, verify_receipt
-from kopt.tools.bench.reproduction_all import VerifyAllRequest, verify_all
+from kopt.tools.bench.verify_all import (
+    FoundReceipt,
+    VerifyAllRequest,
+    find_receipts,
+    places_of,
+    refuse_source,
+    verify_all,
+)
 
 EPILOG = """\b
 Examples:

@@ -13,10 +13,10 @@ from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.verify_result import Reproduction, VerifyListResult, VerifyResult
 from kopt.server.exits import ExitCode
-from kopt.tools.bench import reproduction_all
+from kopt.tools.bench import verify_all
 from kopt.tools.bench.receipt_file import problem_files
-from kopt.tools.bench.receipt_search import places_of
 from kopt.tools.bench.reproduction import VerifyRequest
+from kopt.tools.bench.verify_all import places_of
 from support.command_line import Kopt
 from support.receipts import claiming_one, sealed_receipt, write_receipt
 from support.tiny_problem import write_tiny_problem
@@ -50,7 +50,7 @@ class Verifier:
 @pytest.fixture
 def verifier(monkeypatch: pytest.MonkeyPatch) -> Verifier:
     made = Verifier()
-    monkeypatch.setattr(reproduction_all, "verify_receipt", made)
+    monkeypatch.setattr(verify_all, "verify_receipt", made)
     return made
 
 

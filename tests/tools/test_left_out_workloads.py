@@ -10,8 +10,7 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
-from kopt.tools.check.check_plans import make_plans
-from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.request import CheckRequest, make_plans
 from kopt.tools.cuda.compile_stage import compile_candidate
 from support.compile_requests import request_for
 from support.tiny_problem import BODY, HEADER

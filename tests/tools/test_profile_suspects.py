@@ -33,7 +33,7 @@ TRAITS = {
     "spills": (replace(LARGE, spill_bytes=400), "400 bytes stored"),
     "low_occupancy": (replace(LARGE, phases=8.0, registers=128), "limited by registers"),
     "few_blocks": (replace(EstimateCase(), blocks=16), "16 blocks for 132 SMs"),
-    "many_blocks": (replace(EstimateCase(), blocks=8192, threads=32), "8192 blocks of 32 threads"),
+    "many_blocks": (replace(EstimateCase(), blocks=8192, threads=32), "8,192 blocks of 32 threads"),
     "barriers": (replace(EstimateCase(), barriers=20.0), "20 barriers"),
 }
 

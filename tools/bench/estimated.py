@@ -23,8 +23,7 @@ from kopt.kernels.record import because
 from kopt.kernels.roofline import memory_floor_us, workload_bytes
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.kernels.time_estimate import TimeEstimate
-from kopt.tools.check.check_plans import make_plans
-from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.request import CheckRequest, make_plans
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Device
 from kopt.tools.estimate.stage import estimate_time

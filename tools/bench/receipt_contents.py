@@ -15,8 +15,7 @@ from kopt.kernels.receipt import (
     ReceiptToolchain,
     WorkloadEvidence,
 )
-from kopt.tools.check.check_plans import make_plans
-from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.request import CheckRequest, make_plans
 
 from .receipt_file import problem_files
 from .repeated_timing import CheckedCandidate

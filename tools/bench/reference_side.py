@@ -12,8 +12,7 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.status import Status
-from kopt.tools.check.check_plans import cubin_paths, make_plans
-from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.request import CheckRequest, cubin_paths, make_plans
 from kopt.tools.check.run_case import RunReport
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import Program

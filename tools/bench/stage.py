@@ -20,9 +20,8 @@ from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import LibrarySide, TimingDevice, TimingFailure
 
+from .baselines import Wanted, choose_contestants, timing_rejection
 from .bench_outcome import comparisons, measured_facts, notes
-from .contestants import Wanted, choose_contestants
-from .library_choice import timing_rejection
 from .reference_side import launched_program
 from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest
 from .side_by_side import Contest, Timed, time_side_by_side

@@ -13,11 +13,10 @@ import numpy.typing as npt
 
 from .bf16_gate import bf16_gate
 from .case_data import CaseData
-from .code_gate import code_gate
+from .code_gate import code_gate, scale_gate
 from .number_formats import CODE_FORMATS
 from .output import Finding, Output, initial_bits
 from .plain_gates import exact_gate, finite_gate, float_gate, untouched_gate
-from .scale_gate import scale_gate
 
 _SCALE_DTYPES = ("float8_e4m3fn", "float32")
 

@@ -19,9 +19,8 @@ from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import Device, ExecutionOutcome, Program
 
 from .cases import HIDDEN_SEEDS, Seeds, plan_cases
-from .check_plans import CheckPlans, cubin_paths, make_plans
 from .hidden_seeds import draw_hidden_seeds
-from .request import CheckRequest
+from .request import CheckPlans, CheckRequest, cubin_paths, make_plans
 from .run_cases import BatchResult, CaseBatch, run_cases
 
 __all__ = ["CheckRequest", "check_candidate"]

@@ -119,7 +119,7 @@ def plan_builds(case: Case, archs: Sequence[str]) -> DomainBuilds:
 
     The case's workload must lie in the domain; its build comes first on each architecture. A choice
     of tune values other than the default may fit it and not another one, which is left out then:
-    such a choice can be tried. It cannot win: a full check covers the domain (`check_plans.py`).
+    such a choice can be tried. It cannot win: a full check covers the domain.
 
     Raises:
         ToolError: An architecture has no data sheet.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kopt.kernels.expressions import expression_names
 
 from .expression_code import cpp_expression, cpp_predicate
-from .prose import comment
+from .file_text import comment
 from .routes import Route, variant_of
 from .signature import Signature
 

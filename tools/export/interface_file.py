@@ -2,7 +2,7 @@
 
 from kopt.kernels.problem import ScalarSpec, TensorSpec
 
-from .prose import comment, provenance_line
+from .file_text import comment, provenance_line
 from .signature import Signature, storage_texts
 
 _SCALAR_TYPES = {"float32": "float", "int32": "std::int32_t", "int64": "std::int64_t"}

@@ -6,10 +6,10 @@ from kopt.kernels.receipt import Receipt, WorkloadEvidence
 from kopt.kernels.unproven_facts import OtherGpuRun, UnprovenFacts
 
 from .dispatch_file import served_shapes, served_when
+from .file_text import filled
 from .routes import Route
 from .signature import Signature
 from .subject import Form, Subject
-from .template_files import filled
 
 _USE: dict[Form, str] = {
     "cuda": "use_cuda.md",

@@ -8,7 +8,7 @@ from kopt.kernels.header import ArgumentTemplate, LaunchTemplate, ScratchTemplat
 
 from .device_code import DeviceCode
 from .expression_code import cpp_expression, cpp_product
-from .prose import comment
+from .file_text import comment
 from .routes import Route, variant_of
 from .signature import SCRATCH_ALIGNMENT_BYTES, Signature, storage_texts
 

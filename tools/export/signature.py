@@ -3,7 +3,7 @@
 The C++ interface, the bindings and the tests are all written from this.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.expressions import expression_names
 from kopt.kernels.problem import ScalarSpec, TensorSpec
 
-from .expression_code import divisibility
+from .expression_code import cpp_expression, divisibility, python_expression
 from .subject import Subject
 
 SCRATCH_ALIGNMENT_BYTES = 256
@@ -142,3 +142,90 @@ def has_padding(tensor: TensorSpec, axes: dict[str, str | None]) -> bool:
     """Whether the buffer may have elements that no call writes."""
     texts = [axes.get(name) or "" for name in tensor.shape]
     return tensor.layout != "row_major" or any("align_up" in text for text in texts)
+
+
+def read_axes(signature: Signature) -> str:
+    """Return the C++ lines that set the axes of `params` from shapes; ranks are checked first."""
+    sources = {axis: signature.source_of(axis) for axis in signature.axes}
+    ranks = dict.fromkeys(source.tensor.name for source in sources.values())
+    lines = [
+        f'  require_rank({name}, "{name}", {len(signature.subject.problem.tensor(name).shape)});\n'
+        for name in ranks
+    ]
+    lines += [
+        f"  params.{axis} = {source.tensor.name}.size({source.dimension});\n"
+        for axis, source in sources.items()
+    ]
+    used = {text for tensor in signature.subject.problem.tensors for text in storage_texts(tensor)}
+    lines += [
+        f"  const std::int64_t {axis} = "
+        + (
+            cpp_expression(signature.computed[axis])
+            if axis in signature.computed
+            else f"params.{axis}"
+        )
+        + ";\n"
+        for axis in signature.axes_for(sorted(used))
+    ]
+    return "".join(lines)
+
+
+def checked_tensors(signature: Signature, dtypes: dict[str, str]) -> str:
+    """Return the C++ lines that refuse tensors of another dtype, shape, layout or device.
+
+    Args:
+        signature: Of the operator.
+        dtypes: The binding's C++ name of each dtype.
+    """
+    first = signature.inputs[0].name
+    lines: list[str] = []
+    for tensor in signature.subject.problem.tensors:
+        name = tensor.name
+        shape = ", ".join(cpp_expression(text) for text in storage_texts(tensor))
+        function = _check_of(signature, tensor)
+        lines.append(
+            f'  {function}({name}, "{name}", {dtypes[tensor.dtype]}, {{{shape}}}, {first});\n'
+            f"  params.{name} = {name}.data_ptr();\n"
+        )
+    return "".join(lines)
+
+
+def _check_of(signature: Signature, tensor: TensorSpec) -> str:
+    if signature.may_be_longer(tensor):
+        return "require_table"
+    return "require_elements" if tensor.layout != "row_major" or not tensor.shape else "require"
+
+
+def python_axes(signature: Signature) -> Iterator[str]:
+    """Give Python lines that read the axes which the shapes of pure outputs need."""
+    texts = [text for tensor in signature.outputs for text in storage_texts(tensor)]
+    for axis in signature.axes_for(texts):
+        if axis in signature.computed:
+            yield f"{axis} = {python_expression(signature.computed[axis])}"
+        else:
+            source = signature.source_of(axis)
+            yield f"{axis} = {source.tensor.name}.shape[{source.dimension}]"
+
+
+def python_shape(tensor: TensorSpec) -> str:
+    """Return the stored shape as a Python tuple."""
+    parts = [python_expression(text) for text in storage_texts(tensor)]
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+_CPP_TYPES = {"float32": "double", "int32": "std::int64_t", "int64": "std::int64_t"}
+"""Of a binding's scalar parameters."""
+_CASTS = {"float32": "float", "int32": "std::int32_t", "int64": "std::int64_t"}
+
+
+def scalar_parameters(signature: Signature) -> list[str]:
+    """Return the scalar parameters of a binding's function, with their types."""
+    return [f"{_CPP_TYPES[scalar.dtype]} {scalar.name}" for scalar in signature.scalars]
+
+
+def scalar_casts(signature: Signature) -> str:
+    """Return the statements that fill the scalars of Params from a binding's parameters."""
+    return "".join(
+        f"  params.{one.name} = static_cast<{_CASTS[one.dtype]}>({one.name});\n"
+        for one in signature.scalars
+    )

@@ -65,3 +65,8 @@ def gencode(subject: Subject) -> str:
     """Return the flag that names the target."""
     number = subject.arch.removeprefix("sm_")
     return f"-gencode=arch=compute_{number},code=sm_{number}"
+
+
+def flags_without_standard(subject: Subject) -> list[str]:
+    """Return nvcc's flags for a binding, whose library chooses the C++ standard itself."""
+    return [flag for flag in nvcc_flags(subject) if not flag.startswith("-std")]

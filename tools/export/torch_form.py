@@ -1,10 +1,18 @@
 """`--as torch`: a Python package that builds the sources and registers one operator."""
 
+from .file_text import filled
 from .routes import Route
-from .shape_code import checked_tensors, python_axes, python_shape, read_axes
-from .signature import Signature, has_padding
-from .subject import gencode, nvcc_flags
-from .template_files import filled
+from .signature import (
+    Signature,
+    checked_tensors,
+    has_padding,
+    python_axes,
+    python_shape,
+    read_axes,
+    scalar_casts,
+    scalar_parameters,
+)
+from .subject import flags_without_standard, gencode
 
 _TORCH_TYPES = {
     "bool": "kBool",
@@ -23,20 +31,17 @@ _TORCH_TYPES = {
 }
 _DTYPES = {dtype: f"at::{name}" for dtype, name in _TORCH_TYPES.items()}
 _SCHEMA_TYPES = {"float32": "float", "int32": "int", "int64": "int"}
-_CPP_TYPES = {"float32": "double", "int32": "std::int64_t", "int64": "std::int64_t"}
 _SCHEMA_WIDTH = 90
-_CASTS = {"float32": "float", "int32": "std::int32_t", "int64": "std::int64_t"}
 
 
 def torch_files(signature: Signature, routes: tuple[Route, ...]) -> dict[str, str]:
     """Return the files of this form beside the sources and the test."""
-    name = signature.subject.name
+    subject, name = signature.subject, signature.subject.name
+    flags = (*flags_without_standard(subject), gencode(subject))
     words = {
         "NAME": name,
         "SOURCES": "".join(f'    "{name}_{route.tag}.cu",\n' for route in routes),
-        "FLAGS": "".join(
-            f'    "{f}",\n' for f in (*_undone(signature), gencode(signature.subject))
-        ),
+        "FLAGS": "".join(f'    "{flag}",\n' for flag in flags),
         **_binding_words(signature),
         **_python_words(signature),
     }
@@ -46,11 +51,6 @@ def torch_files(signature: Signature, routes: tuple[Route, ...]) -> dict[str, st
         "test/call.py": filled("call_torch.py", words),
         "test/test_operator.py": filled("test_operator.py", words),
     }
-
-
-def _undone(signature: Signature) -> list[str]:
-    """Return nvcc's flags; torch chooses the C++ standard itself."""
-    return [flag for flag in nvcc_flags(signature.subject) if not flag.startswith("-std")]
 
 
 def _binding_words(signature: Signature) -> dict[str, str]:
@@ -63,16 +63,14 @@ def _binding_words(signature: Signature) -> dict[str, str]:
     ]
     schema += [f"{_SCHEMA_TYPES[s.dtype]} {s.name}={s.value!r}" for s in scalars]
     parameters = [f"const at::Tensor& {t.name}" for t in tensors]
-    parameters += [f"{_CPP_TYPES[s.dtype]} {s.name}" for s in scalars]
+    parameters += scalar_parameters(signature)
     return {
         "SCHEMA": _schema_lines(signature.subject.name, schema),
         "PARAMETERS": ",\n         ".join(parameters),
         "FIRST": signature.inputs[0].name,
         "AXES": read_axes(signature),
         "CHECKS": checked_tensors(signature, _DTYPES),
-        "SCALARS": "".join(
-            f"  params.{s.name} = static_cast<{_CASTS[s.dtype]}>({s.name});\n" for s in scalars
-        ),
+        "SCALARS": scalar_casts(signature),
         "SCRATCH": _SCRATCH if signature.has_scratch else "",
     }
 

@@ -19,10 +19,9 @@ from kopt.kernels.oracle import REGIMES, Arrays, load_oracle
 from kopt.kernels.problem import TensorSpec, Workload
 
 from .expression_code import cpp_expression
-from .prose import measured_speedup
+from .file_text import filled, measured_speedup
 from .signature import Signature, storage_texts
 from .subject import Subject
-from .template_files import filled
 from .trace_definition import TraceDefinition, output_name, trace_definitions
 from .tvm_ffi_form import DTYPES, binding_words
 

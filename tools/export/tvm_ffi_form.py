@@ -2,11 +2,10 @@
 
 from kopt.kernels.dtypes import dtype_size_bytes
 
+from .file_text import filled
 from .routes import Route
-from .shape_code import checked_tensors, read_axes
-from .signature import Signature
-from .subject import nvcc_flags
-from .template_files import filled
+from .signature import Signature, checked_tensors, read_axes, scalar_casts, scalar_parameters
+from .subject import flags_without_standard
 
 _CODES = {
     "bool": "kDLBool",
@@ -27,8 +26,6 @@ DTYPES = {
     dtype: f"DLDataType{{{code}, {8 * dtype_size_bytes(dtype)}, 1}}"
     for dtype, code in _CODES.items()
 }
-_CPP_TYPES = {"float32": "double", "int32": "std::int64_t", "int64": "std::int64_t"}
-_CASTS = {"float32": "float", "int32": "std::int32_t", "int64": "std::int64_t"}
 
 
 def tvm_ffi_files(signature: Signature, routes: tuple[Route, ...]) -> dict[str, str]:
@@ -38,13 +35,12 @@ def tvm_ffi_files(signature: Signature, routes: tuple[Route, ...]) -> dict[str, 
     tensors, scalars = subject.problem.tensors, signature.scalars
     number = subject.arch.removeprefix("sm_")
     digits = len(number.rstrip("af")) - 1
-    flags = [flag for flag in nvcc_flags(subject) if not flag.startswith("-std")]
     parameters = [f"TensorView {tensor.name}" for tensor in tensors]
-    parameters += [f"{_CPP_TYPES[scalar.dtype]} {scalar.name}" for scalar in scalars]
+    parameters += scalar_parameters(signature)
     words = {
         "NAME": name,
         "CUDA_SOURCES": "".join(f'    "{name}_{route.tag}.cu",\n' for route in routes),
-        "FLAGS": "".join(f'    "{flag}",\n' for flag in flags),
+        "FLAGS": "".join(f'    "{flag}",\n' for flag in flags_without_standard(subject)),
         "TVM_ARCH": f"{number[:digits]}.{number[digits:]}",
         "PYTHON_PARAMETERS": ", ".join(
             [t.name for t in tensors] + [f"{s.name}={s.value!r}" for s in scalars]
@@ -52,9 +48,7 @@ def tvm_ffi_files(signature: Signature, routes: tuple[Route, ...]) -> dict[str, 
         "EVERY": ", ".join([t.name for t in tensors] + [s.name for s in scalars]),
         "TENSOR_NAMES": repr(tuple(tensor.name for tensor in tensors)),
         **binding_words(signature, parameters, DTYPES),
-        "SCALARS": "".join(
-            f"  params.{s.name} = static_cast<{_CASTS[s.dtype]}>({s.name});\n" for s in scalars
-        ),
+        "SCALARS": scalar_casts(signature),
     }
     return {
         f"{name}/__init__.py": filled("tvm_ffi_init.py", words),

@@ -11,8 +11,7 @@ from kopt.kernels.case import Case
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.selection.family_evidence import MachineCode, judge_family
-from kopt.tools.check.check_plans import make_plans
-from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.request import CheckRequest, make_plans
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.estimate.stage import find_build
 from support.samples import Sample, read_samples

@@ -8,7 +8,7 @@ from kopt.config.errors import ToolError
 from kopt.kernels.receipt import Receipt, ReceiptCubin
 from kopt.tools.bench.receipt_file import seal
 from kopt.tools.bench.receipt_parts import joined, parts_of, read_promotion
-from kopt.tools.bench.receipt_search import find_receipts
+from kopt.tools.bench.verify_all import find_receipts
 from support.receipts import evidence, sealed_receipts, write_winner
 
 NAMES = ("b8xh64", "b16xh64")

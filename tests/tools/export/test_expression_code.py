@@ -15,7 +15,7 @@ from kopt.tools.export.expression_code import (
     divisibility,
     python_expression,
 )
-from kopt.tools.export.template_files import filled
+from kopt.tools.export.file_text import filled
 
 EXPRESSIONS = (
     "B",

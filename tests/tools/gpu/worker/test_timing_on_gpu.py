@@ -19,8 +19,7 @@ from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.row_rotation import rotate_outputs
 from kopt.kernels.status import Status
-from kopt.tools.check.check_plans import cubin_paths, make_plans
-from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.request import CheckRequest, cubin_paths, make_plans
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import Arrays, ExecutionRequest, Program
 from kopt.tools.devices.timer import (

@@ -1,9 +1,10 @@
-"""Which library path a candidate is compared with: the fastest that passes its check here.
+"""What a candidate is compared with: the fastest library path that passes its check, the reference.
 
-Kept between benchmarks is only *which* path was fastest and which were slower, for this device,
-driver, libraries and kernel: never a time. The chosen path and all that were rejected are checked
-anew every time; a path that becomes available, or fails, makes the choice be made again.
-Several paths are timed against each other in one session; the order alone is the result.
+Where no library path passes, the reference kernel is the main baseline and the result says why the
+others are not. Kept between benchmarks is only *which* path was fastest and which were slower, for
+this device, driver, libraries and kernel: never a time. The chosen path and all that were rejected
+are checked anew every time; a path that becomes available, or fails, makes the choice be made
+again. Several paths are timed against each other in one session; the order alone is the result.
 """
 
 import hashlib
@@ -14,14 +15,19 @@ from statistics import median
 
 import numpy as np
 
-from kopt.kernels.bench_result import RejectedBaseline
+from kopt.config.errors import ToolError
+from kopt.kernels.bench_result import BaselinePath, RejectedBaseline
 from kopt.kernels.record import Record, because
 from kopt.tools.check.case_data import CaseData
+from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import LibrarySide, TimingFailure, TimingRequest
 
 from .kept_records import forget, keep, load_kept
 from .library_path import AcceptedPath, check_path
-from .timed_case import TimedCase, find_faulty, timing_request
+from .reference_side import candidate_side, reference_path, reference_program
+from .request import BaselineChoice
+from .side_by_side import BaselineSide, Contest
+from .timed_case import TimedCase, Verified, find_faulty, timing_request
 
 # Distributions whose version may change which path is fastest, or what runs at all.
 _LIBRARIES = (
@@ -198,3 +204,55 @@ def _replay_all(case: TimedCase, request: TimingRequest) -> list[float] | Timing
             for side, time_us in zip(sequence, replays.us_per_call, strict=True):
                 times[side].append(time_us)
     return [median(values) for values in times]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of the baselines."""
+
+    choice: BaselineChoice
+    candidate: Program
+    """Not compared with itself, where it is the reference kernel and a library is there."""
+    excluded: tuple[RejectedBaseline, ...] = ()
+    """Library paths that failed earlier in the same benchmark."""
+
+
+def choose_contestants(case: TimedCase, verified: Verified, wanted: Wanted) -> Contest:
+    """Return the candidate with its baselines, each verified on the timed inputs.
+
+    Raises:
+        ToolError: A library was asked for and no path of it passes, or reference.cu is wrong.
+        InfraError: The device failed.
+    """
+    if wanted.choice == "every":
+        forget_choice(case)
+    library = LibraryChoice(rejected=wanted.excluded)
+    if wanted.choice != "reference":
+        library = choose_library(case, verified.data, wanted.excluded)
+    if wanted.choice == "library" and not library.paths:
+        raise ToolError(_no_library(case, library.rejected))
+    reference = reference_program(case)
+    side = candidate_side(reference)
+    sides: list[BaselineSide] = []
+    paths = library.paths if wanted.choice == "every" else library.paths[:1]
+    sides += [_library_side(path) for path in paths]
+    if not sides or side != candidate_side(wanted.candidate):
+        sides.append(BaselineSide(reference_path(reference), side))
+    sides += [_library_side(path) for path in library.unlike]
+    return Contest(wanted.candidate, verified, tuple(sides), library.rejected)
+
+
+def _library_side(path: AcceptedPath) -> BaselineSide:
+    named = BaselinePath(name=path.side.baseline.name, pdl=path.side.pdl)
+    return BaselineSide(named, path.side, path.differences)
+
+
+def _no_library(case: TimedCase, rejected: Sequence[RejectedBaseline]) -> str:
+    reasons = "; ".join(
+        f"{entry.name}{' with PDL' if entry.pdl else ''}: {entry.reason}" for entry in rejected
+    )
+    return (
+        f"no library path of {case.kernel} can be a baseline on {case.device.name} "
+        f"({reasons or 'the problem names none'}); baselines `auto` or `reference` compare with "
+        "the reference kernel"
+    )

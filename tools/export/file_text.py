@@ -1,6 +1,9 @@
-"""Comments and provenance in generated files."""
+"""The text of an export's files: templates that lie beside the code, and comments."""
 
+import re
 import textwrap
+from collections.abc import Mapping
+from importlib.resources import files
 
 from kopt import __version__
 
@@ -36,3 +39,12 @@ def measured_speedup(subject: Subject) -> str:
         for one in receipt.workloads
     )
     return f"Measured by kopt on {receipt.device.name}: {shown}; receipt {receipt.digest}."
+
+
+_PLACE = re.compile(r"@([A-Z][A-Z_]*)@")
+
+
+def filled(template: str, words: Mapping[str, str]) -> str:
+    """Return the text of a template with its places filled from `words`."""
+    text = files("kopt.tools.export").joinpath("templates", f"{template}.txt").read_text("utf-8")
+    return _PLACE.sub(lambda match: words[match[1]], text)

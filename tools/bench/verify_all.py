@@ -1,17 +1,26 @@
-"""Receipts by their places: files, and folders with all below them; each promotion comes once."""
+"""Several receipts: found by their places, joined by promotion, verified one after the other.
 
-from collections.abc import Iterator, Sequence
+Each is verified in worker processes of its own and told of at once. A receipt that cannot be used
+is an entry with its reason; the others are verified all the same.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 
-from kopt.config.errors import ToolError
+from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.shipped_kernels import EVIDENCE, evidence_of, kernels_in
+from kopt.kernels.status import Status
+from kopt.kernels.verify_result import VerifiedReceipt, VerifyListResult
 
 from .receipt_file import WHAT_IT_IS, read_receipt
 from .receipt_parts import joined
+from .repeated_timing import OpenDevice
+from .reproduction import VerifyRequest, problem_of, verify_receipt
 
 SUFFIX = EVIDENCE["winner"]
 
@@ -104,3 +113,66 @@ def _files_at(place: Path) -> Iterator[Path]:
     if not below:
         raise ToolError(f"no receipt lies below {place}; {WHAT_IT_IS}")
     yield from below
+
+
+@dataclass(frozen=True)
+class VerifyAllRequest:
+    """What is verified."""
+
+    receipts: Sequence[FoundReceipt]
+    progress: Callable[[str], None] | None = None
+    """Called with a short line before each step."""
+    on_result: Callable[[VerifyListResult], None] | None = None
+    """Called after each receipt with all results so far."""
+
+
+def verify_all(
+    request: VerifyAllRequest, open_device: OpenDevice, settings: Settings
+) -> VerifyListResult:
+    """Return which of the receipts reproduce here.
+
+    Raises:
+        SetupError: No compiler, or KOPT_HOME cannot be written.
+    """
+    start = perf_counter()
+    planned = len(request.receipts)
+    result = VerifyListResult(status=Status.PASSED, planned=planned, results=(), elapsed_s=0.0)
+    for number, found in enumerate(request.receipts, start=1):
+        entry = _verified(
+            found, _numbered(request, f"{number} of {planned}"), open_device, settings
+        )
+        results = (*result.results, entry)
+        statuses = (one.result.status for one in results if one.result is not None)
+        update = {
+            "status": next((one for one in statuses if one is not Status.PASSED), Status.PASSED),
+            "results": results,
+            "elapsed_s": perf_counter() - start,
+        }
+        result = result.model_copy(update=update)
+        if request.on_result is not None:
+            request.on_result(result)
+    return result
+
+
+def _numbered(request: VerifyAllRequest, number: str) -> Callable[[str], None] | None:
+    tell = request.progress
+    return None if tell is None else lambda line: tell(f"receipt {number}: {line}")
+
+
+def _verified(
+    found: FoundReceipt,
+    progress: Callable[[str], None] | None,
+    open_device: OpenDevice,
+    settings: Settings,
+) -> VerifiedReceipt:
+    entry = VerifiedReceipt(files=found.files)
+    if found.receipt is None:
+        return entry.model_copy(update={"fault": "usage", "error": found.error})
+    try:
+        asked = VerifyRequest(found.receipt, problem_of(found.receipt, settings), progress)
+        result = verify_receipt(asked, open_device, settings)
+    except ToolError as error:
+        return entry.model_copy(update={"fault": "usage", "error": str(error)})
+    except InfraError as error:
+        return entry.model_copy(update={"fault": "machine", "error": str(error)})
+    return entry.model_copy(update={"result": result})

@@ -17,7 +17,7 @@ from pathlib import Path
 import kopt
 from kopt.config.files import ensure_trusted_folder
 from kopt.config.settings import Settings
-from kopt.tools.sandbox.confinement import PATH
+from kopt.tools.sandbox.bubblewrap import PATH
 from kopt.tools.sandbox.policy import SandboxPolicy, gpu_devices
 
 LIFETIME_S = 14 * 24 * 3600.0

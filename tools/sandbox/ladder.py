@@ -7,7 +7,6 @@ not. The ladder is not a judge: how a candidate ended is for the caller to read 
 
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -19,11 +18,11 @@ from pathlib import Path
 from kopt.config.errors import InfraError, SetupError
 from kopt.config.settings import Settings, without_secrets
 
-from .confinement import Confinement, child_environment, command_line
+from .bubblewrap import SandboxTools, child_environment, command_line
 from .launcher_build import build_launcher
 from .policy import SandboxedRun, SandboxLevel, SandboxPolicy
 from .poll import PollableEvent
-from .supervise import Bounds, Ending, Spawn, supervise
+from .supervise import Ending, Spawn, supervise
 
 PROBE_S = 10.0
 
@@ -35,7 +34,7 @@ def available_level(settings: Settings) -> SandboxLevel:
         SetupError: `settings.sandbox` asks for a level that does not work here, or the launcher
             cannot be built; the message says what to do.
     """
-    return _confinement(settings).level
+    return _find_tools(settings).level
 
 
 def run_sandboxed(
@@ -59,17 +58,17 @@ def run_sandboxed(
         SetupError: The level does not work here, or the program cannot be executed in it.
         InfraError: The sandbox itself was killed from outside.
     """
-    confinement = _confinement(settings)
+    tools = _find_tools(settings)
     with ExitStack() as stack:
         if not policy.writable:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="kopt-sandbox-"))
             policy = replace(policy, writable=(Path(scratch),))
-        ending = _run(confinement, policy, command, stop)
-    return _outcome(ending, confinement, command)
+        ending = _run(tools, policy, command, stop)
+    return _outcome(ending, command)
 
 
 def _run(
-    confinement: Confinement,
+    tools: SandboxTools,
     policy: SandboxPolicy,
     command: Sequence[str | Path],
     stop: PollableEvent | None = None,
@@ -83,40 +82,28 @@ def _run(
         raise SetupError(f"no program {str(command[0])!r} in {environment['PATH']}")
     status_read, status_write = os.pipe()
     arguments = [os.path.abspath(program), *map(str, command[1:])]
-    argv = command_line(confinement, policy, status_write, arguments)
-    spawn = Spawn(argv, environment, policy.writable[0], status_read, status_write)
-    return supervise(spawn, Bounds(policy.wall_s, policy.output_bytes, stop))
+    argv = command_line(tools, policy, status_write, arguments)
+    level = tools.level
+    return supervise(Spawn(argv, environment, policy, level, status_read, status_write, stop))
 
 
-def _outcome(
-    ending: Ending, confinement: Confinement, command: Sequence[str | Path]
-) -> SandboxedRun:
-    returncode = -signal.SIGKILL
+def _outcome(ending: Ending, command: Sequence[str | Path]) -> SandboxedRun:
+    run = ending.run
     word, _, text = ending.status.decode(errors="replace").partition(" ")
     if word == "error":
         raise SetupError(
-            f"the {confinement.level} sandbox cannot start {command[0]}: {text.splitlines()[0]}"
+            f"the {run.level} sandbox cannot start {command[0]}: {text.splitlines()[0]}"
         )
     if word in ("exit", "signal"):
-        returncode = int(text) if word == "exit" else -int(text)
-    elif not ending.timed_out and not ending.stopped:
-        stderr = ending.stderr.decode(errors="replace").strip()[-500:]
-        raise InfraError(f"the {confinement.level} sandbox ended without a report: {stderr}")
-    return SandboxedRun(
-        returncode=returncode,
-        stdout=ending.stdout,
-        stderr=ending.stderr,
-        stderr_end=ending.stderr_end,
-        timed_out=ending.timed_out,
-        stopped=ending.stopped,
-        dropped_bytes=ending.dropped_bytes,
-        level=confinement.level,
-        elapsed_s=ending.elapsed_s,
-    )
+        return replace(run, returncode=int(text) if word == "exit" else -int(text))
+    if not run.timed_out and not run.stopped:
+        stderr = run.stderr.decode(errors="replace").strip()[-500:]
+        raise InfraError(f"the {run.level} sandbox ended without a report: {stderr}")
+    return run
 
 
 @lru_cache
-def _confinement(settings: Settings) -> Confinement:
+def _find_tools(settings: Settings) -> SandboxTools:
     """Probe the levels from the strongest down, once per process and settings."""
     launcher = build_launcher(settings)
     reasons: list[str] = []
@@ -124,10 +111,10 @@ def _confinement(settings: Settings) -> Confinement:
     for level in levels:
         if settings.sandbox not in ("auto", level):
             continue
-        confinement = _tools_of(level, launcher)
-        reason = confinement if isinstance(confinement, str) else _probe(confinement)
-        if reason is None and isinstance(confinement, Confinement):
-            return confinement
+        tools = _tools_of(level, launcher)
+        reason = tools if isinstance(tools, str) else _probe(tools)
+        if reason is None and isinstance(tools, SandboxTools):
+            return tools
         reasons.append(f"{level}: {reason}")
     raise SetupError(
         f"no sandbox works here ({'; '.join(reasons)}): install bubblewrap, or set KOPT_SANDBOX "
@@ -135,7 +122,7 @@ def _confinement(settings: Settings) -> Confinement:
     )
 
 
-def _tools_of(level: SandboxLevel, launcher: Path) -> Confinement | str:
+def _tools_of(level: SandboxLevel, launcher: Path) -> SandboxTools | str:
     """The level's tools, or why there are none."""
     bwrap = None
     abi = 0
@@ -149,16 +136,15 @@ def _tools_of(level: SandboxLevel, launcher: Path) -> Confinement | str:
         abi = int(done.stdout)
         if abi == 0:
             return "this kernel has no Landlock (Linux 5.13, with landlock in its list of LSMs)"
-    return Confinement(level, launcher, bwrap, abi)
+    return SandboxTools(level, launcher, bwrap, abi)
 
 
-def _probe(confinement: Confinement) -> str | None:
+def _probe(tools: SandboxTools) -> str | None:
     """None if a trivial program runs and ends well at this level, else why not."""
     try:
         with tempfile.TemporaryDirectory(prefix="kopt-sandbox-") as scratch:
             policy = SandboxPolicy(writable=(Path(scratch),), wall_s=PROBE_S, allow_exec=False)
-            ending = _run(confinement, policy, ["true"])
-            run = _outcome(ending, confinement, ["true"])
+            run = _outcome(_run(tools, policy, ["true"]), ["true"])
     except (SetupError, InfraError) as error:
         return str(error)
     return None if run.returncode == 0 else f"a probe ended with {run.returncode}"

@@ -1,20 +1,20 @@
 """Runs one prepared command line to its end: bounded output, a deadline, nothing left behind.
 
-The end is its own, the deadline's, or that of another thread that sets an event.
-
-It knows nothing about levels or policies beyond the record that it is given; the launcher at the
-other end of the status pipe ends every descendant before it reports.
+A process ends by itself, at its deadline, or when another thread sets an event. What it may do is
+in its command line; the launcher at the other end of the status pipe ends every descendant before
+it reports.
 """
 
 import os
 import selectors
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Literal
 
+from .policy import SandboxedRun, SandboxLevel, SandboxPolicy
 from .poll import PollableEvent
 
 CHUNK_BYTES = 1 << 16
@@ -26,39 +26,28 @@ REAP_S = 5.0
 
 @dataclass(frozen=True)
 class Spawn:
-    """One command line with everything that its process gets."""
+    """One command line with everything that its process gets, and what ends it from outside."""
 
     argv: Sequence[str]
     environment: Mapping[str, str]
-    folder: Path
+    policy: SandboxPolicy
+    """It decides the folder, the deadline and how much output is kept."""
+    level: SandboxLevel
     status_read: int
     status_write: int
     """The two ends of the launcher's pipe; both are closed by `supervise`."""
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """What ends a process, or its output, from outside."""
-
-    wall_s: float
-    output_bytes: int
     stop: PollableEvent | None = None
     """Set from another thread: everything is ended at once."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """What came out of the pipes."""
+    """How a process ended, and what its launcher said of that."""
 
-    stdout: bytes
-    stderr: bytes
-    stderr_end: bytes
+    run: SandboxedRun
+    """Without its return code, which is that of a killed process."""
     status: bytes
     """The launcher's words; empty if it was killed."""
-    dropped_bytes: int
-    timed_out: bool
-    stopped: bool
-    elapsed_s: float
 
 
 class _Stream:
@@ -82,7 +71,7 @@ class _Stream:
         self.ended = not chunk
 
 
-def supervise(spawn: Spawn, bounds: Bounds) -> Ending:
+def supervise(spawn: Spawn) -> Ending:
     """Start the process, read its pipes until all are closed, and end it in every case.
 
     Hanging up the status pipe is how the launcher is told to end everything: unlike a signal to
@@ -96,27 +85,29 @@ def supervise(spawn: Spawn, bounds: Bounds) -> Ending:
         process = _start(spawn)
         stdout, stderr = _pipe(process.stdout), _pipe(process.stderr)
         status = _Stream(status_pipe.fileno(), CHUNK_BYTES)
-        outputs = [_Stream(pipe.fileno(), bounds.output_bytes) for pipe in (stdout, stderr)]
+        outputs = [_Stream(pipe.fileno(), spawn.policy.output_bytes) for pipe in (stdout, stderr)]
         with stdout, stderr:
             try:
-                deadline = started + bounds.wall_s
-                reason = _read_until([status, *outputs], deadline, bounds.stop)
+                deadline = started + spawn.policy.wall_s
+                reason = _read_until([status, *outputs], deadline, spawn.stop)
                 if reason != "ended":
                     status_pipe.close()
                     _read_until(outputs, time.monotonic() + REAP_S)
             finally:  # reached by an interrupt too
                 status_pipe.close()
                 _reap(process)
-    return Ending(
+    run = SandboxedRun(
+        returncode=-signal.SIGKILL,
         stdout=bytes(outputs[0].kept),
         stderr=bytes(outputs[1].kept),
         stderr_end=outputs[1].tail,
-        status=bytes(status.kept),
-        dropped_bytes=outputs[0].dropped + outputs[1].dropped,
         timed_out=reason == "deadline",
         stopped=reason == "stopped",
+        dropped_bytes=outputs[0].dropped + outputs[1].dropped,
+        level=spawn.level,
         elapsed_s=time.monotonic() - started,
     )
+    return Ending(run, bytes(status.kept))
 
 
 def _start(spawn: Spawn) -> subprocess.Popen[bytes]:
@@ -127,7 +118,7 @@ def _start(spawn: Spawn) -> subprocess.Popen[bytes]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=dict(spawn.environment),
-            cwd=spawn.folder,
+            cwd=spawn.policy.writable[0],
             pass_fds=(spawn.status_write,),
             start_new_session=True,
         )

@@ -27,9 +27,9 @@ from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy
 
 # no-tree-sra keeps vector loads whole, so that their width and alignment can be checked; the
-# sanitizer's hooks are the simulator's own (runtime/memory.cpp). DWARF 4: addr2line (2.40) takes
-# the first file of a DWARF 5 table for another. Stack clash protection touches every page of a
-# large frame, so that none skips the guard page below a fiber's stack.
+# sanitizer's hooks are the simulator's own (runtime/access_hooks.cpp). DWARF 4: addr2line (2.40)
+# takes the first file of a DWARF 5 table for another. Stack clash protection touches every page of
+# a large frame, so that none skips the guard page below a fiber's stack.
 CANDIDATE_FLAGS = (
     "-std=c++17",
     "-O1",

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "shadow.h"
+#include "race_detector.h"
 
 namespace kopt_sim {
 

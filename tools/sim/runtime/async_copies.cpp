@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "../include/kopt_sim/runtime_interface.h"
-#include "shadow.h"
+#include "race_detector.h"
 
 namespace kopt_sim {
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "shadow.h"
+#include "race_detector.h"
 
 struct KoptIndex3 {
   std::uint32_t x, y, z;

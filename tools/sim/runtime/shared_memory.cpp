@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "shadow.h"
+#include "race_detector.h"
 
 namespace kopt_sim {
 

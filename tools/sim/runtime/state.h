@@ -281,7 +281,7 @@ void finish_trace(Block& block);
 bool ordered_by_atomics(std::uint32_t block, std::uint32_t epoch);
 void order_by_atomic(std::uintptr_t address, bool publishes);
 
-// memory.cpp
+// access_hooks.cpp
 std::uint32_t draw_turn();
 void check_atomic(std::uintptr_t address, unsigned bytes, bool reads, std::uintptr_t pc);
 void check_alignment(const volatile void* p, unsigned bytes, bool is_store, std::uintptr_t pc);

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "shadow.h"
+#include "race_detector.h"
 
 namespace kopt_sim {
 

@@ -2,7 +2,7 @@
 // each, and these hooks are ours. They check bounds, alignment, races and initialisation.
 #include <cstring>
 
-#include "shadow.h"
+#include "race_detector.h"
 
 // Where every `extern __shared__` array of the candidate lies (the linker is told so), with room
 // behind it that no launch may use.

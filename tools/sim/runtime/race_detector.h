@@ -1,4 +1,4 @@
-// Who touched an element before, and whether that access is ordered before this one.
+// The race detector: who touched an element before, and whether that access happens before this one.
 #pragma once
 
 #include <cstring>

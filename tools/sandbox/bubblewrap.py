@@ -1,4 +1,4 @@
-"""Turns a policy into command lines and an environment: what each level of the ladder allows.
+"""The command lines of bubblewrap and Landlock for a policy, and the environment of the child.
 
 Nothing is started here. bubblewrap builds a file system that holds only what is named, Landlock
 refuses what is not named, and `plain` restricts no files; the launcher's arguments are the same for
@@ -30,7 +30,7 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 @dataclass(frozen=True)
-class Confinement:
+class SandboxTools:
     """The tools of one level on this machine."""
 
     level: SandboxLevel
@@ -52,11 +52,11 @@ def child_environment(policy: SandboxPolicy) -> dict[str, str]:
 
 
 def command_line(
-    confinement: Confinement, policy: SandboxPolicy, status_fd: int, command: Sequence[str]
+    tools: SandboxTools, policy: SandboxPolicy, status_fd: int, command: Sequence[str]
 ) -> list[str]:
     """Return the command that runs `command` confined; it reports to `status_fd`."""
     arguments = [
-        str(confinement.launcher),
+        str(tools.launcher),
         "run",
         f"status-fd={status_fd}",
         f"file-bytes={policy.file_bytes}",
@@ -66,12 +66,12 @@ def command_line(
         f"exec={int(policy.allow_exec)}",
         f"sockets={_socket_rule(policy)}",
     ]
-    if confinement.level == "bubblewrap":
-        return [*_bwrap_arguments(confinement, policy), *arguments, "--", *command]
+    if tools.level == "bubblewrap":
+        return [*_bwrap_arguments(tools, policy), *arguments, "--", *command]
     # Inside a pid namespace the parent has no number; elsewhere the launcher checks it.
     arguments.append(f"parent-pid={os.getpid()}")
-    if confinement.level == "landlock":
-        arguments += _landlock_arguments(confinement, policy)
+    if tools.level == "landlock":
+        arguments += _landlock_arguments(tools, policy)
     return [*arguments, "--", *command]
 
 
@@ -82,23 +82,23 @@ def _socket_rule(policy: SandboxPolicy) -> int:
     return 1 if policy.devices else 0
 
 
-def _landlock_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[str]:
+def _landlock_arguments(tools: SandboxTools, policy: SandboxPolicy) -> list[str]:
     readable = [*SYSTEM_FOLDERS, *SYSTEM_PATHS, *READABLE_DEVICES, "/proc"]
     readable += [str(path) for path in policy.readable]
     if policy.devices:
         readable.append(DEVICE_FACTS)
     writable = ["/dev/null", *(str(path) for path in policy.writable)]
     return [
-        f"landlock={confinement.landlock_abi}",
+        f"landlock={tools.landlock_abi}",
         *(f"read={path}" for path in readable),
         *(f"write={path}" for path in writable),
         *(f"device={path}" for path in policy.devices),
     ]
 
 
-def _bwrap_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[str]:
+def _bwrap_arguments(tools: SandboxTools, policy: SandboxPolicy) -> list[str]:
     arguments = [
-        str(confinement.bwrap),
+        str(tools.bwrap),
         "--unshare-pid",
         "--unshare-net",
         "--unshare-ipc",
@@ -124,7 +124,7 @@ def _bwrap_arguments(confinement: Confinement, policy: SandboxPolicy) -> list[st
         arguments += ["--ro-bind", DEVICE_FACTS, DEVICE_FACTS, "--tmpfs", "/dev/shm"]
         for device in map(str, policy.devices):
             arguments += ["--dev-bind-try", device, device]
-    readable = _mounts((confinement.launcher, *policy.readable), SYSTEM_FOLDERS)
+    readable = _mounts((tools.launcher, *policy.readable), SYSTEM_FOLDERS)
     for path in readable:
         arguments += ["--ro-bind", path, path]
     for path in _mounts(policy.writable, (*SYSTEM_FOLDERS, *readable)):

@@ -14,7 +14,7 @@ import click
 
 from kopt import __version__
 
-from .exits import ExitCode, Failure, failure_of
+from .exits import CommandFailure, ExitCode, failure_of
 from .lazy_group import LazyCommand, LazyGroup
 
 COMMANDS = {
@@ -112,7 +112,7 @@ def _open_missing_streams() -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
 
 
-def _report(failure: Failure, as_json: bool) -> None:
+def _report(failure: CommandFailure, as_json: bool) -> None:
     """Write the failure: one line on stderr, or with --json one document on stdout."""
     if as_json:
         try:

@@ -47,7 +47,7 @@ class Interrupted(Exception):
 
 
 @dataclass(frozen=True)
-class Failure:
+class CommandFailure:
     """A call that did not end in a result."""
 
     kind: Literal["usage", "machine", "interrupted", "bug"]
@@ -77,34 +77,34 @@ Source: sqlite.org/rescode.html.
 """
 
 
-def failure_of(error: BaseException) -> Failure:
+def failure_of(error: BaseException) -> CommandFailure:
     """Return how `error` is reported; exceptions without a case of their own are bugs."""
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "kopt"
         message = " ".join(error.format_message().split())
-        return Failure("usage", message, f"Try '{command} --help'.", ExitCode.USAGE)
+        return CommandFailure("usage", message, f"Try '{command} --help'.", ExitCode.USAGE)
     if isinstance(error, click.ClickException):
-        return Failure("usage", error.format_message(), None, ExitCode.USAGE)
+        return CommandFailure("usage", error.format_message(), None, ExitCode.USAGE)
     if isinstance(error, ToolError):
-        return Failure("usage", str(error), None, ExitCode.USAGE)
+        return CommandFailure("usage", str(error), None, ExitCode.USAGE)
     if isinstance(error, InfraError):
         is_service = isinstance(error, BackendUnavailable)
         hint = "Try again later." if is_service else _MACHINE_FAILED
-        return Failure("machine", str(error), hint, ExitCode.MACHINE)
+        return CommandFailure("machine", str(error), hint, ExitCode.MACHINE)
     if isinstance(error, KoptError):
         hint = "'kopt doctor' shows what this machine has."
-        return Failure("machine", str(error).strip(), hint, ExitCode.MACHINE)
+        return CommandFailure("machine", str(error).strip(), hint, ExitCode.MACHINE)
     if isinstance(error, Interrupted):
-        return Failure("interrupted", str(error), None, ExitCode.INTERRUPTED)
+        return CommandFailure("interrupted", str(error), None, ExitCode.INTERRUPTED)
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return Failure("interrupted", "interrupted", None, ExitCode.INTERRUPTED)
+        return CommandFailure("interrupted", "interrupted", None, ExitCode.INTERRUPTED)
     if isinstance(error, OSError) and error.errno in MACHINE_ERRNOS:
         where = f" ({error.filename})" if error.filename else ""
         hint = MACHINE_ERRNOS[error.errno]
-        return Failure("machine", f"{error.strerror}{where}", hint, ExitCode.MACHINE)
+        return CommandFailure("machine", f"{error.strerror}{where}", hint, ExitCode.MACHINE)
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE_MACHINE_CODES:
         hint = "The disk is full or has a fault: free some space, or set KOPT_HOME elsewhere."
-        return Failure("machine", f"the run store fails: {error}", hint, ExitCode.MACHINE)
+        return CommandFailure("machine", f"the run store fails: {error}", hint, ExitCode.MACHINE)
     message = f"{type(error).__name__}: {error}"
     hint = "This is a bug in kopt: please report it with the traceback."
-    return Failure("bug", message, hint, ExitCode.BUG)
+    return CommandFailure("bug", message, hint, ExitCode.BUG)

@@ -10,8 +10,7 @@ from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.knowledge.yaml_reader import DOCUMENT_LIMIT, read_base
 
-from .console import print_document
-from .session import Session
+from .session import Session, print_document
 
 
 def open_knowledge(settings: Settings) -> KnowledgeStore:

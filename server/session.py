@@ -1,21 +1,26 @@
-"""What every sub-command begins with: --problems, --json and the resolved settings."""
+"""One call of the command line: its settings, and what it prints on stdout: JSON, or a view.
+
+Nothing else writes to stdout.
+"""
 
 import functools
+import json
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 
 from kopt.config.errors import KoptError
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.record import Record
 
-from .console import print_document, print_record, print_view
-
 Result = TypeVar("Result", bound=Record)
+PIPE_WIDTH = 160  # wide enough that tables keep whole lines for grep
 
 
 @dataclass(frozen=True)
@@ -104,3 +109,32 @@ def command_body(
         return callback
 
     return decorate
+
+
+def print_record(record: Record) -> None:
+    """Print `record` as one JSON document."""
+    print_document(json.loads(record.model_dump_json(by_alias=True)))
+
+
+def print_document(document: Mapping[str, object]) -> None:
+    """Print `document` as one JSON document, in ASCII: a terminal would obey other controls."""
+    click.echo(json.dumps(document))
+
+
+def print_view(view: Iterable[RenderableType]) -> None:
+    """Print the parts of `view` in order: coloured on a terminal, plain and wide elsewhere."""
+    is_terminal = sys.stdout.isatty()
+    console = Console(
+        width=shutil.get_terminal_size().columns if is_terminal else PIPE_WIDTH,
+        force_terminal=is_terminal,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
+    with console.capture() as captured:
+        for part in view:
+            console.print(part)
+    text = captured.get()
+    if not is_terminal:  # rich fills table cells up with blanks
+        text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    click.echo(text, nl=False)

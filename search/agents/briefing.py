@@ -16,8 +16,7 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.search.knowledge.records import Technique
 from kopt.search.models.model import SystemBlock
 from kopt.tools.facts.fitting import cleaned
-from kopt.tools.facts.gpu_facts import gpu_facts
-from kopt.tools.facts.kernel_facts import author_facts
+from kopt.tools.facts.kernel_facts import author_facts, gpu_facts
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import plain
 

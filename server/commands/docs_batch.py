@@ -9,9 +9,8 @@ import click
 from rich.text import Text
 
 from kopt.config.errors import ToolError
-from kopt.server.console import print_view
 from kopt.server.exits import ExitCode, failure_of
-from kopt.server.session import Session
+from kopt.server.session import Session, print_view
 from kopt.server.views.docs_view import search_view
 from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.records import SearchResult

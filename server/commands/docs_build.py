@@ -10,7 +10,7 @@ from kopt.server.docs_progress import build_step
 from kopt.server.exits import ExitCode, Interrupted
 from kopt.server.progress import step_bar
 from kopt.server.session import Session, command_body
-from kopt.server.views.docs_build_view import build_view
+from kopt.server.views.docs_library_view import build_view
 from kopt.tools.docs.library.git_sources import git_choice
 from kopt.tools.docs.library.harvest import FolderChoice, Selection
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES, default_keys, pins

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import click
 
 from kopt.config.errors import SetupError, ToolError
-from kopt.server.console import print_record, print_view
 from kopt.server.docs_progress import push_step
 from kopt.server.exits import ExitCode, Interrupted
 from kopt.server.progress import step_bar
-from kopt.server.session import Session, command_body
-from kopt.server.views.docs_push_view import estimate_view, push_view
+from kopt.server.session import Session, command_body, print_record, print_view
+from kopt.server.views.docs_library_view import estimate_view, push_view
 from kopt.tools.docs.pinecone_index.push import push_library
 from kopt.tools.docs.pinecone_index.push_plan import push_estimate
 from kopt.tools.docs.pinecone_index.push_records import (

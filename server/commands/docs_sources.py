@@ -8,7 +8,7 @@ from kopt.server.docs_progress import build_step
 from kopt.server.exits import ExitCode
 from kopt.server.progress import step_bar
 from kopt.server.session import Session, command_body
-from kopt.server.views.docs_sources_view import sources_view
+from kopt.server.views.docs_library_view import sources_view
 from kopt.tools.docs.library_index.choices import forget_source
 from kopt.tools.docs.query.source_list import list_sources
 

@@ -10,11 +10,10 @@ from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.diff import compare
 from kopt.search.knowledge.yaml_reader import read_base
 from kopt.search.knowledge.yaml_writer import render_complete
-from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge, read_base_file
-from kopt.server.session import Session, command_body
-from kopt.server.views.knowledge_lists_view import differences_view
+from kopt.server.session import Session, command_body, print_document, print_view
+from kopt.server.views.knowledge_view import differences_view
 
 EPILOG = """\b
 Examples:

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import click
 
-from kopt.server.console import print_document
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge, read_document
-from kopt.server.session import Session, command_body
+from kopt.server.session import Session, command_body, print_document
 
 EPILOG = """\b
 Example:

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import click
 
-from kopt.server.console import print_document
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge
-from kopt.server.session import Session, command_body
+from kopt.server.session import Session, command_body, print_document
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,10 @@ from kopt.config.settings import Settings
 from kopt.search.knowledge.policy.overview import find_state
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.store.run_folders import find_folder, run_folders
-from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge
-from kopt.server.session import Session, command_body
-from kopt.server.views.knowledge_lists_view import samples_view
+from kopt.server.session import Session, command_body, print_document, print_view
+from kopt.server.views.knowledge_view import samples_view
 
 EPILOG = """\b
 Examples:

@@ -8,13 +8,11 @@ from kopt.kernels.record import Record
 from kopt.search.knowledge.policy.calibration import calibrate
 from kopt.search.knowledge.policy.overview import find_state, report_base, report_state
 from kopt.search.knowledge.records import ESTIMATED
-from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge
 from kopt.server.options import optional_arch
-from kopt.server.session import Session, command_body
-from kopt.server.views.knowledge_lists_view import calibration_view
-from kopt.server.views.knowledge_view import base_view, state_view
+from kopt.server.session import Session, command_body, print_document, print_view
+from kopt.server.views.knowledge_view import base_view, calibration_view, state_view
 from kopt.server.views.tables import View
 
 EPILOG = """\b

@@ -20,8 +20,7 @@ from kopt.server.options import (
 )
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
-from kopt.server.views.profile_choices_view import profile_choices_view
-from kopt.server.views.profile_view import profile_view
+from kopt.server.views.profile_view import profile_choices_view, profile_view
 from kopt.server.views.tables import View
 from kopt.server.work.stages import profile, profile_choices
 from kopt.tools.profiling.stage import ProfileRequest

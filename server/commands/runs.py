@@ -15,9 +15,8 @@ from kopt.search.reports.files import write_reports
 from kopt.search.reports.markdown import render_markdown
 from kopt.search.reports.page import render_page
 from kopt.search.reports.run_report import list_runs, report_run, view_run
-from kopt.server.console import print_document, print_view
 from kopt.server.exits import ExitCode
-from kopt.server.session import Session, command_body
+from kopt.server.session import Session, command_body, print_document, print_view
 from kopt.server.views.run_view import run_view, runs_table
 
 EPILOG = """\b

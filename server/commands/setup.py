@@ -15,9 +15,8 @@ from kopt.config.settings import client_folders, server_variables
 from kopt.server.clients.change import ConfigChange, SetupTarget, carry_out, plan_entry, plan_undo
 from kopt.server.clients.client import LocalServer, RemoteServer, Scope, Server
 from kopt.server.clients.known_clients import CLIENTS
-from kopt.server.console import print_document
 from kopt.server.exits import ExitCode
-from kopt.server.session import Session, command_body
+from kopt.server.session import Session, command_body, print_document
 
 SCHEMA = "kopt.setup/1"
 NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, TypeAdapter
 
 from kopt.config.settings import Settings
 from kopt.kernels.record import Record
-from kopt.server.exits import Failure
+from kopt.server.exits import CommandFailure
 from kopt.server.work.requests import Progress as Progress  # a part of every view
 from kopt.server.work.requests import Work
 
@@ -52,7 +52,7 @@ class JobError(Record):
     hint: str | None = None
 
 
-def job_error(failure: Failure) -> JobError:
+def job_error(failure: CommandFailure) -> JobError:
     """Return `failure` as the error of a job; what is neither usage nor machine is a bug."""
     return JobError(
         kind="bug" if failure.kind == "interrupted" else failure.kind,

@@ -24,7 +24,7 @@ from kopt.search.reports.run_report import report_run, view_run
 from kopt.server.views.problem_view import problem_view
 from kopt.tools.docs.excerpts import shown as plain
 from kopt.tools.facts.docs_facts import origin_words, place_words
-from kopt.tools.facts.gpu_facts import gpu_facts
+from kopt.tools.facts.kernel_facts import gpu_facts
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import lines
 

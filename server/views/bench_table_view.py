@@ -6,7 +6,7 @@ from rich.text import Text
 
 from kopt.kernels.bench_result import BenchAllResult, BenchResult, BenchRow, Comparison
 from kopt.kernels.status import Status
-from kopt.tools.facts.bench_words import l2_words, rejected_words
+from kopt.tools.facts.bench_facts import l2_words, rejected_words
 
 from .tables import (
     NOTHING,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from kopt.kernels.bench_result import BenchResult, Comparison, DeviceState, Latency
 from kopt.kernels.status import Status, Verdict
-from kopt.tools.facts.bench_words import doubts, percent, rejected_words, verdict_words
+from kopt.tools.facts.bench_facts import doubts, percent, rejected_words, verdict_words
 
 from .diagnostics import (
     advice_text,

@@ -1,10 +1,14 @@
-"""The knowledge base as text: all states in a table, or one state in full."""
+"""The knowledge base as text: states, one state in full, samples, calibration, differences."""
 
 from collections.abc import Iterator, Sequence
+from math import exp
 
 from rich.table import Table
 from rich.text import Text
 
+from kopt.kernels.status import Status
+from kopt.search.knowledge.diff import Difference, EvidenceChange
+from kopt.search.knowledge.policy.calibration import Calibration
 from kopt.search.knowledge.policy.overview import (
     BaseReport,
     EntryReport,
@@ -13,10 +17,9 @@ from kopt.search.knowledge.policy.overview import (
     StateReport,
     StateSummary,
 )
-from kopt.search.knowledge.records import Prior
+from kopt.search.knowledge.records import ESTIMATED, Evidence, Prior, Sample, arch_key
 from kopt.tools.docs.excerpts import shown
 
-from .knowledge_words import arch_words, evidence_words, ratio, span, tries_words
 from .tables import View, grid
 
 _OVERVIEW = (
@@ -28,6 +31,11 @@ _EXPECTATIONS = (
     "expected: how many times the speed, where a try has an effect, computed from priors"
     " (documented, never measured) and evidence; 95 %: where the next such try lies; works: the"
     " chance that a try has an effect."
+)
+_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+_STYLES = {"added": "green", "removed": "red", "changed": ""}
+_CALIBRATION = (
+    *("architecture", "state", "compared#", "no effect#", "failed#", "off by#", "bias#", "held#"),
 )
 
 
@@ -140,3 +148,106 @@ def _prior_words(prior: Prior) -> str:
 def _name(entry: EntryReport) -> str:
     inherited = f" (of {entry.inherited_from})" if entry.inherited_from else ""
     return f"{' + '.join(entry.techniques)}{inherited}{' †' if entry.is_deprecated else ''}"
+
+
+def samples_view(samples: Sequence[Sample]) -> View:
+    """Yield each sample with what was predicted and what came: too much for columns."""
+    yield from (line for sample in samples for line in _sample_lines(sample))
+
+
+def calibration_view(found: Sequence[Calibration]) -> View:
+    """Yield predicted against measured, over all states and state by state."""
+    table = grid(*_CALIBRATION)
+    for one in found:
+        table.add_row(
+            arch_words(one.arch_key),
+            one.state or "all",
+            str(one.compared),
+            str(one.without_effect),
+            str(one.failed),
+            "" if one.discrepancy is None else ratio(one.discrepancy),
+            "" if one.reward is None else ratio(one.reward),
+            "" if one.coverage is None else f"{one.coverage * 100:.0f} % of {one.with_interval}",
+        )
+    legend = (
+        "off by: mean size of measured / predicted; bias: its mean, below 1 where too much was"
+        " promised; held: results inside their predicted 95 % interval."
+    )
+    yield table
+    yield Text(legend, style="dim")
+
+
+def differences_view(differences: Sequence[Difference]) -> View:
+    """Yield a line for each item that is new, gone or other, with what changed below it."""
+    if not differences:
+        yield Text("no difference")
+    for one in differences:
+        name = f"{_SIGNS[one.change]} {one.subject} {one.name}"
+        yield Text(name, style=_STYLES[one.change])
+        yield from (Text(f"    {_change_words(change)}") for change in one.evidence)
+        yield from (Text(f"    {shown(words)}") for words in one.told)
+
+
+def _sample_lines(sample: Sample) -> Iterator[Text]:
+    outcome = sample.outcome.replace("_", " ")
+    yield Text(f"{sample.id}  {outcome}  {sample.kernel}", style="bold")
+    if sample.measured is None:
+        passed = sample.status is Status.PASSED  # and was refuted later, or is not what it says
+        came = f"{'passed, not credited' if passed else sample.status.value} ({sample.arch})"
+    else:
+        how = arch_words(arch_key(sample.arch, sample.provenance))
+        came = f"{_with_interval(sample.measured, sample.interval)}, {how}"
+    predicted = _with_interval(sample.predicted, sample.predicted_interval) or "nothing"
+    yield Text(f"  {' + '.join(sample.techniques)} in {sample.state}")
+    yield Text(f"  predicted {predicted}; came {came}")
+
+
+def _change_words(change: EvidenceChange) -> str:
+    before, after = evidence_words(change.before), evidence_words(change.after)
+    origins = change.origins_before, change.origins_after
+    if all(origins) and origins[0] != origins[1]:
+        before += f" (by {', '.join(change.origins_before)})"
+        after += f" (by {', '.join(change.origins_after)})"
+    return f"{arch_words(change.arch_key)}: {before} -> {after}"
+
+
+def _with_interval(gain: float | None, interval: tuple[float, float] | None) -> str:
+    if gain is None:
+        return ""
+    return f"{ratio(gain)} ({span(interval)})" if interval else ratio(gain)
+
+
+def ratio(gain: float) -> str:
+    """Return a ln ratio as `1.24x`."""
+    return f"{exp(gain):.2f}x"
+
+
+def span(interval: tuple[float, float] | None) -> str:
+    """Return an interval of ln ratios as `1.05x to 1.44x`, nothing for none."""
+    return "" if interval is None else f"{ratio(interval[0])} to {ratio(interval[1])}"
+
+
+def arch_words(arch_key: str) -> str:
+    """Return `measured on sm_90a` or `estimated for sm_90a`."""
+    arch = arch_key.removesuffix(ESTIMATED)
+    return f"measured on {arch}" if arch == arch_key else f"estimated for {arch}"
+
+
+def tries_words(number: float) -> str:
+    """Return `1 try`, `2 tries` or `0.5 tries`."""
+    return f"{number:g} {'try' if number == 1 else 'tries'}"
+
+
+def evidence_words(evidence: Evidence) -> str:
+    """Return `5 tries: 3 gained, 1 lost, 1 failed; 1.24x where it had an effect`."""
+    if not evidence.tries:
+        return "no tries"
+    outcomes = {
+        "gained": evidence.gained,
+        "lost": evidence.lost,
+        "within noise": evidence.within_noise,
+        "failed": evidence.failed,
+    }
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items() if count)
+    effect = f"; {ratio(evidence.mean)} where it had an effect" if evidence.weight else ""
+    return f"{tries_words(evidence.tries)}: {counts}{effect}"

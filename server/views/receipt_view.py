@@ -14,7 +14,7 @@ from kopt.kernels.verify_result import (
     VerifyResult,
     WorkloadReproduction,
 )
-from kopt.tools.facts.bench_words import ACCEPTED, SPEEDUPS, percent, ratio_digits
+from kopt.tools.facts.bench_facts import ACCEPTED, SPEEDUPS, percent, ratio_digits
 from kopt.tools.facts.wording import short_id
 
 from .diagnostics import advice_text, diagnostics_text, uncovered_lines

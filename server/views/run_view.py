@@ -15,7 +15,7 @@ from kopt.search.reports.candidate_report import CandidateReport
 from kopt.search.reports.run_report import RunFacts, RunReport, RunSummary
 from kopt.search.reports.sections import worth
 from kopt.search.step.result import StepResult
-from kopt.tools.facts.bench_words import interval_words
+from kopt.tools.facts.bench_facts import interval_words
 from kopt.tools.facts.wording import tune_words
 
 from .diagnostics import advice_text, status_text

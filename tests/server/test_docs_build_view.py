@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from kopt.server.views.docs_build_view import build_view
+from kopt.server.views.docs_library_view import build_view
 from kopt.tools.docs.library_index.build_records import BuildResult
 
 WIDTH = 120

@@ -10,7 +10,7 @@ from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.knowledge.yaml_writer import render_complete
 from kopt.server.exits import ExitCode
-from kopt.server.views.knowledge_words import ratio
+from kopt.server.views.knowledge_view import ratio
 from support.command_line import Kopt
 from support.knowledge_cases import (
     ENTRY,

@@ -6,8 +6,8 @@ import pytest
 
 from kopt.kernels.profile_result import ChoiceProfile, ProfileChoices
 from kopt.kernels.status import Status
-from kopt.server.console import print_view
-from kopt.server.views.profile_choices_view import profile_choices_view
+from kopt.server.session import print_view
+from kopt.server.views.profile_view import profile_choices_view
 from support.command_line import Kopt
 
 REFERENCE = Path(__file__).parents[2] / "kernels" / "problems" / "silu_and_mul" / "reference.cu"

@@ -10,7 +10,7 @@ from kopt.config.errors import SetupError
 from kopt.kernels.status import Status
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.runs import parts
-from kopt.server import console
+from kopt.server import session
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 from support.populations import failed, passed
@@ -161,7 +161,7 @@ def test_narrow_terminal_folds_tables_and_keeps_the_ids_of_runs_whole(
 ) -> None:
     script(_smaller_blocks_are_faster)
     run = kopt("run", "--kernel", KERNEL, "--json").document["run"]
-    monkeypatch.setattr(console, "PIPE_WIDTH", columns)
+    monkeypatch.setattr(session, "PIPE_WIDTH", columns)
     assert run in kopt("runs").stdout
     shown = kopt("runs", "show", run).stdout
     assert "…" not in shown and "estimated" in shown

@@ -1,8 +1,9 @@
-"""What a reply says about kernels: rows of the list, and all that a candidate's author needs.
+"""Kernels and GPUs as facts: rows of the list, what an author needs, a data sheet.
 
 Loads numpy by way of the problems, so it is imported by the calls that need it.
 """
 
+from dataclasses import asdict
 from typing import Any
 
 from kopt.config.gpu_specs import GpuSpec, load_gpus
@@ -11,7 +12,7 @@ from kopt.kernels.candidate_guide import GUIDE, candidate_skeleton
 from kopt.kernels.problem import TOLERANCES, Problem, TensorSpec, Workload, storage_shape
 from kopt.kernels.roofline import ByteModel, memory_floor_us, roofline, workload_bytes
 
-from .fitting import CONCISE_TOKENS, tokens
+from .fitting import CONCISE_TOKENS, Facts, tokens
 from .wording import QuotedLines
 
 HOW_TO_WRITE = (
@@ -20,6 +21,7 @@ HOW_TO_WRITE = (
     " block, args, smem). args are tensors, axes and scalars in the order of the parameters of an"
     ' extern "C" __global__ function; grid and block are expressions over axes and tune names.'
 )
+_SOURCE = "data sheet and programming guide; null_kernel_us"
 
 
 def kernel_row(problem: Problem, workload: Workload, gpu: GpuSpec) -> dict[str, Any]:
@@ -136,3 +138,27 @@ def _reference_source(problem: Problem) -> str:
     """Return the kernel that searches start from; the skeleton for a problem that has none."""
     path = problem.folder / "reference.cu"
     return read_candidate(path).source if path.is_file() else candidate_skeleton(problem)
+
+
+def gpu_facts(gpu: GpuSpec) -> Facts:
+    """Return every value of a data sheet with its source, and what is computed from them."""
+    facts = asdict(gpu) | {"compute_capability": list(gpu.compute_capability)}
+    computed = {
+        "ridge_flop_per_byte": round(gpu.fp32_tflop_s * 1e3 / gpu.dram_bandwidth_gb_s, 2),
+        "warps_per_sm": gpu.max_threads_per_sm // 32,
+        "registers_per_thread_at_full_occupancy": gpu.registers_per_sm // gpu.max_threads_per_sm,
+        "bytes_in_an_empty_kernels_time": _bytes_in_null_kernel(gpu),
+    }
+    source = f"{_SOURCE} {_provenance_of_null_kernel(gpu)}"
+    return {**facts, "source": source, "computed": computed}
+
+
+def _provenance_of_null_kernel(gpu: GpuSpec) -> str:
+    measured = f"measured in a CUDA graph on {gpu.null_kernel_measured_on}"
+    is_own = gpu.null_kernel_measured_on == gpu.name
+    return measured if is_own else f"{measured} and taken over: not measured on {gpu.name}"
+
+
+def _bytes_in_null_kernel(gpu: GpuSpec) -> int:
+    """Return how many bytes DRAM moves while an empty kernel runs: less is launch bound."""
+    return round(gpu.null_kernel_us * gpu.dram_bandwidth_gb_s * 1e3)

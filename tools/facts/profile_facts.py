@@ -18,7 +18,7 @@ from kopt.kernels.roofline import Roofline
 from kopt.kernels.status import Provenance, Status
 from kopt.kernels.time_estimate import TimeEstimate
 
-from .bench_words import l2_words
+from .bench_facts import l2_words
 from .compile_facts import occupancy_facts, resource_facts
 from .findings import advice, diagnostic_facts, head
 from .fitting import Detail, Facts, Listing, given

@@ -36,7 +36,7 @@ from kopt.tools.check.case_data import CaseData, CaseKey
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.oracle_cache import open_cache
 from kopt.tools.check.request import CheckRequest
-from kopt.tools.check.run_case import RunReport
+from kopt.tools.check.run_case import JudgedRun
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import (
@@ -207,7 +207,7 @@ def time_copy(total_bytes: int, device: TimingDevice, settings: Settings) -> Cop
     latencies = [latency for _, latency in timed]
     best = min(range(len(shapes)), key=lambda place: latencies[place].median_us)
     verified = verify(case, copies[best], device)
-    if isinstance(verified, RunReport):
+    if isinstance(verified, JudgedRun):
         raise ToolError(f"the copy is wrong{because(verified.diagnostics)}")
     block, vectors, pdl = shapes[best]
     return CopyTime(

@@ -19,7 +19,7 @@ from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.reproduction import case_of, problem_of
 from kopt.tools.export.readme import unproven_words
-from kopt.tools.export.subject import Subject
+from kopt.tools.export.subject import ExportSubject
 
 from .find_case import find_case, refuse_unknown_tune
 
@@ -38,7 +38,7 @@ class ExportChoice:
     tune: dict[str, int] | None
 
 
-def find_subject(winner: str, choice: ExportChoice, settings: Settings) -> Subject:
+def find_subject(winner: str, choice: ExportChoice, settings: Settings) -> ExportSubject:
     """Return the kernel that `winner` names.
 
     Raises:
@@ -57,7 +57,7 @@ def find_subject(winner: str, choice: ExportChoice, settings: Settings) -> Subje
     return _of_kernel(winner, choice, settings)
 
 
-def _of_receipt(path: Path, choice: ExportChoice, settings: Settings) -> Subject:
+def _of_receipt(path: Path, choice: ExportChoice, settings: Settings) -> ExportSubject:
     receipt = read_promotion(path)
     if choice.tune:
         raise ToolError("--tune: a receipt has the tune values that it proves; name the .cu file")
@@ -71,8 +71,8 @@ def _of_receipt(path: Path, choice: ExportChoice, settings: Settings) -> Subject
 
 def _subject(
     case: Case, arch: str, origin: str, *, receipt: Receipt | None = None, facts: str = ""
-) -> Subject:
-    return Subject(
+) -> ExportSubject:
+    return ExportSubject(
         case.problem,
         case.workload,
         case.candidate,
@@ -84,7 +84,7 @@ def _subject(
     )
 
 
-def _of_source(path: Path, choice: ExportChoice, settings: Settings) -> Subject:
+def _of_source(path: Path, choice: ExportChoice, settings: Settings) -> ExportSubject:
     case = find_case(path, choice.kernel, settings, choice.tune)
     beside = evidence_of(path, case.candidate.id)
     receipts = [one for one in beside if one.name.endswith(EVIDENCE["winner"])]
@@ -99,7 +99,7 @@ def _of_source(path: Path, choice: ExportChoice, settings: Settings) -> Subject:
     return _subject(case, arch, f"the file {path.name}", facts=words)
 
 
-def _of_run(run: str, seq: int, choice: ExportChoice, settings: Settings) -> Subject:
+def _of_run(run: str, seq: int, choice: ExportChoice, settings: Settings) -> ExportSubject:
     with view_run(run, settings) as (reader, folder):
         state = reader.state()
         members = {member.seq: member for member in reader.members()}
@@ -130,7 +130,7 @@ def _run_facts(member: Member) -> str:
     )
 
 
-def _of_kernel(kernel: str, choice: ExportChoice, settings: Settings) -> Subject:
+def _of_kernel(kernel: str, choice: ExportChoice, settings: Settings) -> ExportSubject:
     """Return the promoted winner of a kernel id: one of kopt's own, else one of this machine."""
     problem, workload = find_kernel(kernel, settings.problems)
     found = {

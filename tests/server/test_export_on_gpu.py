@@ -16,7 +16,7 @@ from kopt.kernels.problem_loader import load_problems
 from kopt.server.export_source import ExportChoice, find_subject
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.export.stage import export
-from kopt.tools.export.subject import Form, Subject
+from kopt.tools.export.subject import ExportSubject, Form
 from support.exports import reference_subject, sample_subject
 
 pytestmark = pytest.mark.gpu
@@ -45,7 +45,7 @@ BINDINGS: tuple[Form, ...] = ("torch", "tvm-ffi", "flashinfer-trace")
 BOUND = ("good_rope_vectorized", "good_pdl_wait", "good_merge_state_vectorized", "good_tma_scratch")
 
 
-def smallest(subject: Subject) -> str:
+def smallest(subject: ExportSubject) -> str:
     return min(subject.domain, key=lambda workload: workload.axes[subject.problem.row_axis]).name
 
 
@@ -60,7 +60,7 @@ def nvcc(folder: Path) -> str:
     return f"NVCC={find_toolchain(Settings(home=folder)).nvcc}"
 
 
-def build_and_test(subject: Subject, workload: str, folder: Path) -> None:
+def build_and_test(subject: ExportSubject, workload: str, folder: Path) -> None:
     export(subject, "cuda", folder)
     run(["make", "-j4", nvcc(folder)], folder)
     run([sys.executable, "test/run.py", "--workloads", workload], folder)

@@ -6,14 +6,14 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
-from kopt.tools.export.subject import Subject
+from kopt.tools.export.subject import ExportSubject
 
 from .samples import read_sample
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
 
-def sample_subject(name: str, arch: str = "sm_90a") -> Subject:
+def sample_subject(name: str, arch: str = "sm_90a") -> ExportSubject:
     """Return the sample `tests/samples/<name>.cu`, for `arch`."""
     sample = read_sample(SAMPLES / f"{name}.cu")
     problem, _ = find_kernel(sample.kernel)
@@ -21,20 +21,20 @@ def sample_subject(name: str, arch: str = "sm_90a") -> Subject:
     return _subject(problem, candidate, gpu_for_arch(arch).arch, f"the sample {name}")
 
 
-def reference_subject(kernel: str, arch: str = "sm_90a") -> Subject:
+def reference_subject(kernel: str, arch: str = "sm_90a") -> ExportSubject:
     """Return the reference kernel of a problem."""
     problem, _ = find_kernel(kernel)
     source = (problem.folder / "reference.cu").read_text("utf-8")
     return _subject(problem, Candidate(source, "reference.cu"), arch, "the reference kernel")
 
 
-def tiny_subject(problem: Problem, source: str) -> Subject:
+def tiny_subject(problem: Problem, source: str) -> ExportSubject:
     """Return a kernel of the tiny problem."""
     return _subject(problem, Candidate(source, "tiny.cu"), "sm_90a", "a test")
 
 
-def _subject(problem: Problem, candidate: Candidate, arch: str, origin: str) -> Subject:
-    return Subject(problem, problem.workloads[0], candidate, arch=arch, origin=origin)
+def _subject(problem: Problem, candidate: Candidate, arch: str, origin: str) -> ExportSubject:
+    return ExportSubject(problem, problem.workloads[0], candidate, arch=arch, origin=origin)
 
 
 def write_files(files: dict[str, str | bytes], folder: Path) -> Path:

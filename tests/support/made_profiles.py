@@ -6,7 +6,7 @@ from kopt.kernels.profile_result import LaunchProfile, ProfileResult, TensorTraf
 from kopt.kernels.roofline import roofline
 from kopt.kernels.status import Provenance, Status
 from kopt.tools.cuda.occupancy import launch_occupancy
-from kopt.tools.profiling.bottleneck import Facts, find_bottleneck
+from kopt.tools.profiling.bottleneck import ProfileFacts, find_bottleneck
 from kopt.tools.profiling.suspects import find_suspects
 from kopt.tools.profiling.what_if import Evaluated
 
@@ -28,7 +28,7 @@ def profile_of(case: EstimateCase, *counters: LaunchCounters) -> ProfileResult:
         )
         for launch in case.plan().launches
     )
-    facts = Facts(model, launches, evaluated.estimate(), counters=counters)
+    facts = ProfileFacts(model, launches, evaluated.estimate(), counters=counters)
     measured = HardwareCounters(launches=counters, provenance=Provenance.MEASURED)
     return ProfileResult(
         status=Status.PASSED,

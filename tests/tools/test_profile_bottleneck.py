@@ -15,7 +15,7 @@ from kopt.kernels.families import FAMILIES
 from kopt.kernels.profile_result import LaunchProfile, MeasuredTime
 from kopt.kernels.status import Provenance
 from kopt.tools.cuda.occupancy import launch_occupancy
-from kopt.tools.profiling.bottleneck import Facts, find_bottleneck
+from kopt.tools.profiling.bottleneck import ProfileFacts, find_bottleneck
 from kopt.tools.profiling.what_if import Evaluated
 from support.estimate_cases import SCALAR_MIX, EstimateCase, compiled
 from support.scripted_timer import FACTS
@@ -26,7 +26,7 @@ LARGE = EstimateCase(
 )
 
 
-def facts_of(case: EstimateCase) -> Facts:
+def facts_of(case: EstimateCase) -> ProfileFacts:
     """Return what is known of a made-up candidate without a GPU."""
     gpu = load_gpus()[case.gpu]
     evaluated = Evaluated(compiled(case, gpu.arch), case.counters(), case.plan(), gpu, case.model())
@@ -41,7 +41,7 @@ def facts_of(case: EstimateCase) -> Facts:
         )
         for launch in case.plan().launches
     )
-    return Facts(case.model(), launches, evaluated.estimate())
+    return ProfileFacts(case.model(), launches, evaluated.estimate())
 
 
 def timed(us: float, copy_fraction: float, null_us: float = 1.1) -> MeasuredTime:
@@ -77,7 +77,7 @@ IDLE = LaunchCounters(
 )
 
 
-def with_counters(counters: LaunchCounters, case: EstimateCase = SMALL) -> Facts:
+def with_counters(counters: LaunchCounters, case: EstimateCase = SMALL) -> ProfileFacts:
     """Return the facts of a kernel that neither launches nor bandwidth explain."""
     return replace(facts_of(case), measured=timed(4.0, 0.4), counters=(counters,))
 

@@ -207,7 +207,7 @@ def _replay_all(case: TimedCase, request: TimingRequest) -> list[float] | Timing
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BaselineRequest:
     """What is asked of the baselines."""
 
     choice: BaselineChoice
@@ -217,7 +217,7 @@ class Wanted:
     """Library paths that failed earlier in the same benchmark."""
 
 
-def choose_contestants(case: TimedCase, verified: Verified, wanted: Wanted) -> Contest:
+def choose_contestants(case: TimedCase, verified: Verified, wanted: BaselineRequest) -> Contest:
     """Return the candidate with its baselines, each verified on the timed inputs.
 
     Raises:

@@ -18,7 +18,7 @@ from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import TensorSpec, Workload, storage_shape, tensor_shape
 from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseData
-from kopt.tools.check.run_case import RunReport
+from kopt.tools.check.run_case import JudgedRun
 from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.devices.timer import LibraryRun, LibrarySide, Timer
 
@@ -69,7 +69,7 @@ def check_path(
         LaunchPlan(workload=case.workload.name, axes=case.workload.axes, defines={}, launches=()),
     )
     verified = verify(case, stand_in, _LibraryDevice(case, side, relaid))
-    if not isinstance(verified, RunReport):
+    if not isinstance(verified, JudgedRun):
         return AcceptedPath(side, differences)
     # What cannot be launched is not there; anything later is its own failure.
     unavailable = verified.status is Status.LAUNCH_ERROR
@@ -146,7 +146,7 @@ def _layout_difference(relaid: _Relaid) -> str:
     )
 
 
-def _reason(refused: RunReport) -> str:
+def _reason(refused: JudgedRun) -> str:
     said = refused.diagnostics[0].message if refused.diagnostics else "no more is known"
     if refused.status is Status.UNWRITTEN_OUTPUT:
         return f"it returns without an error and leaves its output unwritten: {said}"

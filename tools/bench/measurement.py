@@ -61,7 +61,7 @@ class Measurement:
     """What was measured so far."""
 
     log_ratios: dict[Pairing, list[float]] = field(default_factory=dict[Pairing, list[float]])
-    """Of the pairs that count, in order."""
+    """Log ratios of the pairs that count, in order."""
     dropped: dict[Pairing, int] = field(default_factory=dict[Pairing, int])
     """Pairs of disturbed blocks."""
     us_per_call: dict[int, list[float]] = field(default_factory=dict[int, list[float]])

@@ -26,7 +26,7 @@ SCHEMA = "kopt.receipt/2"
 OLD_SCHEMA = "kopt.receipt/1"
 """Holds its source, and covers every workload of the promotion."""
 MAX_BYTES = 256 << 20
-"""Of a file: 6 measurements of 1,600 pairs take 200 KB a workload."""
+"""Limit of a file's size: 6 measurements of 1,600 pairs take 200 KB a workload."""
 DECISIVE_FILES = ("problem.yaml", "oracle.py")
 """What makes a problem this problem."""
 WHAT_IT_IS = (

@@ -13,7 +13,7 @@ from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.status import Status
 from kopt.tools.check.request import CheckRequest, cubin_paths, make_plans
-from kopt.tools.check.run_case import RunReport
+from kopt.tools.check.run_case import JudgedRun
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import CandidateSide
@@ -73,7 +73,7 @@ def reference_program(case: TimedCase) -> Program:
         raise ToolError(_message(case, compiled.status, compiled.diagnostics))
     program = launched_program(case, request, compiled)
     verified = verify(case, program, case.device)
-    if isinstance(verified, RunReport):
+    if isinstance(verified, JudgedRun):
         message = _message(case, verified.status, verified.diagnostics)
         raise (InfraError if verified.status in _MACHINE_FAULTS else ToolError)(message)
     return program

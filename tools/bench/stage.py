@@ -15,12 +15,12 @@ from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.status import Status
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.request import CheckRequest
-from kopt.tools.check.run_case import RunReport
+from kopt.tools.check.run_case import JudgedRun
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import LibrarySide, TimingDevice, TimingFailure
 
-from .baselines import Wanted, choose_contestants, timing_rejection
+from .baselines import BaselineRequest, choose_contestants, timing_rejection
 from .bench_outcome import comparisons, measured_facts, notes
 from .reference_side import launched_program
 from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest
@@ -86,12 +86,12 @@ def _bench(
     """Return `result` with everything that is measured."""
     _tell(request, "checking the inputs of the timing")
     verified = verify(case, candidate, case.device)
-    if isinstance(verified, RunReport):
+    if isinstance(verified, JudgedRun):
         return _refused(result, verified)
     excluded: tuple[RejectedBaseline, ...] = ()
     while True:
         _tell(request, "checking the baselines")
-        wanted = Wanted(request.baselines, candidate, excluded)
+        wanted = BaselineRequest(request.baselines, candidate, excluded)
         contest = choose_contestants(case, verified, wanted)
         _tell(request, f"timing against {' and '.join(b.path.name for b in contest.baselines)}")
         timed = time_side_by_side(case, contest, request)
@@ -155,7 +155,7 @@ def _failed_baseline(contest: Contest, failure: TimingFailure) -> RejectedBaseli
     )
 
 
-def _refused(result: BenchResult, refused: RunReport) -> BenchResult:
+def _refused(result: BenchResult, refused: JudgedRun) -> BenchResult:
     """Return the result of a candidate that is wrong on the inputs of the timing."""
     found = {
         "status": refused.status,

@@ -20,7 +20,7 @@ from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseData, CaseKey
 from kopt.tools.check.cases import InputCase, Run, is_large
 from kopt.tools.check.oracle_cache import open_cache
-from kopt.tools.check.run_case import RunReport, SharedCase, compare_poisons, execute_run
+from kopt.tools.check.run_case import JudgedRun, SharedCase, compare_poisons, execute_run
 from kopt.tools.check.unwritten_gate import POISONS, other_poison
 from kopt.tools.devices.device import Arrays, Device, Program
 from kopt.tools.devices.timer import Side, Timer, TimingDevice, TimingFailure, TimingRequest
@@ -82,10 +82,10 @@ class Verified:
 
     data: CaseData
     outputs: Arrays
-    """Of one execution under the timing's poison; what timed calls must give, rows rotated."""
+    """Outputs of one execution under the timing's poison: what timed calls must give, rotated."""
 
 
-def verify(case: TimedCase, program: Program, device: Device) -> Verified | RunReport:
+def verify(case: TimedCase, program: Program, device: Device) -> Verified | JudgedRun:
     """Execute `program` on the timed inputs, once under each poison, and judge what it wrote.
 
     Args:
@@ -100,7 +100,7 @@ def verify(case: TimedCase, program: Program, device: Device) -> Verified | RunR
     checked = InputCase(case.workload, case.input_seed, hidden=True, regime=REGIME, runs=runs)
     large = is_large(case.problem, case.workload)
     shared = SharedCase(program, checked, lambda: case.data, large)
-    reports: list[RunReport] = []
+    reports: list[JudgedRun] = []
     for run in runs:
         report = execute_run(shared, run, device)
         if report.status is not Status.PASSED:

@@ -46,7 +46,7 @@ def _digest(secret: bytes, text: str) -> bytes:
 
 
 def _secret(path: Path) -> bytes:
-    """Return the secret, made by whoever comes first; a damaged file is replaced."""
+    """Return the secret; the first process makes it, and a damaged file is replaced."""
     ensure_folder(path.parent)
     try:
         kept = path.read_bytes()

@@ -55,7 +55,7 @@ class SharedCase:
 
 
 @dataclass(frozen=True)
-class RunReport:
+class JudgedRun:
     """How one run went, and what of it later steps need."""
 
     status: Status
@@ -69,7 +69,7 @@ class RunReport:
     """Seconds of this run: oracle or its cache, execution and gates."""
 
 
-def execute_run(shared: SharedCase, run: Run, device: Device) -> RunReport:
+def execute_run(shared: SharedCase, run: Run, device: Device) -> JudgedRun:
     """Execute and judge one run."""
     start = perf_counter()
     report = _judged_run(shared, run, device)
@@ -78,7 +78,7 @@ def execute_run(shared: SharedCase, run: Run, device: Device) -> RunReport:
     return replace(report, elapsed_s=perf_counter() - start)
 
 
-def _judged_run(shared: SharedCase, run: Run, device: Device) -> RunReport:
+def _judged_run(shared: SharedCase, run: Run, device: Device) -> JudgedRun:
     data = shared.data()
     request = _request(shared, run, data)
     outcome = device.execute(request)
@@ -87,11 +87,11 @@ def _judged_run(shared: SharedCase, run: Run, device: Device) -> RunReport:
             severity="note",
             message=f"found on {shared.case.label}, schedule {run.schedule_seed}",
         )
-        return RunReport(outcome.status, outcome, diagnostics=(*outcome.diagnostics, where))
+        return JudgedRun(outcome.status, outcome, diagnostics=(*outcome.diagnostics, where))
     judgement = judge(data, outcome.outputs, run.poison)
     finding = judgement.finding
     if finding is None:
-        return RunReport(Status.PASSED, outcome, accuracy=measure_accuracy(judgement.outputs))
+        return JudgedRun(Status.PASSED, outcome, accuracy=measure_accuracy(judgement.outputs))
     early = explain_early_read(request, data, device)
     if early is not None:
         refusal = _refusal(shared, run, outcome, finding)
@@ -106,8 +106,8 @@ def _judged_run(shared: SharedCase, run: Run, device: Device) -> RunReport:
 
 
 def compare_poisons(
-    shared: SharedCase, first: tuple[Run, RunReport], second: tuple[Run, RunReport]
-) -> RunReport | None:
+    shared: SharedCase, first: tuple[Run, JudgedRun], second: tuple[Run, JudgedRun]
+) -> JudgedRun | None:
     """Return a report of elements that follow the poison of two accepted runs, or None.
 
     Values alone cannot show them where any value is right, as for codes under a zero scale.
@@ -154,10 +154,10 @@ def _unwritten(
 
 def _refusal(
     shared: SharedCase, run: Run, outcome: ExecutionOutcome, finding: Finding
-) -> RunReport:
+) -> JudgedRun:
     initial = initial_bits(finding.output, run.poison, shared.data().inputs.get(finding.tensor))
     unwritten = finding.gate == "unwritten"
-    return RunReport(
+    return JudgedRun(
         status=Status.UNWRITTEN_OUTPUT if unwritten else Status.INCORRECT,
         outcome=outcome,
         mismatch=make_mismatch(finding, shared.case),

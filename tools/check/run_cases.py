@@ -25,7 +25,7 @@ from .accuracy import worst_accuracy
 from .case_data import CaseKey
 from .cases import InputCase, Run, is_large
 from .oracle_cache import OracleCache, open_cache
-from .run_case import RunReport, SharedCase, compare_poisons, execute_run
+from .run_case import JudgedRun, SharedCase, compare_poisons, execute_run
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class _Tally:
     """What has been collected so far, while results come in."""
 
     batch: CaseBatch
-    failed: RunReport | None = None
-    reports: list[tuple[InputCase, Run, RunReport]] = field(
-        default_factory=list[tuple[InputCase, Run, RunReport]]
+    failed: JudgedRun | None = None
+    reports: list[tuple[InputCase, Run, JudgedRun]] = field(
+        default_factory=list[tuple[InputCase, Run, JudgedRun]]
     )
 
 
@@ -84,7 +84,7 @@ def run_cases(batch: CaseBatch, device: Device, settings: Settings) -> BatchResu
     return _result(tally)
 
 
-_Submitted = list[tuple[SharedCase, list[tuple[Run, Future[RunReport]]]]]
+_Submitted = list[tuple[SharedCase, list[tuple[Run, Future[JudgedRun]]]]]
 
 
 def _submit(
@@ -110,7 +110,7 @@ def _collect(tally: _Tally, submitted: _Submitted) -> None:
         shared, runs = submitted.pop()
         if tally.batch.progress is not None:
             tally.batch.progress(shared.case.label)
-        done: list[tuple[Run, RunReport]] = []
+        done: list[tuple[Run, JudgedRun]] = []
         for run, future in runs:
             report = future.result()
             tally.reports.append((shared.case, run, _without_outputs(report)))
@@ -122,7 +122,7 @@ def _collect(tally: _Tally, submitted: _Submitted) -> None:
             tally.failed = compare_poisons(shared, done[0], done[1])
 
 
-def _without_outputs(report: RunReport) -> RunReport:
+def _without_outputs(report: JudgedRun) -> JudgedRun:
     return replace(report, outcome=replace(report.outcome, outputs={}))
 
 

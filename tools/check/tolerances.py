@@ -38,7 +38,7 @@ BF16_TOTAL_RATIO = 1.9
 """Root mean square error of a whole bf16 output, in units of that of correct rounding."""
 
 BF16_ROW_RATIO = 2.1
-"""The same for each row."""
+"""Root mean square error of each row of a bf16 output, in the same units."""
 
 BF16_MAX_ULP = 2
 """Steps of bf16 between an element and the correctly rounded one that are always allowed."""

@@ -30,9 +30,9 @@ class LaunchModel:
     occupancy: Occupancy
     gpu: GpuSpec
     traffic: Traffic
-    """Of this launch only."""
+    """Traffic of this launch only."""
     counters: ExecutionCounters | None
-    """Of the whole plan: only its averages per block and per thread are read here."""
+    """Counters of the whole plan: only averages per block and per thread are read here."""
     shared_bytes: float
     """Shared-memory traffic of this launch."""
     memsets: int = 0

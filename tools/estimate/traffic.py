@@ -23,12 +23,12 @@ class Traffic:
     """Bytes of one call, all launches together."""
 
     load_bytes: float
-    """As the program asks for them."""
+    """Bytes that the program asks for."""
     store_bytes: float
     l1_bytes: float
-    """Of whole 32-byte sectors, loads and stores: what the load/store units serve."""
+    """Bytes of whole 32-byte sectors, loads and stores, that the load/store units serve."""
     sector_bytes: float
-    """The same without what L1 answers or joins: what goes between L1 and L2."""
+    """Bytes between L1 and L2: `l1_bytes` without what L1 answers or joins."""
     dram_bytes: float
     sector_waste: float
     """Sectors moved / sectors that would do; 1 is coalesced."""

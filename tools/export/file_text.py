@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from kopt import __version__
 
-from .subject import Subject
+from .subject import ExportSubject
 
 _WIDTH = 100
 
@@ -19,7 +19,7 @@ def comment(text: str, indent: int = 0) -> str:
     return "".join(f"{lead}{line}\n" for line in lines)
 
 
-def provenance_line(subject: Subject) -> str:
+def provenance_line(subject: ExportSubject) -> str:
     """Return one sentence: what made this file, from what."""
     digest = subject.candidate.id[:16]
     return (
@@ -28,7 +28,7 @@ def provenance_line(subject: Subject) -> str:
     )
 
 
-def measured_speedup(subject: Subject) -> str:
+def measured_speedup(subject: ExportSubject) -> str:
     """Return in one or two sentences what was measured of the kernel, or that nothing was."""
     receipt = subject.receipt
     if receipt is None:

@@ -22,7 +22,7 @@ from .readme import readme
 from .route_file import route_file
 from .routes import Route, plan_routes
 from .signature import Signature
-from .subject import Form, Subject, nvcc_flags
+from .subject import ExportSubject, Form, nvcc_flags
 from .torch_form import torch_files
 from .trace_form import trace_files
 from .tvm_ffi_form import tvm_ffi_files
@@ -40,7 +40,7 @@ params stream error place launch run device device_of guard reason scratch torch
 _RESERVED = frozenset((*_CPP_WORDS.split(), *_OWN_WORDS.split(), *keyword.kwlist))
 
 
-def refuse_reserved_names(subject: Subject) -> None:
+def refuse_reserved_names(subject: ExportSubject) -> None:
     """Refuse tensors, scalars and scratch buffers that generated code could not name.
 
     Raises:
@@ -62,7 +62,7 @@ Texts = dict[str, str]
 Files = dict[str, str | bytes]
 
 
-def folder_files(subject: Subject, form: Form) -> Files:
+def folder_files(subject: ExportSubject, form: Form) -> Files:
     """Return every file of the export of `subject` as `form`.
 
     Raises:
@@ -113,7 +113,7 @@ def source_files(signature: Signature, routes: tuple[Route, ...], code: DeviceCo
     return result
 
 
-def _device_file(subject: Subject, code: DeviceCode) -> str:
+def _device_file(subject: ExportSubject, code: DeviceCode) -> str:
     words = (
         f"Device code of {subject.name}, as its author wrote it. {provenance_line(subject)} It is"
         " included inside a namespace, once for each build, behind the includes and macros that it"
@@ -123,7 +123,7 @@ def _device_file(subject: Subject, code: DeviceCode) -> str:
     return comment(words) + (f"//\n{comment(f'Idea: {note}')}" if note else "") + "\n" + code.text
 
 
-def _test_files(subject: Subject) -> Texts:
+def _test_files(subject: ExportSubject) -> Texts:
     smallest = min(
         subject.domain,
         key=lambda workload: sum(
@@ -141,7 +141,7 @@ _FROM_KOPT = re.compile(r"^(\s*)from kopt\.", re.MULTILINE)
 _NOTE = "# Part of kopt, with its imports renamed. SPDX-License-Identifier: Apache-2.0\n"
 
 
-def oracle_files(subject: Subject) -> dict[str, str]:
+def oracle_files(subject: ExportSubject) -> dict[str, str]:
     """Return the files by their path below the test's folder."""
     oracle = (subject.problem.folder / "oracle.py").read_text("utf-8")
     modules = _closure([*_ROOTS, *_imported("oracle.py", oracle)])

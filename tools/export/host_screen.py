@@ -26,7 +26,7 @@ from .device_code import device_code
 from .folder_files import source_files
 from .routes import plan_routes
 from .signature import Signature
-from .subject import Subject, nvcc_flags
+from .subject import ExportSubject, nvcc_flags
 
 _WALL_S = 120.0
 _LOG_BYTES = 1 << 20
@@ -36,7 +36,7 @@ _REGISTRATION = (".init_array", 8)
 """Section and bytes of the one constructor that nvcc adds to a file with kernels."""
 
 
-def refuse_host_code(subject: Subject, settings: Settings) -> None:
+def refuse_host_code(subject: ExportSubject, settings: Settings) -> None:
     """Refuse a source that kopt's builds refuse, or whose export would run host code by itself.
 
     Raises:
@@ -67,7 +67,7 @@ def refuse_host_code(subject: Subject, settings: Settings) -> None:
 
 
 def _compiled(
-    work: Path, file: str, made_by: tuple[Subject, FoundToolchain], settings: Settings
+    work: Path, file: str, made_by: tuple[ExportSubject, FoundToolchain], settings: Settings
 ) -> bytes:
     subject, toolchain = made_by
     number = subject.arch.removeprefix("sm_")

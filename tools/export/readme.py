@@ -9,7 +9,7 @@ from .dispatch_file import served_shapes, served_when
 from .file_text import filled
 from .routes import Route
 from .signature import Signature
-from .subject import Form, Subject
+from .subject import ExportSubject, Form
 
 _USE: dict[Form, str] = {
     "cuda": "use_cuda.md",
@@ -69,7 +69,7 @@ def _row(signature: Signature, route: Route) -> str:
     return f"| {' | '.join(escaped)} |\n"
 
 
-def _proof(subject: Subject) -> str:
+def _proof(subject: ExportSubject) -> str:
     source = f"Source: {subject.origin}, SHA-256 `{subject.candidate.id}`.\n\n"
     if subject.receipt is None:
         return source + (subject.facts or _NO_RECEIPT)

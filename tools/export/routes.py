@@ -14,7 +14,7 @@ from kopt.kernels.header import Variant
 from kopt.kernels.plan_resolver import resolve_plan
 from kopt.kernels.problem import Workload
 
-from .subject import Subject
+from .subject import ExportSubject
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Route:
     workloads: tuple[str, ...]
 
 
-def plan_routes(subject: Subject) -> tuple[Route, ...]:
+def plan_routes(subject: ExportSubject) -> tuple[Route, ...]:
     """Return the routes of every workload that the kernel claims, by variant and then by shape.
 
     Raises:
@@ -56,16 +56,16 @@ def plan_routes(subject: Subject) -> tuple[Route, ...]:
     return tuple(routes)
 
 
-def variant_of(subject: Subject, route: Route) -> Variant:
+def variant_of(subject: ExportSubject, route: Route) -> Variant:
     """Return the variant that `route` launches."""
     return subject.header.variants[route.variant]
 
 
-def _fixed(subject: Subject, workload: Workload) -> tuple[int, ...]:
+def _fixed(subject: ExportSubject, workload: Workload) -> tuple[int, ...]:
     return tuple(workload.axes[axis] for axis in subject.header.specialize)
 
 
-def _defines(subject: Subject, workload: Workload) -> dict[str, int]:
+def _defines(subject: ExportSubject, workload: Workload) -> dict[str, int]:
     outcome = resolve_plan(subject.at(workload), gpu_for_arch(subject.arch))
     if outcome.plan is None:
         reason = outcome.diagnostics[0].message

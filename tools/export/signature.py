@@ -13,7 +13,7 @@ from kopt.kernels.expressions import expression_names
 from kopt.kernels.problem import ScalarSpec, TensorSpec
 
 from .expression_code import cpp_expression, divisibility, python_expression
-from .subject import Subject
+from .subject import ExportSubject
 
 SCRATCH_ALIGNMENT_BYTES = 256
 
@@ -30,7 +30,7 @@ class AxisSource:
 class Signature:
     """How the operator of `subject` is called."""
 
-    subject: Subject
+    subject: ExportSubject
     vector_bytes: int
     """The widest access of a thread."""
 
@@ -214,7 +214,7 @@ def python_shape(tensor: TensorSpec) -> str:
 
 
 _CPP_TYPES = {"float32": "double", "int32": "std::int64_t", "int64": "std::int64_t"}
-"""Of a binding's scalar parameters."""
+"""C++ types of a binding's scalar parameters."""
 _CASTS = {"float32": "float", "int32": "std::int32_t", "int64": "std::int64_t"}
 
 

@@ -11,7 +11,7 @@ from kopt.kernels.record import Record
 from kopt.kernels.status import Status
 
 from .folder_files import Files, folder_files
-from .subject import Form, Subject
+from .subject import ExportSubject, Form
 
 
 class ExportResult(Record):
@@ -36,7 +36,7 @@ class ExportResult(Record):
     """The command that builds and tests it, to be run in the folder, on a machine with a GPU."""
 
 
-def export(subject: Subject, form: Form, folder: Path) -> ExportResult:
+def export(subject: ExportSubject, form: Form, folder: Path) -> ExportResult:
     """Write the export of `subject` as `form` to `folder`, which must not exist or be empty.
 
     Raises:

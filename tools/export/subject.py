@@ -15,15 +15,15 @@ FORMS: tuple[Form, ...] = ("cuda", "torch", "tvm-ffi", "flashinfer-trace")
 
 
 @dataclass(frozen=True)
-class Subject(Case):
+class ExportSubject(Case):
     """A kernel to export, at any workload of its problem."""
 
     arch: str = field(kw_only=True)
-    """What it is compiled for: sm_90a and the like."""
+    """Compiler target: sm_90a and the like."""
     origin: str = field(kw_only=True)
     """Where it was taken from, in words."""
     receipt: Receipt | None = field(default=None, kw_only=True)
-    """Of this very source; None if its speed was never promoted."""
+    """Receipt of this very source; None if its speed was never promoted."""
     facts: str = field(default="", kw_only=True)
     """Markdown about a kernel without a receipt: what was found out about it instead."""
 
@@ -50,7 +50,7 @@ class Subject(Case):
         return self.problem.name
 
 
-def nvcc_flags(subject: Subject) -> tuple[str, ...]:
+def nvcc_flags(subject: ExportSubject) -> tuple[str, ...]:
     """Return the flags of nvcc, the target left out."""
     header = subject.header
     flags = ["-std=c++17", "-O3", "--expt-relaxed-constexpr"]
@@ -61,12 +61,12 @@ def nvcc_flags(subject: Subject) -> tuple[str, ...]:
     return tuple(flags)
 
 
-def gencode(subject: Subject) -> str:
+def gencode(subject: ExportSubject) -> str:
     """Return the flag that names the target."""
     number = subject.arch.removeprefix("sm_")
     return f"-gencode=arch=compute_{number},code=sm_{number}"
 
 
-def flags_without_standard(subject: Subject) -> list[str]:
+def flags_without_standard(subject: ExportSubject) -> list[str]:
     """Return nvcc's flags for a binding, whose library chooses the C++ standard itself."""
     return [flag for flag in nvcc_flags(subject) if not flag.startswith("-std")]

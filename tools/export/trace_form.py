@@ -21,7 +21,7 @@ from kopt.kernels.problem import TensorSpec, Workload
 from .expression_code import cpp_expression
 from .file_text import filled, measured_speedup
 from .signature import Signature, storage_texts
-from .subject import Subject
+from .subject import ExportSubject
 from .trace_definition import TraceDefinition, output_name, trace_definitions
 from .tvm_ffi_form import DTYPES, binding_words
 
@@ -74,12 +74,12 @@ def _written(signature: Signature) -> list[TensorSpec]:
     return [tensor for tensor in signature.subject.problem.tensors if tensor.role != "in"]
 
 
-def _inputs(subject: Subject, workload: Workload, regime: str) -> Arrays:
+def _inputs(subject: ExportSubject, workload: Workload, regime: str) -> Arrays:
     rng = np.random.default_rng([_SEED, 0])
     return load_oracle(subject.problem).make_inputs(workload, rng, regime)
 
 
-def _refuse_unwritten(subject: Subject) -> None:
+def _refuse_unwritten(subject: ExportSubject) -> None:
     """Refuse outputs with elements that must stay as they are: no reference could return them."""
     workload = subject.domain[0]
     scalars = {scalar.name: scalar.value for scalar in subject.problem.scalars}
@@ -190,7 +190,7 @@ def _workload_line(
     return json.dumps(trace) + "\n"
 
 
-def _is_structure(subject: Subject, tensor: TensorSpec) -> bool:
+def _is_structure(subject: ExportSubject, tensor: TensorSpec) -> bool:
     """Whether normal random values would be no input: tables, scales, positions, weights."""
     is_data = tensor.dtype.startswith(("bfloat", "float")) and not tensor.static
     return not is_data or subject.problem.row_axis not in tensor.shape

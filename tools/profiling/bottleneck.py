@@ -70,24 +70,24 @@ _PARTS: dict[BottleneckName, tuple[PartName, ...]] = {
     "compute_bound": ("issue",),
     "latency_bound": ("latency", "barriers"),
 }
-"""Of the time model; `fill`, the first answer from memory, counts as waiting once the launches
-themselves are timed."""
+"""Parts of the time model; `fill`, the first answer from memory, counts as waiting once the
+launches themselves are timed."""
 
 
 @dataclass(frozen=True)
-class Facts:
+class ProfileFacts:
     """Everything that the rules look at."""
 
     model: ByteModel
     launches: tuple[LaunchProfile, ...]
-    """Static; at least one."""
+    """Static facts of each launch; at least one launch."""
     estimate: TimeEstimate
     measured: MeasuredTime | None = None
     counters: tuple[LaunchCounters, ...] = ()
-    """Of each launch; empty if unavailable."""
+    """Hardware counters of each launch; empty if unavailable."""
 
 
-def find_bottleneck(facts: Facts) -> Bottleneck:
+def find_bottleneck(facts: ProfileFacts) -> Bottleneck:
     """Return the first rule that holds, from what is measured if it decides, else estimated."""
     found = _from_time(facts.measured) if facts.measured is not None else None
     if found is None and facts.counters:
@@ -130,7 +130,7 @@ def _from_time(measured: MeasuredTime) -> Bottleneck | None:
     return None
 
 
-def _from_counters(facts: Facts) -> Bottleneck | None:
+def _from_counters(facts: ProfileFacts) -> Bottleneck | None:
     """Judge the launch that takes longest by its busiest unit, else by why nothing is busy."""
     main = max(facts.counters, key=lambda launch: launch.time_us or 0.0)
     compute, memory = main.compute_fraction, main.memory_fraction
@@ -147,7 +147,7 @@ def _from_counters(facts: Facts) -> Bottleneck | None:
     return _busy_memory(facts, main, busy)
 
 
-def _busy_memory(facts: Facts, main: LaunchCounters, busy: str) -> Bottleneck:
+def _busy_memory(facts: ProfileFacts, main: LaunchCounters, busy: str) -> Bottleneck:
     dram, l2, memory = main.dram_fraction or 0.0, main.l2_fraction or 0.0, main.memory_fraction
     parts = f"DRAM {dram:.0%}, L2 {l2:.0%} of their peaks (counters)"
     if memory is not None and memory > max(dram, l2) + 0.1:
@@ -161,7 +161,7 @@ def _busy_memory(facts: Facts, main: LaunchCounters, busy: str) -> Bottleneck:
     return _measured("memory_bound", busy, parts, *_excess(facts))
 
 
-def _excess(facts: Facts) -> list[str]:
+def _excess(facts: ProfileFacts) -> list[str]:
     """Say what DRAM delivers beyond the need, over all launches."""
     read = [launch.dram_read_bytes for launch in facts.counters]
     if any(count is None for count in read):
@@ -172,7 +172,7 @@ def _excess(facts: Facts) -> list[str]:
     return [f"{read_bytes:,} bytes read from DRAM where {facts.model.read_bytes:,} are needed"]
 
 
-def _waiting(facts: Facts, main: LaunchCounters, busy: str) -> Bottleneck:
+def _waiting(facts: ProfileFacts, main: LaunchCounters, busy: str) -> Bottleneck:
     """Nothing is busy: too few warps, or warps that wait."""
     same = (one for one in facts.launches if one.kernel == main.kernel)
     occupancy = next(same, facts.launches[0]).occupancy
@@ -200,7 +200,7 @@ def _stall(main: LaunchCounters) -> list[str]:
     return [f"warps wait {top.fraction:.0%} of their time for {top.reason}{where} (counters)"]
 
 
-def _from_estimate(facts: Facts) -> Bottleneck:
+def _from_estimate(facts: ProfileFacts) -> Bottleneck:
     """Take the largest share of the model, without what a measured time has ruled out."""
     estimate = facts.estimate
     shares: dict[BottleneckName, float] = {

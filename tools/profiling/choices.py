@@ -18,7 +18,7 @@ from kopt.kernels.status import Status
 from .stage import ProfileDevices, ProfileRequest, profile_candidate
 
 MOST_CHOICES = 100
-"""More take minutes, and no one reads them."""
+"""Most choices that are profiled: more take minutes, and a longer table is not read."""
 
 
 def profile_choices(
@@ -76,7 +76,7 @@ def _distinct(choices: Iterable[dict[str, int]]) -> list[dict[str, int]]:
 
 
 def _refuse_numbers(request: ProfileRequest, chosen: Sequence[Mapping[str, int]]) -> None:
-    """Refuse no choice at all, and more than anybody waits for."""
+    """Refuse no choice at all, and more than MOST_CHOICES."""
     name = request.case.candidate.name
     if not chosen or not chosen[0]:
         raise ToolError(

@@ -48,13 +48,13 @@ class OneShot:
 
     @cached_property
     def inputs(self) -> Arrays:
-        """Those of the case, made once for all runs."""
+        """Inputs of the case, made once for all runs."""
         return timing_inputs(self.launchable.case)
 
 
 @dataclass(frozen=True)
 class Examination:
-    """The tool, and what it is to do."""
+    """A tool with its options and the files that it writes."""
 
     tool: NvidiaTool
     arguments: Callable[[Path], list[str]]
@@ -69,11 +69,11 @@ class Examination:
 
 @dataclass(frozen=True)
 class Examined:
-    """How it went."""
+    """Outcome of one run of a tool."""
 
     run: SandboxedRun
     answer: OneShotAnswer | None
-    """None if the child did not get as far as its buffers."""
+    """Answer of the child; None if it did not get as far as its buffers."""
     printed: str
     """stdout and stderr of the tool and the child."""
     printed_path: Path

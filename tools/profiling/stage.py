@@ -31,7 +31,7 @@ from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest
 from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.estimate.stage import find_build
 
-from .bottleneck import Facts, find_bottleneck
+from .bottleneck import ProfileFacts, find_bottleneck
 from .launchable import Launchable, make_launchable, timing_inputs
 from .measure import measure_time
 from .suspects import find_suspects
@@ -201,7 +201,7 @@ def _facts(evaluated: Evaluated, on_gpu: _OnGpu) -> dict[str, object]:
     floor_us = roofline(evaluated.model, gpu).floor_us
     launches = _launches(plan, kernels, gpu)
     hardware = on_gpu.hardware.launches if on_gpu.hardware else ()
-    facts = Facts(evaluated.model, launches, estimate, on_gpu.measured, hardware)
+    facts = ProfileFacts(evaluated.model, launches, estimate, on_gpu.measured, hardware)
     return {
         "launches": launches,
         "counters": evaluated.counters,

@@ -22,7 +22,7 @@ FREE_REGISTERS = 32
 """Registers per thread with which registers never limit occupancy: 65,536 / 2,048 threads."""
 
 ENOUGH_THREADS = 256
-"""Of a block: an SM of 2,048 threads is full with eight."""
+"""Threads of a block: an SM of 2,048 threads is full with eight such blocks."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def every_sm(evaluated: Evaluated) -> Evaluated:
 
 
 def larger_blocks(evaluated: Evaluated) -> Evaluated:
-    """The same threads in blocks of at least `ENOUGH_THREADS`."""
+    """Return the same threads in blocks of at least `ENOUGH_THREADS`."""
 
     def join(launch: Launch) -> Launch:
         per_block = max(prod(launch.block), ENOUGH_THREADS)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from kopt.tools.export.stage import export
-from kopt.tools.export.subject import Form, Subject
+from kopt.tools.export.subject import ExportSubject, Form
 from support.exports import reference_subject, sample_subject
 
 
@@ -95,7 +95,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Library:
     return made
 
 
-def imported(subject: Subject, form: Form, folder: Path) -> Any:
+def imported(subject: ExportSubject, form: Form, folder: Path) -> Any:
     """Export `subject`, import its package and return its function."""
     export(subject, form, folder)
     place = folder / subject.name / "__init__.py"

@@ -14,7 +14,7 @@ from kopt.tools.export.device_code import device_code
 from kopt.tools.export.folder_files import folder_files, source_files
 from kopt.tools.export.routes import plan_routes
 from kopt.tools.export.signature import Signature
-from kopt.tools.export.subject import Subject
+from kopt.tools.export.subject import ExportSubject
 from support.exports import tiny_subject, write_files
 from support.tiny_problem import BODY, tiny_problem, write_tiny_problem
 
@@ -102,7 +102,7 @@ def program(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built_program(subject, BUILDS, tmp_path_factory.mktemp("dispatch"))
 
 
-def built_program(subject: Subject, builds: str, folder: Path) -> Path:
+def built_program(subject: ExportSubject, builds: str, folder: Path) -> Path:
     """Return the choice between the builds of `subject` with `builds` in their place."""
     code = device_code(subject.candidate.source)
     files = source_files(Signature(subject, code.alignment_bytes), plan_routes(subject), code)

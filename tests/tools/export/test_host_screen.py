@@ -8,13 +8,13 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.tools.export.host_screen import refuse_host_code
-from kopt.tools.export.subject import Subject
+from kopt.tools.export.subject import ExportSubject
 from support.exports import sample_subject
 
 pytestmark = pytest.mark.slow  # compiles exports
 
 
-def with_code(added: str) -> Subject:
+def with_code(added: str) -> ExportSubject:
     """Return a sound sample with `added` behind its own code."""
     subject = sample_subject("good_variants_by_shape")
     source = f"{subject.candidate.source}\n{added}\n"

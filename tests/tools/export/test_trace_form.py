@@ -11,13 +11,13 @@ from kopt.config.errors import ToolError
 from kopt.kernels.problem import Problem, tensor_shape
 from kopt.kernels.problem_loader import load_problem, load_problems
 from kopt.tools.export.folder_files import Files, folder_files
-from kopt.tools.export.subject import Subject
+from kopt.tools.export.subject import ExportSubject
 from support.exports import reference_subject, tiny_subject
 from support.tiny_problem import BODY, HEADER, ORACLE, tiny_problem, write_tiny_problem
 from support.trace_rules import check_definition, check_solution, check_workload_line
 
 
-def first_workload(kernel: str) -> Subject:
+def first_workload(kernel: str) -> ExportSubject:
     """Return the reference kernel of a problem that has one workload alone."""
     subject = reference_subject(kernel)
     fields = {"workloads": subject.problem.workloads[:1]}

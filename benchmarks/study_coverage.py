@@ -9,7 +9,7 @@ The logarithm of a speed is the sum of what its kernel gives (standard deviation
 from random import Random
 from statistics import fmean
 
-from kopt.search.study.bootstrap import Grid, Place, interval_of
+from kopt.search.study.study_statistics import Grid, Place, interval_of
 
 STUDIES, DRAWS = 400, 400
 SIZES = ((2, 2), (3, 2), (4, 2), (4, 3), (6, 4), (10, 3))

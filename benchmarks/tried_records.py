@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter
 from kopt.kernels.problem import Problem
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status, Verdict
-from kopt.search.agents.bare_source import without_comments
+from kopt.search.agents.verifier import without_comments
 from kopt.search.records.evaluation import EvaluationLevel
 from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.bench.verify_all import SUFFIX

@@ -19,8 +19,10 @@ class LazyCommand:
     """The module of a sub-command, and its line in `kopt --help`."""
 
     module: str
-    """A module of kopt.server.commands with a click command called `command`."""
+    """A module of kopt.server.commands."""
     help: str
+    name: str = "command"
+    """Name of the click command in the module."""
 
 
 class LazyGroup(click.Group):
@@ -40,7 +42,8 @@ class LazyGroup(click.Group):
         entry = self.table.get(cmd_name)
         if entry is None:
             return None
-        command: click.Command = import_module(f"kopt.server.commands.{entry.module}").command
+        module = import_module(f"kopt.server.commands.{entry.module}")
+        command: click.Command = getattr(module, entry.name)
         return command
 
     def resolve_command(

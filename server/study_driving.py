@@ -17,11 +17,10 @@ from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.models.model_source import ModelSource, refuse_unaskable
 from kopt.search.records.budget import UNLIMITED, Budget, parse_budget
 from kopt.search.storage.artifacts import open_artifacts
-from kopt.search.study.arms import ABLATIONS, make_arms
-from kopt.search.study.driving import drive_cell
 from kopt.search.study.outcome import RunStanding, read_standing
-from kopt.search.study.plan import Cell, StudyPlan
-from kopt.search.study.study_files import write_study
+from kopt.search.study.plan import ABLATIONS, Cell, StudyPlan, make_arms
+from kopt.search.study.study_folder import drive_cell
+from kopt.search.study.study_page import write_study
 from kopt.search.study.study_report import StudyReport, report_study
 
 from .devices import DeviceChoice, OpenedDevice, opened_device

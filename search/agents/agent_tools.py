@@ -37,11 +37,11 @@ from kopt.tools.facts.wording import plain_beginning
 from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
-from .fencing import without_folders
-from .reading import Reader, found_facts
+from .candidate_writer import MAX_SUBMITTED_BYTES, ToolAnswer
+from .documents import DocumentSearch, found_facts
+from .prompt import without_folders
 from .sass_excerpt import SassQuestion, sass_excerpt
 from .tool_definitions import define_tool, mistakes_of
-from .writing import MAX_SUBMITTED_BYTES, ToolAnswer
 
 _REST = "mend what is shown, then ask again"
 _SEARCH_TOKENS = 2_000
@@ -101,7 +101,7 @@ class AgentTools:
     """Kernel id: no tool works on another one."""
     arch: str
     site: EvaluationSite
-    reader: Reader
+    reader: DocumentSearch
     on_gpu: Callable[[float], None] = _count_nowhere
     """Told the seconds for which a call has held the GPU, from the thread of its branch."""
     detail: ProfileDetail = "detailed"

@@ -1,20 +1,29 @@
-"""Coder and combiner: one conversation each that ends with a complete candidate, or without one."""
+"""Coder, combiner and fixer: one conversation each that ends with a complete candidate, or without.
+
+The fixer mends a candidate of a branch that failed its check, or is slower than its parent.
+"""
 
 from kopt.config.search_settings import Role
+from kopt.tools.facts.wording import plain
 
-from .candidate_words import evidence_of, result_words, source_of
-from .fencing import fenced
-from .knowledge_words import advice_words
-from .means import Means, author_opening
-from .prompt_files import render_prompt
-from .round_words import branch_lessons, hypothesis_words
-from .view import BranchTask, GaveUp, Written
-from .writing import Author, obtain_candidate
+from .agent_context import AgentContext, author_opening
+from .candidate_writer import Author, obtain_candidate
+from .knowledge_prompt import advice_words
+from .prompt import fenced, render_prompt
+from .round_prompt import (
+    branch_lessons,
+    evidence_of,
+    findings_of,
+    hypothesis_words,
+    result_words,
+    source_of,
+)
+from .views import BranchTask, FailedCandidate, GaveUp, WrittenCandidate
 
 _MERGES = ("cross", "combine")
 
 
-def write_candidate(means: Means, task: BranchTask) -> Written | GaveUp:
+def write_candidate(means: AgentContext, task: BranchTask) -> WrittenCandidate | GaveUp:
     """Return the candidate of a branch, or why there is none.
 
     A merge of several parents is the combiner's, everything else the coder's.
@@ -54,3 +63,54 @@ def _minimal_text(task: BranchTask) -> str:
 
 def _sources(task: BranchTask) -> str:
     return "\n\n".join(source_of(parent) for parent in task.parents)
+
+
+def mend_candidate(
+    means: AgentContext, task: BranchTask, failure: FailedCandidate, attempt: int
+) -> WrittenCandidate | GaveUp:
+    """Return the mended candidate, or why there is none.
+
+    Args:
+        means: What to work with.
+        task: Of the branch.
+        failure: What is to be mended.
+        attempt: Which repair of the branch this is, from 1.
+
+    Raises:
+        CallFailed: No answer, and asking later or with another key might help.
+        BudgetSpent: The budget does not allow the next call.
+        Stopped: The run is being stopped.
+    """
+    regressed = failure.kind == "regressed"
+    values = {
+        "source": source_of(failure.member),
+        "findings": _beside_parents(failure, task) if regressed else _findings(failure),
+    }
+    if means.briefing.settings.agent == "minimal":
+        text = render_prompt("mend_minimal", values)
+    else:
+        values |= {
+            "hypothesis": hypothesis_words(task.hypothesis),
+            "lessons": branch_lessons(task.lessons),
+        }
+        text = render_prompt("mend_regressed" if regressed else "mend_failed", values)
+    opening = author_opening(means, "fixer", f"{task.id}/fix{attempt}", text)
+    return obtain_candidate(means.desk, Author(opening, means.tools.use, _known(failure, task)))
+
+
+def _known(failure: FailedCandidate, task: BranchTask) -> frozenset[str]:
+    return frozenset(member.source.strip() for member in (failure.member, *task.parents))
+
+
+def _findings(failure: FailedCandidate) -> str:
+    """Return what the check found; without its document, its summary."""
+    member = failure.member
+    check = failure.documents.checks.get(member.seq)
+    words = result_words(member) if check is None else findings_of(check, member.source)
+    return fenced(f"what was found in {member.label}", words)
+
+
+def _beside_parents(failure: FailedCandidate, task: BranchTask) -> str:
+    members = (failure.member, *task.parents)
+    rows = "\n".join(f"{one.label}: {plain(result_words(one))}" for one in members)
+    return f"{fenced('results', rows)}\n\n{evidence_of(members, failure.documents)}"

@@ -1,15 +1,24 @@
 """One conversation with a model: calls with ids of their own, a history that only ever grows.
 
-All that it knows is in its messages. A conversation that was interrupted is therefore taken up from
+All of its state is in its messages. A conversation that was interrupted is therefore taken up from
 its last recorded call: what was asked, answered and done before is neither paid nor done again.
+
+`obtain_answer` asks for an answer of a given form: validated here again, repaired once, then given
+up. The schema that goes with the call is not relied on: it knows nothing of lengths, of ranges or
+of which slots there are.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from kopt.config.search_settings import Role, RoleSettings
+from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest, SystemBlock, Tool
+from kopt.tools.facts.wording import plain_beginning
+
+from .prompt import render_prompt
 
 Message = dict[str, Any]
 """As the Messages API takes it."""
@@ -31,7 +40,7 @@ class Recorded(Protocol):
         ...
 
 
-class Desk(Protocol):
+class Client(Protocol):
     """Where models are asked (`models/client.py`): records, pays and remembers every call."""
 
     def ask(self, request: ModelRequest) -> ModelReply:
@@ -50,7 +59,7 @@ class Desk(Protocol):
 
 
 @dataclass(frozen=True)
-class Opening:
+class ConversationStart:
     """How a conversation begins, and what stays the same in it."""
 
     prefix: str
@@ -67,7 +76,7 @@ class Opening:
 class Conversation:
     """The state of one conversation: whose turn it is and all that was said."""
 
-    def __init__(self, desk: Desk, opening: Opening) -> None:
+    def __init__(self, desk: Client, opening: ConversationStart) -> None:
         """Take up the conversation where it was left, or begin it."""
         self._desk = desk
         self._opening = opening
@@ -96,7 +105,7 @@ class Conversation:
         return self._count("tool_result")
 
     def next_reply(self) -> ModelReply:
-        """Return what the model says next; raises what `Desk.ask` raises."""
+        """Return what the model says next; raises what `Client.ask` raises."""
         if self._recorded is not None:
             return self._recorded
         return self._desk.ask(
@@ -160,3 +169,91 @@ def _is_blank(block: Block) -> bool:
 
 def _user(blocks: list[Block]) -> Message:
     return {"role": "user", "content": blocks}
+
+
+MOST_REPAIRS = 1
+_MOST_REPLIES = 6
+"""Of one conversation, pauses included: a service that only ever pauses is not asked for ever."""
+
+_REASON_CHARACTERS = 400
+_FENCED = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """What a model answered, as far as it could be read."""
+
+    value: T | None
+    """None: nothing of it can be used."""
+    mistakes: str
+    """What is wrong with it or why there is none; empty if it is all that was asked for."""
+
+
+Read = Callable[[str], Answer[T]]
+"""Reads the text of a reply; never raises."""
+
+
+def obtain_answer(desk: Client, opening: ConversationStart, read: Read[T]) -> Answer[T]:
+    """Return what the model answered at last; what is wrong with it is said to it once.
+
+    Raises:
+        CallFailed: No answer, and asking later or with another key might help.
+        BudgetSpent: The budget does not allow the call.
+        Stopped: The run is being stopped.
+    """
+    conversation = Conversation(desk, opening)
+    answer: Answer[T] = Answer(None, "it only ever paused")
+    while conversation.turn < _MOST_REPLIES:
+        try:
+            reply = conversation.next_reply()
+        except CallFailed as error:
+            if error.kind != "us":
+                raise
+            return Answer(None, str(error))
+        if reply.stop == "pause_turn":
+            conversation.go_on(reply)
+            continue
+        answer = _read(reply, read)
+        if not answer.mistakes or not _can_be_repaired(reply):
+            return answer
+        if conversation.repairs == MOST_REPAIRS:
+            return answer
+        _repair(conversation, reply, answer.mistakes)
+    return answer
+
+
+def _read(reply: ModelReply, read: Read[T]) -> Answer[T]:
+    match reply.stop:
+        case "end_turn" | "stop_sequence" | "tool_use":
+            return read(_unfenced(reply.text))
+        case "max_tokens":
+            return Answer(None, "the answer was cut off at its limit of tokens")
+        case "refusal":
+            why = plain_beginning(reply.refusal or "no reason", _REASON_CHARACTERS)
+            return Answer(None, f"the model refused: {why}")
+        case "model_context_window_exceeded":
+            return Answer(None, "the conversation is longer than the model can read")
+        case other:
+            ending = plain_beginning(other, _REASON_CHARACTERS)
+            return Answer(None, f"the reply ended for an unknown reason: {ending}")
+
+
+def _unfenced(text: str) -> str:
+    """Return a document without the fence that some gateways leave around it."""
+    found = _FENCED.fullmatch(text.strip())
+    return found[1] if found else text
+
+
+def _can_be_repaired(reply: ModelReply) -> bool:
+    return reply.stop in ("end_turn", "stop_sequence", "tool_use", "max_tokens")
+
+
+def _repair(conversation: Conversation, reply: ModelReply, mistakes: str) -> None:
+    if reply.stop == "max_tokens":
+        conversation.go_on_without(said(render_prompt("repair_cut")))
+        return
+    told = said(render_prompt("repair_answer", {"mistakes": mistakes}))
+    refused = [answered(one.id, "there are no tools here", True) for one in reply.tool_calls]
+    conversation.go_on(reply, [*refused, told])

@@ -18,10 +18,9 @@ from kopt.tools.facts.fitting import Facts, cleaned
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import Quoted
 
-from .answering import Answer, obtain_answer
-from .conversation import Opening
-from .fencing import fenced
-from .knowledge_words import (
+from .agent_context import AgentContext
+from .conversation import Answer, ConversationStart, obtain_answer
+from .knowledge_prompt import (
     MOST_SAMPLES,
     SampleNames,
     entry_table,
@@ -29,20 +28,19 @@ from .knowledge_words import (
     joined,
     sample_table,
 )
-from .learner_answers import (
+from .memory_edits import (
     ANALYSIS_SCHEMA,
     EVALUATION_SCHEMA,
     UPDATE_SCHEMA,
     Analysis,
-    Evaluation,
+    PolicyEvaluation,
     Update,
     edits_of,
     short,
 )
-from .learning_view import Learned, LearningView
-from .means import Means
-from .prompt_files import render_prompt
+from .prompt import fenced, render_prompt
 from .tool_definitions import mistakes_of
+from .views import Learned, LearningView
 
 STAGES = 3
 """Conversations of one pass."""
@@ -68,7 +66,7 @@ _ANALYZE = _Stage("analyze", "analyze_gaps", ANALYSIS_SCHEMA)
 _UPDATE = _Stage("update", "update_memory", UPDATE_SCHEMA)
 
 
-def learn(means: Means, view: LearningView) -> Learned:
+def learn(means: AgentContext, view: LearningView) -> Learned:
     """Return what a model would change in memory after the results of `view`.
 
     Without a gap between prediction and result nothing more is asked, and nothing is changed.
@@ -83,7 +81,7 @@ def learn(means: Means, view: LearningView) -> Learned:
     samples = sample_table(shown, names, view.endings)
     entries = entry_table(view.base, (sample.state for sample in shown))
     first = {"samples": samples, "calibration": _calibration(shown), "entries": entries}
-    evaluation = _asked(means, view, _EVALUATE, (first, Evaluation))
+    evaluation = _asked(means, view, _EVALUATE, (first, PolicyEvaluation))
     if evaluation.value is None or not evaluation.value.gaps:
         return Learned((), why=evaluation.mistakes)
     gaps = [sample for sample in shown if disappoints(sample)]
@@ -114,7 +112,7 @@ def disappoints(sample: Sample) -> bool:
 
 
 def _asked(
-    means: Means, view: LearningView, stage: _Stage, asked: tuple[Mapping[str, str], type[A]]
+    means: AgentContext, view: LearningView, stage: _Stage, asked: tuple[Mapping[str, str], type[A]]
 ) -> Answer[A]:
     values, form = asked
 
@@ -124,7 +122,7 @@ def _asked(
         except ValidationError as error:
             return Answer(None, mistakes_of(error))
 
-    opening = Opening(
+    opening = ConversationStart(
         prefix=f"{view.id}/{stage.name}",
         role="learner",
         settings=means.briefing.settings.roles.learner,
@@ -154,7 +152,7 @@ def _calibration_row(one: Calibration) -> Facts:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _evaluation_words(evaluation: Evaluation) -> str:
+def _evaluation_words(evaluation: PolicyEvaluation) -> str:
     rows = [
         {
             "state": Quoted(short(gap.state)),

@@ -16,27 +16,24 @@ from kopt.kernels.record import ToldRecord
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import plain_beginning
 
-from .answering import Answer, obtain_answer
-from .briefing import Briefing
-from .candidate_words import labels
-from .conversation import Opening
-from .fallback_plan import fill_by_rule
-from .fencing import fenced
-from .knowledge_words import advice_words
-from .means import Means
+from .agent_context import AgentContext, Briefing
+from .conversation import Answer, ConversationStart, obtain_answer
+from .knowledge_prompt import advice_words
 from .plans import Hypothesis, Plan
-from .prompt_files import render_prompt
-from .round_words import (
+from .prompt import fenced, render_prompt
+from .round_prompt import (
     attempts_of,
     evidence_for,
     families_of,
+    labels,
     lessons_of,
     parents_of_slots,
     suggestions_for,
 )
+from .rule_plans import fill_by_rule
 from .slots import Slot
 from .tool_definitions import MISTAKES_CHARACTERS, answer_schema, mistakes_of
-from .view import RoundView
+from .views import RoundView
 
 _MOST_GAIN = 10.0
 _MOST_TECHNIQUES = 4  # of one candidate, as memory takes them
@@ -80,7 +77,7 @@ class _Ideas:
     surplus: tuple[_Idea, ...]
 
 
-def plan(means: Means, view: RoundView) -> Plan:
+def plan(means: AgentContext, view: RoundView) -> Plan:
     """Return a hypothesis for each slot of `view`, and the surplus for the reserve.
 
     Raises:
@@ -110,7 +107,7 @@ def plan(means: Means, view: RoundView) -> Plan:
     )
 
 
-def _opening(briefing: Briefing, view: RoundView) -> Opening:
+def _opening(briefing: Briefing, view: RoundView) -> ConversationStart:
     wanted = view.reserve_wanted
     text = render_prompt(
         "plan_round",
@@ -129,7 +126,7 @@ def _opening(briefing: Briefing, view: RoundView) -> Opening:
             "sources": parents_of_slots(view),
         },
     )
-    return Opening(
+    return ConversationStart(
         prefix=f"r{view.round}/plan",
         role="planner",
         settings=briefing.settings.roles.planner,

@@ -5,16 +5,13 @@ from pydantic import Field, ValidationError
 from kopt.kernels.record import ToldRecord
 from kopt.tools.facts.wording import plain_beginning
 
-from .answering import Answer, obtain_answer
-from .briefing import Briefing
-from .candidate_words import candidate_table, result_words
-from .conversation import Opening
-from .means import Means
+from .agent_context import AgentContext, Briefing
+from .conversation import Answer, ConversationStart, obtain_answer
 from .plans import Lesson, Reflection
-from .prompt_files import render_prompt
-from .round_words import evidence_for, families_of, lessons_of
+from .prompt import render_prompt
+from .round_prompt import candidate_table, evidence_for, families_of, lessons_of, result_words
 from .tool_definitions import answer_schema, mistakes_of
-from .view import RoundView
+from .views import RoundView
 
 _CHARACTERS = 1_000
 """Of one sentence that is kept: it stands in every later plan."""
@@ -42,7 +39,7 @@ class _ReflectorAnswer(ToldRecord):
 REFLECTION_SCHEMA = answer_schema(_ReflectorAnswer)
 
 
-def reflect(means: Means, view: RoundView) -> Reflection:
+def reflect(means: AgentContext, view: RoundView) -> Reflection:
     """Return what round `view.round`, which has been evaluated, teaches.
 
     Raises:
@@ -57,7 +54,7 @@ def reflect(means: Means, view: RoundView) -> Reflection:
     return answer.value
 
 
-def _opening(briefing: Briefing, view: RoundView) -> Opening:
+def _opening(briefing: Briefing, view: RoundView) -> ConversationStart:
     text = render_prompt(
         "reflect_round",
         {
@@ -68,7 +65,7 @@ def _opening(briefing: Briefing, view: RoundView) -> Opening:
             "lessons": lessons_of(view.reflections, view.members),
         },
     )
-    return Opening(
+    return ConversationStart(
         prefix=f"r{view.round}/reflect",
         role="reflector",
         settings=briefing.settings.roles.reflector,

@@ -1,26 +1,89 @@
 """Soft verification: a model reads the candidate that is to win for what no check can see.
 
-It objects or it does not; it never approves. An objection stands on lines of the source: without
-one that quotes lines which are there, measurement alone decides.
+It objects or it does not; it never approves. An objection stands on lines of the source, read
+without comments: without one that quotes lines which are there, measurement alone decides.
 """
+
+import re
+from collections.abc import Iterator
 
 from pydantic import ValidationError
 
 from kopt.kernels.record import ToldRecord
+from kopt.kernels.source_lexer import logical_lines
 from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.facts.fitting import cleaned
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import Quoted, plain, plain_beginning
 
-from .answering import Answer, obtain_answer
-from .bare_source import quotes, without_comments
-from .candidate_words import document_words
-from .conversation import Opening
-from .fencing import fenced
-from .learning_view import Finding, FindingKind, SoftVerdict, SoftView, Verdict
-from .means import Means
-from .prompt_files import render_prompt
+from .agent_context import AgentContext
+from .conversation import Answer, ConversationStart, obtain_answer
+from .prompt import fenced, render_prompt
+from .round_prompt import document_words
 from .tool_definitions import answer_schema, mistakes_of
+from .views import FindingKind, Objection, SoftVerdict, SoftView, Verdict
+
+_HEADER_END = "*/"
+_LEAST_LETTERS = 3  # of a whole line: a bracket stands everywhere
+_PART_LETTERS = 12  # of a part of one: `int` and `float sum` stand everywhere, too
+_REMARK = re.compile(r"(?:^|(?<=\s))#.*?(?=\*/|$)")
+_BLANKED = re.compile(r"(?!\\\r?\n)[^\n]")  # all but the ends of lines, and what continues them
+
+
+def without_comments(source: str) -> str:
+    """Return `source` with blanks in place of comments; of the header only its note goes."""
+    end = source.find(_HEADER_END)
+    body_from = 0 if end < 0 else end + len(_HEADER_END)
+    shown = [_without_note(source[:body_from])]
+    at = body_from
+    for start, stop in _spans(source):
+        if stop > at:
+            shown += [_BLANKED.sub(" ", source[at:start]), source[max(start, at) : stop]]
+            at = stop
+    return "\n".join(line.rstrip() for line in "".join(shown).split("\n"))
+
+
+def _without_note(header: str) -> str:
+    """Return a header without what its author says: the note, and what follows a # sign."""
+    shown: list[str] = []
+    is_note = False
+    for line in header.split("\n"):
+        if line[:1].strip():
+            is_note = line.startswith("note:")
+        shown.append("" if is_note and not line.endswith(_HEADER_END) else _REMARK.sub("", line))
+    return "\n".join(shown)
+
+
+def quotes(source: str, line: str) -> bool:
+    """Return whether `line`, whatever its blanks, is a line of `source` or a telling part of one.
+
+    Args:
+        source: As `without_comments` gives it.
+        line: What is said to stand there.
+    """
+    wanted = _squeezed(line)
+    letters = sum(letter.isalnum() for letter in wanted)
+    rows = map(_squeezed, source.split("\n"))
+    if letters < _PART_LETTERS:
+        return letters >= _LEAST_LETTERS and wanted in rows
+    return any(wanted in row for row in rows)
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def _spans(source: str) -> Iterator[tuple[int, int]]:
+    """Yield where each token begins and ends; one with a splice inside ends where the next begins.
+
+    So more is shown than is code where in doubt, never less.
+    """
+    tokens = [token for line in logical_lines(source) for token in line.tokens]
+    nexts = [*(token.offset for token in tokens[1:]), len(source)]
+    for token, following in zip(tokens, nexts, strict=True):
+        end = token.offset + len(token.text)
+        yield token.offset, end if source[token.offset : end] == token.text else following
+
 
 _MOST_FINDINGS = 8
 _MOST_LINES = 6
@@ -45,7 +108,7 @@ class _VerifierAnswer(ToldRecord):
 VERDICT_SCHEMA = answer_schema(_VerifierAnswer)
 
 
-def soft_verify(means: Means, view: SoftView) -> SoftVerdict:
+def soft_verify(means: AgentContext, view: SoftView) -> SoftVerdict:
     """Return whether anything speaks against a candidate that has passed every check.
 
     Raises:
@@ -55,7 +118,7 @@ def soft_verify(means: Means, view: SoftView) -> SoftVerdict:
     """
     source = without_comments(view.member.source)
     shown = fenced("source without comments", source)
-    opening = Opening(
+    opening = ConversationStart(
         prefix=view.id,
         role="verifier",
         settings=means.briefing.settings.roles.verifier,
@@ -100,7 +163,7 @@ def _read(text: str, source: str) -> Answer[SoftVerdict]:
     except ValidationError as error:
         return Answer(None, mistakes_of(error))
     findings = tuple(
-        Finding(
+        Objection(
             kind=one.kind,
             lines=shown,
             text=plain_beginning(one.text, _CHARACTERS),

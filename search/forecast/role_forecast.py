@@ -1,25 +1,28 @@
-"""What a run asks of one role: how many conversations, of what size, at what price."""
+"""The cost of one role in a run: how many conversations, of which size, at which price."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from kopt.config.search_settings import Role, SearchSettings
+from kopt.config.search_settings import Role, RoleSettings, SearchSettings
 from kopt.kernels.record import Record
+from kopt.search.agents.agent_context import Briefing
 from kopt.search.agents.agent_tools import TOOL_DEFINITIONS
-from kopt.search.agents.briefing import Briefing
+from kopt.search.agents.candidate_writer import SPARE_REPLIES
+from kopt.search.agents.documents import RUN_TOKENS
 from kopt.search.agents.learner import STAGES
-from kopt.search.agents.reading import RUN_TOKENS
-from kopt.search.agents.writing import SPARE_REPLIES
+from kopt.search.models.model import Usage
 from kopt.search.models.prices import PriceTable
+from kopt.search.models.prompt_bound import SERVICE_TOKENS, PromptBound
 from kopt.search.runs.run import RunRequest
 
-from .conversation_cost import Cost, Talk, expected_cost, most_cost
 from .expectations import (
     BYTES_PER_TOKEN,
     FIXES_PER_BRANCH,
     LEARNING_TOKENS,
+    MOST_RESULT_BYTES,
     REPLY_TOKENS,
+    RESULT_TOKENS,
     ROUND_TOKENS,
     TOOL_USES,
     expected_branches,
@@ -30,6 +33,96 @@ from .expectations import (
     most_merges,
     most_rounds,
 )
+
+
+@dataclass(frozen=True)
+class ConversationSize:
+    """A kind of conversation."""
+
+    settings: RoleSettings
+    system_bytes: int
+    """Of tools and system prompt, the same for the whole run."""
+    opening_bytes: int
+    """Of the first message."""
+    reply_tokens: int
+    """Expected, of one reply."""
+    replies: int
+    """Expected."""
+    most_replies: int
+
+
+@dataclass(frozen=True)
+class ConversationCost:
+    """Of one conversation."""
+
+    calls: int
+    prompt_tokens: int
+    output_tokens: int
+    microusd: int
+    """1e-6 USD (computed)."""
+
+
+def expected_cost(talk: ConversationSize, prices: PriceTable, is_first: bool) -> ConversationCost:
+    """Return what a conversation probably costs; the first of a role writes the cache.
+
+    Raises:
+        SetupError: The price of the model is not known.
+    """
+    usages = list(_expected_usages(talk, is_first))
+    return ConversationCost(
+        calls=len(usages),
+        prompt_tokens=sum(usage.prompt_tokens for usage in usages),
+        output_tokens=sum(usage.output_tokens for usage in usages),
+        microusd=sum(prices.cost_microusd(talk.settings.model, usage) for usage in usages),
+    )
+
+
+def most_cost(talk: ConversationSize, prices: PriceTable) -> ConversationCost:
+    """Return what a conversation costs if every reply is as long and as late as it may be.
+
+    Nothing is read from the cache then, and a byte is a token.
+
+    Raises:
+        SetupError: The price of the model is not known.
+    """
+    settings = talk.settings
+    bounds = [
+        PromptBound(
+            hour_tokens=talk.system_bytes,
+            other_tokens=talk.opening_bytes
+            + SERVICE_TOKENS
+            + turn * (settings.max_output_tokens + MOST_RESULT_BYTES),
+        )
+        for turn in range(talk.most_replies)
+    ]
+    return ConversationCost(
+        calls=len(bounds),
+        prompt_tokens=sum(bound.tokens for bound in bounds),
+        output_tokens=len(bounds) * settings.max_output_tokens,
+        microusd=sum(
+            prices.worst_case_microusd(settings.model, bound, settings.max_output_tokens)
+            for bound in bounds
+        ),
+    )
+
+
+def _expected_usages(talk: ConversationSize, is_first: bool) -> Iterator[Usage]:
+    """Yield the calls: a conversation with tools is cached as it grows, another one is over."""
+    system = talk.system_bytes // BYTES_PER_TOKEN
+    grown = talk.opening_bytes // BYTES_PER_TOKEN
+    read = 0
+    for turn in range(talk.replies):
+        writes_system = is_first and turn == 0
+        yield Usage(
+            input_tokens=0 if talk.replies > 1 else grown,
+            cache_write_5m_tokens=grown - read if talk.replies > 1 else 0,
+            cache_write_1h_tokens=system if writes_system else 0,
+            cache_read_tokens=read + (0 if writes_system else system),
+            output_tokens=talk.reply_tokens,
+        )
+        read = grown
+        grown += talk.reply_tokens + RESULT_TOKENS
+
 
 _ANSWER_REPLIES = 2  # an answer, and one more where something in it has to be repaired
 _HYPOTHESIS_BYTES = 2_500
@@ -139,7 +232,7 @@ def _most_learning(planned: Planned, branches: int) -> int:
     return STAGES * rounds + 2 * programs
 
 
-def _talk(role: Role, planned: Planned) -> Talk:
+def _talk(role: Role, planned: Planned) -> ConversationSize:
     settings = planned.search.roles.of(role)
     is_minimal = planned.search.agent == "minimal"
     blocks = planned.briefing.system_blocks(role)
@@ -149,7 +242,7 @@ def _talk(role: Role, planned: Planned) -> Talk:
         sources = 2 if role == "combiner" else 1
         tools = () if is_minimal else TOOL_DEFINITIONS
         uses = 0 if is_minimal else settings.tool_calls
-        return Talk(
+        return ConversationSize(
             settings=settings,
             system_bytes=system_bytes + sum(len(t.model_dump_json()) for t in tools),
             opening_bytes=_HYPOTHESIS_BYTES + sources * 2 * planned.start_bytes,
@@ -157,7 +250,7 @@ def _talk(role: Role, planned: Planned) -> Talk:
             replies=1 + min(TOOL_USES, uses),
             most_replies=uses + SPARE_REPLIES,
         )
-    return Talk(
+    return ConversationSize(
         settings=settings,
         system_bytes=system_bytes,
         opening_bytes=_shown_bytes(role, planned),
@@ -181,11 +274,11 @@ def _shown_bytes(role: Role, planned: Planned) -> int:
             return ROUND_TOKENS * BYTES_PER_TOKEN
 
 
-def _sum(first: Cost, later: Cost, conversations: int) -> Cost:
+def _sum(first: ConversationCost, later: ConversationCost, conversations: int) -> ConversationCost:
     if not conversations:
-        return Cost(0, 0, 0, 0)
+        return ConversationCost(0, 0, 0, 0)
     others = conversations - 1
-    return Cost(
+    return ConversationCost(
         calls=first.calls + others * later.calls,
         prompt_tokens=first.prompt_tokens + others * later.prompt_tokens,
         output_tokens=first.output_tokens + others * later.output_tokens,

@@ -15,7 +15,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
-from kopt.search.agents.briefing import Subject, make_briefing
+from kopt.search.agents.agent_context import RunSubject, make_briefing
 from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.models.prices import load_prices
 from kopt.search.records.budget import Budget
@@ -70,7 +70,7 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
     """
     problem, workload = find_kernel(request.kernel, settings.problems)
     start = read_candidate(request.start or problem.folder / "reference.cu")
-    subject = Subject(
+    subject = RunSubject(
         problem=problem,
         workload=workload,
         gpu=gpu,

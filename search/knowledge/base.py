@@ -52,6 +52,16 @@ class KnowledgeBase:
         """Return the entries of `state` itself, without those it inherits, deprecated ones too."""
         return tuple(entry for entry in self.entries.values() if entry.state == state)
 
+    @property
+    def tries(self) -> int:
+        """How many tries the entries stand on, of all origins."""
+        return sum(
+            evidence.tries
+            for entry in self.entries.values()
+            for origins in entry.evidence.values()
+            for evidence in origins.values()
+        )
+
     def ancestry(self, state: str) -> tuple[State, ...]:
         """Return the known state `state` and, nearest first, the states it inherits from."""
         found: dict[str, State] = {}

@@ -7,12 +7,13 @@ import hashlib
 import logging
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 from kopt.config.errors import ToolError
 from kopt.config.files import ensure_folder, write_atomically
+from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.edits import Edit, changes_nothing, clamped, refusal
 from kopt.search.knowledge.merge import without_origin
@@ -31,8 +32,7 @@ logger = logging.getLogger(__name__)
 BASE_NAME = "base.yaml"
 
 
-@dataclass(frozen=True)
-class Imported:
+class Imported(Record):
     """What an import has changed."""
 
     version: int
@@ -186,8 +186,14 @@ class KnowledgeStore:
                 version = ledger.add_change("import")
                 ledger.insert_import(theirs, version)
         newer = (name for name, at in theirs.origins.items() if at > before.origins.get(name, -1))
-        tries = _tries(after) - _tries(before)
-        return Imported(version, is_new, tuple(sorted(newer)), left_out, tries)
+        tries = after.tries - before.tries
+        return Imported(
+            version=version,
+            is_new=is_new,
+            origins=tuple(sorted(newer)),
+            left_out=left_out,
+            tries=tries,
+        )
 
     def export(self) -> str:
         """Return the whole base as a document that other bases can import."""
@@ -284,13 +290,3 @@ class KnowledgeStore:
             return hashlib.sha256(self.path.read_bytes()).hexdigest()
         except FileNotFoundError:
             return None
-
-
-def _tries(base: KnowledgeBase) -> int:
-    """Return how many tries the entries of a base stand on, of all origins."""
-    return sum(
-        evidence.tries
-        for entry in base.entries.values()
-        for by_origin in entry.evidence.values()
-        for evidence in by_origin.values()
-    )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kopt.search.agents.plans import Draw, Hypothesis
-from kopt.search.agents.view import Advice
+from kopt.search.agents.views import Advice
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.posterior import predict
 from kopt.search.knowledge.policy.selector import Drawn, draw

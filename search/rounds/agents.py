@@ -1,6 +1,6 @@
 """The seam between the rounds and the agents: who is asked for plans, sources, lessons, doubts.
 
-`kopt.search.agents.model_roles` asks a model; the tests have twins of their own. Each may be called
+`kopt.search.agents.roles` asks a model; the tests have twins of their own. Each may be called
 from any thread and answers the same when it is asked the same again, because answered calls are
 recorded.
 """
@@ -9,17 +9,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from kopt.search.agents.learning_view import (
+from kopt.search.agents.plans import Plan, Reflection
+from kopt.search.agents.views import (
+    BranchTask,
+    FailedCandidate,
+    GaveUp,
     Learned,
     LearningView,
+    RoundView,
     SoftVerdict,
     SoftView,
     StateDecision,
     StateQuestion,
     TechniqueQuestion,
+    WrittenCandidate,
 )
-from kopt.search.agents.plans import Plan, Reflection
-from kopt.search.agents.view import BranchTask, Failure, GaveUp, RoundView, Written
 from kopt.search.records.members import Proposal
 
 
@@ -34,11 +38,13 @@ class Roles(Protocol):
         """Return a hypothesis for each slot of the round."""
         ...
 
-    def write(self, task: BranchTask) -> Written | GaveUp:
+    def write(self, task: BranchTask) -> WrittenCandidate | GaveUp:
         """Return the source that follows the branch's hypothesis."""
         ...
 
-    def mend(self, task: BranchTask, failure: Failure, attempt: int) -> Written | GaveUp:
+    def mend(
+        self, task: BranchTask, failure: FailedCandidate, attempt: int
+    ) -> WrittenCandidate | GaveUp:
         """Return a source without the fault; `attempt` is 1 for the branch's first repair."""
         ...
 

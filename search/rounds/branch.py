@@ -13,7 +13,7 @@ from kopt.config.errors import ToolError
 from kopt.config.search_settings import SearchSettings
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
 from kopt.kernels.status import Status
-from kopt.search.agents.view import BranchTask, Failure, Written
+from kopt.search.agents.views import BranchTask, FailedCandidate, WrittenCandidate
 from kopt.search.records.members import Member, Proposal
 from kopt.search.selection.lineages import outcome_of
 from kopt.search.selection.ranking import rank
@@ -64,7 +64,7 @@ class Branch:
         settings = self._do(lambda: self.context.state().settings.search)
         written = self.roles.write(self.task)
         has_regressed, mended = False, 0
-        while isinstance(written, Written):
+        while isinstance(written, WrittenCandidate):
             made.append(self._evaluated(written, made))
             fault = self._fault(made[-1], settings)
             if fault == "regressed" and not has_regressed:
@@ -77,7 +77,7 @@ class Branch:
             written = self.roles.mend(self.task, failure, len(made))
         return written.why
 
-    def _evaluated(self, written: Written, made: list[Member]) -> Member:
+    def _evaluated(self, written: WrittenCandidate, made: list[Member]) -> Member:
         """Return the written source as a candidate that was evaluated."""
         attempt = len(made)
         label = self.task.id.replace("/", "") + (f"f{attempt}" if attempt else "")
@@ -116,10 +116,10 @@ class Branch:
         outcome = outcome_of(member, parent, settings.min_effect)
         return "regressed" if outcome == "regression" else None
 
-    def _failure(self, member: Member, fault: Fault) -> Failure:
+    def _failure(self, member: Member, fault: Fault) -> FailedCandidate:
         shown = (member, *self.task.parents)
         documents = self._do(lambda: documents_of(self.context, shown, self.task.parents))
-        return Failure(member=member, kind=fault, documents=documents)
+        return FailedCandidate(member=member, kind=fault, documents=documents)
 
     def _do(self, work: Callable[[], T]) -> T:
         return self.context.search.main_thread.do(work)

@@ -3,7 +3,7 @@
 The statistics of the samples always count; what the learner says beside them is more.
 """
 
-from kopt.search.agents.learning_view import LearningView
+from kopt.search.agents.views import LearningView
 from kopt.search.models.errors import BudgetSpent
 from kopt.search.records.run_state import RoundRow
 from kopt.search.store.taught import MemoryUpdate

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kopt.kernels.profile_result import ProfileResult
-from kopt.search.agents.learning_view import StateQuestion, TechniqueQuestion
+from kopt.search.agents.views import StateQuestion, TechniqueQuestion
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.edits import Edit
 from kopt.search.knowledge.projection import extend

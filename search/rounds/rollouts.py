@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from math import expm1
 
 from kopt.kernels.families import FAMILY_CHANGES
-from kopt.search.agents.minimal import free_hypothesis
 from kopt.search.agents.plans import Draw, Hypothesis, Plan
-from kopt.search.agents.view import Advice
+from kopt.search.agents.rule_plans import free_hypothesis
+from kopt.search.agents.views import Advice
 from kopt.search.records.run_state import BranchPlan
 from kopt.search.selection.trajectories import Trajectory, slot_id, trace_trajectories
 from kopt.search.store.round_table import NewRound

@@ -5,7 +5,7 @@ can be asked, or no answer comes, that is told and measurement alone decides.
 """
 
 from kopt.kernels.check_result import CheckResult
-from kopt.search.agents.learning_view import Finding, SoftVerdict, SoftView
+from kopt.search.agents.views import Objection, SoftVerdict, SoftView
 from kopt.search.models.errors import BudgetSpent, CallFailed
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import EventKind
@@ -45,7 +45,7 @@ def objection(verdict: SoftVerdict) -> str:
     return "; ".join(_words(one) for one in verdict.findings) or verdict.why
 
 
-def _words(finding: Finding) -> str:
+def _words(finding: Objection) -> str:
     quoted = " / ".join(f"`{line.strip()}`" for line in finding.lines)
     return f"{finding.kind.replace('_', ' ')}: {finding.text} ({quoted})"
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from kopt.search.agents.plans import Hypothesis, Plan, Reflection
 from kopt.search.agents.slots import PopulationView, Slot
-from kopt.search.agents.view import Advice, BranchTask, Documents, FailedBranch, RoundView
+from kopt.search.agents.views import Advice, BranchTask, Documents, FailedBranch, RoundView
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import BranchRow
 from kopt.search.selection.family_standing import (

@@ -13,11 +13,10 @@ from kopt.kernels.domain import tune_choices
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
+from kopt.search.agents.agent_context import AgentContext, RunSubject, make_briefing
 from kopt.search.agents.agent_tools import AgentTools
-from kopt.search.agents.briefing import Subject, make_briefing
-from kopt.search.agents.means import Means
-from kopt.search.agents.model_roles import ModelRoles
-from kopt.search.agents.reading import Reader
+from kopt.search.agents.documents import DocumentSearch
+from kopt.search.agents.roles import ModelRoles
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.evaluation.local_evaluator import LocalEvaluator
 from kopt.search.knowledge.base import dump_base, parse_base
@@ -103,8 +102,8 @@ def _model_roles(store: RunStore, place: RunPlace, main_thread: MainThread) -> M
     run, settings = store.reader.state().settings, place.site.settings
     client = _model_client(store, place, main_thread)
     problem, workload = find_kernel(run.kernel, settings.problems)
-    reader = Reader(settings, store.folder.name)
-    subject = Subject(
+    reader = DocumentSearch(settings, store.folder.name)
+    subject = RunSubject(
         problem=problem,
         workload=workload,
         gpu=place.site.device.gpu or gpu_for_arch(run.arch),
@@ -118,7 +117,7 @@ def _model_roles(store: RunStore, place: RunPlace, main_thread: MainThread) -> M
         main_thread.post(lambda: store.add_tool_time(gpu_seconds))
 
     tools = AgentTools(run.kernel, run.arch, place.site, reader, count, run.search.profile)
-    return ModelRoles(Means(client, make_briefing(subject, run.search), tools))
+    return ModelRoles(AgentContext(client, make_briefing(subject, run.search), tools))
 
 
 def _model_client(store: RunStore, place: RunPlace, main_thread: MainThread) -> ModelClient:
@@ -139,7 +138,7 @@ def _model_client(store: RunStore, place: RunPlace, main_thread: MainThread) -> 
     )
 
 
-def _documents(store: RunStore, reader: Reader, problem: Problem) -> str:
+def _documents(store: RunStore, reader: DocumentSearch, problem: Problem) -> str:
     """Return what the agents are given to read: found once, so that a resumed run says the same."""
     state = store.reader.state()
     if state.documents_sha is None:

@@ -11,9 +11,8 @@ from typing import Literal
 
 from kopt.kernels.record import Record
 
-from .bootstrap import Grid, Place, interval_of
 from .outcome import RunOutcome
-from .reaching import Reach, cost_per_success, median_cost
+from .study_statistics import Grid, Place, Reach, cost_per_success, interval_of, median_cost
 
 Quantity = Literal["candidates", "tokens", "usd"]
 Outcomes = Mapping[Place, RunOutcome]

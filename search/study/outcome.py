@@ -19,7 +19,7 @@ from kopt.search.selection.ranking import Speed, speed_of, unrefuted
 from kopt.search.store.run_reader import Row, RunReader
 
 from .plan import Cell
-from .reaching import Ending
+from .study_statistics import Ending
 
 
 class TargetReach(Record):

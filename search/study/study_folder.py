@@ -1,10 +1,12 @@
-"""Where a study lies: `KOPT_HOME/studies/<id>` with plan, reports, a base for each arm and repeat.
+"""A study on disk: `KOPT_HOME/studies/<id>` with plan, reports, a base for each arm and repeat.
 
-Its runs lie among all others, so that every command for runs serves them too.
+Its runs lie among all others, so that every command for runs serves them too; each is begun or
+taken up where it was left, and driven to its end.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,15 @@ from kopt import __version__
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.files import ensure_folder, write_atomically
 from kopt.config.settings import Settings
+from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.knowledge.store import KnowledgeStore
+from kopt.search.records.run_state import Event
+from kopt.search.reports.files import write_reports
+from kopt.search.runs.parts import RunPlace
+from kopt.search.runs.run import RunCallbacks, RunRequest, begin_run, drive_run, reopen_run
 from kopt.search.storage.transaction import now_us
 from kopt.search.store.run_folders import find_folder, new_run_folder
+from kopt.search.store.store import RunStore
 
 from .plan import STUDY_PREFIX, Cell, StudyPlan
 
@@ -102,3 +110,46 @@ def _read_base(path: Path) -> str:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ToolError(f"cannot read the base {path}: {error}") from error
+
+
+Watch = Callable[[Sequence[Event]], AbstractContextManager[RunCallbacks]]
+"""Given the events of earlier sessions, yields whom the run is to tell of what comes."""
+
+
+def drive_cell(plan: StudyPlan, cell: Cell, site: EvaluationSite, watch: Watch) -> None:
+    """Drive the run of `cell` to its end and write its reports.
+
+    Raises:
+        KeyboardInterrupt: The user stopped it; the run is paused.
+        KoptError: This machine cannot evaluate, or no model can be asked; likewise.
+    """
+    own = replace(site, settings=cell_settings(plan, cell, site.settings))
+    with closing(_opened(plan, cell, own.settings)) as store:
+        try:
+            with watch(store.reader.events()) as callbacks:
+                drive_run(store, RunPlace(replace(own, say=callbacks.say)), callbacks.on_event)
+        finally:
+            write_reports(store.reader, store.folder, own.settings)
+
+
+def request_of(plan: StudyPlan, cell: Cell) -> RunRequest:
+    """Return what `cell` asks of its run."""
+    return RunRequest(
+        kernel=cell.kernel,
+        device=plan.device,
+        gpu=plan.gpu,
+        arch=plan.arch,
+        seed=plan.seed + cell.repeat,
+        search=plan.arm(cell.arm).search,
+        budget=plan.budget,
+        name=cell.run,
+    )
+
+
+def _opened(plan: StudyPlan, cell: Cell, settings: Settings) -> RunStore:
+    """Return the open store of the run: new, or ready to be gone on with."""
+    store = begin_run(request_of(plan, cell), settings)
+    if store.reader.state().round < 0:
+        return store
+    store.close()
+    return reopen_run(cell.run, settings, gpu=plan.gpu)

@@ -9,8 +9,8 @@ from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 from kopt.search.forecast.run_plan import RunPlan, plan_run
 
-from .driving import request_of
 from .plan import StudyPlan
+from .study_folder import request_of
 
 
 class ArmForecast(Record):

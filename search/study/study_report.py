@@ -13,7 +13,6 @@ from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance
 
-from .bootstrap import Grid, Place
 from .figures import (
     Duels,
     Figure,
@@ -28,7 +27,7 @@ from .figures import (
 )
 from .outcome import RunOutcome, RunStanding, read_standing
 from .plan import StudyPlan
-from .reaching import Reach, median_cost
+from .study_statistics import Grid, Place, Reach, median_cost
 
 StudyStatus = Literal["done", "paused"]
 

@@ -3,14 +3,14 @@
 from kopt.server.lazy_group import LazyCommand, LazyGroup
 
 COMMANDS = {
-    "show": LazyCommand("kb_show", "All states, or one in full."),
-    "samples": LazyCommand("kb_samples", "What was tried, what came of it."),
-    "diff": LazyCommand("kb_diff", "What changed, or how two bases differ."),
-    "merge": LazyCommand("kb_merge", "Several bases as one file."),
-    "export": LazyCommand("kb_export", "The whole base as one file."),
-    "import": LazyCommand("kb_import", "Take in what other bases have learned."),
-    "forget": LazyCommand("kb_forget", "Revoke a sample, a run or an imported base."),
-    "path": LazyCommand("kb_path", "Where the base lies."),
+    "show": LazyCommand("kb_show", "All states, or one in full.", "show"),
+    "samples": LazyCommand("kb_show", "What was tried, what came of it.", "samples"),
+    "diff": LazyCommand("kb_show", "What changed, or how two bases differ.", "diff"),
+    "merge": LazyCommand("kb_exchange", "Several bases as one file.", "merge"),
+    "export": LazyCommand("kb_exchange", "The whole base as one file.", "export"),
+    "import": LazyCommand("kb_exchange", "Take in what other bases have learned.", "import_"),
+    "forget": LazyCommand("kb_exchange", "Revoke a sample, a run or an imported base.", "forget"),
+    "path": LazyCommand("kb_show", "Where the base lies.", "path"),
 }
 
 EPILOG = """\b

@@ -1,36 +1,51 @@
-"""`kopt kb show`: what the base knows of all states, or of one in full."""
+"""`kopt kb show`, `samples`, `diff` and `path`: what the base knows, and where it lies."""
 
-from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
-from kopt.kernels.record import Record
+from kopt.config.settings import Settings
+from kopt.search.knowledge.base import KnowledgeBase
+from kopt.search.knowledge.diff import compare
 from kopt.search.knowledge.policy.calibration import calibrate
 from kopt.search.knowledge.policy.overview import find_state, report_base, report_state
 from kopt.search.knowledge.records import ESTIMATED
+from kopt.search.knowledge.store import KnowledgeStore
+from kopt.search.knowledge.yaml_reader import read_base
+from kopt.search.knowledge.yaml_writer import render_complete
+from kopt.search.store.run_folders import find_folder, run_folders
 from kopt.server.exits import ExitCode
-from kopt.server.knowledge_access import open_knowledge
+from kopt.server.knowledge_access import open_knowledge, read_base_file
 from kopt.server.options import optional_arch
-from kopt.server.session import Session, command_body, print_document, print_view
-from kopt.server.views.knowledge_view import base_view, calibration_view, state_view
-from kopt.server.views.tables import View
+from kopt.server.session import Session, command_body, print_document
+from kopt.server.views.knowledge_view import (
+    base_view,
+    calibration_view,
+    differences_view,
+    samples_view,
+    state_view,
+)
 
-EPILOG = """\b
+SHOW_EPILOG = """\b
 Examples:
   kopt kb show
   kopt kb show dram_saturated --arch sm_90a
   kopt kb show --version 12
   kopt kb show --calibration"""
+SAMPLES_EPILOG = """\b
+Examples:
+  kopt kb samples
+  kopt kb samples --run run-20260101-120000-000
+  kopt kb samples --state dram_saturated --last 100"""
+DIFF_EPILOG = """\b
+Examples:
+  kopt kb diff --since 12
+  kopt kb diff theirs.yaml
+  kopt kb diff 12 15
+  kopt kb diff mine.yaml theirs.yaml
 
-
-@dataclass(frozen=True)
-class ShowOptions:
-    """What of the base, and for which architecture."""
-
-    state: str | None
-    arch: str | None
-    version: int | None
-    calibration: bool
+\b
+A and B are files or versions of this base; without B it is the present base."""
 
 
 def _arch_key(ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
@@ -39,7 +54,7 @@ def _arch_key(ctx: click.Context, parameter: click.Parameter, text: str | None) 
     return text
 
 
-@click.command("show", epilog=EPILOG)
+@click.command("show", epilog=SHOW_EPILOG)
 @click.argument("state", metavar="[STATE]", required=False)
 @click.option(
     "--arch",
@@ -50,32 +65,30 @@ def _arch_key(ctx: click.Context, parameter: click.Parameter, text: str | None) 
 )
 @click.option("--version", type=int, metavar="N", help="As it was then.  [default: now]")
 @click.option("--calibration", is_flag=True, help="How good predictions were, per state.")
-@command_body(ShowOptions)
-def command(session: Session, options: ShowOptions) -> int:
+@command_body()
+def show(
+    session: Session, state: str | None, arch: str | None, version: int | None, calibration: bool
+) -> int:
     """Show what is known: of all states, or of STATE everything.
 
     Expected gains are computed from documented priors and from evidence, measured and estimated
     kept apart.
     """
-    if options.calibration:
-        if options.arch is not None or options.version is not None:
+    if calibration:
+        if arch is not None or version is not None:
             raise click.UsageError(
                 "--calibration is of every architecture as of now: leave --arch and --version out"
             )
-        return _show_calibration(session, options.state)
+        return _show_calibration(session, state)
     with open_knowledge(session.settings) as store:
-        base, path = store.base(options.version), store.path
-    if options.state is None:
-        report = report_base(base, path, options.arch)
-        _show(session, report, base_view(report))
+        base, location = store.base(version), store.path
+    if state is None:
+        report = report_base(base, location, arch)
+        session.show(report, base_view(report))
     else:
-        of_state = report_state(base, options.state, options.arch)
-        _show(session, of_state, state_view(of_state))
+        of_state = report_state(base, state, arch)
+        session.show(of_state, state_view(of_state))
     return ExitCode.PASSED
-
-
-def _show(session: Session, report: Record, view: View) -> None:
-    session.show(report, view)
 
 
 def _show_calibration(session: Session, state: str | None) -> ExitCode:
@@ -83,12 +96,90 @@ def _show_calibration(session: Session, state: str | None) -> ExitCode:
         if state is not None:
             find_state(store.base(), state)
         found = calibrate(store.samples(state=state))
-    if session.as_json:
-        shown = [one.model_dump(mode="json") for one in found]
-        schema = "kopt.knowledge-calibration/1"
-        print_document({"schema": schema, "status": "passed", "calibration": shown})
-    elif found:
-        print_view(calibration_view(found))
+    shown = [one.model_dump(mode="json") for one in found]
+    document = {"schema": "kopt.knowledge-calibration/1", "status": "passed", "calibration": shown}
+    if found or session.as_json:
+        session.show(document, calibration_view(found))
     else:
         click.echo("nothing was predicted yet: run a search with techniques first")
+    return ExitCode.PASSED
+
+
+@click.command("samples", epilog=SAMPLES_EPILOG)
+@click.option("--run", metavar="RUN", help="Only of this run: its id, or an unmistakable part.")
+@click.option("--state", metavar="STATE", help="Only of programs in this state.")
+@click.option(
+    "--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many, at most."
+)
+@command_body()
+def samples(session: Session, run: str | None, state: str | None, last: int) -> int:
+    """Show the latest tries: predicted and measured or estimated gain of each, and its outcome."""
+    with open_knowledge(session.settings) as store:
+        if state is not None:
+            find_state(store.base(), state)
+        known_run = None if run is None else _known_run(run, store, session.settings)
+        found = store.samples(last, state, known_run)
+    shown = [sample.model_dump(mode="json") for sample in found]
+    document = {"schema": "kopt.samples/1", "status": "passed", "samples": shown}
+    if found or session.as_json:
+        session.show(document, samples_view(found))
+    else:
+        click.echo("no such samples; runs with techniques or sweeps leave some: kopt run")
+    return ExitCode.PASSED
+
+
+def _known_run(text: str, store: KnowledgeStore, settings: Settings) -> str:
+    """Return the id of the run that `text` names, among those with samples and those on disk.
+
+    Raises:
+        ToolError: No run or several runs match; the message shows what there is.
+    """
+    names = {sample.run for sample in store.samples()}
+    names |= {folder.name for folder in run_folders(settings)}
+    newest_first = [Path(name) for name in sorted(names, reverse=True)]
+    return find_folder(text, newest_first, ("run", "runs")).name
+
+
+@click.command("diff", epilog=DIFF_EPILOG)
+@click.argument("a", metavar="[A]", required=False)
+@click.argument("b", metavar="[B]", required=False)
+@click.option("--since", type=int, metavar="N", help="What has changed since version N.")
+@command_body()
+def diff(session: Session, a: str | None, b: str | None, since: int | None) -> int:
+    """Show what B, or the present base, says that A does not say or says differently."""
+    if (a is None) == (since is None):
+        raise click.UsageError("name one thing to compare with: A, or --since N")
+    names = (str(since) if a is None else a, b)
+    bases = [_base(name, session.settings) for name in names]
+    if any(map(_is_file, names)):
+        # A file holds rounded numbers: rounding is no difference.
+        bases = [read_base(render_complete(base), base.origin) for base in bases]
+    differences = compare(*bases)
+    shown = [one.model_dump(mode="json") for one in differences]
+    document = {"schema": "kopt.knowledge-diff/1", "status": "passed", "differences": shown}
+    session.show(document, differences_view(differences))
+    return ExitCode.PASSED
+
+
+def _base(name: str | None, settings: Settings) -> KnowledgeBase:
+    if name is not None and _is_file(name):
+        return read_base_file(Path(name))
+    with open_knowledge(settings) as store:
+        return store.base(None if name is None else int(name))
+
+
+def _is_file(name: str | None) -> bool:
+    return name is not None and not name.isdecimal()
+
+
+@click.command("path", epilog="\b\nExample:\n  less $(kopt kb path)")
+@command_body()
+def path(session: Session) -> int:
+    """Print where the base lies as YAML, up to date; the truth is samples.sqlite beside it."""
+    with open_knowledge(session.settings) as store:
+        location = str(store.path)
+    if session.as_json:
+        print_document({"schema": "kopt.knowledge-path/1", "status": "passed", "path": location})
+    else:
+        click.echo(location)
     return ExitCode.PASSED

@@ -12,8 +12,8 @@ from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.records.run_state import Event, EventKind
 from kopt.search.runs.run import RunCallbacks
-from kopt.search.study.driving import Watch, drive_cell
 from kopt.search.study.plan import Cell, StudyPlan
+from kopt.search.study.study_folder import Watch, drive_cell
 from kopt.server import study_driving
 from kopt.server.exits import ExitCode
 from support.bench_results import H100

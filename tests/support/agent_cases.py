@@ -14,14 +14,13 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.search.advice.notes import FittingNote
+from kopt.search.agents.agent_context import AgentContext, Briefing, RunSubject, make_briefing
 from kopt.search.agents.agent_tools import AgentTools
-from kopt.search.agents.briefing import Briefing, Subject, make_briefing
-from kopt.search.agents.conversation import Desk
-from kopt.search.agents.means import Means
+from kopt.search.agents.conversation import Client
+from kopt.search.agents.documents import DocumentSearch
 from kopt.search.agents.plans import Hypothesis, Lesson, Reflection
-from kopt.search.agents.reading import Reader
 from kopt.search.agents.slots import Slot
-from kopt.search.agents.view import BranchTask, Documents, FailedBranch, RoundView
+from kopt.search.agents.views import BranchTask, Documents, FailedBranch, RoundView
 from kopt.search.evaluation.evaluate_job import EvaluationSite
 from kopt.search.selection.family_standing import family_standings, untried_families
 from kopt.search.storage.artifacts import open_artifacts
@@ -183,7 +182,7 @@ def briefing(documents: str = "", **search: Any) -> Briefing:
     """Return what the agents of a run on sim are told; `search`: other settings than usual."""
     problem, workload = find_kernel(KERNEL, None)
     start = Candidate(START)
-    subject = Subject(problem, workload, load_gpus()["H100"], False, start, documents)
+    subject = RunSubject(problem, workload, load_gpus()["H100"], False, start, documents)
     return make_briefing(subject, load_search_settings().model_copy(update=search))
 
 
@@ -194,10 +193,10 @@ def agent_tools(home: Path, kernel: str = KERNEL, problems: Path | None = None) 
     folder = settings.runs / "run-1"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE_NAME).touch()
-    return AgentTools(kernel, ARCH, site, Reader(settings, "run-1"))
+    return AgentTools(kernel, ARCH, site, DocumentSearch(settings, "run-1"))
 
 
-def means(desk: Desk, home: Path, **search: Any) -> Means:
+def means(desk: Client, home: Path, **search: Any) -> AgentContext:
     """Return the means of a run below `home`; `search`: other settings than usual."""
     detail = search.get("profile", "detailed")
-    return Means(desk, briefing(**search), replace(agent_tools(home), detail=detail))
+    return AgentContext(desk, briefing(**search), replace(agent_tools(home), detail=detail))

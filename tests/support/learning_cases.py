@@ -5,13 +5,13 @@ from typing import Any
 from kopt.kernels.check_result import CheckResult, WorkloadCheck
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.status import Provenance, Status
-from kopt.search.agents.learning_view import (
+from kopt.search.agents.views import (
+    Advice,
     LearningView,
     SoftView,
     StateQuestion,
     TechniqueQuestion,
 )
-from kopt.search.agents.view import Advice
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.posterior import Prediction
 from kopt.search.knowledge.policy.selector import Drawn

@@ -11,19 +11,23 @@ from dataclasses import dataclass
 from kopt.config.errors import ToolError
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.status import Status
-from kopt.search.agents.learning_view import (
-    Finding,
+from kopt.search.agents.plans import Hypothesis, Lesson, Plan, Reflection
+from kopt.search.agents.views import (
+    BranchTask,
+    FailedCandidate,
+    GaveUp,
     Learned,
     LearningView,
+    Objection,
+    RoundView,
     SoftVerdict,
     SoftView,
     StateDecision,
     StateQuestion,
     TechniqueQuestion,
     Verdict,
+    WrittenCandidate,
 )
-from kopt.search.agents.plans import Hypothesis, Lesson, Plan, Reflection
-from kopt.search.agents.view import BranchTask, Failure, GaveUp, RoundView, Written
 from kopt.search.knowledge.edits import AddEntry, AddNote
 from kopt.search.models.call_ledger import CallLedger
 from kopt.search.models.client import ModelClient
@@ -75,11 +79,13 @@ class ScriptedRoles:
         )
         return Plan(hypotheses=ideas[: len(slots)], reserve=ideas[len(slots) :])
 
-    def write(self, task: BranchTask) -> Written | GaveUp:
+    def write(self, task: BranchTask) -> WrittenCandidate | GaveUp:
         """Return the line that the script has for the branch."""
         return self._written(f"{task.id}/coder/0")
 
-    def mend(self, task: BranchTask, failure: Failure, attempt: int) -> Written | GaveUp:
+    def mend(
+        self, task: BranchTask, failure: FailedCandidate, attempt: int
+    ) -> WrittenCandidate | GaveUp:
         """Return the line that the script has for the repair."""
         return self._written(f"{task.id}/fix{attempt}/0")
 
@@ -128,14 +134,14 @@ class ScriptedRoles:
         verdict = verdicts.get(line.split()[0], "no_objection")
         if verdict == "no_objection":
             return SoftVerdict(verdict=verdict)
-        finding = Finding(kind="removed", lines=(view.member.source,), text=line)
+        finding = Objection(kind="removed", lines=(view.member.source,), text=line)
         return SoftVerdict(verdict=verdict, findings=(finding,))
 
-    def _written(self, call: str) -> Written | GaveUp:
+    def _written(self, call: str) -> WrittenCandidate | GaveUp:
         line = self._ask(call)
         if line == NO_REPAIR:
             return GaveUp("refused", "the model refused")
-        return Written(source=line, note=f"by {call}")
+        return WrittenCandidate(source=line, note=f"by {call}")
 
     def _ask(self, call: str) -> str:
         return self.desk.ask(ask_for(call)).text

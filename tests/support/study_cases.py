@@ -8,8 +8,8 @@ from kopt.kernels.status import Provenance
 from kopt.search.records.budget import Budget
 from kopt.search.study.outcome import RunOutcome, RunStanding, TargetReach
 from kopt.search.study.plan import Arm, StudyPlan
-from kopt.search.study.reaching import Ending
 from kopt.search.study.study_report import StudyReport, study_of
+from kopt.search.study.study_statistics import Ending
 
 
 def outcome(

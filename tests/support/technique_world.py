@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.agents.plans import Plan
-from kopt.search.agents.view import BranchTask, GaveUp, RoundView, Written
+from kopt.search.agents.views import BranchTask, GaveUp, RoundView, WrittenCandidate
 from kopt.search.knowledge.base import dump_base
 from kopt.search.knowledge.states.applicability import KernelTraits
 from kopt.search.knowledge.store import KnowledgeStore
@@ -75,7 +75,7 @@ class WorldRoles(ScriptedRoles):
         )
         return plan.model_copy(update={"hypotheses": hypotheses, "reserve": ()})
 
-    def write(self, task: BranchTask) -> Written | GaveUp:
+    def write(self, task: BranchTask) -> WrittenCandidate | GaveUp:
         """Return the parent's line with another time."""
         self.tasks.append(task)
         self._ask(f"{task.id}/coder/0")
@@ -83,7 +83,9 @@ class WorldRoles(ScriptedRoles):
         factor = prod(self.world.gains.get(name, 1.0) for name in techniques)
         before = float(task.parents[0].source.split()[1])
         ending = "wrong" if factor == WRONG else f"{before / factor:.6f}"
-        return Written(f"{task.hypothesis.family} {ending} // {task.id}", " ".join(techniques))
+        return WrittenCandidate(
+            f"{task.hypothesis.family} {ending} // {task.id}", " ".join(techniques)
+        )
 
 
 def remembering(home: Path) -> MemoryParts:

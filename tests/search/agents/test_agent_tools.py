@@ -12,7 +12,7 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.search.advice.retrieval_log import read_retrievals
 from kopt.search.agents import agent_tools as module
 from kopt.search.agents.agent_tools import AgentTools
-from kopt.search.agents.writing import ToolAnswer
+from kopt.search.agents.candidate_writer import ToolAnswer
 from kopt.search.models.model import ToolCall
 from kopt.tools.devices.gpu_time import count_gpu_time
 from support.agent_cases import agent_tools

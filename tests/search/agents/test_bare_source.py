@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.search.agents.bare_source import quotes, without_comments
+from kopt.search.agents.verifier import quotes, without_comments
 
 HEADER = "/* kopt: 1\nfamily: other\n*/\n"
 

@@ -1,7 +1,7 @@
 """Hypotheses by rule: for every kind of slot, no family twice among the new ones."""
 
 from kopt.search.advice.suggestions import Suggestion
-from kopt.search.agents.fallback_plan import fill_by_rule
+from kopt.search.agents.rule_plans import fill_by_rule
 from kopt.search.agents.slots import Slot
 from support.agent_cases import CROSS, NEW, REFINE, hypothesis, round_view
 

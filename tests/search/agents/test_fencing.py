@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from kopt.search.agents.fencing import fenced, without_folders
+from kopt.search.agents.prompt import fenced, without_folders
 
 _OPEN = re.compile(r"^<<<data ([0-9a-f]{16}): .*>>>$", re.MULTILINE)
 _CLOSE = re.compile(r"^<<<end of data ([0-9a-f]{16})>>>$", re.MULTILINE)

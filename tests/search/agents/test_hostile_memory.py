@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kopt.search.agents.briefing import make_briefing
-from kopt.search.agents.model_roles import ModelRoles
+from kopt.search.agents.agent_context import make_briefing
+from kopt.search.agents.roles import ModelRoles
 from kopt.search.knowledge.records import Note
 from support.agent_cases import branch_task, briefing, means, round_view
 from support.learning_cases import (

@@ -8,11 +8,10 @@ import pytest
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.search.agents.briefing import Subject, make_briefing
-from kopt.search.agents.means import Means
-from kopt.search.agents.model_roles import ModelRoles
+from kopt.search.agents.agent_context import AgentContext, RunSubject, make_briefing
 from kopt.search.agents.plans import Lesson, Reflection
-from kopt.search.agents.view import Documents, FailedBranch, Failure
+from kopt.search.agents.roles import ModelRoles
+from kopt.search.agents.views import Documents, FailedBranch, FailedCandidate
 from kopt.search.records.evaluation import Evaluation
 from support.agent_cases import (
     CROSS,
@@ -76,14 +75,14 @@ TASK = branch_task(
 @pytest.mark.parametrize("role", ["planner", "reflector", "coder", "combiner", "fixer"])
 def test_hostile_text_of_any_origin_is_fenced(role: str, tmp_path: Path) -> None:
     scripted = desk(reply("refusal", refusal="no"))
-    roles = ModelRoles(Means(scripted, briefing(), agent_tools(tmp_path)))
+    roles = ModelRoles(AgentContext(scripted, briefing(), agent_tools(tmp_path)))
     match role:
         case "planner":
             roles.plan(VIEW)
         case "reflector":
             roles.reflect(VIEW)
         case "fixer":
-            roles.mend(TASK, Failure(MEMBERS[2], "failed", VIEW.documents), 1)
+            roles.mend(TASK, FailedCandidate(MEMBERS[2], "failed", VIEW.documents), 1)
         case _:
             merges = role == "combiner"
             roles.write(branch_task(**{**vars(TASK), "lineage": "cross" if merges else "refine"}))
@@ -97,7 +96,7 @@ def test_hostile_text_of_any_origin_is_fenced(role: str, tmp_path: Path) -> None
 def test_hostile_start_and_documents_are_fenced() -> None:
     known = briefing()
     subject = known.subject
-    evil = Subject(
+    evil = RunSubject(
         subject.problem, subject.workload, subject.gpu, False, Candidate(START + EVIL), EVIL
     )
     common = make_briefing(evil, known.settings).common

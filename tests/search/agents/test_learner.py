@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kopt.search.agents.learner import learn
-from kopt.search.agents.learner_answers import MOST_EDITS
-from kopt.search.agents.learning_view import Learned, LearningView
+from kopt.search.agents.memory_edits import MOST_EDITS
+from kopt.search.agents.views import Learned, LearningView
 from kopt.search.knowledge.edits import AddEntry, AddNote, AddTechnique, AdjustPrior, Deprecate
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply

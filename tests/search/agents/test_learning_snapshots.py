@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kopt.search.agents.briefing import make_briefing
+from kopt.search.agents.agent_context import make_briefing
 from kopt.search.agents.coder import write_candidate
 from kopt.search.agents.learner import learn
 from kopt.search.agents.planner import plan
-from kopt.search.agents.state_decision import decide_state
-from kopt.search.agents.technique_proposals import propose_techniques
+from kopt.search.agents.state_questions import decide_state, propose_techniques
 from kopt.search.agents.verifier import soft_verify
 from kopt.search.models.model import ModelRequest
 from support.agent_cases import branch_task, hypothesis, means, round_view

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kopt.search.agents.model_roles import ModelRoles
-from kopt.search.agents.view import Documents, Failure, Written
+from kopt.search.agents.roles import ModelRoles
+from kopt.search.agents.views import Documents, FailedCandidate, WrittenCandidate
 from kopt.search.models.model import ModelReply, ModelRequest
 from support.agent_cases import MEMBERS, START, branch_task, means, round_view, wrong_check
 from support.estimate_cases import EstimateCase
@@ -39,9 +39,9 @@ def test_minimal_round_is_planned_without_a_call(tmp_path: Path) -> None:
 
 def test_minimal_prompts_are_those_that_were_reviewed(tmp_path: Path) -> None:
     minimal, scripted = roles(tmp_path, submits(MADE), submits(MADE), agent="minimal")
-    assert isinstance(minimal.write(TASK), Written)
-    wrong = Failure(MEMBERS[2], "failed", Documents(checks={2: wrong_check()}))
-    assert isinstance(minimal.mend(TASK, wrong, 1), Written)
+    assert isinstance(minimal.write(TASK), WrittenCandidate)
+    wrong = FailedCandidate(MEMBERS[2], "failed", Documents(checks={2: wrong_check()}))
+    assert isinstance(minimal.mend(TASK, wrong, 1), WrittenCandidate)
     first, second = scripted.asked
     assert is_reviewed("minimal_coder.md", text_of(first))
     assert is_reviewed("minimal_fixer.md", text_of(second))
@@ -59,7 +59,7 @@ def test_minimal_author_can_only_hand_in(tmp_path: Path) -> None:
     minimal, scripted = roles(
         tmp_path, uses(("compile", {"source": MADE})), submits(MADE), agent="minimal"
     )
-    assert isinstance(minimal.write(TASK), Written)
+    assert isinstance(minimal.write(TASK), WrittenCandidate)
     assert [tool.name for tool in scripted.asked[0].tools] == ["submit_candidate"]
     assert "no uses of tools are left" in scripted.told[0][0]["content"]
 
@@ -80,7 +80,7 @@ def test_cycles_only_shows_no_profile_and_no_resource(tmp_path: Path, asked: str
         case "write":
             blind.write(TASK)
         case "mend":
-            slow = Failure(MEMBERS[3], "regressed", Documents(profiles=PROFILES))
+            slow = FailedCandidate(MEMBERS[3], "regressed", Documents(profiles=PROFILES))
             blind.mend(TASK, slow, 1)
         case "plan":
             blind.plan(view)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kopt.search.agents.means import Means
-from kopt.search.agents.model_roles import ModelRoles
-from kopt.search.agents.view import Documents, Failure, GaveUp, Written
+from kopt.search.agents.agent_context import AgentContext
+from kopt.search.agents.roles import ModelRoles
+from kopt.search.agents.views import Documents, FailedCandidate, GaveUp, WrittenCandidate
 from kopt.search.models.model import ModelReply, ModelRequest
 from support.agent_cases import (
     MEMBERS,
@@ -31,7 +31,7 @@ MADE = START.replace("128", "512")
 def test_branch_that_refines_asks_the_coder_and_a_merge_the_combiner(tmp_path: Path) -> None:
     scripted = desk(submits(MADE), submits(MADE))
     roles = ModelRoles(means(scripted, tmp_path))
-    assert roles.write(branch_task()) == Written(MADE, "wider loads")
+    assert roles.write(branch_task()) == WrittenCandidate(MADE, "wider loads")
     roles.write(branch_task(id="r5/b0", lineage="combine", parents=(MEMBERS[1], MEMBERS[3])))
     assert [one.id for one in scripted.asked] == ["r2/b0/coder/0", "r5/b0/combiner/0"]
     assert [one.role for one in scripted.asked] == ["coder", "combiner"]
@@ -40,20 +40,22 @@ def test_branch_that_refines_asks_the_coder_and_a_merge_the_combiner(tmp_path: P
 @pytest.mark.parametrize("source", [WIDE, f"\n{WIDE}\n"])
 def test_parent_handed_in_as_a_candidate_is_turned_away(source: str, tmp_path: Path) -> None:
     roles = ModelRoles(means(desk(submits(source), submits(MADE)), tmp_path))
-    assert roles.write(branch_task()) == Written(MADE, "wider loads")
+    assert roles.write(branch_task()) == WrittenCandidate(MADE, "wider loads")
 
 
 def test_failed_candidate_handed_in_again_is_turned_away(tmp_path: Path) -> None:
     scripted = desk(submits(WRONG), submits(MADE))
-    failure = Failure(MEMBERS[2], "failed", Documents(checks={2: wrong_check()}))
+    failure = FailedCandidate(MEMBERS[2], "failed", Documents(checks={2: wrong_check()}))
     written = ModelRoles(means(scripted, tmp_path)).mend(branch_task(), failure, 3)
-    assert written == Written(MADE, "wider loads")
+    assert written == WrittenCandidate(MADE, "wider loads")
     assert [one.id for one in scripted.asked] == ["r2/b0/fix3/0", "r2/b0/fix3/1"]
 
 
 def test_failure_without_a_check_document_is_told_by_its_summary(tmp_path: Path) -> None:
     scripted = desk(submits(MADE))
-    ModelRoles(means(scripted, tmp_path)).mend(branch_task(), Failure(MEMBERS[2], "failed"), 1)
+    ModelRoles(means(scripted, tmp_path)).mend(
+        branch_task(), FailedCandidate(MEMBERS[2], "failed"), 1
+    )
     assert "incorrect: row 3 is wrong" in scripted.asked[0].messages[0]["content"][0]["text"]
 
 
@@ -66,7 +68,7 @@ def test_tool_that_is_used_is_one_of_the_run(tmp_path: Path) -> None:
 def test_failing_branch_leaves_its_siblings_alone(tmp_path: Path) -> None:
     roles = ModelRoles(means(desk(reply("refusal", refusal="no"), submits(MADE)), tmp_path))
     assert isinstance(roles.write(branch_task(id="r2/b0")), GaveUp)
-    assert isinstance(roles.write(branch_task(id="r2/b1")), Written)
+    assert isinstance(roles.write(branch_task(id="r2/b1")), WrittenCandidate)
 
 
 def test_answered_calls_of_a_run_are_not_made_again(tmp_path: Path) -> None:
@@ -80,10 +82,12 @@ def test_answered_calls_of_a_run_are_not_made_again(tmp_path: Path) -> None:
     made = submits(MADE)
     with open_ledger(tmp_path) as ledger:
         first = PlayedModel(script)
-        roles = ModelRoles(Means(desk_for(first, ledger), briefing(), agent_tools(tmp_path)))
+        roles = ModelRoles(AgentContext(desk_for(first, ledger), briefing(), agent_tools(tmp_path)))
         written, planned = roles.write(branch_task()), roles.plan(round_view())
         second = PlayedModel(script)
-        again = ModelRoles(Means(desk_for(second, ledger), briefing(), agent_tools(tmp_path)))
+        again = ModelRoles(
+            AgentContext(desk_for(second, ledger), briefing(), agent_tools(tmp_path))
+        )
         assert (again.write(branch_task()), again.plan(round_view())) == (written, planned)
         assert first.asked == ["r2/b0/coder/0", "r2/b0/coder/1", "r2/plan/0", "r2/plan/1"]
-        assert second.asked == [] and isinstance(written, Written)
+        assert second.asked == [] and isinstance(written, WrittenCandidate)

@@ -8,7 +8,7 @@ import pytest
 
 from kopt.search.agents.planner import plan
 from kopt.search.agents.plans import Plan
-from kopt.search.agents.view import RoundView
+from kopt.search.agents.views import RoundView
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply
 from support.agent_cases import CROSS, NEW, REFINE, hypothesis, means, round_view

@@ -5,11 +5,7 @@ from importlib.resources import files
 import pytest
 
 from kopt.config.errors import SetupError
-from kopt.search.agents.prompt_files import (
-    PLACEHOLDERS,
-    checked_prompt,
-    render_prompt,
-)
+from kopt.search.agents.prompt import PLACEHOLDERS, checked_prompt, render_prompt
 
 
 def test_every_prompt_is_a_file_and_every_file_a_prompt() -> None:

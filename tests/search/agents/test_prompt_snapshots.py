@@ -7,12 +7,11 @@ import pytest
 
 from kopt.config.gpu_specs import load_gpus
 from kopt.config.search_settings import ROLES, Role, load_search_settings
-from kopt.search.agents.briefing import Subject, make_briefing
-from kopt.search.agents.coder import write_candidate
-from kopt.search.agents.fixer import mend_candidate
+from kopt.search.agents.agent_context import RunSubject, make_briefing
+from kopt.search.agents.coder import mend_candidate, write_candidate
 from kopt.search.agents.planner import plan
 from kopt.search.agents.reflector import reflect
-from kopt.search.agents.view import Documents, Failure
+from kopt.search.agents.views import Documents, FailedCandidate
 from kopt.search.models.model import ModelRequest
 from support.agent_cases import (
     CROSS,
@@ -36,8 +35,8 @@ REFUSED = reply("refusal", refusal="no")
 def first_request(case: str, home: Path) -> ModelRequest:
     scripted = desk(REFUSED)
     with_desk = means(scripted, home)
-    wrong = Failure(MEMBERS[2], "failed", Documents(checks={2: wrong_check()}))
-    slow = Failure(MEMBERS[3], "regressed")
+    wrong = FailedCandidate(MEMBERS[2], "failed", Documents(checks={2: wrong_check()}))
+    slow = FailedCandidate(MEMBERS[3], "regressed")
     slots = (REFINE, CROSS, NEW)
     match case:
         case "planner":
@@ -98,7 +97,7 @@ def test_nothing_of_the_round_stands_in_the_cached_part(tmp_path: Path) -> None:
 def test_hardware_facts_are_those_of_the_target() -> None:
     subject = briefing().subject
     gpu = load_gpus()["B200"]
-    other = Subject(subject.problem, subject.workload, gpu, True, subject.start)
+    other = RunSubject(subject.problem, subject.workload, gpu, True, subject.start)
     common = make_briefing(other, load_search_settings()).common
     assert f"sm_count: {gpu.sm_count}" in common and "arch: sm_100a" in common
     assert "sm_90" not in common and "gpu: H100" not in common

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kopt.search.agents.learning_view import StateDecision
-from kopt.search.agents.state_decision import decide_state
+from kopt.search.agents.state_questions import decide_state
+from kopt.search.agents.views import StateDecision
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply
 from support.agent_cases import means

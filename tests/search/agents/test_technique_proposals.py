@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kopt.search.agents.learning_view import Learned
-from kopt.search.agents.technique_proposals import MOST_PROPOSALS, propose_techniques
+from kopt.search.agents.state_questions import MOST_PROPOSALS, propose_techniques
+from kopt.search.agents.views import Learned
 from kopt.search.knowledge.edits import AddEntry, AddTechnique
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kopt.search.agents.learning_view import SoftVerdict
 from kopt.search.agents.verifier import soft_verify
+from kopt.search.agents.views import SoftVerdict
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply
 from support.agent_cases import means

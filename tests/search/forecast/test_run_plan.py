@@ -15,7 +15,7 @@ from kopt.config.search_settings import (
     load_search_settings,
 )
 from kopt.config.settings import ClaudeAccess, Settings
-from kopt.search.forecast.conversation_cost import Talk, expected_cost, most_cost
+from kopt.search.forecast.role_forecast import ConversationSize, expected_cost, most_cost
 from kopt.search.forecast.run_plan import RunPlan, plan_run
 from kopt.search.models.prices import load_prices
 from kopt.search.records.budget import parse_budget
@@ -168,11 +168,11 @@ def test_plan_is_the_same_whenever_it_is_made_and_leaves_nothing_behind(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def _talk(replies: int) -> Talk:
+def _talk(replies: int) -> ConversationSize:
     settings = RoleSettings(
         model="claude-opus-5-5", effort="low", max_output_tokens=10_000, tool_calls=0
     )
-    return Talk(
+    return ConversationSize(
         settings=settings,
         system_bytes=30_000,
         opening_bytes=3_000,

@@ -10,7 +10,7 @@ import pytest
 from kopt.config.errors import SetupError
 from kopt.config.search_settings import load_search_settings
 from kopt.config.settings import ClaudeAccess
-from kopt.search.agents.means import Means
+from kopt.search.agents.agent_context import AgentContext
 from kopt.search.models.model import Model
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
@@ -50,7 +50,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Steps:
     _give_key(taken)
     model = scripted_model(lambda call: LINES.get(call, f"algebra wrong // {call}"))
 
-    def roles(means: Means) -> ScriptedRoles:
+    def roles(means: AgentContext) -> ScriptedRoles:
         return ScriptedRoles(means.desk)  # type: ignore[arg-type]  # the run's own desk
 
     stand_ins: dict[str, Any] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.search_settings import load_search_settings
-from kopt.search.agents.view import BranchTask, GaveUp, Written
+from kopt.search.agents.views import BranchTask, GaveUp, WrittenCandidate
 from kopt.search.knowledge.records import switch_of, technique_of
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
@@ -30,11 +30,13 @@ SEARCH = load_search_settings().with_beam(1, 1).model_copy(update={"combine_top_
 class MixingRoles(WorldRoles):
     """Writes candidates that apply both techniques and can switch each off."""
 
-    def write(self, task: BranchTask) -> Written | GaveUp:
+    def write(self, task: BranchTask) -> WrittenCandidate | GaveUp:
         """Return a source with a switch for each technique."""
         self._ask(f"{task.id}/coder/0")
         switches = ", ".join(f"{switch_of(one)}: [1, 0]" for one in GAINS)
-        return Written(f"vectorization 8.0 /* kopt: 1\ntune: {{{switches}}}\n*/", "both at once")
+        return WrittenCandidate(
+            f"vectorization 8.0 /* kopt: 1\ntune: {{{switches}}}\n*/", "both at once"
+        )
 
 
 def _choices(source: str) -> tuple[dict[str, int], ...]:

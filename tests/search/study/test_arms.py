@@ -6,7 +6,7 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.search_settings import load_search_settings
-from kopt.search.study.arms import ABLATIONS, make_arms
+from kopt.search.study.plan import ABLATIONS, make_arms
 
 COMMON = load_search_settings().with_beam(2, 1)
 

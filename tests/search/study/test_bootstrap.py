@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from kopt.search.study.bootstrap import Grid, Place, interval_of
+from kopt.search.study.study_statistics import Grid, Place, interval_of
 
 
 def _mean_of(values: Mapping[Place, float]) -> Callable[[Sequence[Place]], float]:

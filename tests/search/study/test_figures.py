@@ -4,7 +4,6 @@ from math import log
 
 import pytest
 
-from kopt.search.study.bootstrap import Grid
 from kopt.search.study.figures import (
     Ground,
     duels,
@@ -13,6 +12,7 @@ from kopt.search.study.figures import (
     speed_ratio,
     target_cost,
 )
+from kopt.search.study.study_statistics import Grid
 from support.study_cases import outcome
 
 KERNELS = ("a", "b")

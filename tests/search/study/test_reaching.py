@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from kopt.search.study.reaching import Reach, cost_per_success, median_cost
+from kopt.search.study.study_statistics import Reach, cost_per_success, median_cost
 
 # Weeks of remission under 6-mercaptopurine, + censored: the example of Freireich et al., Blood 21,
 # 1963, in most textbooks; its median is 23.

@@ -4,8 +4,13 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
-from kopt.search.study.study_charts import arm_chart, place_chart
-from kopt.search.study.study_files import study_markdown, study_page, write_study
+from kopt.search.study.study_page import (
+    arm_chart,
+    place_chart,
+    study_markdown,
+    study_page,
+    write_study,
+)
 from kopt.search.study.study_words import headlines
 from support.study_cases import outcome, plan, study
 

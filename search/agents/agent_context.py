@@ -20,14 +20,16 @@ from kopt.tools.facts.kernel_facts import author_facts, gpu_facts
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import plain
 
-from .fencing import fenced
-from .prompt_files import render_prompt
+from .agent_tools import AgentTools
+from .candidate_writer import offered
+from .conversation import Client, ConversationStart
+from .prompt import fenced, render_prompt
 
 _WITH_TOOLS = ("coder", "fixer", "combiner")
 
 
 @dataclass(frozen=True)
-class Subject:
+class RunSubject:
     """What a run is about."""
 
     problem: Problem
@@ -57,7 +59,7 @@ class Subject:
 class Briefing:
     """The fixed part of every prompt of a run."""
 
-    subject: Subject
+    subject: RunSubject
     settings: SearchSettings
     common: str
     """The same for all roles, so that those of one model share its cache."""
@@ -71,7 +73,7 @@ class Briefing:
         )
 
 
-def make_briefing(subject: Subject, settings: SearchSettings) -> Briefing:
+def make_briefing(subject: RunSubject, settings: SearchSettings) -> Briefing:
     """Return what the agents of a run are told.
 
     Raises:
@@ -110,3 +112,34 @@ def _task(role: Role, settings: SearchSettings) -> str:
         return render_prompt("minimal")
     calls = {"tool_calls": str(settings.roles.of(role).tool_calls)}
     return render_prompt(role, calls if role in _WITH_TOOLS else None)
+
+
+@dataclass(frozen=True)
+class AgentContext:
+    """Whom to ask, what to say first, what to work with."""
+
+    desk: Client
+    briefing: Briefing
+    tools: AgentTools
+
+
+def author_opening(means: AgentContext, role: Role, prefix: str, text: str) -> ConversationStart:
+    """Return how the conversation of an author begins; a minimal agent can only hand in.
+
+    Args:
+        means: What to work with.
+        role: coder, combiner or fixer.
+        prefix: What the ids of its calls begin with.
+        text: The first message.
+    """
+    settings = means.briefing.settings
+    is_minimal = settings.agent == "minimal"
+    own = settings.roles.of(role)
+    return ConversationStart(
+        prefix=prefix,
+        role=role,
+        settings=own.model_copy(update={"tool_calls": 0}) if is_minimal else own,
+        system=means.briefing.system_blocks(role),
+        text=text,
+        tools=offered(() if is_minimal else means.tools.definitions),
+    )

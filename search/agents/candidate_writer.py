@@ -19,10 +19,10 @@ from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, Tool, ToolCall
 from kopt.tools.facts.wording import plain, plain_beginning
 
-from .conversation import Block, Conversation, Desk, Opening, answered, said
-from .prompt_files import render_prompt
+from .conversation import Block, Client, Conversation, ConversationStart, answered, said
+from .prompt import render_prompt
 from .tool_definitions import define_tool, mistakes_of
-from .view import GaveUp, Written
+from .views import GaveUp, WrittenCandidate
 
 MAX_SUBMITTED_BYTES = 128 * 1024
 """Of a source that a model writes: it is read again as a parent, by many calls."""
@@ -61,7 +61,7 @@ class ToolAnswer:
 class Author:
     """Who is to write a candidate, with what."""
 
-    opening: Opening
+    opening: ConversationStart
     """Its tools are `SUBMIT` and those that `use` knows."""
     use: Callable[[ToolCall], ToolAnswer]
     """Uses a tool; never raises for what the model asks."""
@@ -74,7 +74,7 @@ def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
     return (*tools, SUBMIT)
 
 
-def obtain_candidate(desk: Desk, author: Author) -> Written | GaveUp:
+def obtain_candidate(desk: Client, author: Author) -> WrittenCandidate | GaveUp:
     """Return the candidate that the model hands in, or why there is none.
 
     Raises:
@@ -99,7 +99,7 @@ def obtain_candidate(desk: Desk, author: Author) -> Written | GaveUp:
 
 def _go_on(
     conversation: Conversation, reply: ModelReply, author: Author
-) -> Written | GaveUp | None:
+) -> WrittenCandidate | GaveUp | None:
     """Return how the conversation ended; None after saying what is next."""
     match reply.stop:
         case "tool_use" | "end_turn" | "stop_sequence":
@@ -124,11 +124,13 @@ def _go_on(
             return GaveUp("unknown_stop", f"the reply ended for an unknown reason: {ending}")
 
 
-def _answer_calls(conversation: Conversation, reply: ModelReply, author: Author) -> Written | None:
+def _answer_calls(
+    conversation: Conversation, reply: ModelReply, author: Author
+) -> WrittenCandidate | None:
     """Return the candidate that was handed in; else answer every call."""
     submissions = {call.id: _submitted(call.arguments, author) for call in _submits(reply)}
     for one in submissions.values():
-        if isinstance(one, Written):
+        if isinstance(one, WrittenCandidate):
             return one
     blocks: list[Block] = []
     left = author.opening.settings.tool_calls - conversation.tool_uses
@@ -151,14 +153,14 @@ def _submits(reply: ModelReply) -> Sequence[ToolCall]:
 
 def _read_text(
     conversation: Conversation, reply: ModelReply, author: Author
-) -> Written | GaveUp | None:
+) -> WrittenCandidate | GaveUp | None:
     """Return the candidate in a fenced block; without one ask for it once."""
     shown = [found[2] for found in _FENCED.finditer(reply.text)]
     sources = [one for one in shown if one.lstrip().startswith(_FIRST)]
     mistakes = "No candidate was handed in."
     if sources:
         result = _submitted({"source": sources[-1].lstrip()}, author)
-        if isinstance(result, Written):
+        if isinstance(result, WrittenCandidate):
             return result
         mistakes = result
     if conversation.repairs == MOST_REPAIRS:
@@ -168,7 +170,7 @@ def _read_text(
     return None
 
 
-def _submitted(arguments: Any, author: Author) -> Written | str:
+def _submitted(arguments: Any, author: Author) -> WrittenCandidate | str:
     """Return the candidate in the arguments of a submission, or what is wrong with them."""
     try:
         submission = _Submission.model_validate(arguments)
@@ -181,4 +183,4 @@ def _submitted(arguments: Any, author: Author) -> Written | str:
         return f"the source is longer than {MAX_SUBMITTED_BYTES:,} bytes: write a shorter one"
     if source.strip() in author.known:
         return "this is the source that you were given, unchanged: change it, then hand it in"
-    return Written(source, plain(submission.note)[:MAX_HYPOTHESIS_CHARACTERS])
+    return WrittenCandidate(source, plain(submission.note)[:MAX_HYPOTHESIS_CHARACTERS])

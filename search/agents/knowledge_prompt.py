@@ -18,8 +18,8 @@ from kopt.tools.facts.fitting import Facts, cleaned
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import Quoted, plain, plain_beginning
 
-from .fencing import fenced
-from .view import Advice
+from .prompt import fenced
+from .views import Advice
 
 MOST_SAMPLES = 40
 """Shown at once, the latest."""

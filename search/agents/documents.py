@@ -20,7 +20,7 @@ from kopt.tools.facts.docs_facts import hit_facts
 from kopt.tools.facts.fitting import Facts, cleaned
 from kopt.tools.facts.rendering import render
 
-from .fencing import without_folders
+from .prompt import without_folders
 
 RUN_TOKENS = 8_000
 """Of the documents that every agent of a run is shown: paid once, then read from the cache."""
@@ -33,7 +33,7 @@ _WITHOUT = ("docs",)
 
 
 @dataclass(frozen=True)
-class Reader:
+class DocumentSearch:
     """Who reads documents for which run."""
 
     settings: Settings

@@ -1,13 +1,17 @@
-"""Hypotheses by rule, for slots that a planner left empty: the same population gives the same."""
+"""Hypotheses without a planner: by rule for slots that it left empty, and for minimal agents.
+
+The same population gives the same hypotheses. `agent: minimal` gets a kernel and what is known of
+it, and hands in the next kernel: without plan, tools or memory, to be compared with.
+"""
 
 from collections.abc import Iterator, Sequence
 
 from kopt.kernels.families import FAMILY_CHANGES
 from kopt.search.advice.suggestions import Suggestion
 
-from .plans import Hypothesis
+from .plans import Hypothesis, Plan
 from .slots import Slot
-from .view import RoundView
+from .views import RoundView
 
 _GENERAL = (
     "vectorization",
@@ -86,3 +90,28 @@ def _next_family(view: RoundView, slot: Slot, used: set[str]) -> str:
         if family not in used:
             return family
     return "other"
+
+
+def plan_nothing(view: RoundView) -> Plan:
+    """Return the plan of a round whose authors decide for themselves what to do."""
+    return Plan(
+        hypotheses=tuple(
+            free_hypothesis(slot.id, slot.parents, view.members[slot.parents[0]].family)
+            for slot in view.slots
+        )
+    )
+
+
+def free_hypothesis(slot: str, parents: Sequence[int], family: str) -> Hypothesis:
+    """Return what is kept of a candidate whose author is told no more than to make it faster."""
+    return Hypothesis(
+        slot=slot,
+        family=family,
+        name="faster",
+        hypothesis="Make the kernel faster.",
+        mechanism="",
+        expected_gain=0.0,
+        risk="",
+        evidence="",
+        parents=tuple(parents),
+    )

@@ -1,42 +1,80 @@
-"""The agents of a run as one object: each role asks a model by way of the desk.
+"""The agents of a run as one object: each role asks a model through the client.
 
-It keeps nothing. What a model says is in the answers; that a model could not be asked is raised, as
-`CallFailed`, `BudgetSpent` or `Stopped`.
+It keeps nothing. A model's answer is in the results; that a model could not be asked is raised, as
+`CallFailed`, `BudgetSpent` or `Stopped`. With `profile: cycles_only` the agents are shown times and
+nothing else of a profile.
 """
 
 from dataclasses import dataclass, replace
 
 from kopt.config.search_settings import SearchSettings
+from kopt.search.records.evaluation import REGISTERS, Evaluation
+from kopt.search.records.members import Member
 
-from .coder import write_candidate
-from .fixer import mend_candidate
+from .agent_context import AgentContext
+from .coder import mend_candidate, write_candidate
 from .learner import learn
-from .learning_view import (
+from .planner import plan
+from .plans import Plan, Reflection
+from .reflector import reflect
+from .rule_plans import plan_nothing
+from .state_questions import decide_state, propose_techniques
+from .verifier import soft_verify
+from .views import (
+    BranchTask,
+    Documents,
+    FailedCandidate,
+    GaveUp,
     Learned,
     LearningView,
+    RoundView,
     SoftVerdict,
     SoftView,
     StateDecision,
     StateQuestion,
     TechniqueQuestion,
+    WrittenCandidate,
 )
-from .means import Means
-from .minimal import plan_nothing
-from .planner import plan
-from .plans import Plan, Reflection
-from .reflector import reflect
-from .state_decision import decide_state
-from .technique_proposals import propose_techniques
-from .time_only import time_only_failure, time_only_round, time_only_task
-from .verifier import soft_verify
-from .view import BranchTask, Failure, GaveUp, RoundView, Written
+
+
+def time_only_round(view: RoundView) -> RoundView:
+    """Return a round without profiles, and candidates without their resources."""
+    return replace(
+        view,
+        members=tuple(map(_time_only, view.members)),
+        documents=_without_profiles(view.documents),
+    )
+
+
+def time_only_task(task: BranchTask) -> BranchTask:
+    """Return a branch whose parents have no profile."""
+    return replace(task, documents=_without_profiles(task.documents))
+
+
+def time_only_failure(failure: FailedCandidate) -> FailedCandidate:
+    """Return a failure beside parents that have no profile."""
+    return replace(failure, documents=_without_profiles(failure.documents))
+
+
+def _without_profiles(documents: Documents) -> Documents:
+    return replace(documents, profiles={})
+
+
+def _time_only(member: Member) -> Member:
+    quick = member.quick
+    return member if quick is None else replace(member, quick=_without_registers(quick))
+
+
+def _without_registers(evaluation: Evaluation) -> Evaluation:
+    values = tuple(one for one in evaluation.values if one.metric != REGISTERS)
+    return evaluation.model_copy(update={"values": values})
 
 
 @dataclass(frozen=True)
 class ModelRoles:
     """Planner, coder and combiner, fixer, reflector, learner, verifier."""
 
-    means: Means
+    means: AgentContext
 
     def plan(self, view: RoundView) -> Plan:
         """Return a hypothesis for each slot of the round, with documents on the leader."""
@@ -45,11 +83,13 @@ class ModelRoles:
         shown = time_only_round(view) if self._shows_only_times else view
         return plan(self.means, self._with_documents(shown))
 
-    def write(self, task: BranchTask) -> Written | GaveUp:
+    def write(self, task: BranchTask) -> WrittenCandidate | GaveUp:
         """Return the candidate of a branch."""
         return write_candidate(self.means, time_only_task(task) if self._shows_only_times else task)
 
-    def mend(self, task: BranchTask, failure: Failure, attempt: int) -> Written | GaveUp:
+    def mend(
+        self, task: BranchTask, failure: FailedCandidate, attempt: int
+    ) -> WrittenCandidate | GaveUp:
         """Return a mended candidate; `attempt` is 1 for the branch's first repair."""
         shown = time_only_failure(failure) if self._shows_only_times else failure
         return mend_candidate(self.means, task, shown, attempt)

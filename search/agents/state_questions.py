@@ -1,27 +1,92 @@
-"""Techniques for a state of which memory knows none: known ones, or new ones in a model's words."""
+"""Questions to the learner about one program: in which state it is, and what to try in that state.
 
+A model decides where the rules find several states equally near, and proposes techniques for a
+state for which memory has none.
+"""
+
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pydantic import Field, ValidationError
 
+from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import ToldRecord
 from kopt.search.knowledge.edits import AddEntry, AddTechnique, Edit, refusal
 from kopt.search.knowledge.projection import extend
+from kopt.search.knowledge.records import ProfileSignature
 from kopt.tools.facts.fitting import cleaned
+from kopt.tools.facts.profile_facts import profile_facts
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import plain_beginning
 
-from .answering import Answer, obtain_answer
-from .conversation import Opening
-from .fencing import fenced
-from .knowledge_words import state_facts
-from .learner_answers import MODEL_WEIGHT, WORDS, TechniqueWords, expectation, short, technique_of
-from .learning_view import Learned, TechniqueQuestion
-from .means import Means
-from .prompt_files import render_prompt
-from .state_decision import program_words
+from .agent_context import AgentContext
+from .conversation import Answer, ConversationStart, obtain_answer
+from .knowledge_prompt import signature_facts, state_facts
+from .memory_edits import MODEL_WEIGHT, WORDS, TechniqueWords, expectation, short, technique_of
+from .prompt import fenced, render_prompt
+from .round_prompt import document_words
 from .tool_definitions import answer_schema, mistakes_of
+from .views import Learned, StateDecision, StateQuestion, TechniqueQuestion
+
+
+class _StateAnswer(ToldRecord):
+    state: str
+    """Id of one of the states that were shown."""
+    reason: str
+    """By which number or fact, in a sentence."""
+
+
+STATE_SCHEMA = answer_schema(_StateAnswer)
+
+
+def decide_state(means: AgentContext, question: StateQuestion) -> StateDecision:
+    """Return which of the rivals it is; the first of them where no usable answer came.
+
+    Raises:
+        CallFailed: No answer, and asking later or with another key might help.
+        BudgetSpent: The budget does not allow the call.
+        Stopped: The run is being stopped.
+    """
+    known = tuple(state.id for state in question.rivals)
+    rivals = [state_facts(state) for state in question.rivals]
+    opening = ConversationStart(
+        prefix=question.id,
+        role="learner",
+        settings=means.briefing.settings.roles.learner,
+        system=means.briefing.system_blocks("learner"),
+        text=render_prompt(
+            "decide_state",
+            {
+                "signature": program_words(question.signature, question.profile),
+                "states": fenced("states", render(cleaned({"states": rivals}))),
+            },
+        ),
+        answer_schema=STATE_SCHEMA,
+    )
+    answer = obtain_answer(means.desk, opening, lambda text: _read_state(text, known))
+    if answer.value is None:
+        return StateDecision(known[0], "rule", short(answer.mistakes))
+    return StateDecision(answer.value.state, "model", short(answer.value.reason))
+
+
+def program_words(signature: ProfileSignature, profile: ProfileResult | None) -> str:
+    """Return what is known of a program: its signature, and its profile where there is one."""
+    parts = [render(cleaned({"signature": signature_facts(signature)}))]
+    if profile is not None:
+        parts.append(fenced("profile", document_words(profile_facts(profile, "concise"))))
+    return "\n\n".join(parts)
+
+
+def _read_state(text: str, known: tuple[str, ...]) -> Answer[_StateAnswer]:
+    try:
+        said = _StateAnswer.model_validate_json(text)
+    except ValidationError as error:
+        return Answer(None, mistakes_of(error))
+    if said.state not in known:
+        return Answer(None, f"{json.dumps(said.state[:60])} is none of {', '.join(known)}")
+    return Answer(said, "")
+
 
 MOST_PROPOSALS = 6
 """Of one state: what is drawn at random from many guesses is a guess."""
@@ -47,7 +112,7 @@ class _ProposalsAnswer(ToldRecord):
 PROPOSALS_SCHEMA = answer_schema(_ProposalsAnswer)
 
 
-def propose_techniques(means: Means, question: TechniqueQuestion) -> Learned:
+def propose_techniques(means: AgentContext, question: TechniqueQuestion) -> Learned:
     """Return what a model would try in a state, as entries of memory with cautious expectations.
 
     Raises:
@@ -56,7 +121,7 @@ def propose_techniques(means: Means, question: TechniqueQuestion) -> Learned:
         Stopped: The run is being stopped.
     """
     state = fenced("state", render(cleaned(state_facts(question.state))))
-    opening = Opening(
+    opening = ConversationStart(
         prefix=question.id,
         role="learner",
         settings=means.briefing.settings.roles.learner,
@@ -71,20 +136,20 @@ def propose_techniques(means: Means, question: TechniqueQuestion) -> Learned:
         ),
         answer_schema=PROPOSALS_SCHEMA,
     )
-    answer = obtain_answer(means.desk, opening, _read)
+    answer = obtain_answer(means.desk, opening, _read_proposals)
     if answer.value is None:
         return Learned((), why=short(answer.mistakes))
-    return _checked(answer.value, question)
+    return _accepted(answer.value, question)
 
 
-def _read(text: str) -> Answer[_ProposalsAnswer]:
+def _read_proposals(text: str) -> Answer[_ProposalsAnswer]:
     try:
         return Answer(_ProposalsAnswer.model_validate_json(text), "")
     except ValidationError as error:
         return Answer(None, mistakes_of(error))
 
 
-def _checked(said: _ProposalsAnswer, question: TechniqueQuestion) -> Learned:
+def _accepted(said: _ProposalsAnswer, question: TechniqueQuestion) -> Learned:
     """Return the proposals that memory can take, new techniques before their entries."""
     states = {**question.base.states, question.state.id: question.state}
     base = replace(question.base, states=states)

@@ -34,9 +34,9 @@ from kopt.search.knowledge.records import (
 )
 from kopt.tools.facts.wording import plain_beginning
 
-from .knowledge_words import SampleNames
-from .learning_view import Learned
+from .knowledge_prompt import SampleNames
 from .tool_definitions import answer_schema, mistakes_of
+from .views import Learned
 
 MOST_EDITS = 12
 """Of one update: many changes at once would rest on few samples each."""
@@ -63,7 +63,7 @@ class Gap(ToldRecord):
     """Names of the samples that show it, as s3."""
 
 
-class Evaluation(ToldRecord):
+class PolicyEvaluation(ToldRecord):
     """The first answer."""
 
     summary: str
@@ -88,7 +88,7 @@ class Analysis(ToldRecord):
     causes: tuple[Cause, ...]
 
 
-class Change(ToldRecord):
+class MemoryChange(ToldRecord):
     """One change of memory."""
 
     action: Action
@@ -127,11 +127,11 @@ class NewTechnique(TechniqueWords):
 class Update(ToldRecord):
     """The third answer."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[MemoryChange, ...]
     new_techniques: tuple[NewTechnique, ...]
 
 
-EVALUATION_SCHEMA = answer_schema(Evaluation)
+EVALUATION_SCHEMA = answer_schema(PolicyEvaluation)
 ANALYSIS_SCHEMA = answer_schema(Analysis)
 UPDATE_SCHEMA = answer_schema(Update)
 
@@ -166,7 +166,7 @@ def edits_of(update: Update, base: KnowledgeBase, names: SampleNames) -> Learned
     """Return the changes of `update` that hold, in its order, new techniques first."""
     edits: list[Edit] = []
     dropped: list[str] = []
-    wanted: tuple[NewTechnique | Change, ...] = (*update.new_techniques, *update.changes)
+    wanted: tuple[NewTechnique | MemoryChange, ...] = (*update.new_techniques, *update.changes)
     for said in wanted:
         what = said.id if isinstance(said, NewTechnique) else f"{said.action} {said.state}"
         try:
@@ -182,7 +182,7 @@ def edits_of(update: Update, base: KnowledgeBase, names: SampleNames) -> Learned
     return Learned(tuple(edits), tuple(dropped))
 
 
-def _edit(said: NewTechnique | Change, base: KnowledgeBase, names: SampleNames) -> Edit:
+def _edit(said: NewTechnique | MemoryChange, base: KnowledgeBase, names: SampleNames) -> Edit:
     """Return an edit that fits `base` and rests on samples; raises _Refused or ValidationError."""
     samples = names.find(said.samples)
     if not samples:
@@ -201,14 +201,14 @@ def _edit(said: NewTechnique | Change, base: KnowledgeBase, names: SampleNames) 
     if why is not None:
         raise _Refused(why)
     entry = None
-    if isinstance(said, Change):
+    if isinstance(said, MemoryChange):
         entry = base.entries.get((said.state, said.techniques))
     if entry is not None:
         _refuse_unfounded(edit, entry, samples)
     return edit
 
 
-def _entry_edit(said: Change, evidence: tuple[str, ...]) -> Edit:
+def _entry_edit(said: MemoryChange, evidence: tuple[str, ...]) -> Edit:
     fields = {
         "state": said.state,
         "techniques": said.techniques,

@@ -6,6 +6,7 @@ it changes while the run lasts; what does, stands in the messages.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.search_settings import ROLES, Role, SearchSettings
@@ -116,30 +117,45 @@ def _task(role: Role, settings: SearchSettings) -> str:
 
 @dataclass(frozen=True)
 class AgentContext:
-    """Whom to ask, what to say first, what to work with."""
+    """The client, the system prompts and the tools that every agent of a run works with."""
 
-    desk: Client
+    client: Client
     briefing: Briefing
     tools: AgentTools
 
+    def start(
+        self, role: Role, prefix: str, text: str, schema: dict[str, Any]
+    ) -> ConversationStart:
+        """Return how a conversation begins that ends with an answer of the form `schema`.
 
-def author_opening(means: AgentContext, role: Role, prefix: str, text: str) -> ConversationStart:
-    """Return how the conversation of an author begins; a minimal agent can only hand in.
+        Args:
+            role: Chooses model and system prompt.
+            prefix: Beginning of the ids of its calls.
+            text: The first message.
+            schema: JSON schema of the answer.
+        """
+        return ConversationStart(
+            prefix=prefix,
+            role=role,
+            settings=self.briefing.settings.roles.of(role),
+            system=self.briefing.system_blocks(role),
+            text=text,
+            answer_schema=schema,
+        )
 
-    Args:
-        means: What to work with.
-        role: coder, combiner or fixer.
-        prefix: What the ids of its calls begin with.
-        text: The first message.
-    """
-    settings = means.briefing.settings
-    is_minimal = settings.agent == "minimal"
-    own = settings.roles.of(role)
-    return ConversationStart(
-        prefix=prefix,
-        role=role,
-        settings=own.model_copy(update={"tool_calls": 0}) if is_minimal else own,
-        system=means.briefing.system_blocks(role),
-        text=text,
-        tools=offered(() if is_minimal else means.tools.definitions),
-    )
+    def author_start(self, role: Role, prefix: str, text: str) -> ConversationStart:
+        """Return how the conversation of coder, combiner or fixer begins.
+
+        A minimal agent has no tool but the one to hand its candidate in.
+        """
+        settings = self.briefing.settings
+        is_minimal = settings.agent == "minimal"
+        own = settings.roles.of(role)
+        return ConversationStart(
+            prefix=prefix,
+            role=role,
+            settings=own.model_copy(update={"tool_calls": 0}) if is_minimal else own,
+            system=self.briefing.system_blocks(role),
+            text=text,
+            tools=offered(() if is_minimal else self.tools.definitions),
+        )

@@ -78,9 +78,7 @@ def obtain_candidate(desk: Client, author: Author) -> WrittenCandidate | GaveUp:
     """Return the candidate that the model hands in, or why there is none.
 
     Raises:
-        CallFailed: No answer, and asking later or with another key might help.
-        BudgetSpent: The budget does not allow the next call.
-        Stopped: The run is being stopped.
+        CallFailed, BudgetSpent, Stopped: As `ModelClient.ask`; other failures are in the result.
     """
     conversation = Conversation(desk, author.opening)
     most = author.opening.settings.tool_calls + SPARE_REPLIES

@@ -6,7 +6,7 @@ The fixer mends a candidate of a branch that failed its check, or is slower than
 from kopt.config.search_settings import Role
 from kopt.tools.facts.wording import plain
 
-from .agent_context import AgentContext, author_opening
+from .agent_context import AgentContext
 from .candidate_writer import Author, obtain_candidate
 from .knowledge_prompt import advice_words
 from .prompt import fenced, render_prompt
@@ -23,22 +23,20 @@ from .views import BranchTask, FailedCandidate, GaveUp, WrittenCandidate
 _MERGES = ("cross", "combine")
 
 
-def write_candidate(means: AgentContext, task: BranchTask) -> WrittenCandidate | GaveUp:
+def write_candidate(context: AgentContext, task: BranchTask) -> WrittenCandidate | GaveUp:
     """Return the candidate of a branch, or why there is none.
 
     A merge of several parents is the combiner's, everything else the coder's.
 
     Raises:
-        CallFailed: No answer, and asking later or with another key might help.
-        BudgetSpent: The budget does not allow the next call.
-        Stopped: The run is being stopped.
+        CallFailed, BudgetSpent, Stopped: As `ModelClient.ask`; other failures are in the result.
     """
     role: Role = "combiner" if task.lineage in _MERGES else "coder"
-    is_minimal = means.briefing.settings.agent == "minimal"
+    is_minimal = context.briefing.settings.agent == "minimal"
     text = _minimal_text(task) if is_minimal else _text(task)
-    opening = author_opening(means, role, f"{task.id}/{role}", text)
+    opening = context.author_start(role, f"{task.id}/{role}", text)
     known = frozenset(parent.source.strip() for parent in task.parents)
-    return obtain_candidate(means.desk, Author(opening, means.tools.use, known))
+    return obtain_candidate(context.client, Author(opening, context.tools.use, known))
 
 
 def _text(task: BranchTask) -> str:
@@ -66,27 +64,25 @@ def _sources(task: BranchTask) -> str:
 
 
 def mend_candidate(
-    means: AgentContext, task: BranchTask, failure: FailedCandidate, attempt: int
+    context: AgentContext, task: BranchTask, failure: FailedCandidate, attempt: int
 ) -> WrittenCandidate | GaveUp:
     """Return the mended candidate, or why there is none.
 
     Args:
-        means: What to work with.
+        context: Client, prompts and tools of the run.
         task: Of the branch.
         failure: What is to be mended.
         attempt: Which repair of the branch this is, from 1.
 
     Raises:
-        CallFailed: No answer, and asking later or with another key might help.
-        BudgetSpent: The budget does not allow the next call.
-        Stopped: The run is being stopped.
+        CallFailed, BudgetSpent, Stopped: As `ModelClient.ask`; other failures are in the result.
     """
     regressed = failure.kind == "regressed"
     values = {
         "source": source_of(failure.member),
         "findings": _beside_parents(failure, task) if regressed else _findings(failure),
     }
-    if means.briefing.settings.agent == "minimal":
+    if context.briefing.settings.agent == "minimal":
         text = render_prompt("mend_minimal", values)
     else:
         values |= {
@@ -94,8 +90,10 @@ def mend_candidate(
             "lessons": branch_lessons(task.lessons),
         }
         text = render_prompt("mend_regressed" if regressed else "mend_failed", values)
-    opening = author_opening(means, "fixer", f"{task.id}/fix{attempt}", text)
-    return obtain_candidate(means.desk, Author(opening, means.tools.use, _known(failure, task)))
+    opening = context.author_start("fixer", f"{task.id}/fix{attempt}", text)
+    return obtain_candidate(
+        context.client, Author(opening, context.tools.use, _known(failure, task))
+    )
 
 
 def _known(failure: FailedCandidate, task: BranchTask) -> frozenset[str]:

@@ -13,12 +13,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from pydantic import ValidationError
+
 from kopt.config.search_settings import Role, RoleSettings
+from kopt.kernels.record import ToldRecord
+from kopt.search.models.client import RecordedCall
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest, SystemBlock, Tool
 from kopt.tools.facts.wording import plain_beginning
 
 from .prompt import render_prompt
+from .tool_definitions import mistakes_of
 
 Message = dict[str, Any]
 """As the Messages API takes it."""
@@ -26,22 +31,8 @@ Block = dict[str, Any]
 """One block of a message's content."""
 
 
-class Recorded(Protocol):
-    """A call that was answered before."""
-
-    @property
-    def request(self) -> ModelRequest:
-        """What was asked."""
-        ...
-
-    @property
-    def reply(self) -> ModelReply:
-        """What was answered."""
-        ...
-
-
 class Client(Protocol):
-    """Where models are asked (`models/client.py`): records, pays and remembers every call."""
+    """The client of a run (`models/client.py`): it records, pays and remembers every call."""
 
     def ask(self, request: ModelRequest) -> ModelReply:
         """Return the answer, the recorded one if this call was made before.
@@ -53,7 +44,7 @@ class Client(Protocol):
         """
         ...
 
-    def last_of(self, prefix: str) -> Recorded | None:
+    def last_of(self, prefix: str) -> RecordedCall | None:
         """Return the answered call with the highest turn among the ids `prefix/N`."""
         ...
 
@@ -76,14 +67,14 @@ class ConversationStart:
 class Conversation:
     """The state of one conversation: whose turn it is and all that was said."""
 
-    def __init__(self, desk: Client, opening: ConversationStart) -> None:
+    def __init__(self, client: Client, opening: ConversationStart) -> None:
         """Take up the conversation where it was left, or begin it."""
-        self._desk = desk
+        self._client = client
         self._opening = opening
         self._messages: tuple[Message, ...] = (_user([said(opening.text)]),)
         self._turn = 0
         self._recorded: ModelReply | None = None
-        last = desk.last_of(opening.prefix)
+        last = client.last_of(opening.prefix)
         if last is not None:
             self._messages = last.request.messages
             self._turn = int(last.request.id.rpartition("/")[2])
@@ -108,7 +99,7 @@ class Conversation:
         """Return what the model says next; raises what `Client.ask` raises."""
         if self._recorded is not None:
             return self._recorded
-        return self._desk.ask(
+        return self._client.ask(
             ModelRequest(
                 id=f"{self._opening.prefix}/{self._turn}",
                 role=self._opening.role,
@@ -191,19 +182,26 @@ class Answer(Generic[T]):
     """What is wrong with it or why there is none; empty if it is all that was asked for."""
 
 
+A = TypeVar("A", bound=ToldRecord)
 Read = Callable[[str], Answer[T]]
 """Reads the text of a reply; never raises."""
 
 
-def obtain_answer(desk: Client, opening: ConversationStart, read: Read[T]) -> Answer[T]:
+def parse_answer(form: type[A], text: str) -> Answer[A]:
+    """Return the answer that `text` is in the form of a record, or what is wrong with it."""
+    try:
+        return Answer(form.model_validate_json(text), "")
+    except ValidationError as error:
+        return Answer(None, mistakes_of(error))
+
+
+def obtain_answer(client: Client, opening: ConversationStart, read: Read[T]) -> Answer[T]:
     """Return what the model answered at last; what is wrong with it is said to it once.
 
     Raises:
-        CallFailed: No answer, and asking later or with another key might help.
-        BudgetSpent: The budget does not allow the call.
-        Stopped: The run is being stopped.
+        CallFailed, BudgetSpent, Stopped: As `ModelClient.ask`; other failures are in the result.
     """
-    conversation = Conversation(desk, opening)
+    conversation = Conversation(client, opening)
     answer: Answer[T] = Answer(None, "it only ever paused")
     while conversation.turn < _MOST_REPLIES:
         try:

@@ -7,9 +7,8 @@ costs nothing but its tokens.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
-
-from pydantic import ValidationError
 
 from kopt.kernels.record import ToldRecord
 from kopt.search.knowledge.policy.calibration import Calibration, calibrate
@@ -19,7 +18,7 @@ from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import Quoted
 
 from .agent_context import AgentContext
-from .conversation import Answer, ConversationStart, obtain_answer
+from .conversation import Answer, obtain_answer, parse_answer
 from .knowledge_prompt import (
     MOST_SAMPLES,
     SampleNames,
@@ -39,7 +38,6 @@ from .memory_edits import (
     short,
 )
 from .prompt import fenced, render_prompt
-from .tool_definitions import mistakes_of
 from .views import Learned, LearningView
 
 STAGES = 3
@@ -66,22 +64,20 @@ _ANALYZE = _Stage("analyze", "analyze_gaps", ANALYSIS_SCHEMA)
 _UPDATE = _Stage("update", "update_memory", UPDATE_SCHEMA)
 
 
-def learn(means: AgentContext, view: LearningView) -> Learned:
+def learn(context: AgentContext, view: LearningView) -> Learned:
     """Return what a model would change in memory after the results of `view`.
 
     Without a gap between prediction and result nothing more is asked, and nothing is changed.
 
     Raises:
-        CallFailed: No answer, and asking later or with another key might help.
-        BudgetSpent: The budget does not allow the next call.
-        Stopped: The run is being stopped.
+        CallFailed, BudgetSpent, Stopped: As `ModelClient.ask`; other failures are in the result.
     """
     shown = view.samples[-MOST_SAMPLES:]
     names = SampleNames(shown)
     samples = sample_table(shown, names, view.endings)
     entries = entry_table(view.base, (sample.state for sample in shown))
     first = {"samples": samples, "calibration": _calibration(shown), "entries": entries}
-    evaluation = _asked(means, view, _EVALUATE, (first, PolicyEvaluation))
+    evaluation = _asked(context, view, _EVALUATE, (first, PolicyEvaluation))
     if evaluation.value is None or not evaluation.value.gaps:
         return Learned((), why=evaluation.mistakes)
     gaps = [sample for sample in shown if disappoints(sample)]
@@ -90,7 +86,7 @@ def learn(means: AgentContext, view: LearningView) -> Learned:
         "gaps": sample_table(gaps, names, view.endings),
         "entries": entries,
     }
-    analysis = _asked(means, view, _ANALYZE, (second, Analysis))
+    analysis = _asked(context, view, _ANALYZE, (second, Analysis))
     if analysis.value is None:
         return Learned((), why=analysis.mistakes)
     third = {
@@ -98,7 +94,7 @@ def learn(means: AgentContext, view: LearningView) -> Learned:
         "samples": samples,
         "entries": entries,
     }
-    update = _asked(means, view, _UPDATE, (third, Update))
+    update = _asked(context, view, _UPDATE, (third, Update))
     if update.value is None:
         return Learned((), why=update.mistakes)
     return edits_of(update.value, view.base, names)
@@ -112,25 +108,17 @@ def disappoints(sample: Sample) -> bool:
 
 
 def _asked(
-    means: AgentContext, view: LearningView, stage: _Stage, asked: tuple[Mapping[str, str], type[A]]
+    context: AgentContext,
+    view: LearningView,
+    stage: _Stage,
+    asked: tuple[Mapping[str, str], type[A]],
 ) -> Answer[A]:
     values, form = asked
 
-    def read(text: str) -> Answer[A]:
-        try:
-            return Answer(form.model_validate_json(text), "")
-        except ValidationError as error:
-            return Answer(None, mistakes_of(error))
-
-    opening = ConversationStart(
-        prefix=f"{view.id}/{stage.name}",
-        role="learner",
-        settings=means.briefing.settings.roles.learner,
-        system=means.briefing.system_blocks("learner"),
-        text=render_prompt(stage.prompt, values),
-        answer_schema=stage.schema,
+    start = context.start(
+        "learner", f"{view.id}/{stage.name}", render_prompt(stage.prompt, values), stage.schema
     )
-    return obtain_answer(means.desk, opening, read)
+    return obtain_answer(context.client, start, partial(parse_answer, form))
 
 
 def _calibration(samples: tuple[Sample, ...]) -> str:

@@ -77,25 +77,23 @@ class _Ideas:
     surplus: tuple[_Idea, ...]
 
 
-def plan(means: AgentContext, view: RoundView) -> Plan:
+def plan(context: AgentContext, view: RoundView) -> Plan:
     """Return a hypothesis for each slot of `view`, and the surplus for the reserve.
 
     Raises:
-        CallFailed: No answer, and asking later or with another key might help.
-        BudgetSpent: The budget does not allow the call.
-        Stopped: The run is being stopped.
+        CallFailed, BudgetSpent, Stopped: As `ModelClient.ask`; other failures are in the result.
     """
-    opening = _opening(means.briefing, view)
-    answer = obtain_answer(means.desk, opening, lambda text: _read(text, view.slots))
+    opening = _opening(context, view)
+    answer = obtain_answer(context.client, opening, lambda text: _read(text, view.slots))
     ideas = answer.value or _Ideas({}, ())
-    known = _known_techniques(means.briefing, view)
+    known = _known_techniques(context.briefing, view)
     planned = {
         slot.id: _hypothesis(ideas.by_slot[slot.id], slot, known)
         for slot in view.slots
         if slot.id in ideas.by_slot
     }
     empty = [slot for slot in view.slots if slot.id not in planned]
-    suggestions = suggestions_for(view, means.briefing)
+    suggestions = suggestions_for(view, context.briefing)
     for one in fill_by_rule(view, empty, suggestions, tuple(planned.values())):
         planned[one.slot] = one
     reserve = [_hypothesis(idea, None, known) for idea in ideas.surplus[: view.reserve_wanted]]
@@ -107,7 +105,7 @@ def plan(means: AgentContext, view: RoundView) -> Plan:
     )
 
 
-def _opening(briefing: Briefing, view: RoundView) -> ConversationStart:
+def _opening(context: AgentContext, view: RoundView) -> ConversationStart:
     wanted = view.reserve_wanted
     text = render_prompt(
         "plan_round",
@@ -120,20 +118,13 @@ def _opening(briefing: Briefing, view: RoundView) -> ConversationStart:
             else "no further hypotheses.",
             "candidates": attempts_of(view),
             "families": families_of(view),
-            "evidence": evidence_for(view, briefing),
+            "evidence": evidence_for(view, context.briefing),
             "memory": advice_words(view.advice, view.members),
             "lessons": lessons_of(view.reflections, view.members),
             "sources": parents_of_slots(view),
         },
     )
-    return ConversationStart(
-        prefix=f"r{view.round}/plan",
-        role="planner",
-        settings=briefing.settings.roles.planner,
-        system=briefing.system_blocks("planner"),
-        text=text,
-        answer_schema=PLAN_SCHEMA,
-    )
+    return context.start("planner", f"r{view.round}/plan", text, PLAN_SCHEMA)
 
 
 def _slots(view: RoundView) -> str:

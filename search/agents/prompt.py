@@ -34,60 +34,39 @@ def without_folders(text: str) -> str:
 
 
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
-    "kernel": frozenset(
-        {
-            "kernel",
-            "definition",
-            "guide",
-            "families",
-            "techniques",
-            "gpu",
-            "speed",
-            "start",
-            "documents",
-        }
-    ),
-    "speed_sim": frozenset[str](),
-    "speed_gpu": frozenset[str](),
-    "planner": frozenset[str](),
-    "coder": frozenset({"tool_calls"}),
-    "fixer": frozenset({"tool_calls"}),
-    "reflector": frozenset[str](),
-    "combiner": frozenset({"tool_calls"}),
-    "learner": frozenset[str](),
-    "verifier": frozenset[str](),
-    "minimal": frozenset[str](),
-    "plan_round": frozenset(
-        {
-            "round",
-            "slots",
-            "reserve",
-            "candidates",
-            "families",
-            "evidence",
-            "memory",
-            "lessons",
-            "sources",
-        }
-    ),
-    "write_candidate": frozenset({"hypothesis", "parents", "evidence", "memory", "lessons"}),
-    "merge_candidates": frozenset({"hypothesis", "parents", "evidence", "memory", "lessons"}),
-    "write_minimal": frozenset({"parents", "evidence"}),
-    "mend_minimal": frozenset({"source", "findings"}),
-    "mend_failed": frozenset({"hypothesis", "source", "findings", "lessons"}),
-    "mend_regressed": frozenset({"hypothesis", "source", "findings", "lessons"}),
-    "reflect_round": frozenset({"round", "candidates", "families", "evidence", "lessons"}),
-    "evaluate_policy": frozenset({"samples", "calibration", "entries"}),
-    "analyze_gaps": frozenset({"evaluation", "gaps", "entries"}),
-    "update_memory": frozenset({"analysis", "samples", "entries"}),
-    "decide_state": frozenset({"signature", "states"}),
-    "propose_techniques": frozenset({"most", "state", "signature"}),
-    "verify_candidate": frozenset({"claims", "checked", "source"}),
-    "repair_answer": frozenset({"mistakes"}),
-    "repair_candidate": frozenset({"mistakes"}),
-    "repair_cut": frozenset[str](),
+    name: frozenset(placeholders.split())
+    for name, placeholders in {
+        "kernel": "kernel definition guide families techniques gpu speed start documents",
+        "speed_sim": "",
+        "speed_gpu": "",
+        "planner": "",
+        "coder": "tool_calls",
+        "fixer": "tool_calls",
+        "reflector": "",
+        "combiner": "tool_calls",
+        "learner": "",
+        "verifier": "",
+        "minimal": "",
+        "plan_round": "round slots reserve candidates families evidence memory lessons sources",
+        "write_candidate": "hypothesis parents evidence memory lessons",
+        "merge_candidates": "hypothesis parents evidence memory lessons",
+        "write_minimal": "parents evidence",
+        "mend_minimal": "source findings",
+        "mend_failed": "hypothesis source findings lessons",
+        "mend_regressed": "hypothesis source findings lessons",
+        "reflect_round": "round candidates families evidence lessons",
+        "evaluate_policy": "samples calibration entries",
+        "analyze_gaps": "evaluation gaps entries",
+        "update_memory": "analysis samples entries",
+        "decide_state": "signature states",
+        "propose_techniques": "most state signature",
+        "verify_candidate": "claims checked source",
+        "repair_answer": "mistakes",
+        "repair_candidate": "mistakes",
+        "repair_cut": "",
+    }.items()
 }
-"""What each file of `search/prompts` has to leave open, by its name without `.md`."""
+"""The placeholders of each file of `search/prompts`, by its name without `.md`."""
 
 _PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}")
 

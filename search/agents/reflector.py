@@ -1,16 +1,16 @@
 """The reflector: one call says what a round has taught; without a usable answer a rule does."""
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from kopt.kernels.record import ToldRecord
 from kopt.tools.facts.wording import plain_beginning
 
-from .agent_context import AgentContext, Briefing
-from .conversation import Answer, ConversationStart, obtain_answer
+from .agent_context import AgentContext
+from .conversation import Answer, ConversationStart, obtain_answer, parse_answer
 from .plans import Lesson, Reflection
 from .prompt import render_prompt
 from .round_prompt import candidate_table, evidence_for, families_of, lessons_of, result_words
-from .tool_definitions import answer_schema, mistakes_of
+from .tool_definitions import answer_schema
 from .views import RoundView
 
 _CHARACTERS = 1_000
@@ -39,47 +39,37 @@ class _ReflectorAnswer(ToldRecord):
 REFLECTION_SCHEMA = answer_schema(_ReflectorAnswer)
 
 
-def reflect(means: AgentContext, view: RoundView) -> Reflection:
+def reflect(context: AgentContext, view: RoundView) -> Reflection:
     """Return what round `view.round`, which has been evaluated, teaches.
 
     Raises:
-        CallFailed: No answer, and asking later or with another key might help.
-        BudgetSpent: The budget does not allow the call.
-        Stopped: The run is being stopped.
+        CallFailed, BudgetSpent, Stopped: As `ModelClient.ask`; other failures are in the result.
     """
-    opening = _opening(means.briefing, view)
-    answer = obtain_answer(means.desk, opening, lambda text: _read(text, view))
+    opening = _opening(context, view)
+    answer = obtain_answer(context.client, opening, lambda text: _read(text, view))
     if answer.value is None:
         return _by_rule(view, answer.mistakes)
     return answer.value
 
 
-def _opening(briefing: Briefing, view: RoundView) -> ConversationStart:
+def _opening(context: AgentContext, view: RoundView) -> ConversationStart:
     text = render_prompt(
         "reflect_round",
         {
             "round": str(view.round),
             "candidates": candidate_table(view, view.round),
             "families": families_of(view),
-            "evidence": evidence_for(view, briefing),
+            "evidence": evidence_for(view, context.briefing),
             "lessons": lessons_of(view.reflections, view.members),
         },
     )
-    return ConversationStart(
-        prefix=f"r{view.round}/reflect",
-        role="reflector",
-        settings=briefing.settings.roles.reflector,
-        system=briefing.system_blocks("reflector"),
-        text=text,
-        answer_schema=REFLECTION_SCHEMA,
-    )
+    return context.start("reflector", f"r{view.round}/reflect", text, REFLECTION_SCHEMA)
 
 
 def _read(text: str, view: RoundView) -> Answer[Reflection]:
-    try:
-        said = _ReflectorAnswer.model_validate_json(text)
-    except ValidationError as error:
-        return Answer(None, mistakes_of(error))
+    answer = parse_answer(_ReflectorAnswer, text)
+    if (said := answer.value) is None:
+        return Answer(None, answer.mistakes)
     known = {member.label: member.seq for member in view.members}
     lessons = [one for one in said.lessons if one.candidate in known]
     return Answer(

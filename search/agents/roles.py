@@ -74,60 +74,62 @@ def _without_registers(evaluation: Evaluation) -> Evaluation:
 class ModelRoles:
     """Planner, coder and combiner, fixer, reflector, learner, verifier."""
 
-    means: AgentContext
+    context: AgentContext
 
     def plan(self, view: RoundView) -> Plan:
         """Return a hypothesis for each slot of the round, with documents on the leader."""
         if self._settings.agent == "minimal":
             return plan_nothing(view)
         shown = time_only_round(view) if self._shows_only_times else view
-        return plan(self.means, self._with_documents(shown))
+        return plan(self.context, self._with_documents(shown))
 
     def write(self, task: BranchTask) -> WrittenCandidate | GaveUp:
         """Return the candidate of a branch."""
-        return write_candidate(self.means, time_only_task(task) if self._shows_only_times else task)
+        return write_candidate(
+            self.context, time_only_task(task) if self._shows_only_times else task
+        )
 
     def mend(
         self, task: BranchTask, failure: FailedCandidate, attempt: int
     ) -> WrittenCandidate | GaveUp:
         """Return a mended candidate; `attempt` is 1 for the branch's first repair."""
         shown = time_only_failure(failure) if self._shows_only_times else failure
-        return mend_candidate(self.means, task, shown, attempt)
+        return mend_candidate(self.context, task, shown, attempt)
 
     def reflect(self, view: RoundView) -> Reflection:
         """Return what the round has taught."""
-        return reflect(self.means, time_only_round(view) if self._shows_only_times else view)
+        return reflect(self.context, time_only_round(view) if self._shows_only_times else view)
 
     def learn(self, view: LearningView) -> Learned:
         """Return what memory should hold after a batch of results."""
-        return learn(self.means, view)
+        return learn(self.context, view)
 
     def decide_state(self, question: StateQuestion) -> StateDecision:
         """Return which of equally near states a program is in."""
-        return decide_state(self.means, question)
+        return decide_state(self.context, question)
 
     def propose_techniques(self, question: TechniqueQuestion) -> Learned:
         """Return techniques for a state of which memory knows none."""
-        return propose_techniques(self.means, question)
+        return propose_techniques(self.context, question)
 
     def soft_verify(self, view: SoftView) -> SoftVerdict:
         """Return whether anything speaks against a candidate that has passed every check."""
-        return soft_verify(self.means, view)
+        return soft_verify(self.context, view)
 
     def _with_documents(self, view: RoundView) -> RoundView:
         if not view.beam:
             return view
-        leader, tools = view.members[view.beam[0]], self.means.tools
+        leader, tools = view.members[view.beam[0]], self.context.tools
         profile = view.documents.profiles.get(leader.seq)
         return replace(
             view,
             reading=tools.reader.round_documents(profile, tools.arch),
-            noted=tools.reader.notes_on(leader, profile, self.means.briefing.subject.problem),
+            noted=tools.reader.notes_on(leader, profile, self.context.briefing.subject.problem),
         )
 
     @property
     def _settings(self) -> SearchSettings:
-        return self.means.briefing.settings
+        return self.context.briefing.settings
 
     @property
     def _shows_only_times(self) -> bool:

@@ -7,8 +7,9 @@ state for which memory has none.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import ToldRecord
@@ -21,12 +22,12 @@ from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import plain_beginning
 
 from .agent_context import AgentContext
-from .conversation import Answer, ConversationStart, obtain_answer
+from .conversation import Answer, obtain_answer, parse_answer
 from .knowledge_prompt import signature_facts, state_facts
 from .memory_edits import MODEL_WEIGHT, WORDS, TechniqueWords, expectation, short, technique_of
 from .prompt import fenced, render_prompt
 from .round_prompt import document_words
-from .tool_definitions import answer_schema, mistakes_of
+from .tool_definitions import answer_schema
 from .views import Learned, StateDecision, StateQuestion, TechniqueQuestion
 
 
@@ -40,31 +41,27 @@ class _StateAnswer(ToldRecord):
 STATE_SCHEMA = answer_schema(_StateAnswer)
 
 
-def decide_state(means: AgentContext, question: StateQuestion) -> StateDecision:
+def decide_state(context: AgentContext, question: StateQuestion) -> StateDecision:
     """Return which of the rivals it is; the first of them where no usable answer came.
 
     Raises:
-        CallFailed: No answer, and asking later or with another key might help.
-        BudgetSpent: The budget does not allow the call.
-        Stopped: The run is being stopped.
+        CallFailed, BudgetSpent, Stopped: As `ModelClient.ask`; other failures are in the result.
     """
     known = tuple(state.id for state in question.rivals)
     rivals = [state_facts(state) for state in question.rivals]
-    opening = ConversationStart(
-        prefix=question.id,
-        role="learner",
-        settings=means.briefing.settings.roles.learner,
-        system=means.briefing.system_blocks("learner"),
-        text=render_prompt(
+    opening = context.start(
+        "learner",
+        question.id,
+        render_prompt(
             "decide_state",
             {
                 "signature": program_words(question.signature, question.profile),
                 "states": fenced("states", render(cleaned({"states": rivals}))),
             },
         ),
-        answer_schema=STATE_SCHEMA,
+        STATE_SCHEMA,
     )
-    answer = obtain_answer(means.desk, opening, lambda text: _read_state(text, known))
+    answer = obtain_answer(context.client, opening, lambda text: _read_state(text, known))
     if answer.value is None:
         return StateDecision(known[0], "rule", short(answer.mistakes))
     return StateDecision(answer.value.state, "model", short(answer.value.reason))
@@ -79,13 +76,10 @@ def program_words(signature: ProfileSignature, profile: ProfileResult | None) ->
 
 
 def _read_state(text: str, known: tuple[str, ...]) -> Answer[_StateAnswer]:
-    try:
-        said = _StateAnswer.model_validate_json(text)
-    except ValidationError as error:
-        return Answer(None, mistakes_of(error))
-    if said.state not in known:
+    answer = parse_answer(_StateAnswer, text)
+    if (said := answer.value) is not None and said.state not in known:
         return Answer(None, f"{json.dumps(said.state[:60])} is none of {', '.join(known)}")
-    return Answer(said, "")
+    return answer
 
 
 MOST_PROPOSALS = 6
@@ -112,21 +106,17 @@ class _ProposalsAnswer(ToldRecord):
 PROPOSALS_SCHEMA = answer_schema(_ProposalsAnswer)
 
 
-def propose_techniques(means: AgentContext, question: TechniqueQuestion) -> Learned:
+def propose_techniques(context: AgentContext, question: TechniqueQuestion) -> Learned:
     """Return what a model would try in a state, as entries of memory with cautious expectations.
 
     Raises:
-        CallFailed: No answer, and asking later or with another key might help.
-        BudgetSpent: The budget does not allow the call.
-        Stopped: The run is being stopped.
+        CallFailed, BudgetSpent, Stopped: As `ModelClient.ask`; other failures are in the result.
     """
     state = fenced("state", render(cleaned(state_facts(question.state))))
-    opening = ConversationStart(
-        prefix=question.id,
-        role="learner",
-        settings=means.briefing.settings.roles.learner,
-        system=means.briefing.system_blocks("learner"),
-        text=render_prompt(
+    opening = context.start(
+        "learner",
+        question.id,
+        render_prompt(
             "propose_techniques",
             {
                 "most": str(MOST_PROPOSALS),
@@ -134,19 +124,12 @@ def propose_techniques(means: AgentContext, question: TechniqueQuestion) -> Lear
                 "signature": program_words(question.signature, question.profile),
             },
         ),
-        answer_schema=PROPOSALS_SCHEMA,
+        PROPOSALS_SCHEMA,
     )
-    answer = obtain_answer(means.desk, opening, _read_proposals)
+    answer = obtain_answer(context.client, opening, partial(parse_answer, _ProposalsAnswer))
     if answer.value is None:
         return Learned((), why=short(answer.mistakes))
     return _accepted(answer.value, question)
-
-
-def _read_proposals(text: str) -> Answer[_ProposalsAnswer]:
-    try:
-        return Answer(_ProposalsAnswer.model_validate_json(text), "")
-    except ValidationError as error:
-        return Answer(None, mistakes_of(error))
 
 
 def _accepted(said: _ProposalsAnswer, question: TechniqueQuestion) -> Learned:

@@ -7,8 +7,6 @@ without comments: without one that quotes lines which are there, measurement alo
 import re
 from collections.abc import Iterator
 
-from pydantic import ValidationError
-
 from kopt.kernels.record import ToldRecord
 from kopt.kernels.source_lexer import logical_lines
 from kopt.tools.facts.check_facts import check_facts
@@ -17,10 +15,10 @@ from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import Quoted, plain, plain_beginning
 
 from .agent_context import AgentContext
-from .conversation import Answer, ConversationStart, obtain_answer
+from .conversation import Answer, obtain_answer, parse_answer
 from .prompt import fenced, render_prompt
 from .round_prompt import document_words
-from .tool_definitions import answer_schema, mistakes_of
+from .tool_definitions import answer_schema
 from .views import FindingKind, Objection, SoftVerdict, SoftView, Verdict
 
 _HEADER_END = "*/"
@@ -108,22 +106,18 @@ class _VerifierAnswer(ToldRecord):
 VERDICT_SCHEMA = answer_schema(_VerifierAnswer)
 
 
-def soft_verify(means: AgentContext, view: SoftView) -> SoftVerdict:
+def soft_verify(context: AgentContext, view: SoftView) -> SoftVerdict:
     """Return whether anything speaks against a candidate that has passed every check.
 
     Raises:
-        CallFailed: No answer, and asking later or with another key might help.
-        BudgetSpent: The budget does not allow the call.
-        Stopped: The run is being stopped.
+        CallFailed, BudgetSpent, Stopped: As `ModelClient.ask`; other failures are in the result.
     """
     source = without_comments(view.member.source)
     shown = fenced("source without comments", source)
-    opening = ConversationStart(
-        prefix=view.id,
-        role="verifier",
-        settings=means.briefing.settings.roles.verifier,
-        system=means.briefing.system_blocks("verifier"),
-        text=render_prompt(
+    opening = context.start(
+        "verifier",
+        view.id,
+        render_prompt(
             "verify_candidate",
             {
                 "claims": _claims(view),
@@ -131,9 +125,9 @@ def soft_verify(means: AgentContext, view: SoftView) -> SoftVerdict:
                 "source": shown,
             },
         ),
-        answer_schema=VERDICT_SCHEMA,
+        VERDICT_SCHEMA,
     )
-    answer = obtain_answer(means.desk, opening, lambda text: _read(text, source))
+    answer = obtain_answer(context.client, opening, lambda text: _read(text, source))
     why = plain_beginning(answer.mistakes, _CHARACTERS)
     if answer.value is None:
         return SoftVerdict(verdict="no_objection", origin="fallback", why=why)
@@ -158,10 +152,9 @@ def _checked(view: SoftView) -> str:
 
 def _read(text: str, source: str) -> Answer[SoftVerdict]:
     """Return the verdict as far as lines of `source` bear it out."""
-    try:
-        said = _VerifierAnswer.model_validate_json(text)
-    except ValidationError as error:
-        return Answer(None, mistakes_of(error))
+    answer = parse_answer(_VerifierAnswer, text)
+    if (said := answer.value) is None:
+        return Answer(None, answer.mistakes)
     findings = tuple(
         Objection(
             kind=one.kind,

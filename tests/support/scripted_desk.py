@@ -5,16 +5,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from kopt.search.models.client import RecordedCall
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest, Usage
-
-
-@dataclass(frozen=True)
-class RecordedCall:
-    """A call that was answered."""
-
-    request: ModelRequest
-    reply: ModelReply
 
 
 @dataclass
@@ -36,7 +29,7 @@ class ScriptedDesk:
         reply = self.script.pop(0)
         if isinstance(reply, CallFailed):
             raise reply
-        self.calls[request.id] = RecordedCall(request, reply)
+        self.calls[request.id] = RecordedCall(request.id, request, reply)
         return reply
 
     def last_of(self, prefix: str) -> RecordedCall | None:

@@ -51,7 +51,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Steps:
     model = scripted_model(lambda call: LINES.get(call, f"algebra wrong // {call}"))
 
     def roles(means: AgentContext) -> ScriptedRoles:
-        return ScriptedRoles(means.desk)  # type: ignore[arg-type]  # the run's own desk
+        return ScriptedRoles(means.client)  # type: ignore[arg-type]  # the run's own desk
 
     stand_ins: dict[str, Any] = {
         "open_model": _opens(model),

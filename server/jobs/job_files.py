@@ -7,7 +7,6 @@ decided here.
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,46 +22,25 @@ _LOCK_TEXT_BYTES = 200
 _DIGITS = 6
 
 
-@dataclass(frozen=True)
 class JobFiles:
     """The folder of one job."""
 
-    folder: Path
-
-    @property
-    def request(self) -> Path:
-        """The request of the job."""
-        return self.folder / "request.json"
-
-    @property
-    def result(self) -> Path:
+    def __init__(self, folder: Path) -> None:
+        """Name the files of `folder`; nothing is read."""
+        self.folder = folder
+        self.request = folder / "request.json"
+        self.result = folder / "result.json"
         """The stage's document; with it the job is done."""
-        return self.folder / "result.json"
-
-    @property
-    def error(self) -> Path:
-        """Why there is no result; with it the job has failed."""
-        return self.folder / "error.json"
-
-    @property
-    def cancelled(self) -> Path:
+        self.error = folder / "error.json"
+        """The reason for no result; with it the job has failed."""
+        self.cancelled = folder / "cancelled"
         """Empty; with it the job is cancelled."""
-        return self.folder / "cancelled"
-
-    @property
-    def cancel_request(self) -> Path:
+        self.cancel_request = folder / "cancel_request"
         """Empty; another process has asked the holder of the job to cancel it."""
-        return self.folder / "cancel_request"
-
-    @property
-    def lock(self) -> Path:
+        self.lock = folder / "lock"
         """Held by the process that has the job queued or running."""
-        return self.folder / "lock"
-
-    @property
-    def log(self) -> Path:
+        self.log = folder / "runner.log"
         """The traceback of a bug, the last words of a runner that died."""
-        return self.folder / "runner.log"
 
     @property
     def over_at_s(self) -> float | None:

@@ -19,7 +19,7 @@ from .job_queue import MAX_JOBS, Waiting, refuse_if_full, waiting_work
 from .job_store import JobClaim, JobStore
 from .lane import Lane
 from .records import CPU, JobView
-from .server_needs import ServerOffer, device_for, needs_of
+from .server_needs import ServerOffer, needs_of
 from .waiting import Watch, wait_until_over
 
 logger = logging.getLogger(__name__)
@@ -180,7 +180,7 @@ class JobHost:
             claim.release()
             return
         request = claim.request
-        name = request.needs.device if request.needs else device_for(request.work)
+        name = request.needs.device
         lane = self._lanes.get(name)
         if lane is None:
             runners = max(1, self._settings.jobs) if name == CPU else 1

@@ -33,6 +33,7 @@ JOB_ID = re.compile(r"job-\d{8}-\d{6}-[0-9a-f]{8}")
 RESUMED_WITHIN_S = 24 * 3600.0
 """A server takes up orphans of the last day; older ones only when asked for by their id."""
 KEPT_S = 7 * 24 * 3600.0
+_NO_NEEDS = JobNeeds()
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class JobStore:
         """Name the folder; nothing is read or created."""
         self._root = root
 
-    def create(self, work: Work, caller: str, needs: JobNeeds | None = None) -> JobClaim:
+    def create(self, work: Work, caller: str, needs: JobNeeds = _NO_NEEDS) -> JobClaim:
         """Return a new job, on the disk for good, held by this process.
 
         Args:

@@ -25,6 +25,11 @@ MAX_DEATHS = 2
 MAX_ATTEMPTS = 6
 """Most attempts over all servers: a job under which server after server is killed is not tried for
 ever. Attempts that a server ended itself do not count."""
+_GIVEN_UP = JobError(
+    kind="machine",
+    message=f"work was begun {MAX_ATTEMPTS} times, and its server or runner died each time",
+    hint="Start the work again if the machine is well.",
+)
 
 
 class Lane:
@@ -50,11 +55,6 @@ class Lane:
         self._runners: set[RunnerProcess] = set()
         self._at_work: set[HeldJob] = set()
         self._is_closing = False
-
-    @property
-    def waiting(self) -> int:
-        """The number of jobs that wait for a runner."""
-        return len(self._queue)
 
     @property
     def runner_pids(self) -> list[int]:
@@ -124,7 +124,7 @@ class Lane:
             async with asyncio.timeout(IDLE_S):
                 await self._work.acquire()
         except TimeoutError:
-            return self.waiting > 0
+            return len(self._queue) > 0
         finally:
             self._idle -= 1
         return True
@@ -151,7 +151,7 @@ class Lane:
                 await self._finish_cancelled(job)
                 return runner
             if job.claim.files.read_counted_attempts() >= MAX_ATTEMPTS:
-                await self._fail(job, _given_up())
+                await self._fail(job, _GIVEN_UP)
                 return runner
             end = await self._attempt(job, runner)
             if not isinstance(end, RunnerDied):
@@ -237,11 +237,3 @@ class Lane:
             job.unwritten = error
         self._on_over(job)
         job.changed.beat()
-
-
-def _given_up() -> JobError:
-    return JobError(
-        kind="machine",
-        message=f"work was begun {MAX_ATTEMPTS} times, and its server or runner died each time",
-        hint="Start the work again if the machine is well.",
-    )

@@ -40,8 +40,7 @@ class JobRequest(Record):
     """The caller's name, for fairness between callers; no secret."""
     created_us: int
     """Unix microseconds."""
-    needs: JobNeeds | None = None
-    """The means that its server must have; None in requests of older versions."""
+    needs: JobNeeds = JobNeeds()
 
 
 class JobError(Record):

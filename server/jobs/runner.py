@@ -35,25 +35,10 @@ IDLE_S = 60.0
 """Time without work after which the devices are closed: no GPU memory is held for nothing."""
 
 
-class _Server:
-    """The server's end of the pipe to it."""
-
-    def __init__(self, pipe: TextIO) -> None:
-        self._pipe = pipe
-
-    def send(self, event: Record) -> None:
-        """Send one line; without a server this process ends."""
-        try:
-            self._pipe.write(event.model_dump_json() + "\n")
-            self._pipe.flush()
-        except BrokenPipeError:
-            raise SystemExit(1) from None
-
-
 class _Teller:
     """Passes progress on, and keeps it from ever falling, also from one attempt to the next."""
 
-    def __init__(self, files: JobFiles, server: _Server) -> None:
+    def __init__(self, files: JobFiles, server: TextIO) -> None:
         self._files = files
         self._server = server
         before = files.read_progress()
@@ -70,14 +55,14 @@ class _Teller:
         told = Progress(
             done=self._last, total=total, message=progress.message, at_us=time.time_ns() // 1000
         )
-        self._server.send(ProgressEvent(progress=told))
+        _send(self._server, ProgressEvent(progress=told))
         with suppress(OSError):  # a full disk will stop the work itself, if it has to
             self._files.write_progress(told)
 
 
 def main() -> None:
     """Do what the server asks for until it hangs up."""
-    server = _Server(os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8"))
+    server = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # prints must not garble the pipe
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read_commands, args=(lines,), name="commands", daemon=True).start()
@@ -90,10 +75,10 @@ def main() -> None:
             devices.close()
             continue
         job_id = line.decode().strip()
-        server.send(OverEvent(error=_do(job_id, settings, devices, server)))
+        _send(server, OverEvent(error=_do(job_id, settings, devices, server)))
 
 
-def _do(job_id: str, settings: Settings, devices: WarmDevices, server: _Server) -> JobError | None:
+def _do(job_id: str, settings: Settings, devices: WarmDevices, server: TextIO) -> JobError | None:
     """Do one job, write how it ended into its folder, and return why it failed, if it did."""
     files = JobStore(settings.jobs_folder).files(job_id)
     try:
@@ -108,6 +93,15 @@ def _do(job_id: str, settings: Settings, devices: WarmDevices, server: _Server) 
             files.write_error(found)
         return found
     return None
+
+
+def _send(server: TextIO, event: Record) -> None:
+    """Send one line; without a server this process ends."""
+    try:
+        server.write(event.model_dump_json() + "\n")
+        server.flush()
+    except BrokenPipeError:
+        raise SystemExit(1) from None
 
 
 def _found(error: Exception, files: JobFiles) -> JobError:

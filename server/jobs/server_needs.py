@@ -17,7 +17,7 @@ from kopt.tools.sandbox.policy import gpu_devices
 from .records import CPU, JobNeeds, JobRequest
 
 
-def device_for(work: Work) -> str:
+def _device_for(work: Work) -> str:
     """Return where `work` waits its turn; a device that cannot be is refused by the runner."""
     if isinstance(work, CompileWork):
         return CPU
@@ -31,7 +31,7 @@ def needs_of(work: Work, settings: Settings) -> JobNeeds:
     """Return what a server must have for `work`, which one with `settings` was asked for."""
     own = settings.problems
     problems = None if own is None or _is_packaged(work) else str(own.resolve())
-    return JobNeeds(problems=problems, device=device_for(work))
+    return JobNeeds(problems=problems, device=_device_for(work))
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ServerOffer:
 
         Callers read it, and where folders lie is the user's affair: only the name of one is in it.
         """
-        needs = request.needs or JobNeeds(device=device_for(request.work))
+        needs = request.needs
         options: list[str] = []
         own = None if self.problems is None else str(self.problems.resolve())
         if needs.problems is not None and needs.problems != own:

@@ -10,7 +10,8 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 from socket import socket
 from typing import Any, NoReturn
 
@@ -38,8 +39,11 @@ _LAST_RESORT_S = 1.8
 class QuietServer(uvicorn.Server):
     """uvicorn, bounded and without signal handlers; it says nothing but what goes wrong."""
 
-    def __init__(self, app: ASGIApp, admission: Admission) -> None:
-        """Serve `app` over the connections that `admission` lets in."""
+    def __init__(
+        self, app: ASGIApp, admission: Admission, say_ready: Callable[[], None] | None = None
+    ) -> None:
+        """Serve `app` to whom `admission` lets in; `say_ready` is called once it answers."""
+        self._say_ready = say_ready
         limits = admission.limits
         self._lingering = LingeringClose(limits)
         config = uvicorn.Config(
@@ -66,6 +70,12 @@ class QuietServer(uvicorn.Server):
     def capture_signals(self) -> Generator[None, None, None]:
         """Leave signals alone: uvicorn's own handlers would raise them again at the end."""
         yield
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Begin to answer, then say so."""
+        await super().startup(sockets)
+        if self._say_ready is not None:
+            self._say_ready()
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         """Leave no connection open."""
@@ -94,7 +104,7 @@ async def _serve(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> 
     limits = HttpLimits()
     app = http_app(server, doorway.access, limits)
     admission = Admission(limits, serves_strangers=doorway.access.tokens is not None)
-    http = QuietServer(app, admission)
+    http = QuietServer(app, admission, partial(_say_where, doorway))
     ended_by: list[int] = []
 
     def end(number: int) -> None:
@@ -112,7 +122,6 @@ async def _serve(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> 
         loop.add_signal_handler(number, end, number)
     try:
         await runners.start()
-        _say_where(doorway)  # it listens already: who comes at once waits for the first reply
         await http.serve(sockets=[doorway.listener])
     finally:
         runners.kill_all()

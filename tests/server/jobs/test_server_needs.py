@@ -20,7 +20,7 @@ OWN = CompileWork(kernel="my_own_n8", source="x")
 ON_SECOND_GPU = CheckWork(kernel="any", source="x", device="cuda:1")
 
 
-def request(work: Work, needs: JobNeeds | None) -> JobRequest:
+def request(work: Work, needs: JobNeeds) -> JobRequest:
     return JobRequest(id="job-1", work=work, caller="me", created_us=0, needs=needs)
 
 
@@ -49,12 +49,6 @@ def test_what_a_server_lacks_is_said_as_its_command(tmp_path: Path) -> None:
         "kopt serve --device cuda:1"
     )
     assert ServerOffer(None).lacking_for(asked) == "kopt serve --problems '.../my problems'"
-
-
-@pytest.mark.usefixtures("gpus")
-def test_a_job_of_an_older_kopt_needs_what_its_work_names() -> None:
-    asked = request(ON_SECOND_GPU, None)
-    assert ServerOffer(None, ("cuda:0",)).lacking_for(asked) == "kopt serve --device cuda:1"
 
 
 def test_a_job_of_a_gpu_is_left_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

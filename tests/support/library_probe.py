@@ -21,7 +21,7 @@ from kopt.kernels.problem_loader import load_problems
 from kopt.tools.devices.timer import LibrarySide
 from kopt.tools.gpu.worker import driver, driver_graphs
 from kopt.tools.gpu.worker.driver import Address, Stream
-from kopt.tools.gpu.worker.failure import Failure
+from kopt.tools.gpu.worker.failure import ExecutionFailure
 from kopt.tools.gpu.worker.library_side import BoundLibrary, bind_library
 
 POISONS = (0xAA, 0x55)
@@ -93,7 +93,7 @@ def probe(side: LibrarySide, buffers: Buffers, inputs: Bits) -> tuple[dict[str, 
         buffers.fill(inputs, POISONS[-1])
         nodes = replay_captured(bound, buffers.stream)
         keep(CAPTURED)
-    except Failure as failure:
+    except ExecutionFailure as failure:
         return {"fault": failure.fault.model_dump()}, {}
     return {"library": bound.library, "allocations": allocations, "nodes": nodes}, found
 

@@ -15,7 +15,7 @@ from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.status import Status
-from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.devices.gpu_time import count_gpu_time
 from kopt.tools.devices.timer import (
     CandidateSide,
@@ -45,13 +45,10 @@ _COPY_CEILING_S = 60.0
 class _Execution:
     """One side, run once."""
 
+    request: ExecutionRequest | LibraryRun
     problem: Problem
     workload: Workload
     side: Side
-    inputs: Arrays
-    poison: int
-    timeout_s: float
-    late_inputs: bool = True
 
 
 class CudaDevice:
@@ -122,13 +119,10 @@ class CudaDevice:
             raise ValueError("a GPU executes a cubin: compile the candidate first")
         return self._execute(
             _Execution(
+                request,
                 problem=program.problem,
                 workload=program.problem.workload(program.plan.workload),
                 side=CandidateSide(plan=program.plan, cubin_path=str(program.cubin_path)),
-                inputs=request.inputs,
-                poison=request.poison,
-                timeout_s=request.timeout_s,
-                late_inputs=request.late_inputs,
             )
         )
 
@@ -141,9 +135,7 @@ class CudaDevice:
             SetupError: No worker can start here.
             InfraError: The worker or the device failed, not the library.
         """
-        return self._execute(
-            _Execution(run.problem, run.workload, run.side, run.inputs, run.poison, run.timeout_s)
-        )
+        return self._execute(_Execution(run, run.problem, run.workload, run.side))
 
     @contextmanager
     def open_timing(self, request: TimingRequest) -> Generator[TimingSession | TimingFailure]:
@@ -204,7 +196,7 @@ class CudaDevice:
     def _ask_to_execute(
         self, execution: _Execution
     ) -> tuple[WorkerProcess, ExecuteAnswer | WorkerEnd]:
-        side = execution.side
+        asked, side = execution.request, execution.side
         candidate = side if isinstance(side, CandidateSide) else None
         worker = self._pool.worker_for(
             execution.problem.folder,
@@ -215,14 +207,14 @@ class CudaDevice:
             problem=execution.problem,
             workload=execution.workload,
             side=side,
-            inputs=self._inputs.file_in(worker.folder, execution.inputs),
-            poison=execution.poison,
+            inputs=self._inputs.file_in(worker.folder, asked.inputs),
+            poison=asked.poison,
             # A missing wait shows only where the kernel before it is still writing.
-            late_producer=execution.late_inputs
-            and candidate is not None
-            and candidate.plan.launches[0].pdl,
+            late_producer=isinstance(asked, ExecutionRequest)
+            and asked.late_inputs
+            and asked.program.plan.launches[0].pdl,
         )
-        return worker, ask_for(ExecuteAnswer, worker, request, execution.timeout_s)
+        return worker, ask_for(ExecuteAnswer, worker, request, asked.timeout_s)
 
     @contextmanager
     def _turn(self) -> Generator[None]:
@@ -256,7 +248,7 @@ def _outcome(
     if isinstance(answer, WorkerEnd):
         if answer.reason == "died":
             raise InfraError(f"the GPU worker ended under an execution: {answer.detail}")
-        return timeout_outcome(execution.timeout_s, worker.level)
+        return timeout_outcome(execution.request.timeout_s, worker.level)
     if answer.fault is not None:
         owner = owns_memory(execution.side, execution.problem, execution.workload)
         return fault_outcome(answer.fault, worker.level, owner)

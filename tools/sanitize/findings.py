@@ -34,7 +34,7 @@ _HOST = ("Saved host backtrace", "Host Frame")
 
 
 @dataclass(frozen=True)
-class Place:
+class CodePlace:
     """Where in the code."""
 
     function: str
@@ -51,7 +51,7 @@ class SanitizerRecord:
     """Its first line."""
     details: tuple[str, ...]
     """The further lines, host frames left out."""
-    places: tuple[Place, ...]
+    places: tuple[CodePlace, ...]
     """Where it happened, innermost first; for a race each of the accesses."""
     thread: str | None
     """As `5,0,0`."""
@@ -106,13 +106,13 @@ def _record(lines: list[str]) -> SanitizerRecord:
     )
 
 
-def _place(line: str) -> Place | None:
+def _place(line: str) -> CodePlace | None:
     found = _DEVICE_FRAME.match(line) or _PLACE.match(line)
     if found is None:
         return None
     file, number = found["file"], found["line"]
     name = file.rsplit("/", 1)[-1] if file else None
-    return Place(found["function"], name, int(number) if number else None)
+    return CodePlace(found["function"], name, int(number) if number else None)
 
 
 SHOWN = 20
@@ -159,7 +159,7 @@ _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 
 
 @dataclass(frozen=True)
-class Findings:
+class JudgedRecords:
     """What the records of one tool say."""
 
     status: Status
@@ -173,7 +173,7 @@ class Findings:
 
 def judge_records(
     tool: SanitizerTool, records: Sequence[SanitizerRecord], buffers: Sequence[OneShotBuffer]
-) -> Findings:
+) -> JudgedRecords:
     """Return the findings among `records`, errors first, in the order reported.
 
     Args:
@@ -188,7 +188,7 @@ def judge_records(
     warnings = [record for record in kernel_records if _is_warning(record)]
     status = _status(tool, errors[0]) if errors else Status.PASSED
     found = (*_grouped(tool, errors, buffers), *_grouped(tool, warnings, buffers))
-    return Findings(status, found[:SHOWN], trouble, len(records) - len(errors))
+    return JudgedRecords(status, found[:SHOWN], trouble, len(records) - len(errors))
 
 
 def _trouble(record: SanitizerRecord) -> str | None:

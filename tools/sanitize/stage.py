@@ -30,7 +30,7 @@ from kopt.tools.profiling.launchable import Launchable, make_launchable
 from kopt.tools.profiling.nvidia_tools import HOW_TO_GET_SANITIZER, NvidiaTool, find_sanitizer
 from kopt.tools.profiling.one_shot import Examination, Examined, OneShot, examine, report_folder
 
-from .findings import Findings, judge_records, read_log
+from .findings import JudgedRecords, judge_records, read_log
 
 LIMIT_S = 120.0
 """Wall time a tool, which they share out; instrumented code is 10 to 100 times slower."""
@@ -186,7 +186,7 @@ def _judge(tool: SanitizerTool, examined: Examined, limit_s: float) -> Sanitizer
     return run
 
 
-def _why_not_judged(examined: Examined, found: Findings, reported: int | None) -> str | None:
+def _why_not_judged(examined: Examined, found: JudgedRecords, reported: int | None) -> str | None:
     answer = examined.answer
     last = (examined.printed.strip().splitlines() or ["no output"])[-1][:200]
     if found.trouble is not None:

@@ -7,13 +7,13 @@ import pytest
 from kopt.kernels.check_result import SanitizerTool
 from kopt.kernels.status import Status
 from kopt.tools.gpu.one_shot_files import OneShotBuffer
-from kopt.tools.sanitize.findings import Findings, judge_records, read_log
+from kopt.tools.sanitize.findings import JudgedRecords, judge_records, read_log
 
 REPORTS = Path(__file__).parents[2] / "samples" / "reports"
 OUT = OneShotBuffer(name="out", address=0x7F0000000000, size_bytes=4)
 
 
-def judge(tool: SanitizerTool, text: str) -> Findings:
+def judge(tool: SanitizerTool, text: str) -> JudgedRecords:
     return judge_records(tool, read_log(text).records, (OUT,))
 
 
@@ -118,4 +118,4 @@ def test_failed_cuda_call_is_no_finding_of_the_kernel() -> None:
         '========= Program hit CUDA_ERROR_LAUNCH_FAILED (error 719) due to "unspecified launch '
         'failure" on CUDA API call to cuStreamSynchronize.\n'
     )
-    assert judge("memcheck", text) == Findings(Status.PASSED, harmless=1)
+    assert judge("memcheck", text) == JudgedRecords(Status.PASSED, harmless=1)

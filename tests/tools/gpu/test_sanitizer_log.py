@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.tools.sanitize.findings import Place, read_log
+from kopt.tools.sanitize.findings import CodePlace, read_log
 
 REPORTS = Path(__file__).parents[2] / "samples" / "reports"
 
@@ -22,7 +22,7 @@ def test_every_record_is_read_and_counted(tool: str) -> None:
 def test_record_has_message_place_thread_and_block() -> None:
     record = read_log((REPORTS / "memcheck.txt").read_text()).records[0]
     assert record.message == "Invalid __global__ write of size 4 bytes"
-    assert record.places == (Place("fused_add", "candidate.cu", 17),)
+    assert record.places == (CodePlace("fused_add", "candidate.cu", 17),)
     assert (record.thread, record.block) == ("5,0,0", "3,0,0")
 
 
@@ -34,8 +34,8 @@ def test_host_frames_are_left_out() -> None:
 def test_caller_of_a_device_function_is_a_place_too() -> None:
     record = read_log((REPORTS / "memcheck.txt").read_text()).records[1]
     assert record.places == (
-        Place("helper(int*, int)", "candidate.cu", 18),
-        Place("fused_add", "candidate.cu", 40),
+        CodePlace("helper(int*, int)", "candidate.cu", 18),
+        CodePlace("fused_add", "candidate.cu", 40),
     )
 
 
@@ -48,12 +48,12 @@ def test_race_names_every_access() -> None:
 def test_file_is_named_without_its_folders() -> None:
     text = "========= Barrier error detected. Divergent thread(s) in warp\n"
     record = read_log(f"{text}=========     at f(int *)+0x70 in /home/x.cu:41\n").records[0]
-    assert record.places == (Place("f(int *)", "x.cu", 41),)
+    assert record.places == (CodePlace("f(int *)", "x.cu", 41),)
 
 
 def test_place_without_lines_has_none() -> None:
     text = "========= Invalid __global__ write of size 4 bytes\n=========     at k(int*)+0x50\n"
-    assert read_log(text).records[0].places == (Place("k(int*)", None, None),)
+    assert read_log(text).records[0].places == (CodePlace("k(int*)", None, None),)
 
 
 def test_program_output_between_records_is_ignored() -> None:

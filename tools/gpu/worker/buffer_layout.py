@@ -28,7 +28,7 @@ _MOST_SHIFTS = 16
 
 
 @dataclass(frozen=True)
-class Slot:
+class BufferSlot:
     """The place of one buffer."""
 
     name: str
@@ -46,7 +46,7 @@ class Slot:
 class GuardZone:
     """Bytes beside a buffer that nothing may write: from `start` up to `end`."""
 
-    slot: Slot
+    slot: BufferSlot
     where: Literal["before", "after"]
     start: int
     end: int
@@ -56,12 +56,12 @@ class GuardZone:
 class Layout:
     """Buffers in one allocation; all bytes that belong to no buffer belong to a guard zone."""
 
-    slots: tuple[Slot, ...]
+    slots: tuple[BufferSlot, ...]
     """In the order of their offsets."""
     total_bytes: int
 
     @cached_property
-    def by_name(self) -> dict[str, Slot]:
+    def by_name(self) -> dict[str, BufferSlot]:
         """Each slot under its buffer's name."""
         return {slot.name: slot for slot in self.slots}
 
@@ -96,13 +96,13 @@ def side_plan(side: Side) -> LaunchPlan | None:
 
 def lay_out(sizes: Sequence[tuple[str, int]], random: np.random.Generator) -> Layout:
     """Return places for buffers of these sizes, in this order, with random distances."""
-    slots: list[Slot] = []
+    slots: list[BufferSlot] = []
     end = 0
     for name, size_bytes in sizes:
         least = end + GUARD_BYTES * (2 if slots else 1)
         shift = int(random.integers(_MOST_SHIFTS)) * ALIGNMENT_BYTES
         offset = -(-least // ALIGNMENT_BYTES) * ALIGNMENT_BYTES + shift
-        slots.append(Slot(name, offset, size_bytes))
+        slots.append(BufferSlot(name, offset, size_bytes))
         end = offset + size_bytes
     return Layout(tuple(slots), end + GUARD_BYTES)
 

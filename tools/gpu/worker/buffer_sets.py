@@ -26,8 +26,8 @@ from .buffer_layout import Bytes, paint_guards, side_plan
 from .driver import Stream
 from .failure import step
 from .l2_rotation import (
-    Place,
     SetComparison,
+    SetPlace,
     Span,
     lay_out_set,
     place_sets,
@@ -36,7 +36,7 @@ from .l2_rotation import (
 )
 from .pinned_memory import PinnedPool
 
-_Wanted = tuple[int | None, Place]
+_Wanted = tuple[int | None, SetPlace]
 """A set to be read back, and what its outputs are called by; None if they are not wanted."""
 
 
@@ -66,7 +66,7 @@ class BufferSets:
         """Allocate and fill.
 
         Raises:
-            Failure: There is not enough memory for eight sets.
+            ExecutionFailure: There is not enough memory for eight sets.
             InfraError: An input does not have the bytes of its tensor.
         """
         self._data = data
@@ -90,7 +90,7 @@ class BufferSets:
             if t.role == "in" and problem.row_axis in t.shape
         }
         """Inputs that are compared and not the same in all sets."""
-        self._by_rotation: dict[int, list[Place]] = defaultdict(list)
+        self._by_rotation: dict[int, list[SetPlace]] = defaultdict(list)
         for place in self._places:
             self._by_rotation[place.rotation].append(place)
         self.memory_bytes = 0
@@ -174,7 +174,7 @@ class BufferSets:
             warm: Whether to compare the set for warm times, too: all of it, as it is restored.
 
         Raises:
-            Failure: The device failed.
+            ExecutionFailure: The device failed.
         """
         wanted: list[_Wanted] = [(number, self._places[k]) for number, k in enumerate(places)]
         if warm:
@@ -262,7 +262,7 @@ class BufferSets:
             if number:
                 yield self._found[(number - 1) % 2]
 
-    def _window(self, image: Bytes, place: Place) -> tuple[Bytes, int]:
+    def _window(self, image: Bytes, place: SetPlace) -> tuple[Bytes, int]:
         """Return the bytes of a host image that the set's part of the allocation holds."""
         start = place.window_start
         address = self._base + place.part * self._layout.part_bytes

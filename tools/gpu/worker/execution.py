@@ -27,7 +27,7 @@ from .buffers import LATE_PREFIX, CallBuffers, CallData
 from .context import WorkerContext
 from .driver import Stream
 from .driver_launch import LaunchShape
-from .failure import Failure, step
+from .failure import ExecutionFailure, step
 from .launcher import BoundPlan
 from .sides import Call, bind_side
 
@@ -92,7 +92,7 @@ class LateProducer:
         """Load `cubin` (late_producer.cu).
 
         Raises:
-            Failure: It does not load.
+            ExecutionFailure: It does not load.
         """
         with step("load"):
             module = driver.load_module(cubin.read_bytes())
@@ -104,7 +104,7 @@ class LateProducer:
         """Launch; what follows on the stream with the PDL attribute starts beside it.
 
         Raises:
-            Failure: The driver refuses.
+            ExecutionFailure: The driver refuses.
         """
         block = ArgumentBlock([copies_parameter(copies)])  # the driver copies it during the call
         with step("launch"):
@@ -126,7 +126,7 @@ def execute(request: ExecuteRequest, folder: Path, worker: WorkerContext) -> Exe
     with ExitStack() as stack:
         try:
             outputs, damage = _execute(request, inputs, worker, stack)
-        except Failure as failure:
+        except ExecutionFailure as failure:
             return ExecuteAnswer(fault=failure.fault)
         # Their reader has copied those of the execution before.
         written = overwrite_arrays(folder, _OUTPUT_FILE, outputs.items())
@@ -155,7 +155,7 @@ def _execute(
 def _run(call: Call, stream: Stream) -> None:
     try:
         call()
-    except Failure:
+    except ExecutionFailure:
         # What was launched before may itself fail; the next execution must not be blamed for it.
         with step("run"):
             driver.synchronize_stream(stream)

@@ -50,7 +50,7 @@ Source: CUDA driver API, CUresult: errors that leave the process in an inconsist
 """
 
 
-class Failure(Exception):
+class ExecutionFailure(Exception):
     """Ends an execution; `fault` becomes part of the answer."""
 
     def __init__(self, fault: Fault) -> None:
@@ -74,8 +74,8 @@ def as_fault(error: CudaError, during: Step, launch: int | None = None) -> Fault
 
 @contextmanager
 def step(during: Step, launch: int | None = None) -> Generator[None]:
-    """Turn a `CudaError` of the block into a `Failure` of this step."""
+    """Turn a `CudaError` of the block into an `ExecutionFailure` of this step."""
     try:
         yield
     except CudaError as error:
-        raise Failure(as_fault(error, during, launch)) from error
+        raise ExecutionFailure(as_fault(error, during, launch)) from error

@@ -26,9 +26,9 @@ from kopt.tools.gpu.messages import BufferDamage
 
 from .buffer_layout import (
     ALIGNMENT_BYTES,
+    BufferSlot,
     Bytes,
     Layout,
-    Slot,
     call_sizes,
     content_damage,
     guard_damage,
@@ -75,7 +75,7 @@ class SetLayout:
 
 
 @dataclass(frozen=True)
-class Place:
+class SetPlace:
     """Where one set lies, and what is in it."""
 
     part: int
@@ -118,7 +118,7 @@ def lay_out_set(
         sizes = call_sizes(problem, workload, plan)[len(tensors) :]
         groups[2] += [(scratch_name(side, name), size) for name, size in sizes]
     inner = lay_out([size for group in groups for size in group], random)
-    slots = tuple(Slot(s.name, s.offset + SLACK_BYTES, s.size_bytes) for s in inner.slots)
+    slots = tuple(BufferSlot(s.name, s.offset + SLACK_BYTES, s.size_bytes) for s in inner.slots)
     layout = Layout(slots, inner.total_bytes + 2 * SLACK_BYTES)
     return SetLayout(layout, _span(layout, groups[1]), _span(layout, groups[2]))
 
@@ -143,7 +143,7 @@ def set_count(set_bytes: int, l2_bytes: int, affordable: int) -> int:
     return max(MIN_SETS, min(wanted, MAX_SETS, affordable))
 
 
-def place_sets(sets: int, rows: int, random: np.random.Generator) -> tuple[Place, ...]:
+def place_sets(sets: int, rows: int, random: np.random.Generator) -> tuple[SetPlace, ...]:
     """Return the places of `sets` sets in replay order, and one more for warm times.
 
     Args:
@@ -156,7 +156,7 @@ def place_sets(sets: int, rows: int, random: np.random.Generator) -> tuple[Place
     shifts = random.integers(0, SLACK_BYTES // ALIGNMENT_BYTES + 1, sets + 1)
     rotations = [*(random.permutation(sets) % rows), 0]
     return tuple(
-        Place(int(part), int(shift) * ALIGNMENT_BYTES, int(rotation))
+        SetPlace(int(part), int(shift) * ALIGNMENT_BYTES, int(rotation))
         for part, shift, rotation in zip(parts, shifts, rotations, strict=True)
     )
 

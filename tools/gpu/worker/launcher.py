@@ -20,7 +20,7 @@ from . import driver, driver_launch
 from .arguments import ArgumentBlock, argument_bytes, encode_descriptor, tiled_map
 from .driver import Function, Module, Stream
 from .driver_launch import LaunchShape
-from .failure import Failure, step
+from .failure import ExecutionFailure, step
 
 PORTABLE_CLUSTER_BLOCKS = 8
 """Larger clusters need a kernel's consent. Source: CUDA C++ Programming Guide, Thread Block
@@ -59,7 +59,7 @@ class BoundPlan:
         """Make one call.
 
         Raises:
-            Failure: The driver refuses a launch, or reports what earlier work did.
+            ExecutionFailure: The driver refuses a launch, or reports what earlier work did.
         """
         self.zero_scratch()
         self._launch([kernel.config_in_call for kernel, _ in self._launches])
@@ -97,7 +97,7 @@ class LoadedPlan:
             device: Where.
 
         Raises:
-            Failure: A kernel is missing, or the device cannot run a launch of the plan.
+            ExecutionFailure: A kernel is missing, or the device cannot run a launch of the plan.
         """
         self._plan = plan
         self._stream = device.stream
@@ -116,7 +116,7 @@ class LoadedPlan:
         """Return the plan over buffers at these device addresses.
 
         Raises:
-            Failure: The driver refuses a tensor map.
+            ExecutionFailure: The driver refuses a tensor map.
         """
         with step("encode"):
             maps = {
@@ -163,7 +163,7 @@ class PlanCache:
             problem: Whose tensors the plan's tensor maps are over; None without such maps.
 
         Raises:
-            Failure: The cubin does not load, or the device cannot run the plan.
+            ExecutionFailure: The cubin does not load, or the device cannot run the plan.
         """
         image = cubin.read_bytes()
         dtypes = {t.name: t.dtype for t in problem.tensors} if problem is not None else {}
@@ -229,4 +229,4 @@ def _check_co_residency(
             f" at once ({per_sm} on each of {device.sm_count} SMs)"
         )
         code = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"
-        raise Failure(Fault(during="launch", code=code, message=message, launch=number))
+        raise ExecutionFailure(Fault(during="launch", code=code, message=message, launch=number))

@@ -20,7 +20,7 @@ from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
 from kopt.tools.devices.timer import LibrarySide
 from kopt.tools.gpu.messages import Fault
 
-from .failure import Failure
+from .failure import ExecutionFailure
 
 _DEVICE = "cuda:0"  # the worker sees one device
 _MESSAGE_CHARACTERS = 300
@@ -34,7 +34,7 @@ class BoundLibrary:
     """A call of a library's function on given buffers."""
 
     launch: Callable[[], None]
-    """Launches on the stream that it was bound to; raises `Failure`.
+    """Launches on the stream that it was bound to; raises `ExecutionFailure`.
 
     The first launch of a process may compile for minutes, allocate and synchronize: launch once
     before a capture. Later launches of the same function and shapes can be captured.
@@ -46,7 +46,7 @@ class BoundLibrary:
         """Launch once and return how many device allocations torch made for it.
 
         Raises:
-            Failure: The library failed.
+            ExecutionFailure: The library failed.
         """
         before = _allocations()
         self.launch()
@@ -72,7 +72,7 @@ def bind_library(
             only one that torch uses.
 
     Raises:
-        Failure: baseline.py or torch cannot be loaded, or the function has no such path here.
+        ExecutionFailure: baseline.py or torch cannot be loaded, or has no such path here.
     """
     with _library_step(sticky=False):
         baseline = load_baseline(problem, side.baseline)
@@ -136,14 +136,14 @@ def _allocations() -> int:
 
 @contextmanager
 def _library_step(sticky: bool) -> Generator[None]:
-    """Turn whatever a library raises in the block into a `Failure`, `sticky` or not."""
+    """Turn whatever a library raises in the block into an `ExecutionFailure`, `sticky` or not."""
     try:
         yield
     except Exception as error:  # a library's own: its failure is a result, like a candidate's
         code = "baseline.py" if isinstance(error, ToolError) else type(error).__name__
         message = _telling_lines(str(error))
         fault = Fault(during="library", code=code, message=message, sticky=sticky)
-        raise Failure(fault) from error
+        raise ExecutionFailure(fault) from error
 
 
 def _telling_lines(text: str) -> str:

@@ -28,7 +28,7 @@ from . import driver
 from .buffer_layout import call_sizes
 from .context import open_context
 from .driver import Stream
-from .failure import Failure, step
+from .failure import ExecutionFailure, step
 
 
 def main(folder: Path) -> int:
@@ -48,7 +48,7 @@ def main(folder: Path) -> int:
         with step("run"):
             driver.synchronize_stream(context.stream)
         answer = answer.model_copy(update={"ended": True})
-    except Failure as failure:
+    except ExecutionFailure as failure:
         answer = answer.model_copy(update={"fault": failure.fault})
     _write(folder, answer)
     return 0

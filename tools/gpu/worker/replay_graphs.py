@@ -44,7 +44,7 @@ class CallGraph:
             copies: Executables to make, for graphs that are compared; None for one.
 
         Raises:
-            Failure: A call fails, or cannot be captured.
+            ExecutionFailure: A call fails, or cannot be captured.
         """
         chosen = copies or Copies(1, 0)
         self._stream = stream
@@ -94,7 +94,7 @@ def inspect_call(call: Call, stream: Stream) -> CapturedCall:
     """Capture one call and say what it is; it does not run.
 
     Raises:
-        Failure: It cannot be captured.
+        ExecutionFailure: It cannot be captured.
     """
     graph = capture([call], stream)
     with step("capture"):

@@ -67,7 +67,7 @@ class Replayer:
         """Capture the restore of all sets.
 
         Raises:
-            Failure: That fails.
+            ExecutionFailure: That fails.
         """
         self._sets = sets
         self._stream = worker.stream
@@ -86,7 +86,7 @@ class Replayer:
         """Return microseconds per call of each graph, replayed in order, each after a restore.
 
         Raises:
-            Failure: The device failed.
+            ExecutionFailure: The device failed.
         """
         with step("run"):
             if self._has_persisting_l2:
@@ -104,7 +104,7 @@ class Replayer:
         here, and no output of these calls is compared.
 
         Raises:
-            Failure: The device failed.
+            ExecutionFailure: The device failed.
         """
         least, most = _WARM_CALLS
         trial_us = self._repeated_us(call, least, rounds=1)

@@ -25,7 +25,7 @@ def load_side(
     """Return the kernels of a side of kopt's own launches, loaded once in a worker.
 
     Raises:
-        Failure: They do not load, or the device cannot launch them.
+        ExecutionFailure: They do not load, or the device cannot launch them.
     """
     if isinstance(side, EmptySide):
         cubin = worker.helper_cubin("empty_kernel")
@@ -42,7 +42,7 @@ def bind_side(request: ExecuteRequest, addresses: Mapping[str, int], worker: Wor
         worker: Its context.
 
     Raises:
-        Failure: The side cannot be launched on this device.
+        ExecutionFailure: The side cannot be launched on this device.
     """
     side, problem = request.side, request.problem
     if isinstance(side, LibrarySide):

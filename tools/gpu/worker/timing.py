@@ -28,7 +28,7 @@ from .buffer_sets import BufferSets, SetData, SetMemory
 from .clocks import NvmlTelemetry
 from .context import WorkerContext
 from .driver import CudaError
-from .failure import Failure, step
+from .failure import ExecutionFailure, step
 from .library_side import BoundLibrary, bind_library
 from .replay_graphs import CallGraph, Copies, inspect_call
 from .replayer import Replayer
@@ -76,7 +76,7 @@ def build_side(number: int, side: Side, sets: BufferSets, site: SideSite) -> Tim
         site: What all sides of the session share.
 
     Raises:
-        Failure: The side cannot be bound, launched or captured.
+        ExecutionFailure: The side cannot be bound, launched or captured.
     """
     stream = site.worker.stream
     library: str | None = None
@@ -146,7 +146,7 @@ class TimingEnd:
         before = self.telemetry.read()
         try:
             times_us = self.replayer.replay([self.sides[number].graph for number in sequence])
-        except Failure as failure:
+        except ExecutionFailure as failure:
             return ReplayAnswer(fault=failure.fault)
         after = self.telemetry.read()
         return ReplayAnswer(replays=Replays(us_per_call=times_us, before=before, after=after))
@@ -167,7 +167,7 @@ class TimingEnd:
             outputs = overwrite_arrays(
                 folder, _OUTPUT_FILE, self.sets.read_back(chosen, damage, warm=places is None)
             )
-        except Failure as failure:
+        except ExecutionFailure as failure:
             return CollectAnswer(fault=failure.fault)
         return CollectAnswer(
             rotations=tuple(self.sets.rotations[place] for place in chosen),
@@ -179,7 +179,7 @@ class TimingEnd:
         """Time a side over a set that no replay uses: what `collect` gives stays as it was."""
         try:
             return WarmAnswer(us_per_call=self.replayer.warm_us(self.sides[number].warm_call))
-        except Failure as failure:
+        except ExecutionFailure as failure:
             return WarmAnswer(fault=failure.fault)
 
     def close(self) -> None:
@@ -207,14 +207,14 @@ def open_timing(
     except BaseException as error:
         with suppress(CudaError):  # a lost context refuses everything; `error` says why
             site.resources.close()
-        if not isinstance(error, Failure):
+        if not isinstance(error, ExecutionFailure):
             raise
         side = error.side if isinstance(error, _SideFailure) else None
         return None, OpenTimingAnswer(fault=error.fault, side=side)
     return end, OpenTimingAnswer(facts=_facts(end, worker.facts.l2_bytes))
 
 
-class _SideFailure(Failure):
+class _SideFailure(ExecutionFailure):
     """A failure of one side alone."""
 
     def __init__(self, fault: Fault, side: int) -> None:
@@ -226,7 +226,7 @@ class _SideFailure(Failure):
 def _of_side(number: int) -> Generator[None]:
     try:
         yield
-    except Failure as failure:
+    except ExecutionFailure as failure:
         raise _SideFailure(failure.fault, number) from failure
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from kopt.tools.gpu.messages import Fault, Step
 from kopt.tools.gpu.worker.driver import CudaError
-from kopt.tools.gpu.worker.failure import Failure, as_fault, step
+from kopt.tools.gpu.worker.failure import ExecutionFailure, as_fault, step
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_launch_that_reports_earlier_work_is_not_blamed_for_it() -> None:
 
 
 def test_a_step_turns_errors_of_the_driver_into_failures() -> None:
-    with pytest.raises(Failure) as caught, step("encode"):
+    with pytest.raises(ExecutionFailure) as caught, step("encode"):
         raise CudaError("CUDA_ERROR_INVALID_VALUE", "invalid argument")
     assert caught.value.fault.during == "encode"
     assert caught.value.fault.message == "invalid argument"

@@ -8,7 +8,7 @@ from kopt.kernels.plan import Argument, Launch, LaunchPlan, Scratch
 from kopt.kernels.problem import Problem
 from kopt.tools.gpu.worker import driver
 from kopt.tools.gpu.worker.driver import Stream
-from kopt.tools.gpu.worker.failure import Failure
+from kopt.tools.gpu.worker.failure import ExecutionFailure
 from kopt.tools.gpu.worker.launcher import LaunchDevice, PlanCache
 from support.host_cuda import SM_COUNT, CUresult, HostCuda, KernelArguments, memory_at
 
@@ -161,13 +161,15 @@ def test_a_cooperative_grid_that_does_not_fit_is_told_in_numbers(
     cache: PlanCache, cubin: Path, host_cuda: HostCuda
 ) -> None:
     launches = (_launch(), _launch(grid=(9, 1, 1), cooperative=True))
-    with pytest.raises(Failure, match="9 blocks, but the device holds 8 at once") as caught:
+    with pytest.raises(
+        ExecutionFailure, match="9 blocks, but the device holds 8 at once"
+    ) as caught:
         cache.load(cubin, _plan(*launches), None)
     assert (caught.value.fault.launch, caught.value.fault.sticky) == (1, False)
 
 
 def test_a_kernel_that_the_cubin_lacks_is_a_failure_to_load(cache: PlanCache, cubin: Path) -> None:
-    with pytest.raises(Failure, match="load: CUDA_ERROR_NOT_FOUND"):
+    with pytest.raises(ExecutionFailure, match="load: CUDA_ERROR_NOT_FOUND"):
         cache.load(cubin, _plan(_launch(kernel="absent")), None)
 
 
@@ -176,7 +178,7 @@ def test_a_refused_launch_is_named_by_its_place(
 ) -> None:
     host_cuda.refused["other"] = CUresult.CUDA_ERROR_INVALID_VALUE
     call = cache.load(cubin, _plan(_launch(), _launch(kernel="other")), None).bind({})
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(ExecutionFailure) as caught:
         call()
     assert (caught.value.fault.during, caught.value.fault.launch) == ("launch", 1)
 

@@ -10,7 +10,7 @@ import pytest
 from kopt.kernels.problem_loader import load_problem
 from kopt.tools.devices.timer import LibrarySide
 from kopt.tools.gpu.messages import Fault
-from kopt.tools.gpu.worker.failure import Failure
+from kopt.tools.gpu.worker.failure import ExecutionFailure
 from kopt.tools.gpu.worker.library_side import BoundLibrary, bind_library
 from support.host_torch import HostTorch
 from support.tiny_problem import PROBLEM_YAML, write_tiny_problem
@@ -79,7 +79,7 @@ class Memory:
 
 
 def fault_of(memory: Memory, folder: Path, entry: str, text: str = BASELINE) -> Fault:
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(ExecutionFailure) as caught:
         memory.bind(folder, entry, text).launch()
     return caught.value.fault
 

@@ -22,7 +22,7 @@ from typing import Any
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.config.settings import ClaudeAccess, Settings, settings_from_environment
 from kopt.kernels.problem_loader import load_problems
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.budget import Budget
 from kopt.search.records.run_state import Event, EventKind
 from kopt.search.reports.run_report import RunReport, report_run

@@ -165,7 +165,7 @@ def run(
         SetupError: This machine cannot evaluate; the run is paused and can be resumed.
         InfraError: The machine failed under the work; the run is paused likewise.
     """
-    from kopt.search.evaluation.evaluate_job import EvaluationSite
+    from kopt.search.evaluation.evaluation_site import EvaluationSite
     from kopt.search.models.model_source import ModelSource, refuse_unaskable
     from kopt.search.records.budget import UNLIMITED
     from kopt.search.reports.files import write_reports

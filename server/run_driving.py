@@ -4,7 +4,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -18,7 +17,7 @@ from kopt.config.errors import (
 from kopt.config.search_settings import SearchSettings, Strategy, load_search_settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model_source import NO_KEY, ModelSource, refuse_unaskable
 from kopt.search.records.budget import UNLIMITED, Budget, parse_budget
@@ -150,8 +149,9 @@ def begin_and_drive(session: Session, options: RunOptions, kernel: str) -> RunRe
     request = refuse_typos(options, kernel, session)
     choice = DeviceChoice(options.device, options.arch)
     with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
-        facts: dict[str, Any] = {"gpu": None if on.timer is None else on.timer.facts}
-        asked = replace(request, arch=on.arch, device=on.device.name, **facts)
+        gpu = None if on.timer is None else on.timer.facts
+        found = {"arch": on.arch, "device": on.device.name, "gpu": gpu}
+        asked = request.model_copy(update=found)
         with closing(begin_run(asked, session.settings)) as store:
             return _drive(store, session, options, on)
 

@@ -13,7 +13,7 @@ from kopt.config.counted import counted
 from kopt.config.errors import KoptError, SetupError, ToolError
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.kernels.problem_loader import find_kernel
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.models.model_source import ModelSource, refuse_unaskable
 from kopt.search.records.budget import UNLIMITED, Budget, parse_budget
 from kopt.search.storage.artifacts import open_artifacts

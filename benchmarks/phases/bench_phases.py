@@ -28,7 +28,8 @@ from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
-from kopt.search.evaluation.evaluate_job import EvaluationSite, evaluate_job
+from kopt.search.evaluation.evaluate_job import evaluate_job
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.evaluation import EvaluationJob
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.bench.promotion import PromotionRequest, promote_candidate

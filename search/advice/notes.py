@@ -20,7 +20,7 @@ from .note_rules import NoteRule, ProfiledProgram, fitting
 from .retrieval import Asker, read_for_run
 
 MOST_NOTES = 2
-"""As many as a reply can quote beside what memory and the leader's profile tell."""
+"""The most notes that a reply can quote beside memory and the leader's profile."""
 NOTES = "notes"
 """The source of the notes, which can be hidden."""
 _QUOTED = ("When", "Change", "Measure", "Gain", "Cannot", "Pitfall")

@@ -23,9 +23,9 @@ class RetrievedText(Record):
 
     uid: str
     score: float | None
-    """None for a document that was read by its uid."""
+    """The score of a hit; None for a document that was read by its uid."""
     sha256: str
-    """Of the text that was handed out, in UTF-8."""
+    """SHA-256 of the text that was handed out, in UTF-8."""
     left_out_lines: int
     """Lines of the document that were not; 0 if it was whole."""
 

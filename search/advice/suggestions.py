@@ -39,7 +39,7 @@ class MemorySuggestion(Record):
     state: str
     """Id of that program's performance state."""
     confidence: float
-    """Of the match of the program with the state, 0 to 1."""
+    """The confidence of the match of the program with the state, 0 to 1."""
     speed: float
     """Expected speed after it over the speed before, where it has an effect."""
     interval: tuple[float, float]
@@ -69,13 +69,13 @@ class Suggestion(Record):
     text: str
     """What to do and why, in a sentence or two."""
     parents: tuple[int, ...] = ()
-    """Whom to start from; goes into the candidate's parents."""
+    """The candidates to start from: the parents of the next one."""
     families: tuple[str, ...] = ()
     """What to claim as the family, the best fit first."""
     gain_us: float | None = None
     """By how much the estimate of the leader would fall, without the trait and nothing else."""
     provenance: Provenance | None = None
-    """Of the numbers in it."""
+    """The provenance of the numbers in it."""
     remembered: MemorySuggestion | None = None
     """What memory expects, and what that rests on; of kind memory alone."""
     document: str | None = None
@@ -96,9 +96,9 @@ class SuggestionInputs:
     failed: tuple[tuple[Member, Diagnostic | None], ...]
     """Candidates of this step that fell short, with the first thing that was wrong."""
     profile: ProfileResult | None
-    """Of the leader."""
+    """The profile of the leader."""
     dtypes: frozenset[str]
-    """Of the kernel's tensors."""
+    """The dtypes of the kernel's tensors."""
     standings: tuple[FamilyStanding, ...]
     untried: tuple[str, ...]
     ideas: int

@@ -20,7 +20,7 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record, ToldRecord
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.models.model import Tool, ToolCall
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate

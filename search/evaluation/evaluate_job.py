@@ -2,13 +2,10 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from pathlib import Path
 
-from kopt.config.callbacks import ignore
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
-from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
@@ -30,35 +27,14 @@ from kopt.search.records.evaluation import (
     Value,
 )
 from kopt.search.selection.family_evidence import FamilyEvidence, MachineCode, judge_family
-from kopt.search.storage.artifacts import ArtifactStore
 from kopt.tools.check.request import CheckRequest, make_plans
 from kopt.tools.check.stage import check_candidate
-from kopt.tools.devices.device import Device
 from kopt.tools.devices.gpu_time import metered_gpu_time
-from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.estimate.stage import estimate_time, find_build
 from kopt.tools.facts.check_facts import check_summary
 
-from .measure_job import measure_job
-from .reuse import MeasuredOnce
-
-"""Of what a compiler says: the whole of it is in the check's document."""
-
-
-@dataclass(frozen=True)
-class EvaluationSite:
-    """What this machine evaluates with."""
-
-    device: Device
-    timer: TimingDevice | None
-    """The same device where it is a GPU; None on sim, which measures no time."""
-    settings: Settings
-    artifacts: ArtifactStore
-    measured: MeasuredOnce = field(default_factory=MeasuredOnce)
-    """What was measured here since the process began."""
-    say: Callable[[str], None] = ignore
-    """Told, from any thread, what goes on besides the events of a run: what its first timing waits
-    for, that the leader is profiled or promoted."""
+from .evaluation_site import EvaluationSite
+from .measure_job import CheckedCase, measure_job
 
 
 def evaluate_job(job: EvaluationJob, site: EvaluationSite) -> Evaluation:
@@ -82,44 +58,24 @@ def evaluate_job(job: EvaluationJob, site: EvaluationSite) -> Evaluation:
     )
     with metered_gpu_time() as on_gpu:
         checked = check_candidate(request, site.device, site.settings)
-        findings = _Findings(checked.status, check_summary(checked))
+        found = Evaluation(
+            status=checked.status,
+            summary=check_summary(checked),
+            device=checked.device,
+            sandbox=checked.sandbox,
+            artifacts=_kept(site, {"check": _json(checked)}),
+        )
         if checked.status is Status.PASSED and job.level != "again":
-            findings = _judge_speed(job, (request, checked), site, findings)
-    return Evaluation(
-        status=findings.status,
-        summary=findings.summary,
-        device=checked.device,
-        sandbox=checked.sandbox,
-        equivalence=findings.equivalence,
-        values=findings.values,
-        artifacts={**findings.artifacts, **_kept(site, {"check": _json(checked)})},
-        elapsed_s=time.monotonic() - began,
-        gpu_seconds=on_gpu.seconds,
-        measured_as=findings.measured_as,
-    )
-
-
-@dataclass(frozen=True)
-class _Findings:
-    """What the stages have found so far."""
-
-    status: Status
-    summary: str
-    values: tuple[Value, ...] = ()
-    artifacts: dict[str, str] = field(default_factory=dict[str, str])
-    """Digests by kind."""
-    equivalence: str | None = None
-    measured_as: int | None = None
+            found = _judge_speed(job, CheckedCase(request, checked), site, found)
+    times = {"elapsed_s": time.monotonic() - began, "gpu_seconds": on_gpu.seconds}
+    return Evaluation.model_validate(dict(found) | times)
 
 
 def _judge_speed(
-    job: EvaluationJob,
-    passed: tuple[CheckRequest, CheckResult],
-    site: EvaluationSite,
-    found: _Findings,
-) -> _Findings:
-    """Return the findings on a candidate that passed its check, its time included."""
-    request, checked = passed
+    job: EvaluationJob, passed: CheckedCase, site: EvaluationSite, found: Evaluation
+) -> Evaluation:
+    """Return the evaluation of a candidate that passed its check, its time included."""
+    request, checked = passed.request, passed.result
     gpu = site.device.gpu or gpu_for_arch(job.arch)
     plan = _final_plan(request, checked, gpu)
     code = MachineCode(find_build(checked.compiled, plan, gpu), plan, checked.compiled.occupancy)
@@ -128,60 +84,47 @@ def _judge_speed(
     floor_us = roofline(model, gpu).floor_us
     values = computed_values(code, evidence, (request.case.workload.name, floor_us))
     documents = {"cubin": Path(code.build.cubin_path).read_bytes(), "family": _json(evidence)}
-    artifacts = _kept(site, documents)
-    equivalence = _equivalence(checked, plan)
-    if site.timer is None:
-        estimate = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
-        timed = _Findings(
-            status=found.status,
-            summary=found.summary,
-            values=(_latency(estimate),),
-            artifacts=_kept(site, {"estimate": _json(estimate)}),
-        )
-    else:
-        timed = _time(job, passed, (site, site.timer), equivalence)
-        timed = replace(timed, summary=f"{found.summary}; {timed.summary}")
-    return replace(
-        timed,
-        values=(*values, *timed.values),
-        artifacts=artifacts | timed.artifacts,
-        equivalence=equivalence,
-    )
+    known = _with(found, values, _kept(site, documents))
+    known = known.model_copy(update={"equivalence": _equivalence(checked, plan)})
+    if site.timer is not None:
+        return _timed(job, passed, site, known)
+    estimate = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
+    return _with(known, (_latency(estimate),), _kept(site, {"estimate": _json(estimate)}))
 
 
-def _time(
-    job: EvaluationJob,
-    passed: tuple[CheckRequest, CheckResult],
-    on: tuple[EvaluationSite, TimingDevice],
-    equivalence: str,
-) -> _Findings:
-    """Return the times of a candidate: measured now, or earlier for another of the same program."""
-    site, timer = on
-    measured_now: list[_Findings] = []
+def _timed(
+    job: EvaluationJob, passed: CheckedCase, site: EvaluationSite, found: Evaluation
+) -> Evaluation:
+    """Return the evaluation with times: measured now, or earlier for another of its program."""
+    measured_now: list[Evaluation] = []
+    equivalence = found.equivalence or ""
 
     def measure() -> KnownMeasurement | None:
-        found = measure_job(job, passed, timer, site.settings, site.say)
-        artifacts = _kept(site, found.documents)
-        measured_now.append(_Findings(found.status, found.summary, found.values, artifacts))
-        if found.status is not Status.PASSED:
+        timing = measure_job(job, passed, site)
+        artifacts = _kept(site, timing.documents)
+        told = {"status": timing.status, "summary": f"{found.summary}; {timing.summary}"}
+        measured_now.append(_with(found.model_copy(update=told), timing.values, artifacts))
+        if timing.status is not Status.PASSED:
             return None
         return KnownMeasurement(
             equivalence=equivalence,
             candidate=job.candidate,
-            values=found.values,
+            values=timing.values,
             artifacts=artifacts,
         )
 
     known = site.measured.measure(job, equivalence, measure) if job.level == "quick" else measure()
     if measured_now or known is None:
         return measured_now[0]
-    return _Findings(
-        status=Status.PASSED,
-        summary=f"the same cubins and launches as #{known.candidate}, whose times these are",
-        values=known.values,
-        artifacts=known.artifacts,
-        measured_as=known.candidate,
-    )
+    same = f"the same cubins and launches as #{known.candidate}, whose times these are"
+    told = {"summary": f"{found.summary}; {same}", "measured_as": known.candidate}
+    return _with(found.model_copy(update=told), known.values, known.artifacts)
+
+
+def _with(found: Evaluation, values: tuple[Value, ...], artifacts: Mapping[str, str]) -> Evaluation:
+    """Return `found` with further values and artifacts."""
+    more = {"values": found.values + values, "artifacts": {**found.artifacts, **artifacts}}
+    return found.model_copy(update=more)
 
 
 def _kept(site: EvaluationSite, documents: Mapping[str, bytes]) -> dict[str, str]:

@@ -11,7 +11,8 @@ from concurrent.futures import Future
 
 from kopt.search.records.evaluation import CLOSE_GRACE_S, Evaluation, EvaluationJob
 
-from .evaluate_job import EvaluationSite, evaluate_job
+from .evaluate_job import evaluate_job
+from .evaluation_site import EvaluationSite
 
 
 class LocalEvaluator:

@@ -5,11 +5,10 @@ greater one where two candidates are tied; a winner at every workload that it cl
 pairs as the verdicts need.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kopt.config.errors import SetupError
-from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult, Comparison
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.problem import Workload
@@ -28,7 +27,8 @@ from kopt.tools.bench.reference_side import REFERENCE
 from kopt.tools.bench.request import MIN_PAIRS, BaselineChoice, BenchRequest
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.check.request import CheckRequest
-from kopt.tools.devices.timer import TimingDevice
+
+from .evaluation_site import EvaluationSite
 
 
 @dataclass(frozen=True)
@@ -44,32 +44,31 @@ class JobTiming:
     """The results as JSON, by artifact kind."""
 
 
-def measure_job(
-    job: EvaluationJob,
-    checked: tuple[CheckRequest, CheckResult],
-    timer: TimingDevice,
-    settings: Settings,
-    say: Callable[[str], None],
-) -> JobTiming:
-    """Time a candidate that has passed its check: the named workload first.
+@dataclass(frozen=True)
+class CheckedCase:
+    """A check that was asked for, and its result."""
 
-    Args:
-        job: What the search asks for.
-        checked: The check, which it has passed.
-        timer: The GPU.
-        settings: Of this process.
-        say: Told of the steps of a run's first timing, which may wait for a library's build.
+    request: CheckRequest
+    result: CheckResult
+
+
+def measure_job(job: EvaluationJob, checked: CheckedCase, site: EvaluationSite) -> JobTiming:
+    """Time a candidate that has passed its check on the GPU of `site`, the named workload first.
+
+    The steps of a run's first timing are told: it may wait for a library's build.
 
     Raises:
         SetupError: The baseline is another one than that of the run's other candidates.
         InfraError: The device failed, not the candidate.
     """
-    request, check = checked
+    if site.timer is None:
+        raise ValueError("the simulator measures no time")
+    request, check = checked.request, checked.result
     base = BenchRequest(
         case=request.case,
         compiler=request.compiler,
         checked=check,
-        progress=say if job.baseline is None else None,
+        progress=site.say if job.baseline is None else None,
     )
     if job.level == "full":
         requests = [_at(base, check, workload) for workload in request.case.domain_from_here]
@@ -80,7 +79,7 @@ def measure_job(
         requests = [replace(base, baselines=baselines, min_pairs=pairs, max_pairs=pairs)]
     results: list[tuple[Workload, BenchResult]] = []
     for each in requests:
-        result = bench_candidate(each, timer, settings)
+        result = bench_candidate(each, site.timer, site.settings)
         results.append((each.case.workload, result))
         if result.status is not Status.PASSED or result.verdict is Verdict.IMPOSSIBLE:
             break

@@ -19,7 +19,7 @@ winner needs. again: the full check once more with other hidden seeds, untimed, 
 the source asked for it."""
 
 PROOF_LEVELS: tuple[EvaluationLevel, ...] = ("full", "again")
-"""Those that end a run: they are made however much of its time is spent."""
+"""The levels that end a run: they are evaluated however much of its time is spent."""
 
 LATENCY = "latency"
 """Metric: time of one call, unit us. Estimated, it orders candidates; measured, it is shown only,
@@ -85,7 +85,7 @@ class Value(Record):
     """us, bytes, or 1 for counts and fractions."""
     provenance: Provenance
     value: float | None
-    """None exactly if the provenance is unavailable."""
+    """The number; None exactly if the provenance is unavailable."""
 
 
 class KnownMeasurement(Record):

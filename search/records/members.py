@@ -76,7 +76,7 @@ class Member:
     note: str = ""
     """Why it should be faster, in its author's words."""
     lineage: LineageKind = "tune"
-    """What it is to its parents."""
+    """Its relation to its parents."""
     branch: str | None = None
     """`r2/b3`: the branch of an agents' round that wrote it; None for all others."""
     attempt: int = 0

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Any, Literal, cast
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from kopt.config.search_settings import (
     SearchSettings,
@@ -24,26 +24,31 @@ BranchState = Literal["open", "delivered", "failed"]
 _OLD_SETTINGS = ("beam_width", "rounds", "early_stop_min_improvement")
 
 
-class RunSettings(Record):
-    """What a run was asked to do; fixed at its start, but for a larger budget at a resume."""
+class RunTarget(Record):
+    """What a run searches for, where and how."""
 
     kernel: str
     """Kernel id."""
-    problem_sha: str
-    """Digest of the problem's definition and oracle: a run is not resumed against another one."""
-    start_sha: str
-    """Digest of the source that the search starts from."""
-    start_name: str
-    """Its file name."""
-    device: str
+    device: str = "sim"
     """sim, or cuda:N as it was counted when the run began."""
     gpu: DeviceFacts | None = None
     """The GPU that every candidate is timed on; None on sim, where times are estimates."""
     arch: str = DEFAULT_ARCH
     seed: int = 0
-    search: SearchSettings
-    """How it searches, and whom it asks."""
+    search: SearchSettings = Field(default_factory=load_search_settings)
+    """The settings of the search and of the models that it asks."""
     budget: Budget = UNLIMITED
+
+
+class RunSettings(RunTarget):
+    """What a run was asked to do; fixed at its start, but for a larger budget at a resume."""
+
+    problem_sha: str
+    """Digest of the problem's definition and oracle: a run is not resumed against another one."""
+    start_sha: str
+    """Digest of the source that the search starts from."""
+    start_name: str
+    """The file name of that source."""
 
     @model_validator(mode="before")
     @classmethod

@@ -28,13 +28,13 @@ class CandidateReport(Record):
     proposer: str
     parents: tuple[int, ...]
     lineage: LineageKind | Literal["start"]
-    """What it is to its parents."""
+    """Its relation to its parents."""
     status: Status | None
-    """Of the quick check; None while it is not finished."""
+    """The status of the quick check; None while it is not finished."""
     summary: str
     latency_us: float | None
     provenance: Provenance
-    """Of `latency_us`."""
+    """The provenance of `latency_us`."""
     speedup: float | None
     """Baseline time / candidate time from paired replays; None where nothing was measured. Of the
     longer measurement where one had to decide between two that were too close."""
@@ -44,9 +44,9 @@ class CandidateReport(Record):
     same_program_as: int | None
     """An earlier candidate with the same cubins and launches."""
     full_status: Status | None
-    """Of the full check; None for all who were not put to it."""
+    """The status of the full check; None without one."""
     full_summary: str
-    """What it found, in one line; why one that passed it is no winner."""
+    """The result of the full check in one line; why one that passed it is no winner."""
     in_beam: bool
     note: str
     """Why its author expected it to be faster; empty where nobody said."""

@@ -33,7 +33,7 @@ class Contents:
     winner_source: str | None
     """With the winning tune values as defaults; None without a winner."""
     roof: Roof | None
-    """None if the problem or a data sheet of the GPU is not there."""
+    """The roofline; None if the problem or a data sheet of the GPU is not there."""
     roof_missing: str
     """Why there is none, in words; empty if there is one."""
 

@@ -34,7 +34,7 @@ class RoundFigures(Record):
     beam: tuple[int, ...]
     """`seq` of who was kept after it, best first; empty while it is open."""
     cost_usd: float
-    """Of its model calls, as `RoleSpend.cost_usd` counts them; 0 where none was made."""
+    """The cost of its model calls, as `RoleSpend.cost_usd` counts them; 0 without a call."""
 
 
 def read_rounds(reader: RunReader, members: Sequence[Member]) -> tuple[RoundFigures, ...]:
@@ -112,7 +112,7 @@ class LostBranch(Record):
     slot: str
     family: str
     name: str
-    """Of its hypothesis."""
+    """The name of its hypothesis."""
     why: str
 
 

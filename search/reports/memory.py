@@ -33,18 +33,18 @@ class MemoryStep(Record):
     found_interval: tuple[float, float] | None
     """95 %; None for an estimate."""
     provenance: Provenance
-    """Of `found`."""
+    """The provenance of `found`."""
     outcome: Outcome
     status: Status
     bottleneck_after: str | None
-    """Of the program after, where it was profiled."""
+    """The bottleneck of the program after, where it was profiled."""
 
 
 class MemoryChange(Record):
     """One change that the learner made."""
 
     round: int
-    """That it followed."""
+    """The round after which it was made."""
     edit: Edit
 
 
@@ -58,7 +58,7 @@ class MemoryUse(Record):
     changes: tuple[MemoryChange, ...]
     """What the learner changed in memory."""
     dropped: tuple[str, ...]
-    """What it said besides and why that was not taken."""
+    """Further statements of the learner, and why they were not taken."""
 
 
 def read_memory(reader: RunReader) -> MemoryUse | None:

@@ -71,7 +71,7 @@ class RunFacts(Record):
     kernel: str
     device: str
     gpu: DeviceFacts | None
-    """None on sim."""
+    """The GPU that it was measured on; None on sim."""
     arch: str
     created_us: int
     """Unix microseconds."""
@@ -81,16 +81,16 @@ class RunFacts(Record):
     evaluated: int
     start_latency_us: float | None
     best_latency_us: float | None
-    """Of the winner; of the leader while there is none."""
+    """The time of the winner; of the leader while there is none."""
     provenance: Provenance
-    """Of both latencies."""
+    """The provenance of both latencies."""
     ratio: float | None
     """How many times as fast as the start the best is. Measured: the quotient of their speedups
     against the same baseline. Estimated: that of their times, which is no measured speedup."""
     baseline: str | None
     """What candidates are timed against; None on sim."""
     best_speedup: float | None
-    """Of the winner, from its final benchmark; of the leader while there is none."""
+    """The speedup of the winner in its final benchmark; of the leader while there is none."""
     best_speedup_interval: tuple[float, float] | None
     """95 % interval."""
     winner: int | None

@@ -24,7 +24,7 @@ class RoleSpend(Record):
     cost_usd: float
     """Computed from the price table. A call whose end is not known counts with its reservation."""
     latency_s: float
-    """Of its calls one after the other; branches call at the same time."""
+    """The sum over its calls; branches call at the same time."""
 
 
 class SpendFigures(Record):

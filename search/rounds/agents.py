@@ -74,7 +74,7 @@ class Agents:
     """Who writes the candidates of a run, and what their sources are read with."""
 
     roles: Callable[[], Roles]
-    """The same each time; called by the main thread.
+    """Returns the same roles each time; called by the main thread.
 
     Raises SetupError or CallFailed where they cannot be asked at all: no price, no key that works.
     """

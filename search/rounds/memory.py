@@ -42,7 +42,7 @@ class MemoryParts:
     """What the machine gives a run to remember with."""
 
     op_type: str
-    """Of the problem."""
+    """The problem's kind of operation."""
     toolkit: Callable[[], str]
     """CUDA release that compiles the candidates."""
     traits: Callable[[frozenset[str]], KernelTraits]

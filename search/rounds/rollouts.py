@@ -27,7 +27,7 @@ class _Step:
 
     hypothesis: Hypothesis
     draw: Draw | None
-    """None where the model decides for itself."""
+    """The draw behind it; None where the model decides for itself."""
 
 
 def plan_rollouts(context: RunContext) -> NewRound | None:

@@ -17,7 +17,7 @@ from kopt.search.agents.agent_context import AgentContext, RunSubject, make_brie
 from kopt.search.agents.agent_tools import AgentTools
 from kopt.search.agents.documents import DocumentSearch
 from kopt.search.agents.roles import ModelRoles
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.evaluation.local_evaluator import LocalEvaluator
 from kopt.search.knowledge.base import dump_base, parse_base
 from kopt.search.knowledge.records import Technique

@@ -12,7 +12,7 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.advice.notes import FittingNote, NoteFinder
 from kopt.search.advice.retrieval import Asker
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunState
 from kopt.search.store.store import RunStore
@@ -29,7 +29,7 @@ class LeaderProfile:
 
     profile: ProfileResult | None
     dtypes: frozenset[str]
-    """Of the kernel's tensors."""
+    """The dtypes of the kernel's tensors."""
     problem: str | None = None
     """Why there is no profile."""
     noted: tuple[FittingNote, ...] = ()

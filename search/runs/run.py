@@ -5,20 +5,19 @@ A run is a folder `KOPT_HOME/runs/<run id>` with its store, its lock and, at the
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from kopt import __version__
 from kopt.config.errors import ToolError
 from kopt.config.files import ensure_folder
-from kopt.config.search_settings import SearchSettings, load_search_settings
-from kopt.config.settings import DEFAULT_ARCH, Settings
+from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
-from kopt.search.records.budget import UNLIMITED, Budget
-from kopt.search.records.run_state import Event, RunSettings, RunState
+from kopt.search.records.budget import Budget
+from kopt.search.records.run_state import Event, RunSettings, RunState, RunTarget
 from kopt.search.rounds.advance import run_search
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.run_folders import find_run, new_run_folder
@@ -28,20 +27,11 @@ from kopt.search.store.store import RunStore
 from .parts import RunPlace, search_of
 
 
-@dataclass(frozen=True)
-class RunRequest:
+class RunRequest(RunTarget):
     """What a user asks of a new run."""
 
-    kernel: str
     start: Path | None = None
     """The source to start from; None for the problem's reference.cu."""
-    device: str = "sim"
-    gpu: DeviceFacts | None = None
-    """What `device` is, if it is a GPU."""
-    arch: str = DEFAULT_ARCH
-    seed: int = 0
-    search: SearchSettings = field(default_factory=load_search_settings)
-    budget: Budget = UNLIMITED
     name: str | None = None
     """Its id, `run-...`; None for one made of the time. A run of this name is gone on with."""
     claim: LockClaim = AT_ONCE
@@ -64,16 +54,10 @@ def begin_run(request: RunRequest, settings: Settings) -> RunStore:
     artifacts = open_artifacts(settings.home)
     artifacts.sweep()
     run_settings = RunSettings(
-        kernel=request.kernel,
+        **{name: getattr(request, name) for name in RunTarget.model_fields},
         problem_sha=_problem_digest(problem),
         start_sha=artifacts.put(start.source.encode()),
         start_name=start.name,
-        device=request.device,
-        gpu=request.gpu,
-        arch=request.arch,
-        seed=request.seed,
-        search=request.search,
-        budget=request.budget,
     )
     runs = ensure_folder(settings.runs)
     folder = new_run_folder(runs) if request.name is None else ensure_folder(runs / request.name)

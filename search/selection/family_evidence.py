@@ -33,7 +33,7 @@ class MachineCode:
 
     build: Build
     plan: LaunchPlan
-    """As it is launched."""
+    """The plan by which it is launched."""
     occupancy: tuple[Occupancy, ...]
 
     @property

@@ -37,7 +37,7 @@ class FamilyStanding(Record):
     relative_speed: float | None
     """Speed of its best over the leader's: measured against the baseline, or estimated on sim."""
     rounds_without_gain: int
-    """Of the rounds that tried it, since its last gain."""
+    """Rounds that tried it since its last gain."""
 
     @property
     def is_retired(self) -> bool:

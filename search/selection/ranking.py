@@ -27,7 +27,7 @@ class Speed:
 
     @property
     def width(self) -> float:
-        """Of the interval; 0 for an estimate."""
+        """The width of the interval; 0 for an estimate."""
         return self.high - self.low
 
     def is_above(self, other: "Speed") -> bool:

@@ -31,10 +31,10 @@ class StepRequest(Record):
     device: str = "auto"
     """auto, sim or cuda:N: for whoever opens the device (`step_device`)."""
     budget: Budget | None = None
-    """Of a new run, or a larger one for an old run."""
+    """The budget of a new run, or a larger one for an old run."""
     rounds: int = Field(default=12, ge=1)
-    """Of a new run: after so many, a step without candidates ends it. The caller's own candidates
-    are evaluated beyond it too."""
+    """The rounds of a new run: after so many, a step without candidates ends it. The caller's own
+    candidates are evaluated beyond it too."""
     key: str | None = None
     """The caller's name for this very step: the same key again finishes the same step instead of
     beginning another. With `kernel` it also names the run."""

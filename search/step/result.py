@@ -43,14 +43,14 @@ class StepResult(Record):
     kernel: str
     device: str
     gpu: DeviceFacts | None
-    """None on sim, where all times are estimates."""
+    """The GPU; None on sim, where all times are estimates."""
     arch: str
     round: int | None
     """What the step evaluated or finished; None if nothing."""
     message: str
     """What the step did, in a sentence."""
     candidates: tuple[SteppedCandidate, ...]
-    """Of the step: the caller's in their order, else those of the round."""
+    """The candidates of the step: the caller's in their order, else those of the round."""
     beam: tuple[BeamMember, ...]
     """Best first."""
     retired: tuple[Retirement, ...]
@@ -60,10 +60,10 @@ class StepResult(Record):
     baseline: str | None
     """What speedups compare with; None on sim."""
     families: tuple[FamilyStanding, ...]
-    """Those that were tried, fastest first."""
+    """The families that were tried, fastest first."""
     untried_families: tuple[str, ...]
     bottleneck: Bottleneck | None
-    """Of the winner or leader; its provenance says whether it was measured or estimated."""
+    """The bottleneck of the winner or leader; its provenance says how it was found."""
     bottleneck_problem: str | None
     """Why there is none although a candidate leads."""
     suggestions: tuple[Suggestion, ...]

@@ -14,7 +14,7 @@ from kopt.config.errors import ToolError
 from kopt.config.search_settings import load_search_settings
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.problem_loader import find_kernel
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.budget import Budget
 from kopt.search.records.members import Member, Proposal
 from kopt.search.records.run_state import RunSettings, RunState
@@ -87,7 +87,7 @@ class _Plan:
 
     before: RunState
     settings: RunSettings
-    """Of the run from now on."""
+    """The settings of the run from now on."""
     proposals: tuple[Proposal, ...]
     """The caller's; empty if the proposer acts."""
     wakes: bool
@@ -113,9 +113,10 @@ def _open(
         claim=claim,
     )
     if request.budget is not None:
-        asked = replace(asked, budget=request.budget)
+        asked = asked.model_copy(update={"budget": request.budget})
     if settings.claude is not None:
-        asked = replace(asked, budget=asked.budget.with_dollars(asked.search.budget_usd))
+        limited = asked.budget.with_dollars(asked.search.budget_usd)
+        asked = asked.model_copy(update={"budget": limited})
     # Before the run exists, so that a request that is refused leaves none behind.
     kernel = find_kernel(asked.kernel, settings.problems)
     proposals = make_proposals(request.candidates, (), kernel, asked.search.sweep_size)

@@ -28,7 +28,7 @@ class NewRound:
     proposals: tuple[Proposal, ...] = ()
     """Its candidates, as far as they are known at its beginning."""
     branches: tuple[BranchPlan, ...] = ()
-    """Those that still have to be written."""
+    """Branches that still have to be written."""
     plan: bytes | None = None
     """The plan that the branches follow, as a document."""
     reserve: int = 0

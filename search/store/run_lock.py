@@ -26,7 +26,7 @@ class LockClaim:
     """How a process asks for a run's lock."""
 
     purpose: str = "kopt run"
-    """What it does with the run; shown to those who wait meanwhile."""
+    """The purpose that processes are shown that wait meanwhile."""
     limit_s: float = 0.0
     """How long it waits for another process."""
     say: Callable[[str], None] = ignore

@@ -23,7 +23,7 @@ class StatedProgram(Record):
     state: State
     signature: ProfileSignature
     confidence: float
-    """Of the match, 0 to 1."""
+    """The confidence of the match, 0 to 1."""
     decided_by: Literal["rule", "model"] = "rule"
     reason: str = ""
     """Why a model chose among states that were equally near."""
@@ -54,7 +54,7 @@ class MemoryUpdate(Record):
 
     edits: tuple[Edit, ...] = ()
     dropped: tuple[str, ...] = ()
-    """What it said besides and why that was not taken."""
+    """Further statements of the learner, and why they were not taken."""
     why: str = ""
     """Why there is no more."""
 

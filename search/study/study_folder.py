@@ -17,7 +17,7 @@ from kopt import __version__
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.files import ensure_folder, write_atomically
 from kopt.config.settings import Settings
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.records.run_state import Event
 from kopt.search.reports.files import write_reports

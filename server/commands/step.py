@@ -10,7 +10,7 @@ from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.budget import parse_budget
 from kopt.search.records.members import StepCandidate
 from kopt.search.step.request import StepHooks, StepRequest, step_device

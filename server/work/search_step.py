@@ -1,6 +1,6 @@
 """One step of a search as a piece of work: taken on a warm device, told of event by event."""
 
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.members import StepCandidate
 from kopt.search.records.run_state import Event
 from kopt.search.step.request import StepHooks, StepRequest, step_device

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.records.run_state import Event, EventKind
 from kopt.search.runs.run import RunCallbacks

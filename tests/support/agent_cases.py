@@ -21,7 +21,7 @@ from kopt.search.agents.documents import DocumentSearch
 from kopt.search.agents.plans import Hypothesis, Lesson, Reflection
 from kopt.search.agents.slots import Slot
 from kopt.search.agents.views import BranchTask, Documents, FailedBranch, RoundView
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.selection.family_standing import family_standings, untried_families
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.store import FILE_NAME

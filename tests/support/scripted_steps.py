@@ -8,7 +8,7 @@ from typing import Any
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.members import StepCandidate
 from kopt.search.reports.run_report import view_run

@@ -10,7 +10,7 @@ from kopt.kernels.check_result import CheckLevel, CheckResult, Mismatch
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
 from kopt.search.evaluation import evaluate_job as module
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.evaluation import Evaluation
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.check.request import CheckRequest

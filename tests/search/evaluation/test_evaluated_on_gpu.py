@@ -10,7 +10,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.status import Provenance, Status
 from kopt.search.evaluation import evaluate_job as module
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.evaluation.measure_job import JobTiming
 from kopt.search.records.evaluation import (
     FAMILY_CONTRADICTED,

@@ -9,7 +9,7 @@ import pytest
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.search.evaluation import local_evaluator
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.evaluation.local_evaluator import LocalEvaluator
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.storage.artifacts import open_artifacts

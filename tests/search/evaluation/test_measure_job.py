@@ -16,8 +16,10 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.search.evaluation import measure_job as module
-from kopt.search.evaluation.measure_job import JobTiming
+from kopt.search.evaluation.evaluation_site import EvaluationSite
+from kopt.search.evaluation.measure_job import CheckedCase, JobTiming
 from kopt.search.records.evaluation import EvaluationJob
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.check.request import CheckRequest
 from support.bench_results import bench_result, check, comparison, failed_bench
@@ -67,7 +69,9 @@ def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[BenchRe
             "baseline": baseline,
         }
         job = EvaluationJob(**fields)
-        return module.measure_job(job, (request, check()), NamedGpu(), Settings(tmp_path), print)
+        gpu = NamedGpu()
+        site = EvaluationSite(gpu, gpu, Settings(tmp_path), open_artifacts(tmp_path), say=print)
+        return module.measure_job(job, CheckedCase(request, check()), site)
 
     return call
 

@@ -100,7 +100,7 @@ def test_a_failed_evaluation_carries_no_speedup() -> None:
 
 def test_a_run_goes_on_with_its_own_gpu_only(tmp_path: Path) -> None:
     settings = Settings(tmp_path)
-    begin_run(RunRequest(KERNEL, device="cuda:0", gpu=H100), settings).close()
+    begin_run(RunRequest(kernel=KERNEL, device="cuda:0", gpu=H100), settings).close()
     other = H100.model_copy(update={"uuid": "GPU-2", "name": "NVIDIA H200", "index": 1})
     with pytest.raises(ToolError, match=r"measured on NVIDIA H100 .*cuda:1 is NVIDIA H200"):
         reopen_run("run-", settings, None, other)
@@ -113,14 +113,14 @@ def test_a_run_goes_on_with_its_own_gpu_only(tmp_path: Path) -> None:
 
 def test_estimates_are_not_continued_by_measurements(tmp_path: Path) -> None:
     settings = Settings(tmp_path)
-    begin_run(RunRequest(KERNEL), settings).close()
+    begin_run(RunRequest(kernel=KERNEL), settings).close()
     with pytest.raises(ToolError, match="go on with --device sim"):
         reopen_run("run-", settings, None, H100)
 
 
 def test_a_refused_resumption_leaves_the_run_as_it_was(tmp_path: Path) -> None:
     settings = Settings(tmp_path)
-    with begin_run(RunRequest(KERNEL), settings) as store:
+    with begin_run(RunRequest(kernel=KERNEL), settings) as store:
         store.pause("for now", 1.0)
         events = store.reader.events()
     with pytest.raises(ToolError):

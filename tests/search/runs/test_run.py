@@ -10,7 +10,7 @@ import pytest
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.status import Status
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.run_state import RunSettings
@@ -57,7 +57,7 @@ def _drive(
 def test_reference_kernel_is_swept_over_its_declared_values(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with begin_run(RunRequest(KERNEL), settings) as store:
+    with begin_run(RunRequest(kernel=KERNEL), settings) as store:
         assert _drive(store, settings, monkeypatch) == "done"
         members = store.reader.members()
     assert len(members) > 1 and members[0].proposer == "start"
@@ -69,7 +69,7 @@ def test_own_file_is_the_starting_point_under_its_own_name(
 ) -> None:
     own = tmp_path / "own.cu"
     own.write_text("no header", "utf-8")
-    with begin_run(RunRequest(KERNEL, start=own), settings) as store:
+    with begin_run(RunRequest(kernel=KERNEL, start=own), settings) as store:
         refused = failed(Status.PLAN_ERROR)
         assert _drive(store, settings, monkeypatch, lambda _: refused) == "failed"
         assert [member.source_name for member in store.reader.members()] == ["own.cu"]
@@ -77,14 +77,14 @@ def test_own_file_is_the_starting_point_under_its_own_name(
 
 def test_unknown_kernel_leaves_no_run_behind(settings: Settings) -> None:
     with pytest.raises(ToolError):
-        begin_run(RunRequest("unknown_b1"), settings)
+        begin_run(RunRequest(kernel="unknown_b1"), settings)
     assert not settings.runs.exists()
 
 
 def test_run_that_was_begun_but_never_driven_can_be_resumed(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin_run(RunRequest(KERNEL), settings).close()
+    begin_run(RunRequest(kernel=KERNEL), settings).close()
     with reopen_run("run-", settings) as store:
         assert _drive(store, settings, monkeypatch) == "done"
 
@@ -92,7 +92,7 @@ def test_run_that_was_begun_but_never_driven_can_be_resumed(
 def test_finished_run_is_opened_as_it_is(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with begin_run(RunRequest(KERNEL), settings) as store:
+    with begin_run(RunRequest(kernel=KERNEL), settings) as store:
         _drive(store, settings, monkeypatch)
         events = store.reader.events()
     with reopen_run("run-", settings, Budget(evaluations=1000)) as store:
@@ -103,7 +103,7 @@ def test_finished_run_is_opened_as_it_is(
 def test_only_a_larger_budget_takes_a_spent_run_up_again(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with begin_run(RunRequest(KERNEL, budget=Budget(evaluations=2)), settings) as store:
+    with begin_run(RunRequest(kernel=KERNEL, budget=Budget(evaluations=2)), settings) as store:
         assert _drive(store, settings, monkeypatch) == "budget"
     with reopen_run("run-", settings, Budget(evaluations=2)) as store:
         assert _drive(store, settings, monkeypatch) == "budget"
@@ -114,7 +114,7 @@ def test_only_a_larger_budget_takes_a_spent_run_up_again(
 def test_run_of_a_changed_problem_is_not_resumed_and_its_lock_is_free(
     settings: Settings, tmp_path: Path
 ) -> None:
-    begin_run(RunRequest("mine_rmsnorm_b128xh2048"), settings).close()
+    begin_run(RunRequest(kernel="mine_rmsnorm_b128xh2048"), settings).close()
     oracle = tmp_path / "problems" / "mine_rmsnorm" / "oracle.py"
     original = oracle.read_bytes()
     oracle.write_bytes(original + b"\n# other rounding\n")

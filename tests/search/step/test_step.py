@@ -156,7 +156,7 @@ def test_known_candidates_leave_a_finished_run_finished(steps: Steps) -> None:
 
 
 def test_kopt_run_and_steps_drive_one_run_in_turns(steps: Steps) -> None:
-    with begin_run(RunRequest(KERNEL), steps.settings) as store:
+    with begin_run(RunRequest(kernel=KERNEL), steps.settings) as store:
         assert drive_run(store, RunPlace(steps.site)).status == "done"
     stepped = steps.take(C)
     with reopen_run(stepped.run, steps.settings) as store:
@@ -173,7 +173,7 @@ def test_loop_opens_no_round_beyond_the_limit_that_steps_have_passed(steps: Step
 
 
 def test_run_that_never_got_its_first_round_gets_it(steps: Steps) -> None:
-    begin_run(RunRequest(KERNEL), steps.settings).close()
+    begin_run(RunRequest(kernel=KERNEL), steps.settings).close()
     assert [one.seq for one in steps.take(A).beam] == [1, 0]
 
 

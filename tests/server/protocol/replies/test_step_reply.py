@@ -8,7 +8,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance
 from kopt.search.advice.suggestions import Suggestion
-from kopt.search.evaluation.evaluate_job import EvaluationSite
+from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.members import StepCandidate
 from kopt.search.step.request import StepRequest
 from kopt.search.step.result import NextStep, StepResult

@@ -43,7 +43,7 @@ REPEATS, TARGET = 1, 1.3
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """What the command line asked for; None or empty where it said nothing."""
+    """Options of `kopt study`; None or empty where the command line names none."""
 
     kernel: tuple[str, ...]
     arm: tuple[str, ...]
@@ -148,8 +148,8 @@ def device_of_study(
     """Open the device that a study goes on with; leaving ends its processes.
 
     Raises:
-        ToolError: It is another one than before.
-        SetupError: It is not there.
+        ToolError: The device is not the one that the study began on.
+        SetupError: The device is not there.
     """
     device = plan.device if options.device == "auto" else options.device
     choice = DeviceChoice(device, None if plan.gpu else plan.arch, needs_gpu=plan.gpu is not None)

@@ -1,4 +1,4 @@
-"""What every agent of a run is told, the same in every call: rules, kernel, GPU, start, documents.
+"""The context of a run's agents: client, tools, and the system prompts, the same in every call.
 
 It is the beginning of each prompt, which a service reads once and then from its cache. Nothing in
 it changes while the run lasts; what does, stands in the messages.
@@ -31,7 +31,7 @@ _WITH_TOOLS = ("coder", "fixer", "combiner")
 
 @dataclass(frozen=True)
 class RunSubject:
-    """What a run is about."""
+    """The kernel, GPU, start, documents and techniques that the prompts of a run describe."""
 
     problem: Problem
     workload: Workload
@@ -41,9 +41,9 @@ class RunSubject:
     """Whether candidates are timed on it; else they are estimated for it."""
     start: Candidate
     documents: str = ""
-    """Of `Reader.documents`, as they were found when the run began."""
+    """The result of `DocumentSearch.documents` when the run began."""
     techniques: tuple[Technique, ...] = ()
-    """Those that memory knew when the run began; () without memory."""
+    """Techniques that memory knew when the run began; () without memory."""
 
     @property
     def kernel(self) -> str:
@@ -52,7 +52,7 @@ class RunSubject:
 
     @property
     def dtypes(self) -> frozenset[str]:
-        """Of the kernel's tensors."""
+        """Data types of the kernel's tensors."""
         return frozenset(tensor.dtype for tensor in self.problem.tensors)
 
 
@@ -63,7 +63,7 @@ class Briefing:
     subject: RunSubject
     settings: SearchSettings
     common: str
-    """The same for all roles, so that those of one model share its cache."""
+    """The system prompt's first part, equal for all roles so that they share a model's cache."""
     tasks: Mapping[Role, str]
 
     def system_blocks(self, role: Role) -> tuple[SystemBlock, ...]:

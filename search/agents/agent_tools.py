@@ -86,7 +86,7 @@ class _Defined:
 
 
 def _count_nowhere(_: float) -> None:
-    """Count no GPU time."""
+    """Ignore the GPU time."""
 
 
 @dataclass
@@ -113,7 +113,7 @@ class AgentTools:
 
     @property
     def definitions(self) -> tuple[Tool, ...]:
-        """What a model is told about them: the same for the whole run."""
+        """Definitions of the tools that are offered: the same for the whole run."""
         return tuple(one.tool for one in self._offered.values())
 
     def use(self, call: ToolCall) -> ToolAnswer:
@@ -265,4 +265,4 @@ _TOOLS = {
 }
 
 TOOL_DEFINITIONS = tuple(one.tool for one in _TOOLS.values())
-"""What a model is told about the tools, which no run changes."""
+"""Definitions of all tools, which no run changes."""

@@ -25,7 +25,7 @@ from .tool_definitions import define_tool, mistakes_of
 from .views import GaveUp, WrittenCandidate
 
 MAX_SUBMITTED_BYTES = 128 * 1024
-"""Of a source that a model writes: it is read again as a parent, by many calls."""
+"""Longest source that a model may hand in: many calls read it again as a parent."""
 MOST_REPAIRS = 1
 SPARE_REPLIES = 4
 """Beyond one for each use of a tool: submissions that are turned away, repairs, pauses."""
@@ -51,7 +51,7 @@ SUBMIT = define_tool(
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """What a tool answered."""
+    """The answer of a tool to one call."""
 
     text: str
     is_error: bool = False
@@ -59,14 +59,14 @@ class ToolAnswer:
 
 @dataclass(frozen=True)
 class Author:
-    """Who is to write a candidate, with what."""
+    """The conversation that writes a candidate, with its tools and its parents' sources."""
 
     opening: ConversationStart
     """Its tools are `SUBMIT` and those that `use` knows."""
     use: Callable[[ToolCall], ToolAnswer]
     """Uses a tool; never raises for what the model asks."""
     known: frozenset[str]
-    """Sources that are no news: those of the parents."""
+    """Sources that are refused as unchanged: those of the parents."""
 
 
 def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:

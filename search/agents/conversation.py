@@ -26,7 +26,7 @@ from .prompt import render_prompt
 from .tool_definitions import mistakes_of
 
 Message = dict[str, Any]
-"""As the Messages API takes it."""
+"""A message as the Messages API takes it."""
 Block = dict[str, Any]
 """One block of a message's content."""
 
@@ -54,7 +54,7 @@ class ConversationStart:
     """How a conversation begins, and what stays the same in it."""
 
     prefix: str
-    """What the ids of its calls begin with: `r2/b3/coder`."""
+    """Prefix of the ids of its calls: `r2/b3/coder`."""
     role: Role
     settings: RoleSettings
     system: tuple[SystemBlock, ...]
@@ -164,7 +164,7 @@ def _user(blocks: list[Block]) -> Message:
 
 MOST_REPAIRS = 1
 _MOST_REPLIES = 6
-"""Of one conversation, pauses included: a service that only ever pauses is not asked for ever."""
+"""Most replies of one conversation, pauses included: a service may only ever pause."""
 
 _REASON_CHARACTERS = 400
 _FENCED = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)
@@ -174,12 +174,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """What a model answered, as far as it could be read."""
+    """An answer of a model, as far as it could be parsed."""
 
     value: T | None
     """None: nothing of it can be used."""
     mistakes: str
-    """What is wrong with it or why there is none; empty if it is all that was asked for."""
+    """Mistakes in the answer, or why there is none; empty if the answer is complete."""
 
 
 A = TypeVar("A", bound=ToldRecord)

@@ -23,9 +23,9 @@ from kopt.tools.facts.rendering import render
 from .prompt import without_folders
 
 RUN_TOKENS = 8_000
-"""Of the documents that every agent of a run is shown: paid once, then read from the cache."""
+"""Tokens of the documents in every system prompt: paid once, then read from the cache."""
 ROUND_TOKENS = 2_000
-"""Of those before a plan, which are paid each time."""
+"""Tokens of the documents before a plan, which are paid each time."""
 _FAMILIES_SOUGHT = 3
 _ASKED_BY = "kopt run, agents"
 _WITHOUT = ("docs",)
@@ -34,7 +34,7 @@ _WITHOUT = ("docs",)
 
 @dataclass(frozen=True)
 class DocumentSearch:
-    """Who reads documents for which run."""
+    """Searches documents for one run, whose log names every search."""
 
     settings: Settings
     run: str

@@ -22,9 +22,9 @@ from .prompt import fenced
 from .views import Advice
 
 MOST_SAMPLES = 40
-"""Shown at once, the latest."""
+"""Samples that are shown at once, the latest."""
 MOST_NOTES = 3
-"""Of one entry, the latest."""
+"""Notes of one entry that are shown, the latest."""
 _ENDING_CHARACTERS = 240
 _NONE = "None."
 

@@ -54,7 +54,7 @@ class _Stage:
     """One of the three questions."""
 
     name: str
-    """What the ids of its calls go on with."""
+    """Last part of the prefix of its calls' ids."""
     prompt: str
     schema: dict[str, Any]
 

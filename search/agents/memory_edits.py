@@ -1,4 +1,4 @@
-"""What the learner answers: the forms of its three answers, and changes of memory as edits.
+"""The learner's answers: the forms of its three answers, and changes of memory as edits.
 
 A change is taken only if it names what memory knows and rests on samples that were shown; what is
 not taken is told with its reason. Numbers are clamped: a model's expectation weighs less than one
@@ -39,11 +39,11 @@ from .tool_definitions import answer_schema, mistakes_of
 from .views import Learned
 
 MOST_EDITS = 12
-"""Of one update: many changes at once would rest on few samples each."""
+"""Most edits of one update: many changes at once would rest on few samples each."""
 MODEL_WEIGHT = 0.5
 """Pseudo-tries of an expectation that a model states: half a result."""
 LEAST_TRIES = 2
-"""Of an entry that is to be deprecated."""
+"""Fewest tries of an entry that may be deprecated."""
 WORDS = 340
 """Characters of a text that memory keeps; what was left out is counted behind it."""
 _LEAST_GAIN, _MOST_GAIN = -0.7, 3.0  # fractions of speed: what memory clamps a prior to

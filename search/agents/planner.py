@@ -71,7 +71,7 @@ PLAN_SCHEMA = answer_schema(_PlannerAnswer)
 
 @dataclass(frozen=True)
 class _Ideas:
-    """What of an answer can be used."""
+    """The usable hypotheses of an answer."""
 
     by_slot: dict[str, _Idea]
     surplus: tuple[_Idea, ...]

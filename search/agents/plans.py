@@ -1,4 +1,4 @@
-"""What planner and reflector hand back, as it is kept with the run: hypotheses and lessons."""
+"""Plans and reflections as they are kept with the run: hypotheses and lessons."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ Origin = Literal["model", "fallback"]
 
 
 class Hypothesis(Record):
-    """One idea for a candidate, before anybody has written it."""
+    """One idea for a candidate that is not written yet."""
 
     slot: str
     """Id of the slot that it fills; empty in the reserve."""
@@ -18,9 +18,9 @@ class Hypothesis(Record):
     name: str
     """A few words, unlike those of the other hypotheses."""
     hypothesis: str
-    """What to change and why that should be faster."""
+    """The change, and why it should be faster."""
     mechanism: str
-    """What of the hardware makes it faster."""
+    """The property of the hardware that makes it faster."""
     expected_gain: float
     """Fraction by which it should be faster than its parent: 0.1 for 10 %. A guess."""
     risk: str
@@ -33,7 +33,7 @@ class Hypothesis(Record):
     state: str | None = None
     """Id of the performance state of the first parent; None without memory."""
     predicted_gain: float | None = None
-    """What memory expects of the techniques there: ln(speed after / speed before)."""
+    """Gain that memory expects of the techniques there: ln(speed after / speed before)."""
     predicted_interval: tuple[float, float] | None = None
     """95 % interval of the next result, ln."""
 
@@ -70,7 +70,7 @@ class Plan(Record):
 
 
 class Lesson(Record):
-    """What one candidate has taught."""
+    """The lesson of one candidate's result."""
 
     candidate: int
     """Its `seq`."""
@@ -78,15 +78,15 @@ class Lesson(Record):
 
 
 class Reflection(Record):
-    """What one round has taught."""
+    """The lessons of one round."""
 
     digest: str
     """The round in two or three sentences."""
     lessons: tuple[Lesson, ...]
     directions: tuple[str, ...]
-    """What to try next, the most promising first."""
+    """Changes to try next, the most promising first."""
     avoid: tuple[str, ...]
-    """What not to repeat, each with its reason."""
+    """Changes not to repeat, each with its reason."""
     origin: Origin = "model"
     why: str = ""
     """Why a rule had to answer; empty where a model did."""

@@ -14,7 +14,7 @@ from .tool_definitions import answer_schema
 from .views import RoundView
 
 _CHARACTERS = 1_000
-"""Of one sentence that is kept: it stands in every later plan."""
+"""Most characters of one sentence that is kept: it stands in every later plan."""
 _MOST = 12
 """Directions, and things to avoid."""
 

@@ -121,9 +121,9 @@ def _expectation(hypothesis: Hypothesis) -> str:
 
 
 MOST_LESSONS = 30
-"""Of single candidates, the latest."""
+"""Lessons of single candidates that are shown, the latest."""
 MOST_DIGESTS = 6
-"""Of rounds, the latest."""
+"""Digests of rounds that are shown, the latest."""
 
 
 def families_of(view: RoundView) -> str:
@@ -231,7 +231,7 @@ def parents_of_slots(view: RoundView) -> str:
 
 
 def hypothesis_words(hypothesis: Hypothesis) -> str:
-    """Return a hypothesis for whoever carries it out."""
+    """Return a hypothesis as the prompt of its coder tells it."""
     return fenced("hypothesis", "\n".join(_lines_of(hypothesis)))
 
 

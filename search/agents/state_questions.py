@@ -83,7 +83,7 @@ def _read_state(text: str, known: tuple[str, ...]) -> Answer[_StateAnswer]:
 
 
 MOST_PROPOSALS = 6
-"""Of one state: what is drawn at random from many guesses is a guess."""
+"""Most proposals for one state: a draw from many guesses is a guess."""
 _SOURCE = "proposed for a state without techniques"
 
 

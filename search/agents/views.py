@@ -27,20 +27,20 @@ class Documents:
     """The documents of the candidates' evaluations that are shown, by `seq`."""
 
     profiles: Mapping[int, ProfileResult] = field(default_factory=dict[int, ProfileResult])
-    """Of the beam as far as there are any; the leader's is the one that matters."""
+    """Profiles of the beam as far as there are any; the leader's is the one that matters."""
     checks: Mapping[int, CheckResult] = field(default_factory=dict[int, CheckResult])
-    """Of candidates that failed."""
+    """Checks of candidates that failed."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What the knowledge base says of one program."""
+    """State, techniques and notes of the knowledge base for one program."""
 
     candidate: int
     """Its `seq`."""
     state: State
     confidence: float
-    """Of the match of the program with the state, 0 to 1."""
+    """Score of the match of the program with the state, 0 to 1."""
     drawn: tuple[Drawn, ...] = ()
     """Techniques to try on it, with what is expected of them; empty where one was chosen."""
     notes: tuple[str, ...] = ()
@@ -69,24 +69,24 @@ class RoundView:
     untried: tuple[str, ...]
     """Families that no candidate has claimed."""
     slots: tuple[Slot, ...] = ()
-    """What the planner fills; empty for the reflector."""
+    """Slots that the planner fills; empty for the reflector."""
     reserve_wanted: int = 0
     """How many hypotheses beyond the slots are asked for."""
     documents: Documents = field(default_factory=Documents)
     reading: str = ""
-    """What documents say about the leader's bottleneck; the agents fill it themselves."""
+    """Documents about the leader's bottleneck; the agents fill it themselves."""
     noted: tuple[FittingNote, ...] = ()
     """The notes that fit the leader's code; the agents fill them too."""
     reflections: tuple[Reflection, ...] = ()
-    """Of the earlier rounds, in their order."""
+    """Reflections on the earlier rounds, in their order."""
     hypotheses: Mapping[str, Hypothesis] = field(default_factory=dict[str, Hypothesis])
-    """What each branch of the run followed, by its id."""
+    """The hypothesis of each branch of the run, by the branch's id."""
     failed_branches: tuple[FailedBranch, ...] = ()
-    """Of the whole run."""
+    """Branches of the whole run that led to no candidate."""
     reserve: tuple[Hypothesis, ...] = ()
     """Planned earlier, not written yet."""
     advice: tuple[Advice, ...] = ()
-    """On the leader; empty without memory and for the reflector."""
+    """Advice on the leader; empty without memory and for the reflector."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class BranchTask:
     parents: tuple[Member, ...]
     """With their sources, the skeleton first; for a retry also the candidate that failed."""
     documents: Documents = field(default_factory=Documents)
-    """Of the parents."""
+    """Documents of the parents."""
     lessons: tuple[str, ...] = ()
-    """What the run has learned so far, the newest last."""
+    """Lessons of the run so far, the newest last."""
     advice: Advice | None = None
-    """On the first parent; None without memory."""
+    """Advice on the first parent; None without memory."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class FailedCandidate:
     kind: Literal["failed", "regressed"]
     """failed: its check or build. regressed: it passed and is slower than its parent."""
     documents: Documents = field(default_factory=Documents)
-    """Its own and its parents'."""
+    """Documents of the candidate and of its parents."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class WrittenCandidate:
 
     source: str
     note: str
-    """What was done and why it should be faster, in its author's words."""
+    """The change and why it should be faster, in its author's words."""
 
 
 @dataclass(frozen=True)
@@ -139,16 +139,16 @@ class GaveUp:
 
 @dataclass(frozen=True)
 class LearningView:
-    """What a batch of results says, for the learner."""
+    """A batch of results, for the learner."""
 
     id: str
     """`r4/learn0`: what the ids of its calls begin with, unique in the run."""
     base: KnowledgeBase
-    """As it is now, the samples absorbed already."""
+    """The present base, with the samples absorbed already."""
     samples: tuple[Sample, ...]
     """The newest last; of many the learner is shown the latest."""
     endings: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What became of the candidate of a sample, in a line, by the sample's id."""
+    """The result of a sample's candidate, in a line, by the sample's id."""
 
 
 @dataclass(frozen=True)
@@ -178,12 +178,12 @@ class TechniqueQuestion:
 
 @dataclass(frozen=True)
 class Learned:
-    """What a model would change in memory."""
+    """Changes of memory that a model proposes."""
 
     edits: tuple[Edit, ...]
     """Each names what exists and rests on samples that were shown."""
     dropped: tuple[str, ...] = ()
-    """What it said besides and why that is not taken, a sentence each."""
+    """Proposals that are not taken and why, a sentence each."""
     why: str = ""
     """Why there is no more; empty where every answer could be used."""
 
@@ -219,13 +219,13 @@ class Objection(Record):
 
     kind: FindingKind
     lines: tuple[str, ...]
-    """As they stand in the source, comments left out; at least one."""
+    """Lines of the source without comments that show it; at least one."""
     text: str
-    """What they show to be wrong."""
+    """The mistake that the lines show."""
 
 
 class SoftVerdict(Record):
-    """What a reading of a candidate came to; it can object and never approve."""
+    """The result of reading a candidate: objections, never an approval."""
 
     verdict: Verdict
     """reject and check_again only with a finding."""
@@ -233,4 +233,4 @@ class SoftVerdict(Record):
     origin: Origin = "model"
     """fallback: there was no usable answer, so measurement alone decides."""
     why: str = ""
-    """What was left out of the answer, or why there is none."""
+    """Parts of the answer that were left out, or why there is none."""

@@ -1,1 +1,1 @@
-"""What a run will do and cost, before it is begun: computed from settings, prompts and prices."""
+"""Forecast of a run's rounds and cost, computed from settings, prompts and prices."""

@@ -1,4 +1,4 @@
-"""What is assumed of agents where nobody can know: sizes, numbers of replies, shares.
+"""Assumptions about agents: sizes, numbers of replies, shares.
 
 Guesses, all in this one place and all told with the forecast. The most that can happen needs no
 guess: it follows from the limits of the settings.
@@ -9,21 +9,21 @@ from math import ceil
 from kopt.config.search_settings import MAX_CROSSES, Role, SearchSettings
 
 BYTES_PER_TOKEN = 3
-"""Of CUDA sources and English prose (estimated); the most tokens of a text are its bytes."""
+"""Bytes of a token in CUDA sources and English prose (estimated); at most, a byte is a token."""
 TOOL_USES = 3
-"""Of one author: a compile, a check, a look at something."""
+"""Tool calls of one author: a compile, a check, a look at something."""
 FIXES_PER_BRANCH = 0.5
 """Half of the candidates need one repair."""
 EXPANDED_SHARE = 0.5
-"""Of the beam, fast enough to be expanded."""
+"""Share of the beam that is fast enough to be expanded."""
 RESULT_TOKENS = 700
-"""What a tool answers."""
+"""Tokens of a tool's answer."""
 MOST_RESULT_BYTES = 24_000
 """No tool answers more: documents are cut at 2,000 tokens, findings at less."""
 ROUND_TOKENS = 4_000
-"""Of the tables, profiles, lessons and documents that planner and reflector are shown."""
+"""Tokens of the tables, profiles, lessons and documents for planner and reflector."""
 LEARNING_TOKENS = 7_000
-"""Of the samples and of what memory holds that the learner is shown."""
+"""Tokens of the samples and entries that the learner is shown."""
 REPLY_TOKENS: dict[Role, int] = {
     "planner": 6_000,
     "coder": 3_500,
@@ -33,7 +33,7 @@ REPLY_TOKENS: dict[Role, int] = {
     "learner": 1_500,
     "verifier": 3_000,
 }
-"""Of one reply, thinking included."""
+"""Tokens of one reply, thinking included."""
 
 ASSUMPTIONS = (
     f"a token is {BYTES_PER_TOKEN} bytes",
@@ -45,7 +45,7 @@ ASSUMPTIONS = (
     + " tokens",
     "what is marked for the provider's cache is written once and read from then on",
 )
-"""In words."""
+"""The assumptions as the forecast prints them."""
 
 
 def expected_rounds(settings: SearchSettings) -> range:

@@ -37,23 +37,23 @@ from .expectations import (
 
 @dataclass(frozen=True)
 class ConversationSize:
-    """A kind of conversation."""
+    """Sizes of one kind of conversation."""
 
     settings: RoleSettings
     system_bytes: int
-    """Of tools and system prompt, the same for the whole run."""
+    """Bytes of tools and system prompt, the same for the whole run."""
     opening_bytes: int
-    """Of the first message."""
+    """Bytes of the first message."""
     reply_tokens: int
-    """Expected, of one reply."""
+    """Expected tokens of one reply."""
     replies: int
-    """Expected."""
+    """Expected number of replies."""
     most_replies: int
 
 
 @dataclass(frozen=True)
 class ConversationCost:
-    """Of one conversation."""
+    """Calls, tokens and dollars of one conversation."""
 
     calls: int
     prompt_tokens: int
@@ -155,13 +155,13 @@ class RoleForecast(Record):
 
 @dataclass(frozen=True)
 class Planned:
-    """What all parts of a plan are computed from."""
+    """The inputs of all forecasts of a run."""
 
     request: RunRequest
     briefing: Briefing
     prices: PriceTable
     start_bytes: int
-    """Of the starting kernel."""
+    """Size of the starting kernel."""
 
     @property
     def search(self) -> SearchSettings:

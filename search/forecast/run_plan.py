@@ -1,4 +1,4 @@
-"""What `kopt run` would do: rounds, places, who is asked, what it costs and what the budget allows.
+"""The plan that `kopt run --dry-run` shows: rounds, roles, cost, and what the budget allows.
 
 Nothing is called for it and nothing is written. Without a key the rounds are sweeps and cost
 nothing; the plan then says what agents would cost.
@@ -39,7 +39,7 @@ class RoundForecast(Record):
 
 
 class RunPlan(Record):
-    """What a run would do."""
+    """The rounds, roles and cost of a run that is not begun."""
 
     schema_: Literal["kopt.run-plan/1"] = Field(default="kopt.run-plan/1", alias="schema")
     status: Literal["passed"] = "passed"
@@ -50,15 +50,15 @@ class RunPlan(Record):
     """Whether there is a key; without one the rounds are sweeps and cost nothing."""
     rounds: tuple[RoundForecast, ...]
     roles: tuple[RoleForecast, ...]
-    """What agents cost, whether or not they would be asked."""
+    """The cost of agents, whether or not they would be asked."""
     expected_usd: float
     most_usd: float
     """Without a budget. With one in dollars a run never costs more than that."""
     budget: str
     allows: str
-    """What the budget allows, in a sentence."""
+    """The reach of the budget, in a sentence."""
     assumptions: tuple[str, ...]
-    """What the expected figures stand on."""
+    """Assumptions behind the expected figures."""
 
 
 def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:

@@ -1,1 +1,1 @@
-"""What kopt has learned: states, techniques, their gains per architecture, and how it is kept."""
+"""The knowledge base: states, techniques, their gains per architecture, and its files."""

@@ -33,7 +33,7 @@ def pair_key(pair: Pair) -> PairKey:
 
 @dataclass(frozen=True)
 class KnowledgeBase:
-    """What is known at one version; every mapping is in the stable order of the file."""
+    """The base at one version; every mapping is in the stable order of the file."""
 
     version: int = 0
     """Counts the changes of this base; 0 is the seed alone."""

@@ -1,4 +1,4 @@
-"""What two versions of a base, or two bases, say differently."""
+"""Differences of two versions of a base, or of two bases."""
 
 from collections.abc import Iterator, Mapping
 from math import exp
@@ -32,7 +32,7 @@ class Difference(Record):
     change: Literal["added", "removed", "changed"]
     evidence: tuple[EvidenceChange, ...] = ()
     told: tuple[str, ...] = ()
-    """What else is other, a sentence each."""
+    """Other differences, a sentence each."""
 
 
 def compare(before: KnowledgeBase, after: KnowledgeBase) -> tuple[Difference, ...]:

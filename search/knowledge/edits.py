@@ -32,7 +32,7 @@ from .records import (
 
 
 class _Edit(Record):
-    """What every edit says."""
+    """Fields of every edit."""
 
     reason: Words
     evidence: tuple[Name, ...] = ()

@@ -18,20 +18,20 @@ Outcome = Literal["gained", "lost", "within_noise", "failed"]
 Category = Literal["memory", "compute", "latency", "general"]
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{1,63}$")]
-"""Of a state or a technique: lower-case words joined by underscores."""
+"""Id of a state or a technique: lower-case words joined by underscores."""
 Techniques = Annotated[tuple[Identifier, ...], Field(min_length=1, max_length=4)]
 """One; several are a composite, in the order in which they were applied."""
 WORDS_LIMIT = 400
 Words = Annotated[str, Field(max_length=WORDS_LIMIT)]
 """Text for people and models: data, never an instruction."""
 Name = Annotated[str, Field(pattern=r"^[!-~]{1,160}$")]
-"""Of something outside the base: a sample, a kernel, a run. ASCII that can be seen."""
+"""Name of a sample, a kernel or a run: visible ASCII."""
 Word = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 """One that rules know: a trait, a need."""
 Several = Field(max_length=32)
-"""Of words or names: more than any rule or model gives."""
+"""Most words or names of a field: more than any rule or model gives."""
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
-"""What no machine lives to count is refused: sums and powers of it stay finite."""
+"""A count; larger ones are refused, so that sums and powers stay finite."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 NAME_LIMIT = 256
@@ -50,7 +50,7 @@ PRIOR_WEIGHT_LIMIT = 2.0
 
 
 class ProfileSignature(Record):
-    """What a profile says about a program, in words that states are made of."""
+    """Bottleneck, suspects and traits of a program's profile: the words that states are made of."""
 
     bottleneck: BottleneckName | Literal["unknown"]
     suspects: tuple[SuspectName, ...] = ()
@@ -99,7 +99,7 @@ class Sample(Record):
     interval: tuple[Finite, Finite] | None = None
     """95% interval of `measured`."""
     provenance: Literal[Provenance.MEASURED, Provenance.ESTIMATED, Provenance.UNAVAILABLE]
-    """Of `measured`; for a failure, of the speeds that would have been compared."""
+    """Provenance of `measured`; for a failure, of the speeds that would have been compared."""
     outcome: Outcome
     status: Status
     """How the evaluation of the program after ended."""
@@ -116,7 +116,7 @@ class State(Record):
     traits: Annotated[tuple[Word, ...], Several] = ()
     description: Words = ""
     source: Words = ""
-    """Where it is documented; for a discovered state, the sample or run that met it first."""
+    """Its document; for a discovered state, the sample or run that met it first."""
     inherits: Identifier | None = None
     """The state whose knowledge counts here too, discounted."""
     is_discovered: bool = False
@@ -139,7 +139,7 @@ class Technique(Record):
 
 
 class Evidence(Record):
-    """What the samples of one origin say about one entry on one architecture.
+    """The results of one origin's samples for one entry on one architecture.
 
     Sufficient statistics: they merge without the samples.
     """
@@ -159,13 +159,13 @@ class Evidence(Record):
     m2: Finite = Field(default=0.0, ge=0.0)
     """Weighted sum of squared deviations from `mean`."""
     kernels: Annotated[tuple[Name, ...], Field(max_length=SEEN_LIMIT)] = ()
-    """Where it was tried: the last few kernels, latest last."""
+    """The last few kernels that it was tried on, latest last."""
     seen: Annotated[tuple[Name, ...], Field(max_length=SEEN_LIMIT)] = ()
     """Ids of the last samples, latest last."""
 
 
 class Prior(Record):
-    """What is expected before anything was tried here: documented, never measured."""
+    """An expectation before any try: documented, never measured."""
 
     gain: float = Field(ge=-GAIN_LIMIT, le=GAIN_LIMIT)
     """ln ratio."""
@@ -193,7 +193,7 @@ ByArchitecture = Mapping[ArchKey, Mapping[Origin, Evidence]]
 
 
 class KnowledgeEntry(Record):
-    """What is known about applying techniques in a state."""
+    """Prior, evidence and notes of techniques in a state."""
 
     state: Identifier
     techniques: Techniques
@@ -205,7 +205,7 @@ class KnowledgeEntry(Record):
 
 
 class Pair(Record):
-    """What is known about `after` when `before` came just before it, in whatever state."""
+    """Prior and evidence of `after` when `before` came just before it, in any state."""
 
     before: Identifier
     after: Identifier

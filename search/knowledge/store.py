@@ -33,7 +33,7 @@ BASE_NAME = "base.yaml"
 
 
 class Imported(Record):
-    """What an import has changed."""
+    """The result of an import."""
 
     version: int
     """The base's version afterwards."""

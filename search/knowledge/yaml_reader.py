@@ -40,11 +40,11 @@ _Built = TypeVar("_Built", bound=Record)
 
 
 class DocumentError(Exception):
-    """What is wrong with a document; `read_base` says it with the document's name."""
+    """A mistake in a document; `read_base` tells it with the document's name."""
 
 
 class _Head(Record):
-    """What stands above the sections."""
+    """The keys above the sections."""
 
     version: Count
     origin: Origin

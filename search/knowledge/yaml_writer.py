@@ -16,7 +16,6 @@ from .records import (
     SEEN_LIMIT,
     Evidence,
     KnowledgeEntry,
-    Note,
     Pair,
     Prior,
     State,
@@ -71,15 +70,8 @@ FORMAT = "kopt.knowledge/1"
 SEED_KEY = "seed"
 """Key of a file that leaves out what ships with kopt."""
 EVIDENCE_NUMBERS = (
-    "tries",
-    "gained",
-    "lost",
-    "within_noise",
-    "failed",
-    "weight",
-    "mean",
-    "m2",
-    "version",
+    *("tries", "gained", "lost", "within_noise", "failed"),
+    *("weight", "mean", "m2", "version"),
 )
 """In this order where evidence is a mere list of numbers."""
 SIZE_LIMIT = 50_000
@@ -95,7 +87,7 @@ _LEFT_OUT = "# {} items with the fewest tries are left out here; kopt kb export 
 
 @dataclass(frozen=True)
 class _Detail:
-    """How much is said."""
+    """How many details are written."""
 
     digits: int
     is_seed_told: bool
@@ -207,7 +199,7 @@ def _described_line(
 ) -> Iterator[_Line]:
     if item == known and not detail.is_seed_told:
         return
-    fields = _state(item) if isinstance(item, State) else _technique(item)
+    fields = _described(item)
     yield _Line(f"  {scalar(item.id)}: {flow_mapping(fields, detail.digits)}\n")
 
 
@@ -225,11 +217,11 @@ def _entry_lines(base: KnowledgeBase, seed: KnowledgeBase, detail: _Detail) -> I
 
 @dataclass(frozen=True)
 class _ItemName:
-    """What lines are about."""
+    """The name of an entry or a pair, and the base's origin."""
 
     name: str
     origin: str
-    """Of the base: its own evidence does not name it."""
+    """Origin of the base: its own evidence does not name it."""
 
 
 def _item_lines(
@@ -253,42 +245,20 @@ def _item_lines(
             yield _Line(text, (evidence.tries, evidence.version))
     if isinstance(item, KnowledgeEntry) and detail.notes:
         for number, note in enumerate(item.notes[-detail.notes :], start=1):
-            shown = flow_mapping(_note(note), detail.digits)
+            shown = flow_mapping(note.model_dump(), detail.digits)
             yield _Line(f"{subject.name} note {number}: {shown}\n")
 
 
-def _state(state: State) -> dict[str, Value]:
-    return {
-        "bottleneck": state.bottleneck,
-        "suspects": state.suspects,
-        "traits": state.traits,
-        "inherits": state.inherits or "",
-        "discovered": state.is_discovered,
-        "description": state.description,
-        "source": state.source,
-    }
-
-
-def _technique(technique: Technique) -> dict[str, Value]:
-    return {
-        "family": technique.family,
-        "category": technique.category,
-        "needs": technique.needs,
-        "prepares": technique.prepares,
-        "discovered": technique.is_discovered,
-        "description": technique.description,
-        "source": technique.source,
-    }
+def _described(item: State | Technique) -> dict[str, Value]:
+    fields = item.model_dump(exclude={"id", "is_discovered", "description", "source"})
+    last = {"description": item.description, "source": item.source}
+    return {**fields, "discovered": item.is_discovered, **last}
 
 
 def _prior(prior: Prior | None) -> dict[str, Value]:
     if prior is None:
         return {}
     return {"prior": prior.gain, "weight": prior.weight, "source": prior.source}
-
-
-def _note(note: Note) -> dict[str, Value]:
-    return {"text": note.text, "version": note.version, "evidence": note.evidence}
 
 
 def _evidence_text(evidence: Evidence, detail: _Detail) -> str:

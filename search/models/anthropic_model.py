@@ -89,7 +89,7 @@ class ReplyLimits:
     reply_s: float = 3600.0
     """128,000 tokens at 35 a second; beyond that it is not going anywhere."""
     reply_bytes: int = 64 * 1024 * 1024
-    """Of the stream: 128,000 tokens, each in an event of its own, are 30 MB."""
+    """Most bytes of a stream: 128,000 tokens, each in an event of its own, are 30 MB."""
 
 
 class AnthropicModel:

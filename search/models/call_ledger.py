@@ -9,7 +9,7 @@ case, and is asked again under the next id, `r2/b3/coder/0#2`.
 import sqlite3
 from dataclasses import dataclass
 
-from kopt.search.records.budget import Budget
+from kopt.search.records.budget import Amount, Budget, Spend, limits, warnings
 from kopt.search.records.run_state import EventKind
 from kopt.search.storage.transaction import now_us
 from kopt.search.store.run_log import RunLog
@@ -17,7 +17,16 @@ from kopt.search.store.run_rows import name_blob
 
 from .errors import BudgetSpent, CallFailed
 from .model import ModelReply, ModelRequest
-from .spend import Spend, limits, read_spend, warnings
+
+# A call without a known end counts at its worst case; one that was turned away is free.
+_SPEND = """SELECT
+    coalesce(sum(coalesce(cost_microusd, reserved_microusd)), 0),
+    coalesce(sum(CASE state WHEN 'failed' THEN 0
+        WHEN 'done' THEN input_tokens + cache_write_tokens + cache_read_tokens + output_tokens
+        ELSE reserved_tokens END), 0),
+    coalesce(sum(iif(state = 'reserved', reserved_microusd, 0)), 0),
+    coalesce(sum(iif(state = 'reserved', reserved_tokens, 0)), 0)
+    FROM llm_call"""
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,7 @@ class Settlement:
 
 @dataclass(frozen=True)
 class AnsweredCall:
-    """Where request and reply of an answered call lie among the artifacts."""
+    """The artifacts with request and reply of an answered call."""
 
     id: str
     request_sha: str
@@ -207,6 +216,12 @@ class CallLedger:
             values,
         ).fetchone()
         return None if row is None else AnsweredCall(*row)
+
+
+def read_spend(connection: sqlite3.Connection) -> Spend:
+    """Return what the calls of a run have taken from its budget."""
+    microusd, tokens, open_microusd, open_tokens = connection.execute(_SPEND).fetchone()
+    return Spend(Amount(microusd, tokens), Amount(open_microusd, open_tokens))
 
 
 def _place(call: str) -> tuple[int, str | None]:

@@ -49,7 +49,7 @@ class ModelRequest(Record):
     max_output_tokens: int = Field(gt=0)
     """Thinking included; a reply that needs more is cut, with the stop `max_tokens`."""
     system: tuple[SystemBlock, ...]
-    """The same for all calls of a role in a run, or the provider's cache is of no use."""
+    """The system prompt; the provider's cache needs it equal in all calls of a role."""
     tools: tuple[Tool, ...] = ()
     messages: tuple[dict[str, Any], ...] = Field(min_length=1)
     """Messages as the Messages API takes them: `role`, and `content` as text or blocks."""

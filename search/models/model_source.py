@@ -1,4 +1,4 @@
-"""Where the agents' answers come from: Claude, Claude written down, or a recording."""
+"""The source of the agents' answers: Claude, Claude with a recording, or a recording."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,10 +20,10 @@ _SCHEMES = ("http://", "https://")
 
 @dataclass(frozen=True)
 class ModelSource:
-    """What the user said about it; by default Claude is asked if there is a key."""
+    """The model that the user chose; by default Claude is asked if there is a key."""
 
     record: Path | None = None
-    """Where to write what Claude says."""
+    """File that Claude's replies are recorded in."""
     replay: Path | None = None
     """A recording that answers in Claude's place, without a key."""
 

@@ -1,4 +1,4 @@
-"""What a call costs: the dated table of prices, config/prices.yaml, with the user's own over it.
+"""Prices of calls: the dated table config/prices.yaml, with the user's own over it.
 
 Amounts are whole micro-USD, rounded up. A price in USD per million tokens is one in micro-USD per
 token. Every amount is computed from tokens and this table; what the provider bills is not known
@@ -88,7 +88,7 @@ class PriceTable:
 
     models: Mapping[str, ModelPrice]
     own_file: Path
-    """Where the user may add to them."""
+    """File that the user may add prices to."""
 
     def price(self, model: str) -> ModelPrice:
         """Return the prices of `model`.

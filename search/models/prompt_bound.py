@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from .model import ModelReply, ModelRequest
 
 SERVICE_TOKENS = 2_000
-"""What the service adds for tools and for a schema of the answer: up to 700 tokens are documented
-for older models; the rest is reserve."""
+"""Tokens that the service adds for tools and for a schema of the answer.
+
+Up to 700 are documented for older models; the rest is reserve."""
 _BYTES_PER_TOKEN = 3
-"""Of prompts of CUDA code and English (estimated); for the pace of calls, never for money."""
+"""Bytes of a token in CUDA code and English (estimated): for rate limits, never for money."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class PromptBound:
     """Tools and system prompt up to the last mark for one hour."""
     other_tokens: int
     likely_tokens: int = 0
-    """What the prompt probably has (estimated)."""
+    """Probable tokens of the prompt (estimated)."""
 
     @property
     def tokens(self) -> int:

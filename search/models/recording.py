@@ -30,7 +30,7 @@ class RecordedLine(Record):
 
     format: Format = "kopt.recording/2"
     id: str
-    """Of the call."""
+    """Id of the call."""
     request_sha: str
     """SHA-256 of the request."""
     reply: ModelReply | None

@@ -1,11 +1,14 @@
-"""How much a run may spend, and how a budget is written: `50`, `90s`, `$5`, `2Mtok`, `gpu:10m`.
+"""Budgets of runs: limits, and what calls have spent of them.
+
+A budget is written as `50`, `90s`, `$5`, `2Mtok` or `gpu:10m`.
 
 A budget bounds the search. The full check of the winner comes after it and is never cut, because
 a winner that was not checked is none.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -65,6 +68,64 @@ class Budget(Record):
 
 UNLIMITED = Budget()
 _LIMITS = tuple(Budget.model_fields)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Money and tokens."""
+
+    microusd: int = 0
+    """1e-6 USD (computed)."""
+    tokens: int = 0
+    """Prompts and replies."""
+
+
+@dataclass(frozen=True)
+class Spend:
+    """Everything that the ledger of a run holds."""
+
+    total: Amount
+    """Costs of the calls that have ended and worst cases of those that are under way."""
+    open: Amount
+    """The part of it that is under way: some of it will be given back."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One limit of a budget that bounds calls, with what counts towards it."""
+
+    name: str
+    most: int
+    total: int
+    open: int
+
+    def fits(self, more: int) -> bool:
+        """Return whether `more` can be added now."""
+        return self.total + more <= self.most
+
+    def may_fit(self, more: int) -> bool:
+        """Return whether `more` could be added if all that is under way were given back."""
+        return self.total - self.open + more <= self.most
+
+    def words(self, amount: int) -> str:
+        """Return an amount of this kind as people write it."""
+        return f"${amount / 1e6:.4f}" if self.name == "usd" else f"{amount:,} tokens"
+
+
+def limits(budget: Budget, spend: Spend) -> Iterator[Limit]:
+    """Yield the limits of `budget` that calls count towards."""
+    if budget.microusd is not None:
+        yield Limit("usd", budget.microusd, spend.total.microusd, spend.open.microusd)
+    if budget.tokens is not None:
+        yield Limit("tokens", budget.tokens, spend.total.tokens, spend.open.tokens)
+
+
+def warnings(budget: Budget, before: Spend, after: Spend) -> Iterator[Limit]:
+    """Yield the limits of which a call has spent the share that is worth a warning."""
+    for was, now in zip(limits(budget, before), limits(budget, after), strict=True):
+        mark = WARNING_SHARE * now.most
+        if was.total - was.open < mark <= now.total - now.open:
+            yield now
 
 
 def parse_budget(text: str) -> Budget:

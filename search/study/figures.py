@@ -16,7 +16,7 @@ from .study_statistics import Grid, Place, Reach, cost_per_success, interval_of,
 
 Quantity = Literal["candidates", "tokens", "usd"]
 Outcomes = Mapping[Place, RunOutcome]
-"""Of one arm, by kernel and repeat."""
+"""Outcomes of one arm, by kernel and repeat."""
 Places = Sequence[Place]
 
 
@@ -31,12 +31,12 @@ class Figure(Record):
 
 
 class TargetCost(Record):
-    """What reaching the target cost, in one quantity."""
+    """The cost of reaching the target, in one quantity."""
 
     per_success: Figure
-    """Of all runs, up to the target or their end, per run that reached it."""
+    """Cost of all runs, up to the target or their end, per run that reached it."""
     median: Figure
-    """Within which half of the runs reach it; runs that their budget cut are censored."""
+    """Cost within which half of the runs reach it; runs that their budget cut are censored."""
     ratio: Figure | None
     """`per_success` over that of the reference; None for the reference itself."""
 
@@ -52,7 +52,7 @@ class Duels(Record):
 
 @dataclass(frozen=True)
 class Ground:
-    """What all figures of a study are computed on."""
+    """The grid, seed and least effect that all figures of a study share."""
 
     grid: Grid
     seed: int

@@ -1,4 +1,4 @@
-"""What one run of a study came to, read from its store: speed, cost, the way to the target.
+"""The outcome of one run of a study, read from its store: speed, cost, the way to the target.
 
 A run that ended without a winner leaves its user with the starting kernel, and counts as that.
 """
@@ -32,7 +32,7 @@ class TargetReach(Record):
     candidates: int
     """Evaluated, the start not counted."""
     tokens: int
-    """Of all calls that had begun."""
+    """Tokens of all calls that had begun."""
     usd: float
     """Computed from the table of prices."""
 
@@ -42,13 +42,13 @@ class RunOutcome(Record):
 
     winner: int | None
     speed: float | None
-    """Of the winner, else of the start: over the baseline where it was measured, else the
+    """Speed of the winner, else of the start: over the baseline where measured, else the
     estimated one over the start. None without a time."""
     speed_interval: tuple[float, float] | None
     """95 %; None for an estimate."""
     provenance: Provenance
     baseline: str | None
-    """What a measured speed is over."""
+    """The baseline of a measured speed."""
     ratio: float | None
     """How many times as fast as the start its winner is; 1 without one. None without a time."""
     target: TargetReach
@@ -62,13 +62,13 @@ class RunOutcome(Record):
 
 
 class RunStanding(Record):
-    """Where a run of the plan stands."""
+    """The status of a run of the plan."""
 
     cell: Cell
     status: RunStatus | Literal["interrupted", "not_begun"]
-    """As `kopt runs` says."""
+    """Status as `kopt runs` shows it."""
     outcome: RunOutcome | None
-    """None before it has ended."""
+    """The outcome; None before the run has ended."""
 
 
 def read_standing(cell: Cell, target: float, settings: Settings) -> RunStanding:
@@ -151,7 +151,7 @@ def _reach(reader: RunReader, report: RunReport, target: float) -> TargetReach:
 
 
 def _hits(reader: RunReader, rows: list[Row], target: float) -> Iterator[_Hit]:
-    """Yield who reached the target; whoever a later check has refuted did not."""
+    """Yield the candidates that reached the target; one that a later check refuted did not."""
     members, start = reader.members(), _start_speed(reader)
     if reader.state().settings.gpu is not None:
         unit = 1.0

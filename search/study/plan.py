@@ -53,7 +53,7 @@ class Arm(Record):
 
 
 class StudyPlan(Record):
-    """What was asked for; fixed at the start."""
+    """The plan of a study, fixed at its start."""
 
     schema_: Literal["kopt.study-plan/1"] = Field(default="kopt.study-plan/1", alias="schema")
     id: str
@@ -64,13 +64,13 @@ class StudyPlan(Record):
     target: float = Field(gt=0.0)
     """A speed: over the baseline where it is measured, else over the start."""
     budget: Budget
-    """Of each run."""
+    """Budget of each run."""
     seed: int
     """Runs of repeat r have the seed r above it, in every arm."""
     device: str
     """sim, or cuda:N as it was counted when the study began."""
     gpu: DeviceFacts | None
-    """None on sim, where times are estimates."""
+    """The GPU; None on sim, where times are estimates."""
     arch: str
     has_base: bool
     """Whether every base begins as the file that was given, not as the packaged seed alone."""
@@ -116,7 +116,7 @@ ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "cycles_only": {"profile": "cycles_only"},
     "minimal": {"agent": "minimal", "memory": "off"},
 }
-"""What each changes of the settings that all arms have in common."""
+"""Changes of the common settings, by arm."""
 
 
 def make_arms(words: Sequence[str], common: SearchSettings) -> tuple[Arm, ...]:

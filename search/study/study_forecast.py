@@ -1,4 +1,4 @@
-"""What a study would do and cost, before it is begun: the plan of every run, added up."""
+"""Forecast of a study's runs and cost: the plan of every run, added up."""
 
 from typing import Literal
 
@@ -29,7 +29,7 @@ class ArmForecast(Record):
 
 
 class StudyForecast(Record):
-    """What a study would do."""
+    """The runs and cost of a study that is not begun."""
 
     schema_: Literal["kopt.study-forecast/1"] = Field(
         default="kopt.study-forecast/1", alias="schema"
@@ -41,7 +41,7 @@ class StudyForecast(Record):
     device: str
     arch: str
     budget: str
-    """Of each run."""
+    """Budget of each run."""
     runs: int
     arms: tuple[ArmForecast, ...]
     expected_usd: float
@@ -49,7 +49,7 @@ class StudyForecast(Record):
     asks_models: bool
     """Whether there is a key; without one a study is not begun."""
     assumptions: tuple[str, ...]
-    """What the expected figures stand on."""
+    """Assumptions behind the expected figures."""
 
 
 def forecast_study(plan: StudyPlan, settings: Settings, gpu: GpuSpec) -> StudyForecast:

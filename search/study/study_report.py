@@ -33,11 +33,11 @@ StudyStatus = Literal["done", "paused"]
 
 
 class ArmFigures(Record):
-    """One arm."""
+    """The figures of one arm."""
 
     arm: str
     runs: int
-    """That have ended; all figures are of these."""
+    """Number of runs that have ended; all figures count these alone."""
     without_winner: int
     """Runs that found no kernel that passes the full check; they count with their start."""
     without_time: int
@@ -45,7 +45,7 @@ class ArmFigures(Record):
     speed: Figure
     """Geometric mean."""
     ratio: Figure | None
-    """The same over the reference's, on the same kernels and repeats; None for the reference."""
+    """Speed over the reference's, on the same kernels and repeats; None for the reference."""
     duels: Duels | None
     """Against the reference; None for the reference itself."""
     reached: int
@@ -58,7 +58,7 @@ class ArmFigures(Record):
     candidates: int
     tokens: int
     usd: float
-    """Of all runs in full, computed from the table of prices."""
+    """Cost of all runs in full, computed from the table of prices."""
     log_speedup_per_mtok: float | None
     """ln(speed over the start) per million tokens; None where no model was asked."""
 
@@ -85,7 +85,7 @@ class StudyReport(Record):
     folder: str
     plan: StudyPlan
     provenance: Provenance
-    """Of every speed in it."""
+    """Provenance of every speed in it."""
     ended: int
     """Runs that have ended, of all that are planned."""
     planned: int

@@ -13,7 +13,7 @@ from random import Random
 from typing import Literal, TypeVar
 
 DRAWS = 2000
-"""Of one interval: the ends of a 95 % interval stand on 50 draws each."""
+"""Draws of one interval: the ends of a 95 % interval stand on 50 draws each."""
 _TAIL = 0.025
 
 Place = tuple[str, int]

@@ -1,4 +1,4 @@
-"""What a study says in words and tables, for any form of page: nothing here is escaped yet."""
+"""The words and tables of a study's report, for any form of page: nothing is escaped yet."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kopt.search.models.call_ledger import CallLedger
+from kopt.search.models.call_ledger import CallLedger, read_spend
 from kopt.search.models.client import ModelClient
 from kopt.search.models.halt import Halt
 from kopt.search.models.model import Model
 from kopt.search.models.prices import load_prices
 from kopt.search.models.rate_limit import RateLimit, RateSettings
 from kopt.search.models.retry import RetryPolicy
-from kopt.search.models.spend import Spend, read_spend
-from kopt.search.records.budget import UNLIMITED, Budget
+from kopt.search.records.budget import UNLIMITED, Budget, Spend
 from kopt.search.storage.artifacts import ArtifactStore, open_artifacts
 from kopt.search.store.run_log import RunLog
 from kopt.search.store.schema import open_writer

@@ -1,1 +1,1 @@
-"""What to expect of a technique and which to try next: computed from a knowledge base alone."""
+"""Expected gains of techniques and the choice of the next ones, from a knowledge base alone."""

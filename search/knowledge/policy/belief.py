@@ -1,4 +1,4 @@
-"""What is believed of one technique: whether it passes, whether it matters, and how large it is.
+"""The belief about one technique: the chances that it passes and matters, and its gain.
 
 Three parts. The chance that a candidate of it passes the checks and the chance that a passing one
 has an effect have beta distributions. The ln ratio of those that have one is normal with unknown
@@ -36,11 +36,11 @@ class Belief:
     make a narrow interval."""
     passed: float = 1.4
     failed: float = 0.6
-    """Of the chance to pass: seven of ten, as after two tries."""
+    """Beta parameters of the chance to pass: seven of ten, as after two tries."""
     effects: float = 0.2
     nulls: float = 0.8
-    """Of the chance of an effect: one of five, as after one try. In a state a technique matters or
-    it does not, and a few tries tell."""
+    """Beta parameters of the chance of an effect: one of five, as after one try. In a state a
+    technique matters or it does not, and a few tries tell."""
 
     @property
     def works(self) -> float:

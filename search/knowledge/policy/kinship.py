@@ -40,15 +40,15 @@ def trust_in_priors(base: KnowledgeBase) -> float:
 OTHER_ARCH = 0.25
 """Variance of a gain between architectures, in that of single gains: at most 4 tries' worth."""
 OTHER_PROVENANCE = 0.5
-"""The same between the simulator's estimates and a GPU's measurements: at most 2 tries' worth."""
+"""Variance between the simulator's estimates and a GPU's measurements: at most 2 tries' worth."""
 INHERITED = 0.25
-"""The same between a discovered state and the one it inherits from."""
+"""Variance between a discovered state and the one it inherits from."""
 INHERITED_GAIN = 0.8
-"""What is left of a gain for each step of inheritance (KernelBlaster: 0.8)."""
+"""Factor on a gain for each step of inheritance (KernelBlaster: 0.8)."""
 SAME_BOTTLENECK = 1.0
-"""The same between states that share no more than a bottleneck: at most one try's worth."""
+"""Variance between states that share no more than a bottleneck: at most one try's worth."""
 SAME_BOTTLENECK_GAIN = 0.5
-"""What is left of a gain in such a state."""
+"""Factor on a gain from such a state."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Kin:
     spread: float
     """Variance towards the situation's state, in that of single gains."""
     factor: float
-    """What is left of their gains."""
+    """Factor on their gains."""
     label: str
     """For the list of sources; empty for the state itself."""
     is_line: bool = True
@@ -72,14 +72,14 @@ class Support:
 
     evidence: Evidence
     share: float
-    """What each of its tries counts, 0 to 1."""
+    """Share of a try that each of its tries counts, 0 to 1."""
     factor: float
     source: str
     """e.g. `sm_90a: 5 tries`."""
     is_own: bool
     """Whether it is of the same state and architecture."""
     tries: int
-    """That were made, counted or not."""
+    """Number of tries, counted or not."""
 
 
 def kin_of(base: KnowledgeBase, state: str) -> tuple[Kin, ...]:

@@ -1,4 +1,4 @@
-"""What a base knows, as records for `kopt kb show`: of all states, or of one in full."""
+"""Reports of `kopt kb show`: all states of a base, or one state in full."""
 
 from pathlib import Path
 from typing import Literal
@@ -27,7 +27,7 @@ from .posterior import Prediction, Situation, predict
 
 
 class PooledEvidence(Record):
-    """What all origins know of an entry or a pair on one architecture."""
+    """The evidence of all origins on an entry or a pair on one architecture."""
 
     arch_key: str
     origins: tuple[str, ...]
@@ -35,7 +35,7 @@ class PooledEvidence(Record):
 
 
 class EntryReport(Record):
-    """What is known and expected of techniques in a state."""
+    """Evidence and expectation of techniques in a state."""
 
     techniques: tuple[str, ...]
     expected: Prediction
@@ -49,7 +49,7 @@ class EntryReport(Record):
 
 
 class PairReport(Record):
-    """What a technique adds to the next one."""
+    """The gain that a technique adds to the next one."""
 
     before: str
     after: str
@@ -69,11 +69,11 @@ class StateReport(Record):
     """The architecture that the expectations are for."""
     state: State
     entries: tuple[EntryReport, ...]
-    """What is expected to gain most first."""
+    """Entries, the highest expected gain first."""
     pairs: tuple[PairReport, ...]
-    """Of the techniques above."""
+    """Pairs of the techniques above."""
     techniques: tuple[Technique, ...]
-    """What those of the entries are."""
+    """The techniques of the entries."""
 
 
 class StateSummary(Record):
@@ -82,11 +82,11 @@ class StateSummary(Record):
     state: State
     techniques: int
     tried: int
-    """Of the techniques."""
+    """How many of the techniques were tried."""
     tries: int
     gained: int
     best: EntryReport | None
-    """What is expected to gain most."""
+    """The entry with the highest expected gain."""
 
 
 class BaseReport(Record):

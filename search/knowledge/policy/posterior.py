@@ -1,4 +1,4 @@
-"""What to expect of techniques in a situation, from everything that a base knows about them."""
+"""Predictions: the expected gain of techniques in a situation, from all evidence of a base."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from .belief import Belief
 from .kinship import arch_spread, kin_of, supports, trust_in_priors
 
 COMPOSITE_FACTOR = 0.8
-"""What is left of the sum of gains when techniques are mixed: they partly save the same time."""
+"""Factor on the sum of gains when techniques are mixed: they partly save the same time."""
 COMPOSITE_WEIGHT = 1.0
 """Tries that such a sum counts as."""
 OTHER_CHECKS = 0.25
@@ -27,7 +27,7 @@ PAIR_WEIGHT = 2.0
 
 @dataclass(frozen=True)
 class Situation:
-    """Where a technique is to be applied."""
+    """The state, architecture and history of the program that a technique is applied to."""
 
     arch_key: str
     """`records.arch_key`: evidence of this key counts in full."""
@@ -40,25 +40,25 @@ class Situation:
 
 
 class Prediction(Record):
-    """What a technique is expected to do; ln ratios, given that it has an effect."""
+    """The expected gain of a technique, given that it has an effect; ln ratios."""
 
     gain: float
     """Expected ln(speed after / speed before)."""
     sd: float
     """Standard deviation of `gain`: how well it is known."""
     interval: tuple[float, float]
-    """Where the next gain lies with 95 %."""
+    """95 % interval of the next gain."""
     works: float
     """Chance that a try passes the checks and has an effect that noise does not explain, 0 to 1."""
     tries: int
     """Tries in this state on this architecture."""
     sources: tuple[str, ...]
-    """What it rests on, nearest first; empty where nothing is known."""
+    """Evidence and priors behind it, nearest first; empty where nothing is known."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What is believed of techniques in a situation, and what that rests on."""
+    """The belief about techniques in a situation, with its sources."""
 
     belief: Belief
     tries: int

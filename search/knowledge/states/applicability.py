@@ -29,7 +29,7 @@ _SOFTMAX = re.compile(r"softmax|logsumexp|sum of exponentials|attention")
 
 @dataclass(frozen=True)
 class KernelTraits:
-    """What of a kernel, its target and its run decides whether a technique can apply."""
+    """Properties of a kernel, its target and its run that decide whether a technique can apply."""
 
     text: str
     """Operation type and description, lower case; may be empty."""
@@ -42,7 +42,7 @@ class KernelTraits:
     has_shared_operand: bool
     """Whether a tensor of several elements is the same for all rows."""
     flop_per_byte: float | None
-    """None where the definition counts no operations."""
+    """Operations per byte; None where the definition counts no operations."""
     compute_capability: tuple[int, int]
     sm_count: int
     retired: frozenset[str] = frozenset()

@@ -1,7 +1,7 @@
 """Which candidates of a run are applications of techniques, and to which program.
 
 A branch is one application, however often its candidate was mended: the last one that works
-stands for it, else the last one. A candidate of nobody's branch is one by itself. Other tune
+stands for it, else the last one. A candidate without a branch is one by itself. Other tune
 values of a known source are none: they are sweeps or ablations.
 """
 
@@ -36,7 +36,7 @@ class Application:
     techniques: tuple[str, ...]
     """Claimed, in order; at least one."""
     hypothesis: Mapping[str, Any]
-    """Of the branch; {} without one."""
+    """The branch's hypothesis; {} without a branch."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class History:
 
     @cached_property
     def _firsts(self) -> Mapping[Line, Member]:
-        """Who came first of each source, and of each source with the same switches."""
+        """The first candidate of each source, and of each source with the same switches."""
         found: dict[Line, Member] = {}
         for member in sorted(self.members, key=lambda one: one.seq):
             found.setdefault((member.source_sha, None), member)

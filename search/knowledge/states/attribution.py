@@ -21,7 +21,7 @@ from .trials import Ablation, Trial, find_trials, wanted_variants
 
 @dataclass(frozen=True)
 class Placed:
-    """Where a program that was profiled stands."""
+    """The state and signature of a program that was profiled."""
 
     state: str
     """Id of its state."""
@@ -33,7 +33,7 @@ class Teaching:
     """The run, and what is known beside its candidates."""
 
     run: str
-    """What the ids of its samples begin with."""
+    """Prefix of the ids of its samples."""
     kernel: str
     """Kernel id."""
     op_type: str

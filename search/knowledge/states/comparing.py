@@ -1,4 +1,4 @@
-"""What two candidates of one run say about each other: the log ratio of their speeds, if it counts.
+"""Comparison of two candidates of one run: the log ratio of their speeds, if it counts.
 
 A candidate that cheats, or that a later check refuted, has no speed here, whatever was timed.
 """
@@ -32,7 +32,7 @@ class SpeedComparison:
 
 
 UNCHANGED = SpeedComparison(0.0, None, "within_noise")
-"""What the same program says about itself."""
+"""The comparison of a program with itself."""
 _DETOUR = ("lost", "gained")
 
 

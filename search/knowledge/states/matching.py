@@ -17,13 +17,13 @@ MIN_CONFIDENCE = 0.6
 TIE = 0.02
 """Scores this near to the best one do not decide."""
 SHOWN_SUSPECTS = 3
-"""What stands further behind says too little to tell states apart."""
+"""Suspects that are compared; later ones say too little to tell states apart."""
 
 _BOTTLENECK, _SUSPECTS, _TRAITS = 0.45, 0.4, 0.15
-"""What each agreement counts. Suspects and traits together stay below `MIN_CONFIDENCE`: no program
+"""Weight of each agreement. Suspects and traits together stay below `MIN_CONFIDENCE`: no program
 is in a state of an unrelated bottleneck."""
 _RELATED_FACTOR = 0.5
-"""What a related bottleneck counts: the same program is often on the border between both."""
+"""Agreement of a related bottleneck: a program is often on the border between both."""
 _RELATED: tuple[frozenset[BottleneckName | str], ...] = (
     frozenset({"latency_bound", "occupancy_limited"}),
     frozenset({"memory_bound", "l2_bound"}),

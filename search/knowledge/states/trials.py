@@ -26,7 +26,7 @@ class Ablation:
     """A candidate with some of its techniques switched off, still to be evaluated."""
 
     seq: int
-    """Of the candidate."""
+    """`seq` of the candidate."""
     tune: dict[str, int]
     """All tune values of the variant."""
 
@@ -120,11 +120,11 @@ class Trial:
     """Unique within the run."""
     step: AblationStep
     found: SpeedComparison | None
-    """None if the program after does not work, or cheats."""
+    """The comparison; None if the program after does not work, or cheats."""
     start: Member
     """The program that the whole change began with."""
     hypothesis: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Of the branch; {} without one."""
+    """The branch's hypothesis; {} without a branch."""
 
 
 def find_trials(history: History, is_final: bool) -> tuple[Trial, ...]:

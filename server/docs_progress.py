@@ -1,7 +1,7 @@
 """How far a build or an upload of the library index is, in words."""
 
 from kopt.config.counted import counted
-from kopt.tools.docs.library_index.build_records import BuildProgress
+from kopt.tools.docs.build_records import BuildProgress
 from kopt.tools.docs.pinecone_index.push_records import PushProgress
 
 from .progress import WorkStep

@@ -1,7 +1,6 @@
 """`kopt docs build`: get production code and index it, where something changed."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -11,11 +10,10 @@ from kopt.server.exits import ExitCode, Interrupted
 from kopt.server.progress import step_bar
 from kopt.server.session import Session, command_body
 from kopt.server.views.docs_library_view import build_view
+from kopt.tools.docs.build_records import BuildResult
 from kopt.tools.docs.library.git_sources import git_choice
 from kopt.tools.docs.library.harvest import FolderChoice, Selection
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES, default_keys, pins
-from kopt.tools.docs.library_index.build import BuildRequest
-from kopt.tools.docs.library_index.build_records import BuildResult
 from kopt.tools.docs.library_index.choices import build_chosen
 
 _WEIGHT = re.compile(r"(.+):(-?\d+(?:\.\d*)?|-?\.\d+)")
@@ -37,17 +35,6 @@ takes it out. Files are checked by hash and read, never run. Only what changed i
 read again; Ctrl-C loses nothing.
 Exit codes: 0 built, 1 built without a source that --source, --git or --folder
 names, 2 wrong usage, 3 no source could be had, 130 interrupted."""
-
-
-@dataclass(frozen=True)
-class BuildOptions:
-    """What the command line asked for."""
-
-    source: tuple[str, ...]
-    installed: bool
-    git: tuple[str, ...]
-    folder: tuple[FolderChoice, ...]
-    fresh: bool
 
 
 def _folders(
@@ -81,7 +68,11 @@ def _folder(text: str) -> FolderChoice:
 
 @click.command("build", epilog=EPILOG)
 @click.option(
-    "--source", multiple=True, metavar="KEY", help="Only this library, and those built before."
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="KEY",
+    help="Only this library, and those built before.",
 )
 @click.option(
     "--installed",
@@ -96,42 +87,36 @@ def _folder(text: str) -> FolderChoice:
 )
 @click.option(
     "--folder",
+    "folders",
     multiple=True,
     callback=_folders,
     metavar="NAME=PATH[:WEIGHT]",
     help="A folder of yours as the source NAME; weight 0 to 1, default 1.",
 )
 @click.option("--fresh", is_flag=True, help="Read every file again, changed or not.")
-@command_body(BuildOptions)
-def command(session: Session, options: BuildOptions) -> int:
+@command_body(Selection)
+def command(session: Session, selection: Selection) -> int:
     """Get production kernels and index them for kopt docs search.
 
     FlashInfer, vLLM, SGLang, CUTLASS, PyTorch's headers and more: about 74 MB to download once.
     """
-    selection = Selection(
-        sources=options.source,
-        installed=options.installed,
-        git=options.git,
-        folders=options.folder,
-    )
-    request = BuildRequest(selection, options.fresh)
     try:
         with step_bar(quiet=session.as_json) as show:
             result = build_chosen(
-                request, session.settings, lambda progress: show(build_step(progress))
+                selection, session.settings, lambda progress: show(build_step(progress))
             )
     except KeyboardInterrupt as error:
-        again = "the same command without --fresh" if options.fresh else "the same command"
+        again = "the same command without --fresh" if selection.fresh else "the same command"
         raise Interrupted(f"interrupted; nothing is lost: {again} goes on where it was") from error
     session.show(result, build_view(result))
-    return ExitCode.FELL_SHORT if _lacks_what_was_named(options, result) else ExitCode.PASSED
+    return ExitCode.FELL_SHORT if _lacks_what_was_named(selection, result) else ExitCode.PASSED
 
 
-def _lacks_what_was_named(options: BuildOptions, result: BuildResult) -> bool:
+def _lacks_what_was_named(selection: Selection, result: BuildResult) -> bool:
     """Say whether something that the call names could not be had this time."""
     named = {
-        *options.source,
-        *(git_choice(text).key for text in options.git),
-        *(folder.name for folder in options.folder),
+        *selection.sources,
+        *(git_choice(text).key for text in selection.git),
+        *(folder.name for folder in selection.folders),
     }
     return bool(named & {one.source for one in result.skipped})

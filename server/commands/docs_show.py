@@ -15,7 +15,7 @@ Example:
 
 
 @dataclass(frozen=True)
-class ShowOptions:
+class DocumentOptions:
     """Which document, and for which run."""
 
     uid: str
@@ -25,8 +25,8 @@ class ShowOptions:
 @click.command("show", epilog=EPILOG)
 @click.argument("uid", metavar="UID")
 @click.option("--run", metavar="RUN", help="Log it with this run (kopt runs).")
-@command_body(ShowOptions)
-def command(session: Session, options: ShowOptions) -> int:
+@command_body(DocumentOptions)
+def command(session: Session, options: DocumentOptions) -> int:
     """Show one document in full; UID is that of a search hit."""
     asker = Asker(options.run, "kopt docs show")
     document = read_for_run(options.uid, asker, session.settings)

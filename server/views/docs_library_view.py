@@ -6,11 +6,11 @@ from rich.table import Table
 from rich.text import Text
 
 from kopt.config.counted import counted
+from kopt.tools.docs.build_records import BuildResult
 from kopt.tools.docs.excerpts import shown
-from kopt.tools.docs.library_index.build_records import BuildResult
 from kopt.tools.docs.pinecone_index.push_records import PushEstimate, PushResult
 from kopt.tools.docs.query.request import VARIABLE
-from kopt.tools.docs.records import SourceFacts, SourcesResult
+from kopt.tools.docs.records import ListedSource, SourcesResult
 
 from .tables import View, grid
 
@@ -129,7 +129,7 @@ def sources_view(result: SourcesResult, hidden: Sequence[str]) -> View:
         yield Text(shown(result.degraded), style="yellow")
 
 
-def _cells(source: SourceFacts) -> tuple[str, ...]:
+def _cells(source: ListedSource) -> tuple[str, ...]:
     counts = (f"{source.files:,}", f"{source.chunks:,}") if source.is_built else ("", "")
     version = shown(source.version or "yours") if source.is_built else "not built"
     license_id = source.license or ""

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from kopt.server.views.docs_library_view import build_view
-from kopt.tools.docs.library_index.build_records import BuildResult
+from kopt.tools.docs.build_records import BuildResult
 
 WIDTH = 120
 

@@ -8,14 +8,9 @@ from dataclasses import dataclass, field
 from unittest.mock import patch
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.library.harvest import (
-    FetchProgress,
-    Harvested,
-    Selection,
-    SkippedSource,
-)
-from kopt.tools.docs.library_index.build import BuildRequest, build_library
-from kopt.tools.docs.library_index.build_records import BuildProgress, BuildResult
+from kopt.tools.docs.build_records import BuildProgress, BuildResult, SkippedSource
+from kopt.tools.docs.library.harvest import Harvested, Selection
+from kopt.tools.docs.library_index.build import build_library
 from kopt.tools.docs.sources import LibrarySource, SourceFile
 
 ALPHA = LibrarySource("alpha", "1.2", "Apache-2.0", 1.0, "Kernels for tests.")
@@ -56,14 +51,14 @@ class FakeHarvest:
         self,
         selection: Selection,
         settings: Settings,
-        on_progress: Callable[[FetchProgress], None],
+        on_progress: Callable[[BuildProgress], None],
     ) -> Iterator[Harvested | SkippedSource]:
         """Yield what the real one would."""
         del selection, settings
         for source, files in self.files.items():
-            on_progress(FetchProgress(source.key, 0, None))
+            on_progress(BuildProgress("download", source.key, 0, None))
             if source.key in self.missing:
-                yield SkippedSource(source.key, self.missing[source.key])
+                yield SkippedSource(source=source.key, reason=self.missing[source.key])
             else:
                 yield Harvested(source, _source_files(source, files))
 
@@ -75,7 +70,7 @@ class FakeHarvest:
     ) -> BuildResult:
         """Build the library index out of it."""
         with patch("kopt.tools.docs.library_index.build.harvest", self.harvest):
-            return build_library(BuildRequest(Selection(), fresh), settings, on_progress)
+            return build_library(Selection(fresh=fresh), settings, on_progress)
 
 
 def fake_harvest(alpha: int = 2, beta: int = 1) -> FakeHarvest:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kopt.tools.docs.words.code_tokens import terms_in
 
 BYTES_PER_TOKEN = 3
-"""Of code and prose, rounded down so that the estimate is rather too high."""
+"""Mean over code and prose, rounded down so that the estimate is rather too high."""
 _CUT = " …"
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _BLANK = frozenset(
@@ -30,7 +30,7 @@ class Excerpt:
 
     text: str
     first_line: int
-    """Of the text, counted from 0 within the document."""
+    """Number of its first line, counted from 0 within the document."""
     left_out_lines: int
 
 

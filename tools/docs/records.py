@@ -35,7 +35,7 @@ class Chunk(Record):
     source: str
     """Key of the source, e.g. `headers`."""
     version: str | None = None
-    """Of the project that it is from; None for files of the user."""
+    """Version of the project that it is from; None for files of the user."""
     license: str | None = None
     """SPDX identifier; None where it is not known, as for files of the user."""
     quality: float = 1.0
@@ -54,12 +54,12 @@ class Chunk(Record):
     scope: tuple[str, ...] = ()
     """Namespaces and classes around it, outermost first."""
     signature: str = ""
-    """Of a function, or the first line of a type; empty for text."""
+    """Signature of a function, or the first line of a type; empty for text."""
     start_line: int
     """1-based."""
     end_line: int
     head: str = ""
-    """What a piece further down a long function is read under: its signature. No part of `body`."""
+    """Signature above a piece further down a long function; no part of `body`."""
     comment: str = ""
     """What documents it: a leading comment, the headings above it, a description."""
     tags: tuple[str, ...] = ()
@@ -80,36 +80,34 @@ class Chunk(Record):
 
 
 class SourceFacts(Record):
-    """One source of the index."""
+    """One source of documents."""
 
     source: str
     """Key, as the filter takes it."""
-    holds: str
-    """One sentence: what is in it."""
     version: str | None
     license: str | None
     quality: float
-    files: int
-    chunks: int
-    is_built: bool = True
-    """False for a library that `kopt docs build` could add."""
-
-
-class BuiltSource(Record):
-    """One source in the index."""
-
-    source: str
-    version: str | None
-    license: str | None
-    quality: float
+    """Weight in the ranking, above 0, at most 1."""
     holds: str
     """One sentence: what is in it."""
     files: int
-    """That were read, with or without device code."""
+    """Files that were read, with or without device code."""
     chunks: int
     """Functions and other pieces, duplicates counted once."""
+
+
+class BuiltSource(SourceFacts):
+    """One source in the library index."""
+
     kept: bool = False
     """True if it could not be obtained this time and is there from an earlier build."""
+
+
+class ListedSource(SourceFacts):
+    """One source of `kopt docs sources`."""
+
+    is_built: bool = True
+    """False for a library that `kopt docs build` could add."""
 
 
 class SearchRequest(Record):
@@ -239,5 +237,5 @@ class SourcesResult(Record):
     index: str
     """Path of the index file; `memory` if it could not be kept."""
     chunks: int
-    sources: tuple[SourceFacts, ...]
+    sources: tuple[ListedSource, ...]
     degraded: str | None = None

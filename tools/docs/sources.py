@@ -10,9 +10,9 @@ class LibrarySource:
     """A library of production code, as the index and its filters know it."""
 
     key: str
-    """As a filter names it, e.g. `flashinfer`."""
+    """Key as a filter names it, e.g. `flashinfer`."""
     version: str | None
-    """Of the project, or the commit; None where none is known."""
+    """Version of the project, or the commit; None where none is known."""
     license: str | None
     """SPDX expression, of files that do not name another; None where it is not known, as for
     folders of the user."""
@@ -45,7 +45,7 @@ class SourceFile:
 PROPRIETARY = "LicenseRef-NVIDIA-Proprietary"
 """Indexed on this machine, never handed on: CUDA's headers, and files that say so themselves."""
 _HEAD_LINES = 40
-"""Where notices stand, of several owners one after the other."""
+"""Lines at the top of a file in which the notices of all its owners stand."""
 _SPDX = re.compile(r"SPDX-License-Identifier:[ \t]*([^\n]*)")
 _NAME = r"\(*[A-Za-z0-9][A-Za-z0-9.+-]*\)*"
 _EXPRESSION = re.compile(rf"{_NAME}(?: (?:AND|OR|WITH) {_NAME})*")

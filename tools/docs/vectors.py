@@ -120,7 +120,7 @@ class ChunkVectors:
     """The vectors of some or all chunks of one index, ready to be compared."""
 
     ids: "NDArray[np.int32]"
-    """Of the chunks, ascending."""
+    """Chunk ids, ascending."""
     matrix: "NDArray[np.float32]"
     """(chunks, DIMENSIONS), unit rows or 0; row i is of the chunk with the id `ids[i]`."""
 

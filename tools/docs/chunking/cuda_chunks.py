@@ -61,7 +61,7 @@ class CodeItem:
     start_line: int
     end_line: int
     comment: str
-    """Without comment marks."""
+    """The comment above it, without comment marks."""
 
 
 @dataclass

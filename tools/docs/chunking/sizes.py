@@ -29,7 +29,8 @@ class Piece:
 
     unit: Unit
     numbers: tuple[int, ...]
-    """Of its lines, ascending; those of members that are units of their own are left out."""
+    """Numbers of its lines, ascending; those of members that are units of their own are left
+    out."""
     is_first: bool
 
 

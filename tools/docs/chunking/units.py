@@ -37,7 +37,7 @@ class Unit:
     scope: tuple[str, ...] = ()
     """Namespaces and classes around it, outermost first."""
     comment: str = ""
-    """Without comment marks."""
+    """The comment above it, without comment marks."""
     signature: str = ""
     """Up to its body, on one line."""
     folded: tuple[tuple[int, int], ...] = ()
@@ -148,4 +148,4 @@ def plain_comment(lines: Iterable[str]) -> str:
 CPP_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 """One without an end reaches to that of the text."""
 CPP_IDLE = re.compile(rf"{CPP_COMMENT.pattern}|\s+", re.DOTALL)
-"""What says nothing to a compiler."""
+"""Comments and whitespace of C++."""

@@ -34,7 +34,7 @@ MOST_LIKE = 2000
 """Words that a misspelled one is compared with."""
 
 
-class Facts(NamedTuple):
+class ChunkFacts(NamedTuple):
     """What the ranking weighs a chunk by."""
 
     chunk_id: int
@@ -47,7 +47,7 @@ class Facts(NamedTuple):
 
 
 @dataclass
-class Remembered:
+class IndexCache:
     """What all connections to one index file share. Entries are added or all dropped."""
 
     meta: Mapping[str, str]
@@ -55,9 +55,9 @@ class Remembered:
     postings: dict[str, Postings] = field(default_factory=dict[str, Postings])
     rows: "dict[Filters, array[int]]" = field(default_factory=lambda: {})
     vectors: "tuple[ChunkVectors | None] | None" = None
-    """Of cards; in a tuple once they were looked for."""
+    """Vectors of cards; in a tuple once they were loaded."""
     synopses: "tuple[ChunkVectors | None] | None" = None
-    """Of what chunks are said to do; in a tuple once they were looked for."""
+    """Vectors of synopses; in a tuple once they were loaded."""
 
     @property
     def chunks(self) -> int:
@@ -70,7 +70,7 @@ class Collection:
     """An open index, of one thread at a time."""
 
     connection: sqlite3.Connection
-    remembered: Remembered
+    cache: IndexCache
     is_own: bool
     """True for kopt's own documents, False for the library."""
 
@@ -89,12 +89,12 @@ class Collection:
     def by_subject(self, tags: Sequence[str], filters: Filters) -> Scored:
         """Return the best of what is about any of `tags`, the rare ones counting most."""
         found = [self._list("select chunks, list from tag where tag = ?", tag) for tag in tags]
-        weighted = [(idf(self.remembered.chunks, len(one.ids)), one) for one in found]
+        weighted = [(idf(self.cache.chunks, len(one.ids)), one) for one in found]
         return best_scored(weighted, self._rows(filters), WEIGHTS.depth)
 
     def by_name(self, name: str, filters: Filters) -> Sequence[int]:
         """Return what defines exactly `name`."""
-        condition, values = conditions(filters, self.remembered.sources)
+        condition, values = conditions(filters, self.cache.sources)
         rows = self._select(
             "select chunk.id from symbol join chunk on chunk.id = symbol.chunk where name = ?"
             f"{' and ' if condition else ''}{condition} order by chunk.id limit {WEIGHTS.depth}",
@@ -105,7 +105,7 @@ class Collection:
     def by_uid(self, uids: Sequence[str], filters: Filters) -> Sequence[int]:
         """Return those of the first MOST_UIDS of `uids` that there are, in their order."""
         uids = uids[:MOST_UIDS]
-        condition, values = conditions(filters, self.remembered.sources)
+        condition, values = conditions(filters, self.cache.sources)
         rows = self._select(
             f"select uid, id from chunk where uid in ({','.join('?' * len(uids))})"
             f"{' and ' if condition else ''}{condition}",
@@ -126,18 +126,18 @@ class Collection:
 
     def postings(self, phrase: str) -> Postings:
         """Return the chunks that have `phrase`, and its shares in them."""
-        known = self.remembered.postings.get(phrase)
+        known = self.cache.postings.get(phrase)
         if known is None:
             known = self._list("select chunks, list from posting where phrase = ?", phrase)
-            _make_room(self.remembered.postings)
-            self.remembered.postings[phrase] = known
+            _make_room(self.cache.postings)
+            self.cache.postings[phrase] = known
         return known
 
     def idf(self, phrase: str) -> float:
         """Return how much a phrase weighs here, because it is rare."""
-        return idf(self.remembered.chunks, len(self.postings(phrase).ids))
+        return idf(self.cache.chunks, len(self.postings(phrase).ids))
 
-    def facts(self, ids: Iterable[int]) -> list[Facts]:
+    def facts(self, ids: Iterable[int]) -> list[ChunkFacts]:
         """Return what the ranking weighs `ids` by."""
         numbers = list(ids)
         rows = self._select(
@@ -145,7 +145,7 @@ class Collection:
             f" where id in ({','.join('?' * len(numbers))})",
             numbers,
         )
-        return [Facts(*row) for row in rows]
+        return [ChunkFacts(*row) for row in rows]
 
     def pieces(self, first: int) -> list[Chunk]:
         """Return the pieces of one function in order; mostly it is one."""
@@ -191,21 +191,21 @@ class Collection:
 
     def vectors(self) -> ChunkVectors | None:
         """Return the vectors; None if the index has none, or they cannot be loaded."""
-        if self.remembered.vectors is None:
+        if self.cache.vectors is None:
             ((rows,),) = self._select("select rows from vector")
-            if len(rows) not in (0, self.remembered.chunks * DIMENSIONS):
+            if len(rows) not in (0, self.cache.chunks * DIMENSIONS):
                 raise damage(self.is_own, "the index has lost vectors")
-            self.remembered.vectors = (chunk_vectors(rows),)
-        return self.remembered.vectors[0]
+            self.cache.vectors = (chunk_vectors(rows),)
+        return self.cache.vectors[0]
 
     def _synopses(self) -> ChunkVectors | None:
         """Return the vectors of what chunks are said to do; None as of `vectors`."""
-        if self.remembered.synopses is None:
+        if self.cache.synopses is None:
             ((ids, rows),) = self._select("select ids, rows from synopsis")
             if len(rows) * _ID_BYTES != len(ids) * DIMENSIONS:
                 raise damage(self.is_own, "the index has lost vectors")
-            self.remembered.synopses = (chunk_vectors(rows, ids),)
-        return self.remembered.synopses[0]
+            self.cache.synopses = (chunk_vectors(rows, ids),)
+        return self.cache.synopses[0]
 
     def _chunks(self, ids: Sequence[int]) -> list[Chunk]:
         """Return the chunks of `ids`; pieces of one function mostly share a block."""
@@ -237,15 +237,15 @@ class Collection:
 
     def _rows(self, filters: Filters) -> "array[int] | None":
         """Return the ids that `filters` leave, ascending; None for all."""
-        condition, values = conditions(filters, self.remembered.sources)
+        condition, values = conditions(filters, self.cache.sources)
         if not condition:
             return None
-        known = self.remembered.rows.get(filters)
+        known = self.cache.rows.get(filters)
         if known is None:
             rows = self._select(f"select id from chunk where {condition} order by id", values)
             known = array("i", [row[0] for row in rows])
-            _make_room(self.remembered.rows)
-            self.remembered.rows[filters] = known
+            _make_room(self.cache.rows)
+            self.cache.rows[filters] = known
         return known
 
 

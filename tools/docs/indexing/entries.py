@@ -17,7 +17,7 @@ FIELDS = ("symbol", "place", "comment", "tags", "code", "gloss")
 _MOST_COMMENT = 2000
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """One row of an index before it is numbered."""
 
     record: str
@@ -25,10 +25,10 @@ class Entry(NamedTuple):
     fields: str
     """One line of terms for each of FIELDS."""
     vector: bytes
-    """Of `vectors.py`; empty without a model."""
+    """The vector of its card, as bytes; empty without a model."""
 
 
-def entry_of(chunk: Chunk, named: str, place: str, vector: bytes) -> Entry:
+def entry_of(chunk: Chunk, named: str, place: str, vector: bytes) -> IndexEntry:
     """Return the entry of `chunk`.
 
     Args:
@@ -41,7 +41,7 @@ def entry_of(chunk: Chunk, named: str, place: str, vector: bytes) -> Entry:
     code = "\n".join((chunk.head, chunk.body, gloss_of_signature(chunk)))
     texts = (named, place, chunk.comment[:_MOST_COMMENT], tags, code, gloss_of(chunk))
     fields = "\n".join(" ".join(document_terms(text)) for text in texts)
-    return Entry(record_of(chunk), fields, vector)
+    return IndexEntry(record_of(chunk), fields, vector)
 
 
 def record_of(chunk: Chunk) -> str:

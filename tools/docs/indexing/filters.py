@@ -18,10 +18,10 @@ class Filters:
     without: tuple[str, ...] = ()
     kind: str | None = None
     arch: str | None = None
-    """As a tag: sm90."""
+    """An architecture as a tag, e.g. sm90."""
     dtype: str | None = None
     symbol: str | None = None
-    """As `entries.symbol_name` writes it."""
+    """A symbol as `entries.symbol_name` writes it."""
 
     def admits(self, source: str) -> bool:
         """Say whether a source may answer."""

@@ -23,7 +23,7 @@ from kopt.tools.docs.words.code_tokens import surface_words
 from kopt.tools.docs.words.glossary import synopses_of
 from kopt.tools.docs.words.lexicon import lexicon_phrases
 
-from .entries import Entry, block_of, symbol_names, terms_version
+from .entries import IndexEntry, block_of, symbol_names, terms_version
 from .postings import PhraseFinder, PostingLists, tag_shares, term_shares
 
 _TABLES = """
@@ -51,7 +51,7 @@ class Sheet(NamedTuple):
     """What becomes one row."""
 
     chunk: Chunk
-    entry: Entry
+    entry: IndexEntry
 
 
 def write_index(path: Path, meta: Mapping[str, str], sheets: Iterable[Sheet]) -> None:

@@ -20,18 +20,18 @@ from kopt.tools.docs.damage import (
     read_error,
 )
 
-from .collection import Collection, Remembered
+from .collection import Collection, IndexCache
 from .index_meta import meta_of, open_index, sources_in
 
 MOST_FILES = 4
-"""Of one process; a server has two, tests have many."""
+"""Files that one process keeps open; a server has two, tests have many."""
 FileState = tuple[int, int, int, int]
 
 
 @dataclass
 class _OpenFile:
     state: FileState
-    remembered: Remembered
+    cache: IndexCache
     idle: list[sqlite3.Connection] = field(default_factory=list[sqlite3.Connection])
 
     def close(self) -> None:
@@ -41,7 +41,7 @@ class _OpenFile:
 
 _files: dict[Path, _OpenFile] = {}
 _guard = threading.Lock()
-"""Of `_files` and of the lists of idle connections in it."""
+"""Guards `_files` and of the lists of idle connections in it."""
 
 
 @contextmanager
@@ -59,20 +59,20 @@ def opened(path: Path, expected: Mapping[str, str], is_own: bool) -> Generator[C
         OSError: It cannot be looked at.
     """
     try:
-        state, connection, remembered = _connected(path, expected)
+        state, connection, cache = _connected(path, expected)
     except sqlite3.Error as error:
         raise read_error(is_own, error) from error
     except ValueError as error:
         raise damage(is_own, error) from error
     try:
-        yield Collection(connection, remembered, is_own)
+        yield Collection(connection, cache, is_own)
     except (OwnIndexDamaged, LibraryDamaged, LibraryUnreadable):
         connection.close()
         raise
     except BaseException:
-        _returned(path, state, connection, remembered)
+        _returned(path, state, connection, cache)
         raise
-    _returned(path, state, connection, remembered)
+    _returned(path, state, connection, cache)
 
 
 def in_memory(connection: sqlite3.Connection) -> Collection:
@@ -99,28 +99,28 @@ atexit.register(close_all)
 
 def _connected(
     path: Path, expected: Mapping[str, str]
-) -> tuple[FileState, sqlite3.Connection, Remembered]:
-    """Return a connection with the state of its very file, and what is remembered of that.
+) -> tuple[FileState, sqlite3.Connection, IndexCache]:
+    """Return a connection with the state of its very file, and what is cache of that.
 
     A file that is replaced while it is opened is opened once more: nothing that was known of the
     one before holds for it.
     """
     while True:
         state = file_state(path)
-        connection, remembered = _taken(path, state)
-        if connection and remembered:
-            return state, connection, remembered
+        connection, cache = _taken(path, state)
+        if connection and cache:
+            return state, connection, cache
         connection = open_index(path, expected)
         try:
             if file_state(path) == state:
-                return state, connection, remembered or _remembered(connection)
+                return state, connection, cache or _remembered(connection)
         except BaseException:
             connection.close()
             raise
         connection.close()
 
 
-def _taken(path: Path, state: FileState) -> tuple[sqlite3.Connection | None, Remembered | None]:
+def _taken(path: Path, state: FileState) -> tuple[sqlite3.Connection | None, IndexCache | None]:
     with _guard:
         file = _files.get(path)
         if file is None:
@@ -129,14 +129,14 @@ def _taken(path: Path, state: FileState) -> tuple[sqlite3.Connection | None, Rem
             file.close()
             del _files[path]
             return None, None
-        return (file.idle.pop() if file.idle else None), file.remembered
+        return (file.idle.pop() if file.idle else None), file.cache
 
 
 def _returned(
-    path: Path, state: FileState, connection: sqlite3.Connection, remembered: Remembered
+    path: Path, state: FileState, connection: sqlite3.Connection, cache: IndexCache
 ) -> None:
     with _guard:
-        file = _files.setdefault(path, _OpenFile(state, remembered))
+        file = _files.setdefault(path, _OpenFile(state, cache))
         if file.state != state:
             connection.close()
             return
@@ -145,8 +145,8 @@ def _returned(
             _files.pop(next(iter(_files))).close()
 
 
-def _remembered(connection: sqlite3.Connection) -> Remembered:
+def _remembered(connection: sqlite3.Connection) -> IndexCache:
     meta = meta_of(connection)
     stated = [one.source for one in sources_in(meta)]
     rows = connection.execute("select distinct source from chunk order by source")
-    return Remembered(meta, tuple(dict.fromkeys((*stated, *(row[0] for row in rows)))))
+    return IndexCache(meta, tuple(dict.fromkeys((*stated, *(row[0] for row in rows)))))

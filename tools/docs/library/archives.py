@@ -22,7 +22,7 @@ from .pins import MemberRule, Rules, path_by
 
 MAX_MEMBERS = 100_000
 MAX_UNPACKED_BYTES = 2_000_000_000
-"""Of an sdist, which is decompressed up to its last member; vLLM's has 0.2 GB."""
+"""Limit on an sdist, which is decompressed up to its last member; vLLM's has 0.2 GB."""
 
 ALL_MEMBERS: Rules = (MemberRule(under=""),)
 _BROKEN = (

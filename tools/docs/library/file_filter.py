@@ -16,12 +16,13 @@ MAX_FILE_BYTES = 400_000
 """Larger sources are tables: of 1,900 CUDA files of the pinned libraries six, all lists of MMAs."""
 _KERNELS_BY_NATURE = (".cu", ".cuh")
 _HEAD_BYTES = 2500
-"""Where a generated file says so."""
+"""Length of the part of a file in which a generator names itself."""
 
 _OTHER_FOLDERS = frozenset(
     ("rocm", "amd", "hip", "cpu", "xpu", "test", "tests", "benchmark", "benchmarks", "docs")
 )
-"""Of other devices, or without kernels. `examples` stays: CUTLASS's are complete kernels."""
+"""Folders of other devices, or without kernels. `examples` stays: CUTLASS's are complete
+kernels."""
 _OTHER_NAME = re.compile(r"gfx9|rdna|cdna|mfma|(?:^|_)(?:rocm|aiter|hip|xpu|musa)(?:[_.]|$)")
 _GENERATED_PATH = re.compile(r"(?:^|/)(?:generated/|cake_)")
 _GENERATED = re.compile(
@@ -73,7 +74,7 @@ def is_wanted_text(path: str, data: bytes) -> bool:
 MAX_ENTRIES = 200_000
 """Files and folders looked at; a home folder or a model cache has more, a project less."""
 MAX_BYTES = 200_000_000
-"""Of the wanted files; all pinned libraries together have 46 MB."""
+"""Limit on the wanted files together; all pinned libraries together have 46 MB."""
 _NO_SOURCES = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 

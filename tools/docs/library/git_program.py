@@ -17,7 +17,7 @@ from typing import IO
 from kopt.tools.docs.sources import SourceUnavailable
 
 GIT_TIMEOUT_S = 900.0
-"""Of one command; the largest known repository has 30 MB."""
+"""Limit on one command; the largest known repository has 30 MB."""
 _LONGEST_REASON = 200
 _BLOCK_BYTES = 1 << 16
 _LONGEST_PART_BYTES = 1 << 20

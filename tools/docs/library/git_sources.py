@@ -37,7 +37,7 @@ class GitChoice:
     """What a user's choice of a repository means."""
 
     key: str
-    """Of the source."""
+    """Key of the source."""
     repositories: tuple[Repository, ...]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
+from kopt.tools.docs.build_records import BuildProgress, OnProgress, SkippedSource
 from kopt.tools.docs.sources import SOURCES, LibrarySource, SourceFile, SourceUnavailable
 
 from .download import OnBytes
@@ -23,7 +24,7 @@ from .packages import Obtained, installed_package, pinned_package
 from .pins import KNOWN_LIBRARIES, Repository, known_source, pins
 
 UNKNOWN_QUALITY = 0.85
-"""Of a repository that kopt does not know: as the least of those that it knows."""
+"""Weight of a repository that kopt does not know: the least of those that it knows."""
 _SHOWN_COMMIT = 12
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
@@ -50,16 +51,8 @@ class Selection:
     git: tuple[str, ...] = ()
     """Repositories: a key of pins.yaml, an address, or a local path."""
     folders: tuple[FolderChoice, ...] = ()
-
-
-@dataclass(frozen=True)
-class FetchProgress:
-    """How far one source is."""
-
-    source: str
-    done_bytes: int
-    total_bytes: int | None
-    """None where it is not known."""
+    fresh: bool = False
+    """True to read and chunk every file again, whatever is kept."""
 
 
 @dataclass(frozen=True)
@@ -68,18 +61,6 @@ class Harvested:
 
     source: LibrarySource
     files: tuple[SourceFile, ...]
-
-
-@dataclass(frozen=True)
-class SkippedSource:
-    """A source that cannot be had."""
-
-    key: str
-    reason: str
-    """One line that says what to do."""
-
-
-OnProgress = Callable[[FetchProgress], None]
 
 
 def harvest(
@@ -110,7 +91,7 @@ def _obtained(
     step: _Step, settings: Settings, on_progress: OnProgress
 ) -> Harvested | SkippedSource:
     def on_bytes(done_bytes: int, total_bytes: int | None) -> None:
-        on_progress(FetchProgress(step.key, done_bytes, total_bytes))
+        on_progress(BuildProgress("download", step.key, done_bytes, total_bytes))
 
     on_bytes(0, None)
     try:
@@ -121,11 +102,11 @@ def _obtained(
             if is_wanted_text(path, data)
         )
     except SourceUnavailable as error:
-        return SkippedSource(step.key, str(error))
+        return SkippedSource(source=step.key, reason=str(error))
     except OSError as error:
-        return SkippedSource(step.key, f"cannot be read: {error}")
+        return SkippedSource(source=step.key, reason=f"cannot be read: {error}")
     if not files:
-        return SkippedSource(step.key, "has no files with device code")
+        return SkippedSource(source=step.key, reason="has no files with device code")
     return Harvested(source, files)
 
 

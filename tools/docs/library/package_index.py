@@ -18,7 +18,7 @@ from kopt.tools.docs.sources import SourceUnavailable
 
 _JSON = "application/vnd.pypi.simple.v1+json"
 MOST_PAGE_BYTES = 32_000_000
-"""Of a project page, unpacked: enough for any project with thousands of files."""
+"""Limit on a project page, unpacked: enough for any project with thousands of files."""
 _ACCEPT = f"{_JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 
 

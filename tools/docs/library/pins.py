@@ -115,9 +115,9 @@ class PackagePin(Record):
     version: str
     filename: str
     sha256: str | None = None
-    """Of the whole file; None where only its members are fetched."""
+    """Hash of the whole file; None where only its members are fetched."""
     members_sha256: str | None = None
-    """Of the selected members, as `members_digest` takes it, where `sha256` is None."""
+    """Hash of the selected members, as `members_digest` takes it, where `sha256` is None."""
     size_bytes: int
     is_default: bool
     """Obtained unless other sources are asked for."""

@@ -20,7 +20,7 @@ from .package_index import failure, file_url, refuse_status, web_client
 from .pins import PackagePin
 
 MOST_BYTES = 50_000_000
-"""Of the selected members, unpacked: all pinned libraries together have 46 MB."""
+"""Limit on the selected members, unpacked: all pinned libraries together have 46 MB."""
 
 
 def remote_members(pin: PackagePin, settings: Settings, on_bytes: OnBytes) -> list[Member]:
@@ -85,9 +85,9 @@ def _keep(kept: Path, members: list[Member]) -> None:
 
 
 BLOCK_BYTES = 1 << 18
-"""Of one request at least: neighbouring headers of a wheel share it."""
+"""Least size of one request: neighboring headers of a wheel share it."""
 MAX_FETCHED_BYTES = 64_000_000
-"""Of one file: who needs more had better download it."""
+"""Limit on the parts of one file: more is not worth it beside a download."""
 
 
 class RangeFile(io.RawIOBase):

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from kopt.config.settings import Settings
+from kopt.tools.docs.build_records import BuildProgress, OnProgress
 from kopt.tools.docs.chunking.duplicates import merged
 from kopt.tools.docs.indexing.entries import record_of, records_in
 from kopt.tools.docs.indexing.index_file import Sheet, index_version, write_index
@@ -17,7 +18,6 @@ from kopt.tools.docs.records import BuiltSource, Chunk
 from kopt.tools.docs.vectors import model_name
 from kopt.tools.docs.words.glossary import synopses_without_code
 
-from .build_records import BuildProgress, OnProgress
 from .parts import Parts, SourceParts
 
 REPORT_EVERY = 500

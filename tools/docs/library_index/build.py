@@ -13,6 +13,14 @@ from kopt.config.errors import SetupError
 from kopt.config.files import ensure_folder
 from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
+from kopt.tools.docs.build_records import (
+    WAITING,
+    BuildProgress,
+    BuildResult,
+    BuildStep,
+    OnProgress,
+    SkippedSource,
+)
 from kopt.tools.docs.damage import PartsDamaged
 from kopt.tools.docs.indexing.index_meta import (
     built_sources,
@@ -22,35 +30,12 @@ from kopt.tools.docs.indexing.index_meta import (
     parts_path,
     read_meta,
 )
-from kopt.tools.docs.library.harvest import (
-    FetchProgress,
-    Harvested,
-    Selection,
-    SkippedSource,
-    harvest,
-)
+from kopt.tools.docs.library.harvest import Harvested, Selection, harvest
 from kopt.tools.docs.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name
 
 from .assembly import assemble, index_key
-from .build_records import (
-    WAITING,
-    BuildProgress,
-    BuildResult,
-    BuildStep,
-    OnProgress,
-    SkippedLibrary,
-)
 from .parts import Parts, SourceParts
 from .workers import Workers, part_key
-
-
-@dataclass(frozen=True)
-class BuildRequest:
-    """What to build."""
-
-    selection: Selection
-    fresh: bool = False
-    """True to chunk every file again, whatever is kept."""
 
 
 @dataclass
@@ -60,7 +45,7 @@ class _Work:
     settings: Settings
     on_progress: OnProgress
     sources: list[SourceParts] = field(default_factory=list[SourceParts])
-    skipped: list[SkippedLibrary] = field(default_factory=list[SkippedLibrary])
+    skipped: list[SkippedSource] = field(default_factory=list[SkippedSource])
     reused: int = 0
     seconds: dict[str, float] = field(default_factory=dict[str, float])
 
@@ -75,9 +60,7 @@ class _Work:
             self.seconds[step] = round(self.seconds.get(step, 0.0) + spent, 2)
 
 
-def build_library(
-    request: BuildRequest, settings: Settings, on_progress: OnProgress
-) -> BuildResult:
+def build_library(selection: Selection, settings: Settings, on_progress: OnProgress) -> BuildResult:
     """Build the library index, or as much of it as changed, and return what it holds.
 
     One process builds at a time; another one waits, says so, and then finds little to do. Readers
@@ -92,35 +75,30 @@ def build_library(
         for left in folder.glob(".new-*"):  # by a build that was killed while it wrote
             left.unlink()
         try:
-            return _built(request, _Work(settings, on_progress))
+            return _built(selection, _Work(settings, on_progress))
         except PartsDamaged:  # what is kept only saves time
             parts_path(settings).unlink()
-            return _built(request, _Work(settings, on_progress))
+            return _built(selection, _Work(settings, on_progress))
 
 
-def _built(request: BuildRequest, work: _Work) -> BuildResult:
+def _built(selection: Selection, work: _Work) -> BuildResult:
     with Parts(parts_path(work.settings)) as parts:
-        _gather(request, parts, work)
+        _gather(selection, parts, work)
         _keep_what_was_skipped(parts, work)
         if not work.sources:
             raise SetupError(
                 "no source could be had: "
                 + "; ".join(f"{one.source}: {one.reason}" for one in work.skipped)
             )
-        is_new = _write(parts, work, request.fresh)
+        is_new = _write(parts, work, selection.fresh)
     return _result(work, is_new)
 
 
-def _gather(request: BuildRequest, parts: Parts, work: _Work) -> None:
+def _gather(selection: Selection, parts: Parts, work: _Work) -> None:
     """Obtain the sources and see that there is a part for each of their files."""
-    known = set[str]() if request.fresh else parts.known()
+    known = set[str]() if selection.fresh else parts.known()
 
-    def fetching(fetched: FetchProgress) -> None:
-        work.on_progress(
-            BuildProgress("download", fetched.source, fetched.done_bytes, fetched.total_bytes)
-        )
-
-    found = harvest(request.selection, work.settings, fetching)
+    found = harvest(selection, work.settings, work.on_progress)
     with Workers(work.settings.jobs) as workers:
         while True:
             with work.timed("download"):
@@ -128,7 +106,7 @@ def _gather(request: BuildRequest, parts: Parts, work: _Work) -> None:
             if one is None:
                 return
             if isinstance(one, SkippedSource):
-                work.skipped.append(SkippedLibrary(source=one.key, reason=one.reason))
+                work.skipped.append(one)
                 continue
             with work.timed("read"):
                 work.sources.append(_read(one, known, parts, workers, work))

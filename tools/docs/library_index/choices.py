@@ -16,6 +16,7 @@ from kopt.config.files import ensure_folder, write_atomically
 from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
 from kopt.kernels.record import Record
+from kopt.tools.docs.build_records import WAITING, BuildResult, OnProgress
 from kopt.tools.docs.indexing.index_meta import (
     built_sources,
     library_folder,
@@ -28,19 +29,10 @@ from kopt.tools.docs.library.packages import installable
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES, default_keys
 
 from .assembly import assemble
-from .build import BuildRequest, build_library
-from .build_records import WAITING, BuildResult, OnProgress
+from .build import build_library
 from .parts import Parts
 
 _FILE_NAME = "choices.json"
-
-
-class ChosenFolder(Record):
-    """A folder of the user that is a source."""
-
-    name: str
-    path: str
-    quality: float
 
 
 class Choices(Record):
@@ -48,8 +40,8 @@ class Choices(Record):
 
     schema_: Literal["kopt.docs-choices/1"] = Field(default="kopt.docs-choices/1", alias="schema")
     git: tuple[str, ...] = ()
-    """As they were named."""
-    folders: tuple[ChosenFolder, ...] = ()
+    """Repositories as the user named them."""
+    folders: tuple[FolderChoice, ...] = ()
     forgotten: tuple[str, ...] = ()
     """Known libraries that no build takes by default, until one names them again."""
 
@@ -105,10 +97,7 @@ def choices_of(selection: Selection, forgotten: Sequence[str]) -> Choices:
     """Return the repositories and folders of `selection`, and what stays forgotten."""
     return Choices(
         git=selection.git,
-        folders=tuple(
-            ChosenFolder(name=one.name, path=str(one.path), quality=one.quality)
-            for one in selection.folders
-        ),
+        folders=selection.folders,
         forgotten=tuple(forgotten),
     )
 
@@ -132,9 +121,7 @@ def whole_selection(asked: Selection, before: Choices, built: Sequence[str]) -> 
     default = tuple(installable()) if asked.installed else default_keys()
     remembered = tuple(key for key in default if key not in before.forgotten)
     named = {*(asked.sources or (() if is_addition else remembered)), *stay}
-    folders = {
-        one.name: FolderChoice(one.name, Path(one.path), one.quality) for one in before.folders
-    }
+    folders = {one.name: one for one in before.folders}
     folders |= {
         one.name: replace(one, path=one.path.expanduser().absolute()) for one in asked.folders
     }
@@ -151,8 +138,8 @@ def whole_selection(asked: Selection, before: Choices, built: Sequence[str]) -> 
     )
 
 
-def build_chosen(request: BuildRequest, settings: Settings, on_progress: OnProgress) -> BuildResult:
-    """Build what `request` asks for beside what is in the index, and remember the choice.
+def build_chosen(asked: Selection, settings: Settings, on_progress: OnProgress) -> BuildResult:
+    """Build what `asked` asks for beside what is in the index, and remember the choice.
 
     Only what could be had is remembered: a repository that never answered is asked for anew by
     whoever wants it.
@@ -165,8 +152,8 @@ def build_chosen(request: BuildRequest, settings: Settings, on_progress: OnProgr
     with file_lock(folder / "lock", lambda: on_progress(WAITING)):
         built = _built(settings)
         before = read_choices(settings)
-        selection = whole_selection(request.selection, before, built)
-        result = build_library(BuildRequest(selection, request.fresh), settings, on_progress)
+        selection = whole_selection(asked, before, built)
+        result = build_library(selection, settings, on_progress)
         kept = [one.source for one in result.sources]
         write_choices(choices_of(selection, before.forgotten).among(kept), settings)
     return result

@@ -38,7 +38,7 @@ def opened_library(settings: Settings) -> Generator[Collection | None]:
         yield None
         return
     with opened(path, {}, is_own=False) as library:
-        if library.remembered.meta.get("version") != index_version():
+        if library.cache.meta.get("version") != index_version():
             raise LibraryUnreadable(OUTDATED)
         yield library
 

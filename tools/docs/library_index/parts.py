@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 from kopt.config.errors import SetupError
 from kopt.tools.docs.damage import PartsDamaged, is_damage
-from kopt.tools.docs.indexing.entries import FIELDS, Entry, block_of, records_in, terms_version
+from kopt.tools.docs.indexing.entries import FIELDS, IndexEntry, block_of, records_in, terms_version
 from kopt.tools.docs.records import Chunk
 from kopt.tools.docs.sources import LibrarySource
 
@@ -48,7 +48,7 @@ class Part(NamedTuple):
     vectors: bytes
 
 
-def part_of(key: str, entries: Sequence[Entry]) -> Part:
+def part_of(key: str, entries: Sequence[IndexEntry]) -> Part:
     """Return the entries of one file as they are kept."""
     if not entries:
         return Part(key, b"", b"", b"")
@@ -129,7 +129,7 @@ class Parts:
         return [Chunk.model_validate_json(one) for one in self._unpacked("records", key)]
 
     @_sound()
-    def entries(self, key: str) -> list[Entry]:
+    def entries(self, key: str) -> list[IndexEntry]:
         """Return the entries of one file in order."""
         records, fields = self._unpacked("records", key), self._unpacked("fields", key)
         vectors = self._column("vectors", key)
@@ -137,7 +137,7 @@ class Parts:
         if len(fields) != lines * len(records):
             raise ValueError(f"the part {key} has lost fields")
         return [
-            Entry(
+            IndexEntry(
                 record,
                 "\n".join(fields[at * lines : (at + 1) * lines]),
                 vectors[at * size : (at + 1) * size],

@@ -40,7 +40,7 @@ class CorpusFile:
 
     source: str
     path: str
-    """As hits show it; forward slashes."""
+    """Path as hits show it, with forward slashes."""
     file: Path
     data: bytes
     version: str | None = __version__
@@ -217,7 +217,7 @@ class _Read(NamedTuple):
 
 _last: list[_Read] = []
 _guard = threading.Lock()
-"""Of `_last`, and so that threads that start at once read once."""
+"""Guards `_last`, also so that threads that start at once read once."""
 
 
 def current_corpus(settings: Settings) -> Corpus:

@@ -24,7 +24,7 @@ from .chunk_sources import make_chunks
 from .corpus import Corpus, current_corpus
 
 KEPT_INDEXES = 4
-"""Of other contents, so that two installations that share KOPT_HOME do not build in turn."""
+"""Index files that stay, so that two installations that share KOPT_HOME do not build in turn."""
 _ABANDONED_AFTER_S = 3600.0
 
 

@@ -17,7 +17,7 @@ DOCUMENTS = {
     "CUDA Driver API": "https://docs.nvidia.com/cuda/cuda-driver-api/",
     "libcu++": "https://nvidia.github.io/cccl/libcudacxx/",
 }
-"""What a source begins with, before its section, and where that document is."""
+"""Documents that a source may begin with, and their addresses."""
 ALL_TARGETS = "sm_75+"
 
 
@@ -39,11 +39,11 @@ class Card:
     source: str
     """Document of `DOCUMENTS`, then the section."""
     header: str | None = None
-    """None for what is built in."""
+    """Header to include; None for what is built in."""
     ptx: str | None = None
     """First PTX ISA version that has it on the first of its targets; None for C++ functions."""
     native: str | None = None
-    """Where it is not emulated; None where that is no question."""
+    """Targets whose hardware has it; None where that is no question."""
     emits: str | None = None
     """Text of the PTX that shows it."""
     start_line: int = 1

@@ -19,7 +19,7 @@ class Section:
     """A heading with the text below it."""
 
     headings: tuple[str, ...]
-    """From the page's title to this one."""
+    """Headings from the title of the page to this one."""
     start_line: int
     lines: list[str] = field(default_factory=list[str])
 
@@ -35,7 +35,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """A table row about one name."""
 
     name: str
@@ -59,9 +59,9 @@ def sections(text: str) -> list[Section]:
     return [section for section in found if section.text]
 
 
-def entries(section: Section) -> list[Entry]:
+def entries(section: Section) -> list[TableEntry]:
     """Return the rows of the section's tables that are about one name."""
-    found: list[Entry] = []
+    found: list[TableEntry] = []
     columns: list[str] = []
     fenced = False
     for offset, line in enumerate(section.lines):
@@ -75,7 +75,9 @@ def entries(section: Section) -> list[Entry]:
         elif name := _CODE_CELL.fullmatch(cells[0]):
             text = _entry_text(columns, cells)
             if len(text) >= _LEAST_ENTRY:
-                found.append(Entry(name[1], section.headings, section.start_line + offset, text))
+                found.append(
+                    TableEntry(name[1], section.headings, section.start_line + offset, text)
+                )
     return found
 
 

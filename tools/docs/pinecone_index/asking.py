@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pinecone.errors import PineconeError
 
 DEADLINE_S = 3.0
-"""From the call to the answer, the import of the SDK included."""
+"""Limit from the call to the answer, the import of the SDK included."""
 REST_S = 30.0
 """How long Pinecone is left alone after a failure; every search meanwhile says why."""
 WITHOUT_RERANKER_S = 3600.0

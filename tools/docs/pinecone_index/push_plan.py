@@ -30,7 +30,7 @@ from .push_records import (
 from .service import EMBEDDING_MODEL, MOST_RECORDS, TEXT_FIELD
 
 LEAST_TOKENS = 60
-"""Of one record: half a card, which has 120 at the median."""
+"""Least limit on one record: half a card, which has 120 at the median."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class _Sorted:
 
     records: list[RemoteRecord] = field(default_factory=list[RemoteRecord])
     sources: Counter[str] = field(default_factory=Counter[str])
-    """Those records, by source."""
+    """Numbers of these records, by source."""
     closed: Counter[str] = field(default_factory=Counter[str])
     """Documents of libraries that are wanted, whose own licence keeps them here."""
     others: set[str] = field(default_factory=set[str])

@@ -16,9 +16,9 @@ from kopt.tools.docs.records import Chunk
 ANY_ARCH = "any"
 """The architecture of what is bound to none: a list that is empty matches no filter."""
 MOST_TOKENS = 480
-"""Of one text. multilingual-e5-large reads 507; ours are estimated."""
+"""Limit on one text. multilingual-e5-large reads 507; ours are estimated."""
 MOST_BYTES = 1_900_000
-"""Of one request. 2 MB are allowed."""
+"""Limit on one request. The service allows 2 MB."""
 _ID_KEY = "_id"
 _LONGEST_PATH = 300
 
@@ -89,9 +89,9 @@ class PushRequest:
     sources: tuple[str, ...] = ()
     """These alone; () for all known libraries. The user's folders must be named."""
     most_tokens: int = MOST_TOKENS
-    """Of each text: less costs less and finds less."""
+    """Limit on each text: less costs less and finds less."""
     cloud: str = STARTER_PLAN_CLOUD
-    """For a new index."""
+    """Cloud of a new index."""
     region: str = STARTER_PLAN_REGION
 
 
@@ -117,12 +117,12 @@ class PushEstimate(Record):
     status: Literal["passed"] = "passed"
     index: str
     namespace: str
-    """Of this library; a later one gets another."""
+    """Namespace of this library; a later one gets another."""
     cloud: str
-    """Of the index, where it has to be made."""
+    """Cloud of the index, where it has to be made."""
     region: str
     model: str
-    """What embeds the texts."""
+    """Model that embeds the texts."""
     sources: dict[str, int]
     """Records by source."""
     kept_back: dict[str, str]
@@ -131,17 +131,17 @@ class PushEstimate(Record):
     """Records that the service cannot take: their ids are too long."""
     records: int
     requests: int
-    """At least: the service may ask for smaller ones."""
+    """Least number of requests: the service may ask for smaller ones."""
     estimated_tokens: int
     """Estimated from bytes, three a token; the service counts for itself."""
     starter_plan_tokens: int = STARTER_PLAN_TOKENS
-    """What the Starter plan embeds a month."""
+    """Tokens that the Starter plan embeds in a month."""
     fits_starter_plan: bool
     """By the estimate, in one month and with nothing else."""
     most_tokens: int
-    """Of one record."""
+    """Limit on one record."""
     most_tokens_that_fit: int | None
-    """Of one record, so that all fit the Starter plan; None if they do as they are."""
+    """Limit on one record with which all fit the Starter plan; None if they do as they are."""
 
 
 class PushResult(Record):
@@ -157,16 +157,16 @@ class PushResult(Record):
     sources: dict[str, int]
     """Records by source."""
     records: int
-    """That the namespace should hold."""
+    """Records that the namespace should hold."""
     sent: int
     """This time; the others were there."""
     requests: int
     estimated_tokens: int
-    """Of what was sent."""
+    """Tokens of what was sent."""
     is_visible: bool
     """False if the service did not count all of them yet: searches may miss some for a while."""
     deleted_namespaces: tuple[str, ...]
-    """Of earlier libraries, uploaded from this machine."""
+    """Namespaces of earlier libraries that this machine had uploaded."""
     seconds: float
 
 

@@ -66,12 +66,12 @@ def opened_index(client: "Pinecone", host: str, retries: "RetryConfig") -> Gener
 
 
 TEXT_FIELD = "chunk_text"
-"""Of the indexes that kopt creates."""
+"""Name of the text field in indexes that kopt creates."""
 EMBEDDING_MODEL = "multilingual-e5-large"
 MOST_RECORDS = {"records": 96, "documents": 50}
-"""In one request: the limit of the records API, and what the SDK takes for documents."""
+"""Limits on one request: the limit of the records API, and what the SDK takes for documents."""
 _LISTING_S = 1.0
-"""For asking what kind of index the host of the settings is."""
+"""Limit on asking what kind of index the host of the settings is."""
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ class Pacing:
 
     sleep: Callable[[float], None] = time.sleep
     most_wait_s: float = 300.0
-    """In a row, without a success. Limits by the minute need one of it."""
+    """Limit on waiting in a row without a success; a limit by the minute needs one minute."""
     settle_s: float = 60.0
-    """For what was written to be counted."""
+    """Limit on waiting until what was written is counted."""
 
 
 def with_retries(call: Callable[[], T], pacing: Pacing, on_wait: Callable[[str], None]) -> T:

@@ -16,7 +16,7 @@ from kopt.tools.docs.own.index import OwnIndex, opened_own
 
 Answer = TypeVar("Answer")
 _MOST_OWN_FAILURES = 2
-"""Of the file of kopt's own documents, before the index in memory, which cannot fail."""
+"""Failures of the file of kopt's own documents before its index is made in memory."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class OpenIndexes:
     library: Collection | None
     """None if it is not built or cannot be read."""
     said: str | None
-    """What happened to the library's index, if something did."""
+    """One line on what happened to the library's index, if something did."""
 
     @property
     def built(self) -> tuple[str, ...]:
         """Return the sources of the library."""
-        return self.library.remembered.sources if self.library else ()
+        return self.library.cache.sources if self.library else ()
 
     @property
     def both(self) -> list[Collection]:
@@ -45,7 +45,7 @@ class OpenIndexes:
 
     def collections(self, filters: Filters) -> list[Collection]:
         """Return what `filters` leave something of; kopt's own documents if nothing."""
-        left = [one for one in self.both if any(map(filters.admits, one.remembered.sources))]
+        left = [one for one in self.both if any(map(filters.admits, one.cache.sources))]
         return left or [self.own.collection]
 
 

@@ -26,11 +26,12 @@ _LIBRARIES = {
     "torch": "torch",
     "vllm": "vllm",
 }
-"""What people call a source; not `triton` and `cuda`, in which kernels of all are written."""
+"""Sources by what people call them; not `triton` and `cuda`, in which kernels of all are
+written."""
 
 
 @dataclass(frozen=True)
-class SoughtWords:
+class QueryWords:
     """The words of a query against what there is."""
 
     terms: Sequence[str]
@@ -40,7 +41,7 @@ class SoughtWords:
     prose: float
     """Share of its words that are no names of code."""
     phrases: dict[str, str]
-    """What the words stand for besides: index phrase to the text in the lexicon."""
+    """Synonyms from the lexicon: index phrase to the text in the lexicon."""
     known: dict[str, frozenset[str]]
     """What may have matched, as it is shown, with the index terms that say so."""
     libraries: frozenset[str]
@@ -49,7 +50,7 @@ class SoughtWords:
     """Names that no document has and that stand for nothing."""
 
 
-def sought_words(query: str, collections: Sequence[Collection]) -> SoughtWords:
+def query_words(query: str, collections: Sequence[Collection]) -> QueryWords:
     """Return what `query` asks of `collections`."""
     names = [name for name in query_names(query)[:MOST_TERMS] if query_terms(name)]
     absent = [name for name in names if not _is_known(name, collections)]
@@ -57,7 +58,7 @@ def sought_words(query: str, collections: Sequence[Collection]) -> SoughtWords:
     exact = [term for name in names if (term := exact_term(name))]
     phrases = expansions(query)
     shown = {text: frozenset([phrase]) for phrase, text in phrases.items() if " " not in phrase}
-    return SoughtWords(
+    return QueryWords(
         terms=[*query_terms(query)[:MOST_TERMS], *stand_ins],
         names=[*exact, *stand_ins] if exact else [],
         prose=1 - len(exact) / max(1, len(names)),
@@ -70,9 +71,7 @@ def sought_words(query: str, collections: Sequence[Collection]) -> SoughtWords:
     )
 
 
-def unknown_words(
-    sought: SoughtWords, collections: Sequence[Collection]
-) -> tuple[UnknownWord, ...]:
+def unknown_words(sought: QueryWords, collections: Sequence[Collection]) -> tuple[UnknownWord, ...]:
     """Return the first names that no document has, with the nearest words that there are."""
     return tuple(
         UnknownWord(word=name[:_LONGEST_WORD], nearest=nearest_words(name, collections))

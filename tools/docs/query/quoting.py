@@ -9,17 +9,18 @@ from kopt.tools.docs.words.code_tokens import terms_in
 from kopt.tools.docs.words.glossary import gloss_of
 
 FIRST_SHARE = 0.4
-"""Of the budget that is left, for the next hit at least, however many come after it."""
+"""Share of the budget that is left, for the next hit at least, however many come after it."""
 WHOLE_SHARE = 0.6
-"""Of the same, for a hit that is whole then: a complete function is worth more than two halves."""
+"""Share of the budget that is left, for a hit that is whole then: a complete function is worth more
+than two halves."""
 LEAST_EXCERPT_TOKENS = 50
 MOST_FURTHER = 3
 _HEADING_TOKENS = 12
-"""Of licence and marks around a title and a location."""
+"""Cost of licence and marks around a title and a location."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class QuoteLimits:
     """What hits are made for."""
 
     k: int
@@ -29,7 +30,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Quoted:
+class QuotedHits:
     """The part of an answer that the budget counts."""
 
     hits: tuple[Hit, ...]
@@ -38,7 +39,9 @@ class Quoted:
     tokens: int
 
 
-def quoted_hits(found: Iterable[tuple[Chunk, float]], matches: int, wanted: Wanted) -> Quoted:
+def quoted_hits(
+    found: Iterable[tuple[Chunk, float]], matches: int, wanted: QuoteLimits
+) -> QuotedHits:
     """Return the best of `found` as hits and the next as further hits, within the budget.
 
     Args:
@@ -67,7 +70,7 @@ def quoted_hits(found: Iterable[tuple[Chunk, float]], matches: int, wanted: Want
             break
         further.append(line)
         left -= cost
-    return Quoted(
+    return QuotedHits(
         hits=tuple(hits),
         further=tuple(further),
         left_out=matches - len(hits) - len(further),
@@ -91,7 +94,7 @@ def one_line(text: str) -> str:
     return shown(" ".join(text.split()))
 
 
-def _hit(chunk: Chunk, score: float, room: int, wanted: Wanted) -> Hit:
+def _hit(chunk: Chunk, score: float, room: int, wanted: QuoteLimits) -> Hit:
     names = (chunk.symbol or "", chunk.title, chunk.path, gloss_of(chunk))
     texts = (*names, chunk.comment, *chunk.tags, chunk.body)
     looked_for = frozenset[str]().union(*wanted.words.values())

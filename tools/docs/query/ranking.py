@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from kopt.tools.docs.indexing.collection import Collection, Facts
+from kopt.tools.docs.indexing.collection import ChunkFacts, Collection
 from kopt.tools.docs.indexing.entries import symbol_name
 from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.postings import Scored
@@ -35,7 +35,7 @@ class RankedList(NamedTuple):
     places: Sequence[Place]
     """Best first."""
     ranks: Sequence[float]
-    """Of each place, from 1."""
+    """Rank of each place, from 1."""
 
 
 def in_order(weight: float, places: Sequence[Place]) -> RankedList:
@@ -66,11 +66,11 @@ def fused(lists: Iterable[RankedList]) -> dict[Place, float]:
 
 
 @dataclass(frozen=True)
-class Sought:
+class RankQuery:
     """A query as the indexes are asked."""
 
     text: str
-    """As it was asked, to find the definition of a symbol."""
+    """The query as it was asked, to find the definition of a symbol."""
     terms: Sequence[str]
     """Index terms of all words."""
     prose: float
@@ -78,13 +78,13 @@ class Sought:
     names: Sequence[str] = ()
     """Terms that stand for whole names."""
     phrases: Sequence[str] = ()
-    """What the words stand for besides."""
+    """Synonyms of its words, as index phrases."""
     libraries: frozenset[str] = frozenset()
     """Sources that it names."""
     tags: Sequence[str] = ()
-    """What it is about, as code is tagged."""
+    """Tags of what it is about, as code is tagged."""
     vector: "NDArray[np.float32] | None" = None
-    """Of the whole query; None without a model."""
+    """Vector of the whole query; None without a model."""
     remote: Callable[[], Sequence[str]] = tuple
     """Gives the uids of Pinecone's hits, best first; waits for them."""
 
@@ -112,13 +112,13 @@ class Ranking:
 @dataclass(frozen=True)
 class _Candidate:
     place: Place
-    facts: Facts
+    facts: ChunkFacts
     score: float
     is_own: bool
 
 
 def ranked(
-    collections: Sequence[Collection], sought: Sought, filters: Filters, most: int
+    collections: Sequence[Collection], sought: RankQuery, filters: Filters, most: int
 ) -> Ranking:
     """Return the `most` best of what matches in `collections`: kopt's own, and the library."""
     lists = _by_words(collections, sought, filters)
@@ -138,7 +138,7 @@ def ranked(
 
 
 def _by_words(
-    collections: Sequence[Collection], sought: Sought, filters: Filters
+    collections: Sequence[Collection], sought: RankQuery, filters: Filters
 ) -> list[RankedList]:
     lists = [in_order(WEIGHTS.words, _merged_by_words(collections, sought.terms, filters))]
     if sought.names and len(collections) == 1 and collections[0].is_own:
@@ -200,7 +200,7 @@ def _merged(lists: Sequence[Scored]) -> list[Place]:
     return [(-number, -chunk_id) for _score, number, chunk_id in best]
 
 
-def _exact(collections: Sequence[Collection], sought: Sought, filters: Filters) -> list[Place]:
+def _exact(collections: Sequence[Collection], sought: RankQuery, filters: Filters) -> list[Place]:
     name = symbol_name(sought.text)
     return [
         (number, chunk_id)
@@ -243,7 +243,7 @@ def _candidates(
     return list(best.values())
 
 
-def _prior(facts: Facts) -> float:
+def _prior(facts: ChunkFacts) -> float:
     prior = WEIGHTS.kind_prior.get(facts.kind, 1.0)
     return float(prior * facts.quality**WEIGHTS.quality_exponent)
 

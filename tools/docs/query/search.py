@@ -27,9 +27,9 @@ from kopt.tools.docs.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name, v
 from kopt.tools.docs.words.tags import subjects_of
 
 from .indexes import OpenIndexes, with_indexes
-from .query_words import NEAREST, SoughtWords, nearest_words, sought_words, unknown_words
-from .quoting import MOST_FURTHER, Quoted, Wanted, quoted_hits
-from .ranking import Ranked, Ranking, Sought, ranked
+from .query_words import NEAREST, QueryWords, nearest_words, query_words, unknown_words
+from .quoting import MOST_FURTHER, QuotedHits, QuoteLimits, quoted_hits
+from .ranking import Ranked, Ranking, RankQuery, ranked
 from .remote_hits import RemoteHits
 from .request import (
     check_left_out,
@@ -116,7 +116,7 @@ def _answer(asked: _Asked, there: OpenIndexes, settings: Settings) -> SearchResu
     remote = RemoteHits(asked.query, asked.filters, there.built)
     if asked.request.backend == "auto" and there.library in collections:
         remote.ask(settings)
-    words = sought_words(asked.query, collections)
+    words = query_words(asked.query, collections)
     sought = _sought(asked.query, words, there, remote)
     page = _page(ranked(collections, sought, asked.filters, _most(asked.request)), asked, words)
     # A word to suggest may be one of what is left out.
@@ -140,9 +140,9 @@ def _answer(asked: _Asked, there: OpenIndexes, settings: Settings) -> SearchResu
     )
 
 
-def _sought(query: str, words: SoughtWords, there: OpenIndexes, remote: RemoteHits) -> Sought:
+def _sought(query: str, words: QueryWords, there: OpenIndexes, remote: RemoteHits) -> RankQuery:
     model = vector_model() if there.library and _has_vectors(there.library) else None
-    return Sought(
+    return RankQuery(
         text=query,
         terms=words.terms,
         names=words.names,
@@ -156,7 +156,7 @@ def _sought(query: str, words: SoughtWords, there: OpenIndexes, remote: RemoteHi
 
 
 def _has_vectors(library: Collection) -> bool:
-    return library.remembered.meta.get("model") == model_name() != NO_MODEL
+    return library.cache.meta.get("model") == model_name() != NO_MODEL
 
 
 def _most(request: SearchRequest) -> int:
@@ -168,14 +168,14 @@ class _Page:
     """The part of a ranking that is shown."""
 
     matches: int
-    """Of the whole ranking."""
-    quoted: Quoted
+    """Number of hits of the whole ranking."""
+    quoted: QuotedHits
     following: int | None
 
 
-def _page(found: Ranking, asked: _Asked, words: SoughtWords) -> _Page:
+def _page(found: Ranking, asked: _Asked, words: QueryWords) -> _Page:
     """Return the page that is asked for; each begins after the last hit of the one before."""
-    wanted = Wanted(asked.request.k, asked.request.max_tokens, words.known)
+    wanted = QuoteLimits(asked.request.k, asked.request.max_tokens, words.known)
     begin = 0
     quoted = quoted_hits([], 0, wanted)
     for _number in range(asked.request.page):
@@ -207,7 +207,11 @@ def _offers_library(asked: _Asked, there: OpenIndexes) -> bool:
 
 
 def _advice(
-    asked: _Asked, there: OpenIndexes, sought: Sought, page: _Page, unknown: Sequence[UnknownWord]
+    asked: _Asked,
+    there: OpenIndexes,
+    sought: RankQuery,
+    page: _Page,
+    unknown: Sequence[UnknownWord],
 ) -> str | None:
     if page.quoted.hits or page.quoted.further:
         return None
@@ -240,6 +244,6 @@ def _versions(there: OpenIndexes, filters: Filters) -> dict[str, str | None]:
     """Return the searched sources that hold something, with their versions."""
     versions = {file.source: file.version for file in reversed(there.own.corpus.files)}
     own = {source: versions[source] for source in SOURCES if source in versions}
-    library = sources_in(there.library.remembered.meta) if there.library else ()
+    library = sources_in(there.library.cache.meta) if there.library else ()
     found = own | {one.source: one.version for one in library}
     return {source: version for source, version in found.items() if filters.admits(source)}

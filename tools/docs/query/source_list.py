@@ -10,7 +10,7 @@ from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
 from kopt.tools.docs.own.corpus import QUALITY
 from kopt.tools.docs.own.index import OwnIndex
 from kopt.tools.docs.records import (
-    SourceFacts,
+    ListedSource,
     SourcesResult,
 )
 from kopt.tools.docs.sources import SOURCES
@@ -41,11 +41,11 @@ def _listed(there: OpenIndexes, settings: Settings) -> SourcesResult:
     )
 
 
-def _own(index: OwnIndex) -> Iterator[SourceFacts]:
+def _own(index: OwnIndex) -> Iterator[ListedSource]:
     files = Counter(file.source for file in index.corpus.files)
     shipped = {file.source: file for file in index.corpus.files if file.version}
     for source, holds in SOURCES.items():
-        yield SourceFacts(
+        yield ListedSource(
             source=source,
             holds=holds,
             version=shipped[source].version if source in shipped else None,
@@ -56,14 +56,14 @@ def _own(index: OwnIndex) -> Iterator[SourceFacts]:
         )
 
 
-def _library(library: Collection | None) -> Iterator[SourceFacts]:
+def _library(library: Collection | None) -> Iterator[ListedSource]:
     """Yield what is in the library's index, then the known libraries that are not."""
-    built = sources_in(library.remembered.meta) if library else ()
+    built = sources_in(library.cache.meta) if library else ()
     for one in built:
-        yield SourceFacts.model_validate(one.model_dump(exclude={"kept"}))
+        yield ListedSource.model_validate(one.model_dump(exclude={"kept"}))
     for known in KNOWN_LIBRARIES.values():
         if known.key not in {one.source for one in built}:
-            yield SourceFacts(
+            yield ListedSource(
                 source=known.key,
                 holds=known.holds,
                 version=None,

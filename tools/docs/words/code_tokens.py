@@ -28,7 +28,8 @@ kernel kernels cuda gpu code example examples function functions implement imple
 write
 """
 STOP_WORDS = frozenset(f"{_FUNCTION_WORDS} {_TRUE_OF_ALL}".split())
-"""Of queries: English function words and words that are true of every document."""
+"""Words that queries are searched without: English function words and words that are true of every
+document."""
 
 _SPELLING = """
 auto bool case char class const constexpr continue default double else enum extern false inline
@@ -36,7 +37,7 @@ namespace nullptr operator private public return signed sizeof size_t static sta
 switch template true typedef typename unsigned using void volatile while
 """
 _KEYWORDS = frozenset(_SPELLING.split())
-"""Of documents: what C++ needs and what says nothing about what code does."""
+"""Keywords of C++ that are not indexed: they say nothing about what code does."""
 
 
 def document_terms(text: str) -> list[str]:

@@ -18,9 +18,10 @@ from .code_tokens import NAME_PART
 
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
 MOST_NAMES = 4
-"""Of a chunk of several small functions; more would say of each what the others are."""
+"""Names of a chunk of several small functions that are explained; more would say of each what the
+others are."""
 _MOST_PARTS = 6
-"""Of a name that an entry spans."""
+"""Parts of a name that an entry may span."""
 
 
 def gloss_of(chunk: Chunk) -> str:
@@ -90,9 +91,9 @@ WRITTEN_OVER = {
     "cutlass": "4.2.0.0",
     "torch": "2.13.0",
 }
-"""By source, the version whose code was read for its synopses: those of `library/pins.yaml`."""
+"""Sources with the version whose code was read for its synopses: those of `library/pins.yaml`."""
 SYNOPSES = tuple(f"synopses/{source}.yaml" for source in WRITTEN_OVER)
-"""Below this folder."""
+"""Paths of the synopses below this folder."""
 
 
 def synopses_of(chunk: Chunk) -> list[str]:

@@ -19,13 +19,13 @@ _NAME = re.compile(r"\w\w+(?:\.\w+)*")
 _COUNT = re.compile(r"x\d+$")
 _ARCH_GUARD = re.compile(r"__CUDA_ARCH__\s*[><=]+\s*(\d{2,3})0\b")
 _MOST_PARTS = 7
-"""Of a name that a trigger spans."""
+"""Parts of a name that a trigger may span."""
 _LONGEST_NAME = 160
 _NOT_IN_NAMES = re.compile(r"[_.\s]+")
 
 
 @dataclass(frozen=True)
-class Facts:
+class CodeFacts:
     """What was found; each in the order of `tags.yaml`, tags found in names first."""
 
     tags: tuple[str, ...]
@@ -69,10 +69,10 @@ class _Dictionary:
     archs: _Table
     dtypes: _Table
     triggers: frozenset[str]
-    """Of all tables: what is looked for."""
+    """Triggers of all tables."""
 
 
-def facts_of(names: str, text: str) -> Facts:
+def facts_of(names: str, text: str) -> CodeFacts:
     """Return what a chunk is about.
 
     Args:
@@ -85,7 +85,7 @@ def facts_of(names: str, text: str) -> Facts:
     operators = dictionary.name.sorted(dictionary.name.phrases(in_names))
     named = dictionary.text.phrases(in_names)
     means = dictionary.text.phrases(everywhere)
-    return Facts(
+    return CodeFacts(
         tags=(
             *operators,
             *dictionary.text.sorted(named),

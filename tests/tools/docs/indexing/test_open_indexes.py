@@ -88,5 +88,5 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_read_as_what_it_is(
             patch("kopt.tools.docs.indexing.open_indexes.open_index", replaced),
             opened(path, {}, is_own=False) as library,
         ):
-            assert library.remembered is not busy.remembered
+            assert library.cache is not busy.cache
             assert _sources(library, without_mine) == {"vllm"}

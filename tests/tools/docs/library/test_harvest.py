@@ -7,14 +7,13 @@ import pytest
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
+from kopt.tools.docs.build_records import BuildProgress, SkippedSource
 from kopt.tools.docs.library import harvest as harvesting
 from kopt.tools.docs.library import packages
 from kopt.tools.docs.library.harvest import (
-    FetchProgress,
     FolderChoice,
     Harvested,
     Selection,
-    SkippedSource,
     harvest,
 )
 from kopt.tools.docs.library.pins import Pins
@@ -78,10 +77,10 @@ def test_one_failing_source_does_not_stop_the_others(
 
 @pytest.mark.usefixtures("tiny_pins")
 def test_progress_names_the_source_and_reaches_its_size(settings: Settings) -> None:
-    seen: list[FetchProgress] = []
+    seen: list[BuildProgress] = []
     list(harvest(Selection(sources=("liger",)), settings, seen.append))
-    assert seen[0] == FetchProgress("liger", 0, None)
-    assert seen[-1] == FetchProgress("liger", len(WHEEL), len(WHEEL))
+    assert seen[0] == BuildProgress("download", "liger", 0, None)
+    assert seen[-1] == BuildProgress("download", "liger", len(WHEEL), len(WHEEL))
 
 
 @pytest.mark.usefixtures("tiny_pins")
@@ -105,7 +104,7 @@ def test_installed_sources_need_no_network(tmp_path: Path, monkeypatch: pytest.M
     torch = next(one for one in found if isinstance(one, Harvested))
     assert (torch.source.key, torch.source.version) == ("torch", "9.9")
     assert [file.path for file in torch.files] == ["ATen/cuda/Atomic.cuh"]
-    assert {one.key for one in found if isinstance(one, SkippedSource)} == {"vllm", "triton"}
+    assert {one.source for one in found if isinstance(one, SkippedSource)} == {"vllm", "triton"}
 
 
 def test_installed_torch_spares_the_download(
@@ -152,7 +151,7 @@ def test_folder_without_kernels_says_so(
     (tmp_path / "own").mkdir()
     choice = FolderChoice("mine", tmp_path / "own")
     found = _all(Selection(sources=("liger",), folders=(choice,)), settings)[-1]
-    assert found == SkippedSource("mine", "has no files with device code")
+    assert found == SkippedSource(source="mine", reason="has no files with device code")
 
 
 def test_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import pytest
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
+from kopt.tools.docs.build_records import BuildProgress, BuildResult
 from kopt.tools.docs.indexing.index_meta import library_folder, library_index_path
 from kopt.tools.docs.library_index.assembly import all_chunks
-from kopt.tools.docs.library_index.build_records import BuildProgress, BuildResult
 from kopt.tools.docs.library_index.parts import COMMIT_EVERY
 from kopt.tools.docs.query.search import read_document, search_documents
 from kopt.tools.docs.records import SearchRequest

@@ -12,7 +12,7 @@ from kopt.tools.docs.indexing.entries import entry_of
 from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.index_file import Sheet, fill
 from kopt.tools.docs.indexing.open_indexes import in_memory
-from kopt.tools.docs.query.ranking import Sought, ranked
+from kopt.tools.docs.query.ranking import RankQuery, ranked
 from kopt.tools.docs.vectors import DIMENSIONS, vector_model
 from kopt.tools.docs.words.code_tokens import query_terms
 from support.written_index import function
@@ -45,7 +45,7 @@ def _scores(collection: Collection, prose: float, words: str = "rows") -> dict[i
     model = vector_model()
     assert model is not None
     vector = model.query("sorting network")
-    sought = Sought(text=words, terms=query_terms(words), prose=prose, vector=vector)
+    sought = RankQuery(text=words, terms=query_terms(words), prose=prose, vector=vector)
     best = ranked([collection], sought, Filters(), most=9).best
     return {one.first: one.score for one in best}
 

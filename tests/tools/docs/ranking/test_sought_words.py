@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.tools.docs.query.query_words import sought_words
+from kopt.tools.docs.query.query_words import query_words
 
 
 @pytest.mark.parametrize(
@@ -15,4 +15,4 @@ from kopt.tools.docs.query.query_words import sought_words
     ],
 )
 def test_names_of_code_are_no_prose(query: str, prose: float) -> None:
-    assert sought_words(query, []).prose == prose
+    assert query_words(query, []).prose == prose

@@ -28,10 +28,10 @@ class BuildProgress:
 
 OnProgress = Callable[[BuildProgress], None]
 WAITING = BuildProgress("wait", None, 0, None)
-"""For another process that builds."""
+"""Progress of a build that waits for another process."""
 
 
-class SkippedLibrary(Record):
+class SkippedSource(Record):
     """A source that was asked for and could not be had."""
 
     source: str
@@ -49,7 +49,7 @@ class BuildResult(Record):
     is_new: bool
     """False if the index held exactly this already."""
     sources: tuple[BuiltSource, ...]
-    skipped: tuple[SkippedLibrary, ...]
+    skipped: tuple[SkippedSource, ...]
     chunks: int
     index_bytes: int
     files: int

@@ -1,7 +1,7 @@
 """Cards of intrinsics and PTX instructions: `intrinsics/*.yaml`, a list of mappings a topic.
 
 A card's `targets` and `ptx` are what ptxas takes and refuses, its `native` what the compiler makes
-one instruction of: tests/tools/docs/test_intrinsic_facts.py compiles every example. `sm_90+` is
+one instruction of: tests/tools/docs/own/test_intrinsic_facts.py compiles every example. `sm_90+` is
 sm_90 and all after it, anything else a list of targets; `sm_75+`, CUDA 13's first, is every one.
 """
 

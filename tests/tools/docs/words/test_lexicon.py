@@ -1,4 +1,4 @@
-"""The field's synonyms."""
+"""The lexicon of synonyms."""
 
 import pytest
 

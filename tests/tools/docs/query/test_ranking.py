@@ -1,4 +1,4 @@
-"""The list over synopses within the ranking: what it adds to what words and cards say."""
+"""Ranking: lists fused by rank, hits picked one after the other."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -12,7 +12,8 @@ from kopt.tools.docs.indexing.entries import entry_of
 from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.index_file import Sheet, fill
 from kopt.tools.docs.indexing.open_indexes import in_memory
-from kopt.tools.docs.query.ranking import RankQuery, ranked
+from kopt.tools.docs.query.query_words import query_words
+from kopt.tools.docs.query.ranking import RankQuery, fused, in_order, ranked, with_ties
 from kopt.tools.docs.vectors import DIMENSIONS, vector_model
 from kopt.tools.docs.words.code_tokens import query_terms
 from support.written_index import function
@@ -76,3 +77,36 @@ def test_it_finds_nothing_of_which_no_document_has_a_word(library: Collection) -
 def test_kopts_own_documents_are_not_ranked_by_it(library: Collection) -> None:
     own = replace(library, is_own=True)
     assert _scores(own, prose=1) == _scores(own, prose=0)
+
+
+A, B, C, D = (0, 1), (0, 2), (1, 1), (1, 2)
+
+
+def test_what_two_lists_have_comes_before_the_first_of_either() -> None:
+    scores = fused([in_order(1.0, [A, B]), in_order(1.0, [C, B])])
+    assert max(scores, key=scores.__getitem__) == B
+    assert scores[A] == scores[C]
+
+
+def test_a_list_counts_by_its_weight() -> None:
+    scores = fused([in_order(1.0, [A]), in_order(0.5, [B])])
+    assert scores[A] == pytest.approx(2 * scores[B])
+
+
+def test_equal_scores_share_the_mean_of_their_ranks() -> None:
+    listed = with_ties(1.0, [(A, 3.0), (B, 2.0), (C, 2.0), (D, 1.0)])
+    assert list(listed.places) == [A, B, C, D]
+    assert list(listed.ranks) == [1, 2.5, 2.5, 4]
+
+
+@pytest.mark.parametrize(
+    ("query", "prose"),
+    [
+        ("rotate keys before they are cached", 1.0),
+        ("cp_async_bulk mbarrier.try_wait", 0.0),
+        ("cp_async_bulk pipeline", 0.5),
+        ("the and of", 1.0),
+    ],
+)
+def test_names_of_code_are_no_prose(query: str, prose: float) -> None:
+    assert query_words(query, []).prose == prose

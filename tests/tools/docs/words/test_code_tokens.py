@@ -1,4 +1,4 @@
-"""Names and words as index terms."""
+"""Index terms of text and code."""
 
 import pytest
 

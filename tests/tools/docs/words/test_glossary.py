@@ -97,22 +97,12 @@ def test_no_entry_is_there_twice_in_two_spellings() -> None:
 MOST_WORDS = 60
 
 
-def _named_function(symbol: str | None, path: str = "csrc/a.cu", language: str | None = "cuda") -> Chunk:
-    return Chunk(
-        source="vllm",
-        path=path,
-        title="a",
-        symbol=symbol,
-        kind="kernel",
-        language=language,
-        start_line=1,
-        end_line=9,
-        body="",
-    )
+def _vllm(symbol: str | None, path: str = "csrc/a.cu", language: str | None = "cuda") -> Chunk:
+    return _named(symbol, path, language).model_copy(update={"source": "vllm"})
 
 
 def test_what_a_kernel_does_stands_in_its_gloss_and_on_its_card() -> None:
-    kernel = _named_function("MergeStateKernel")
+    kernel = _vllm("MergeStateKernel")
     (synopsis,) = synopses_of(kernel)
     assert "disjoint sets of keys" in synopsis
     assert gloss_of(kernel).startswith(synopsis)
@@ -120,41 +110,41 @@ def test_what_a_kernel_does_stands_in_its_gloss_and_on_its_card() -> None:
 
 
 def test_a_longer_name_is_another_kernel() -> None:
-    assert synopses_of(_named_function("MyMergeStateKernel")) == []
+    assert synopses_of(_vllm("MyMergeStateKernel")) == []
 
 
 @pytest.mark.parametrize("symbol", ["SSDKernel.kernel", "SSDKernel::kernel"])
 def test_a_member_is_known_by_its_owner_however_they_are_joined(symbol: str) -> None:
-    assert "Mamba 2" in synopses_of(_named_function(symbol))[0]
-    assert synopses_of(_named_function("kernel")) == []
+    assert "Mamba 2" in synopses_of(_vllm(symbol))[0]
+    assert synopses_of(_vllm("kernel")) == []
 
 
 def test_a_name_that_many_files_have_is_told_apart_by_its_file() -> None:
-    with_multicast = _named_function("gemm_device", "cute/tutorial/03_mma_tma_multicast_sm100.cu")
+    with_multicast = _vllm("gemm_device", "cute/tutorial/03_mma_tma_multicast_sm100.cu")
     assert "multicast" in synopses_of(with_multicast)[0]
-    assert synopses_of(_named_function("gemm_device")) == []
+    assert synopses_of(_vllm("gemm_device")) == []
 
 
 def test_what_is_said_of_the_file_holds_though_the_name_is_described_too() -> None:
     name = "CollectiveEpilogue::store"
-    (of_the_file,) = synopses_of(_named_function(name, "collective/sm90_epilogue_tma_warpspecialized.hpp"))
-    (of_the_name,) = synopses_of(_named_function(name, "attention/hopper/epilogue.cuh"))
+    (of_the_file,) = synopses_of(_vllm(name, "collective/sm90_epilogue_tma_warpspecialized.hpp"))
+    (of_the_name,) = synopses_of(_vllm(name, "attention/hopper/epilogue.cuh"))
     assert "fusion tree" in of_the_file
     assert "attention output" in of_the_name
 
 
 def test_each_of_several_functions_is_told() -> None:
-    assert len(synopses_of(_named_function("im2col_kernel, helper, col2im_kernel"))) == 2
+    assert len(synopses_of(_vllm("im2col_kernel, helper, col2im_kernel"))) == 2
 
 
-@pytest.mark.parametrize("chunk", [_named_function("im2col_kernel", language=None), _named_function(None)])
+@pytest.mark.parametrize("chunk", [_vllm("im2col_kernel", language=None), _vllm(None)])
 def test_prose_and_code_without_a_name_have_none(chunk: Chunk) -> None:
     assert synopses_of(chunk) == []
 
 
 @pytest.mark.parametrize("source", ["mine", "lmdeploy", "problems"])
 def test_code_that_nobody_described_has_none_though_it_has_the_name(source: str) -> None:
-    kernel = _named_function("MergeStateKernel")
+    kernel = _vllm("MergeStateKernel")
     of_others = kernel.model_copy(update={"source": source})
     assert synopses_of(kernel)
     assert synopses_of(of_others) == []
@@ -179,14 +169,14 @@ def test_synopses_were_written_over_the_pinned_versions() -> None:
 
 
 def test_what_no_library_has_any_more_is_named() -> None:
-    kernel = _named_function("MergeStateKernel")
+    kernel = _vllm("MergeStateKernel")
     libraries = [kernel.model_copy(update={"source": source}) for source in WRITTEN_OVER]
     lost = synopses_without_code(libraries)
     assert "MergeStateKernel" not in lost
     assert "SSDKernel.kernel" in lost
-    of_a_user = _named_function("SSDKernel.kernel").model_copy(update={"source": "mine"})
+    of_a_user = _vllm("SSDKernel.kernel").model_copy(update={"source": "mine"})
     assert synopses_without_code([*libraries, of_a_user]) == lost
 
 
 def test_nothing_is_missed_while_a_library_is_not_built() -> None:
-    assert synopses_without_code([_named_function("MergeStateKernel")]) == []
+    assert synopses_without_code([_vllm("MergeStateKernel")]) == []

@@ -7,8 +7,8 @@ spoil a file: every other server and setting is then still what it was.
 from typing import Any
 
 from .client import Client, LocalServer, Server
-from .json_edit import MalformedText, UnsafeEdit, is_object, read_json, replace_json, set_json
-from .toml_edit import read_toml, replace_toml, set_toml
+from .json_edit import MalformedText, UnsafeEdit, is_object, read_json, set_json
+from .toml_edit import read_toml, set_toml
 
 
 def enter_server(client: Client, text: str, name: str, server: Server) -> str:
@@ -33,12 +33,9 @@ def enter_server(client: Client, text: str, name: str, server: Server) -> str:
     present = _present(before, keys) or {}
     kept = {key: value for key, value in present.items() if key not in foreign}
     wanted = _merged(kept, entry)
-    is_toml = client.format == "toml"
+    edit = set_toml if client.format == "toml" else set_json
     try:
-        if kept == present:
-            after = (set_toml if is_toml else set_json)(unix, keys, entry)
-        else:
-            after = (replace_toml if is_toml else replace_json)(unix, keys, wanted)
+        after = edit(unix, keys, wanted, exact=kept != present)
         found = _read(client, after)
     except (ValueError, LookupError) as error:  # what tomlkit raises where it loses its way
         raise UnsafeEdit(str(error)) from error

@@ -63,11 +63,11 @@ def read_json(text: str, *, comments: bool = True) -> Any:
     return _parsed(_plain(text, comments))
 
 
-def set_json(text: str, keys: tuple[str, ...], value: Any) -> str:
+def set_json(text: str, keys: tuple[str, ...], value: Any, *, exact: bool = False) -> str:
     """Return `text` with `value` below `keys`.
 
     Where both the old and the new value are objects, only members that differ are touched, and
-    members that `value` does not have stay.
+    members that `value` does not have stay; unless `exact`, which replaces the whole.
 
     Raises:
         MalformedText: It is not JSON, or something on the way to the last key is no object.
@@ -85,23 +85,11 @@ def set_json(text: str, keys: tuple[str, ...], value: Any) -> str:
         found = members.values[key]
         if depth < len(keys) - 1 and not is_object(found.value):
             raise MalformedText(f"{key!r} is no object")
-    if is_object(value) and is_object(found.value):
+    if is_object(value) and is_object(found.value) and not exact:
         for key, below in value.items():
             text = set_json(text, (*keys, key), below)
         return text
     return text if found.value == value else _replace(text, found, value)
-
-
-def replace_json(text: str, keys: tuple[str, ...], value: Any) -> str:
-    """Return `text` with exactly `value` below `keys`, which must be there.
-
-    Raises:
-        LookupError: There is no such key.
-    """
-    found = _root(text)
-    for key in keys:
-        found = _members(text, found.start).values[key]
-    return _replace(text, found, value)
 
 
 def _plain(text: str, comments: bool = True) -> str:

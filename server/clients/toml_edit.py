@@ -27,8 +27,10 @@ def read_toml(text: str) -> dict[str, Any]:
         raise MalformedText(str(error)) from error
 
 
-def set_toml(text: str, keys: tuple[str, ...], value: dict[str, Any]) -> str:
-    """Return `text` with the members of `value` below `keys`; other members there stay.
+def set_toml(
+    text: str, keys: tuple[str, ...], value: dict[str, Any], *, exact: bool = False
+) -> str:
+    """Return `text` with the members of `value` below `keys`; other members there go if `exact`.
 
     Raises:
         MalformedText: It is not TOML, or something on the way to the last key is no table.
@@ -42,17 +44,7 @@ def set_toml(text: str, keys: tuple[str, ...], value: dict[str, Any]) -> str:
         if not isinstance(table[key], MutableMapping):
             raise MalformedText(f"{key!r} is no table")
         table = cast("MutableMapping[str, Any]", table[key])
-    _merge(table, value)
-    return tomlkit.dumps(document)
-
-
-def replace_toml(text: str, keys: tuple[str, ...], value: dict[str, Any]) -> str:
-    """Return `text` with exactly the members of `value` below `keys`, which must be there."""
-    document = tomlkit.parse(text)
-    table: MutableMapping[str, Any] = document
-    for key in keys:
-        table = cast("MutableMapping[str, Any]", table[key])
-    for key in [key for key in table if key not in value]:
+    for key in [key for key in table if exact and key not in value]:
         del table[key]
     _merge(table, value)
     return tomlkit.dumps(document)

@@ -16,21 +16,21 @@ from kopt.tools.facts.fitting import Detail
 
 async def job_answer(view: JobView, detail: Detail, offset: int = 0) -> CallToolResult:
     """Return the reply to a job as it stands; `offset` is where a page of a full one begins."""
-    return await to_thread.run_sync(_job_reply, view, detail, offset, abandon_on_cancel=True)
+
+    def reply() -> CallToolResult:
+        from .replies.reply import job_reply
+
+        return job_reply(view, detail, offset)
+
+    return await to_thread.run_sync(reply, abandon_on_cancel=True)
 
 
 async def facts_answer(find: Callable[[], dict[str, Any]]) -> CallToolResult:
     """Return the reply that says what `find` returns; it is called in the thread."""
-    return await to_thread.run_sync(_facts_reply, find, abandon_on_cancel=True)
 
+    def reply() -> CallToolResult:
+        from .replies.reply import facts_reply
 
-def _job_reply(view: JobView, detail: Detail, offset: int) -> CallToolResult:
-    from kopt.server.protocol.replies.reply import job_reply
+        return facts_reply(find())
 
-    return job_reply(view, detail, offset)
-
-
-def _facts_reply(find: Callable[[], dict[str, Any]]) -> CallToolResult:
-    from kopt.server.protocol.replies.reply import facts_reply
-
-    return facts_reply(find())
+    return await to_thread.run_sync(reply, abandon_on_cancel=True)

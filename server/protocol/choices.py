@@ -4,6 +4,7 @@ A job is durable, so what can be refused at once is refused here, with what woul
 """
 
 import re
+from typing import TYPE_CHECKING
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import gpu_for_arch, load_gpus
@@ -13,11 +14,14 @@ from kopt.server.options import ARCH
 from .refusal import nearest, shown
 from .serve_options import ServeOptions
 
+if TYPE_CHECKING:
+    from kopt.kernels.problem import Problem, Workload
+
 _GPU = re.compile(r"cuda:\d{1,4}")
 
 
-def known_kernel(kernel: str, settings: Settings) -> str:
-    """Return the kernel id `kernel` if there is such a kernel.
+def known_kernel(kernel: str, settings: Settings) -> "tuple[Problem, Workload]":
+    """Return the problem and the workload of a kernel id.
 
     Raises:
         ToolError: There is none; the message has near matches.
@@ -26,11 +30,10 @@ def known_kernel(kernel: str, settings: Settings) -> str:
     from kopt.kernels.problem_loader import find_kernel
 
     try:
-        find_kernel(kernel, settings.problems)
+        return find_kernel(kernel, settings.problems)
     except ToolError as error:
         message = str(error).replace("'kopt list'", "list_kernels")
         raise ToolError(f"kernel: {message}") from error
-    return kernel
 
 
 def chosen_device(device: str, options: ServeOptions) -> str:

@@ -17,7 +17,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.candidate_guide import GUIDE, candidate_skeleton
 from kopt.kernels.families import FAMILY_CHANGES
-from kopt.kernels.problem_loader import find_kernel, load_problems
+from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.roofline import roofline, workload_bytes
 from kopt.search.advice.retrieval import Asker, read_for_run
 from kopt.search.reports.run_report import report_run, view_run
@@ -45,7 +45,7 @@ def kernel_document(kernel_id: str, settings: Settings) -> str:
     Raises:
         ToolError: There is no such kernel; the message has near matches.
     """
-    problem, workload = find_kernel(known_kernel(kernel_id, settings), settings.problems)
+    problem, workload = known_kernel(kernel_id, settings)
     model = workload_bytes(problem, workload)
     lines = [roofline(model, gpu) for gpu in load_gpus().values()]
     written = StringIO()

@@ -57,11 +57,9 @@ def one_kernel(call: Invocation, arguments: ListKernelsArguments) -> dict[str, A
     """
     if arguments.query:
         raise ToolError("give kernel (shows that one) or query (filters the list), not both")
-    from kopt.kernels.problem_loader import find_kernel  # loads numpy: not when a server starts
     from kopt.tools.facts.kernel_facts import full_kernel_facts, kernel_facts
 
-    settings = call.options.settings
-    problem, workload = find_kernel(known_kernel(arguments.kernel, settings), settings.problems)
+    problem, workload = known_kernel(arguments.kernel, call.options.settings)
     facts = (full_kernel_facts if call.detail == "full" else kernel_facts)(problem, workload)
     return {
         "status": "passed",

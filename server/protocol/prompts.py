@@ -71,13 +71,14 @@ def build_prompts(options: ServeOptions) -> list[Prompt]:
     ) -> str:
         """Make a kernel faster, step by step, and report what is proven."""
         try:
-            known = known_kernel(_one_line(kernel), options.settings)
+            name = _one_line(kernel)
+            known_kernel(name, options.settings)
             chosen = chosen_device(_one_line(device), options)
         except ToolError as error:
             raise MCPError(INVALID_PARAMS, f"optimize-kernel: {error}") from error
         except KoptError as error:
             raise MCPError(INTERNAL_ERROR, f"optimize-kernel: {error}") from error
-        return OPTIMIZE.format(kernel=known, device=chosen)
+        return OPTIMIZE.format(kernel=name, device=chosen)
 
     def review_claim(
         claim: Annotated[str, Field(description="The claim, or the text of a receipt")],

@@ -146,8 +146,8 @@ def test_opencode_uses_the_file_that_wins(tmp_path: Path) -> None:
 def test_an_edit_that_would_lose_another_setting_is_not_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def careless(text: str, keys: tuple[str, ...], value: dict[str, Any]) -> str:
-        return set_json("", keys, value)
+    def careless(_: str, keys: tuple[str, ...], value: dict[str, Any], *, exact: bool) -> str:
+        return set_json("", keys, value, exact=exact)
 
     monkeypatch.setattr(entering, "set_json", careless)
     place = place_of(CURSOR, tmp_path)

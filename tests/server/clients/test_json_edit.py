@@ -11,7 +11,6 @@ from kopt.server.clients.json_edit import (
     MalformedText,
     is_object,
     read_json,
-    replace_json,
     set_json,
 )
 
@@ -48,7 +47,7 @@ def test_only_members_that_differ_are_touched() -> None:
 
 def test_replacing_leaves_out_what_the_new_value_does_not_have() -> None:
     text = '{\n  "t": {\n    "k": {"url": "x"} // mine\n  }\n}'
-    assert replace_json(text, ("t", "k"), {"command": "/k"}) == (
+    assert set_json(text, ("t", "k"), {"command": "/k"}, exact=True) == (
         '{\n  "t": {\n    "k": {\n      "command": "/k"\n    } // mine\n  }\n}'
     )
 

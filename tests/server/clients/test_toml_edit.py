@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from kopt.server.clients.json_edit import MalformedText
-from kopt.server.clients.toml_edit import replace_toml, set_toml
+from kopt.server.clients.toml_edit import set_toml
 
 SERVER = {"command": "/k", "args": ["serve"], "env": {"A": "1"}}
 BLOCK = '[mcp_servers.k]\ncommand = "/k"\nargs = ["serve"]\n\n[mcp_servers.k.env]\nA = "1"\n'
@@ -62,7 +62,7 @@ def test_replacing_leaves_out_what_the_new_value_does_not_have() -> None:
     text = (
         '[mcp_servers.k]\nurl = "x" # a\nmine = 1 # b\n\n[mcp_servers.k.env]\nA = "2"\n[tui]\nb = 1'
     )
-    edited = replace_toml(text, KEYS, {"mine": 1, "command": "/k"})
+    edited = set_toml(text, KEYS, {"mine": 1, "command": "/k"}, exact=True)
     assert tomllib.loads(edited) == {
         "mcp_servers": {"k": {"mine": 1, "command": "/k"}},
         "tui": {"b": 1},

@@ -9,8 +9,7 @@ import pytest
 
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
-from kopt.tools.sandbox.ladder import available_level, run_sandboxed
-from kopt.tools.sandbox.launcher_build import build_launcher
+from kopt.tools.sandbox.ladder import available_level, build_launcher, run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy
 
 

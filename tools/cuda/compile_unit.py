@@ -14,15 +14,13 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 
 from .compile_job import CompileContext, CompileJob, Compiler, CompilerRun
-from .compiler_log import names_ptx_lines, parse_log
-from .cubin import CubinFacts, CubinKernel, read_cubin
+from .compiler_log import PtxasKernel, names_ptx_lines, parse_log, parse_ptxas_report
+from .cubin import CubinFacts, CubinKernel, read_cubin, screen_cubin
 from .cubin_cache import CacheEntry, CompiledUnit, entry_lock, load_entry, store_entry
-from .cubin_screen import screen_cubin
 from .include_tree import headers_digest
 from .nvcc import run_nvcc, run_nvcc_keeping_ptx
 from .nvrtc import run_nvrtc
 from .planned_build import as_plan_errors, as_unfinished_source
-from .ptxas_report import PtxasKernel, parse_ptxas_report
 from .sass import SassFunction, disassemble
 from .sass_reader import loads_in_flight, read_instructions
 

@@ -1,12 +1,19 @@
-"""What the ELF of a cubin tells without a GPU: kernels, their parameters, and module state.
+"""What the ELF of a cubin tells without a GPU, and what a cubin may not contain.
 
-Not the instructions (sass.py) and not spills, which only the compiler's report has
-(ptxas_report.py).
+It tells kernels, their parameters and module state; `sass.py` reads the instructions, and spills
+are only in the compiler's report (`compiler_log.py`).
+
+The screen fails closed, before any launch. A kernel must be a function of its arguments that ends
+by itself: state that outlives a launch, calls out of the module and instructions that stall or read
+the wall clock are refused. Traps (which cooperative groups' grid barrier contains) are flagged here
+and refused by the compile stage unless the launch is cooperative; reads of the SM's cycle counter,
+prefetches and cache policies that keep lines are only flagged. This is not a proof of good
+behavior: what a kernel does with its arguments is for the check stage.
 """
 
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import cast
@@ -17,6 +24,9 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import Section, SymbolTableSection
 
 from kopt.kernels.compile_result import KernelParameter
+from kopt.kernels.record import Diagnostic
+
+from .sass import SassFunction, ScreenClass
 
 # Entries of .nv.info.<kernel>: one byte format, one byte attribute, then the payload.
 # Source: `cuobjdump -elf` of CUDA 13 prints the same records by name (EIFMT_*, EIATTR_*).
@@ -173,3 +183,78 @@ def _stored_addresses(elf: ELFFile) -> tuple[str, ...]:
             if isinstance(place, int) and elf.get_section(place).name.startswith(_OBJECTS):
                 names.add(symbol.name)
     return tuple(sorted(names))
+
+
+NOT_INSPECTED = (
+    "instructions not inspected: nvdisasm is not installed (pip install 'kopt-mcp[toolkit]')"
+)
+
+_REFUSED: Mapping[ScreenClass, tuple[str, str]] = {
+    "module_state": (
+        "uses variables or tables of module scope in global memory",
+        "declare constant tables __constant__, keep everything else in tensors or declared "
+        "scratch, and use fast-math functions (__sinf) instead of precise ones",
+    ),
+    "constant_address": (
+        "takes the address of a constant variable, through which it could be written",
+        "read constant variables by name and index; a pointer to one is not needed",
+    ),
+    "sleep": ("contains a sleep", "remove __nanosleep(); wait with barriers or mbarriers"),
+    "wall_clock": ("reads the global timer", "kopt measures time; remove the reads"),
+}
+
+
+_FLAGGED: Mapping[ScreenClass, str] = {
+    "stop": "contains a trap or breakpoint: a launch that reaches it crashes",
+    "clock": "reads the cycle counter",
+    "cache_policy": "asks the caches to keep some lines longer than others: a time may depend on "
+    "what earlier calls left there",
+    "prefetch": "fetches data into a cache ahead of its use",
+    "early_prefetch": "fetches data into a cache before it waits for the launch before it: sound "
+    "for weights, but inputs that another kernel has only just written lie cold in this benchmark "
+    "alone",
+}
+
+
+@dataclass(frozen=True)
+class Screening:
+    """The outcome of a screen."""
+
+    refused: tuple[Diagnostic, ...]
+    flagged: tuple[str, ...]
+
+
+def screen_cubin(facts: CubinFacts, functions: Sequence[SassFunction] | None) -> Screening:
+    """Return what is wrong with a cubin, from its ELF and its instructions.
+
+    Without instructions (None) the ELF alone decides: a module with addresses of module-scope
+    objects is refused, used or not, and the result says that instructions were not inspected.
+    """
+    refused = [
+        Diagnostic(
+            message=f"the module calls {name}, which is defined nowhere in it",
+            hint="no printf, no device-side launch or allocation, no external functions",
+        )
+        for name in facts.undefined_functions
+    ]
+    refused += [
+        _refusal(f"the module stores the address of {name}: it", "module_state")
+        for name in facts.stored_addresses
+    ]
+    if functions is None:
+        if facts.has_address_bank:
+            refused.append(_refusal("the module", "module_state"))
+        return Screening(tuple(refused), (NOT_INSPECTED,))
+    flagged: list[str] = []
+    for function in functions:
+        for found in sorted(function.screened):
+            if found in _REFUSED:
+                refused.append(_refusal(f"kernel {function.name}", found))
+            else:
+                flagged.append(f"kernel {function.name} {_FLAGGED[found]}")
+    return Screening(tuple(refused), tuple(flagged))
+
+
+def _refusal(subject: str, found: ScreenClass) -> Diagnostic:
+    reason, hint = _REFUSED[found]
+    return Diagnostic(message=f"{subject} {reason}", hint=hint)

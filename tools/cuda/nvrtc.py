@@ -31,8 +31,8 @@ from kopt.tools.sandbox.ladder import available_level, run_sandboxed
 from kopt.tools.sandbox.policy import SandboxLevel, SandboxPolicy
 
 from .compile_job import CompileContext, CompileJob, CompilerRun
+from .compiler_log import parse_ptxas_report
 from .include_tree import content_folder, digest_of, include_root
-from .ptxas_report import parse_ptxas_report
 
 # NVRTC has no host headers: stand-ins declare what it lacks and are empty where it has the
 # functions built in. A candidate that needs more of one goes to nvcc. The underlying types are

@@ -17,10 +17,9 @@ from typing import Any, Literal, cast
 from kopt.config.settings import Settings
 from kopt.kernels.compile_result import DependencyOrder
 
-from .constant_slots import constant_slots
-from .conversions import count_conversions
 from .l2_requests import Request, cache_requests
 from .nvdisasm import run_nvdisasm
+from .sass_operands import constant_slots, count_conversions
 from .toolchain import FoundToolchain
 
 ScreenClass = (

@@ -20,10 +20,9 @@ import re
 import struct
 from collections.abc import Mapping
 
-from .constant_slots import ConstantSlots, constant_slots
-from .conversions import conversion_opcode
 from .cubin import CubinFacts
 from .sass import SassFunction, sass_function
+from .sass_operands import ConstantSlots, constant_slots, conversion_opcode
 
 _KNOWN_ARCHS = re.compile(r"sm_(90|100)[af]?")
 

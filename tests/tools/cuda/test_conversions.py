@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.cuda.conversions import conversion_opcode, count_conversions
 from kopt.tools.cuda.cubin import read_cubin
 from kopt.tools.cuda.sass import disassemble
+from kopt.tools.cuda.sass_operands import conversion_opcode, count_conversions
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.cuda_sources import cubin_of
 

@@ -3,8 +3,7 @@
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.cuda.cubin import CubinFacts, read_cubin
-from kopt.tools.cuda.cubin_screen import NOT_INSPECTED, screen_cubin
+from kopt.tools.cuda.cubin import NOT_INSPECTED, CubinFacts, read_cubin, screen_cubin
 from kopt.tools.cuda.sass import SassFunction, disassemble
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.cuda_sources import cubin_of

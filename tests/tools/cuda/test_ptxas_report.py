@@ -1,7 +1,7 @@
 """The report of `ptxas -v`, as this machine's ptxas writes it."""
 
 from kopt.config.settings import Settings
-from kopt.tools.cuda.ptxas_report import parse_ptxas_report
+from kopt.tools.cuda.compiler_log import parse_ptxas_report
 from support.cuda_sources import SCALE, compiled
 
 SPILL = """

@@ -1,4 +1,7 @@
-"""Packed conversions of machine code (F2FP) by the formats that they make and read.
+"""Operands of machine code: slots of constant bank 0, and the formats of packed conversions (F2FP).
+
+The driver fills places in constant bank 0 by generation of the hardware. Source: the machine code
+that CUDA 13.2 makes of `cvta.const` and of a plain load, for each target.
 
 nvdisasm names both formats: F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C makes e2m1 from fp32. In the
 instruction word they are bits of the upper half, beside rounding, saturation and ReLU.
@@ -10,6 +13,27 @@ tests hold this table against nvdisasm.
 import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ConstantSlots:
+    """Offsets in bytes."""
+
+    descriptor: int
+    """Of global memory, 64 bits: every access that asks for nothing special names it."""
+    constant_address: int
+    """Generic address of the module's constant variables: a kernel with it could write them."""
+
+
+def constant_slots(major: int) -> ConstantSlots:
+    """Return the places for a major compute capability, 8 or later."""
+    if major < 9:
+        return ConstantSlots(descriptor=0x118, constant_address=0x50)
+    if major == 9:
+        return ConstantSlots(descriptor=0x208, constant_address=0xD0)
+    return ConstantSlots(descriptor=0x358, constant_address=0x120)
+
 
 _FORMAT = re.compile(r"E\dM\d|E8|BF16|F16|F32")
 _NAMES = {"E8": "ue8m0"}

@@ -165,8 +165,8 @@ class TimedOutputs(Record):
     identical: int
     """Calls whose outputs equal the checked ones bit by bit, rows rotated."""
     within_gates: int
-    """Of the calls that differ in bits those that were judged by the gates, and passed: the most
-    different ones, and a random sample of the others."""
+    """Calls that differ in bits and passed the gates: the most different ones were judged, and a
+    random sample of the others."""
 
 
 class BenchResult(Record):
@@ -174,7 +174,7 @@ class BenchResult(Record):
 
     schema_: Literal["kopt.bench/1"] = Field(default="kopt.bench/1", alias="schema")
     status: Status
-    """That of the check, or of what was found while timing; no comparison unless passed."""
+    """The check's status, or that of a fault while timing; there is no comparison unless passed."""
     verdict: Verdict | None
     """Against the main baseline; None unless passed."""
     kernel: str
@@ -183,7 +183,7 @@ class BenchResult(Record):
     device: str
     """cuda:0, or sim for an estimate."""
     gpu: DeviceFacts | None
-    """None on sim."""
+    """The GPU; None on sim."""
     seed: int | None = None
     """Decided the order of the pairs, the memory layout and which outputs were compared; None
     where nothing was timed."""
@@ -192,9 +192,9 @@ class BenchResult(Record):
     like, else the reference kernel."""
     rejected: tuple[RejectedBaseline, ...] = ()
     latency: Latency | None = None
-    """Of the candidate, cold L2."""
+    """The candidate's time with a cold L2."""
     warm_us: float | None = None
-    """Of the candidate over one buffer set: L2 warm."""
+    """The candidate's time over one buffer set: with a warm L2."""
     null_kernel_us: float | None = None
     """Empty kernels in the candidate's launch shape: the floor of its launches."""
     memory_floor_us: float | None = None

@@ -11,7 +11,7 @@ from kopt.config.errors import ToolError
 
 MAX_SOURCE_BYTES = 1 << 20
 MAX_HYPOTHESIS_CHARACTERS = 2000
-"""Of the sentence that says why a candidate should be faster."""
+"""The longest sentence on why a candidate should be faster."""
 
 
 @dataclass(frozen=True)

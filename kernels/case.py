@@ -1,6 +1,6 @@
 """A case: a candidate with the kernel that it is for and the tune values that it takes.
 
-Every stage's request holds one. The candidate's header is parsed once, when it is first asked for.
+Every stage's request holds one. The candidate's header is parsed once a process.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Case:
         """`<problem>_<workload>`."""
         return self.problem.kernel_id(self.workload)
 
-    @cached_property
+    @property
     def parsed(self) -> HeaderOutcome:
         """The candidate's header, or the mistakes in it."""
         return parse_header(self.candidate, self.problem)
@@ -68,13 +68,8 @@ class Case:
 
     def at(self, workload: Workload) -> "Case":
         """Return the case at another workload of the problem."""
-        return self._derived(replace(self, workload=workload))
+        return replace(self, workload=workload)
 
     def with_tune(self, tune: Mapping[str, int]) -> "Case":
         """Return the case with these tune values instead of its own."""
-        return self._derived(replace(self, tune=tune))
-
-    def _derived(self, other: "Case") -> "Case":
-        """Return `other`, a case of the same source, with the header that was parsed already."""
-        vars(other)["parsed"] = self.parsed
-        return other
+        return replace(self, tune=tune)

@@ -38,7 +38,7 @@ class SanitizerResult(Record):
 
     schema_: Literal["kopt.sanitizer/1"] = Field(default="kopt.sanitizer/1", alias="schema")
     status: Status
-    """That of the first tool with findings, in the order of `SANITIZER_TOOLS`; passed if no tool
+    """The status of the first tool with findings, in the order of `SANITIZER_TOOLS`; passed if none
     found anything. `is_complete` says whether all of them judged."""
     kernel: str
     """Kernel id."""
@@ -50,7 +50,7 @@ class SanitizerResult(Record):
     """e.g. compute-sanitizer 2025.3.1; None if none was found."""
     runs: tuple[SanitizerRun, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Of the compile stage, where the candidate did not get further."""
+    """Diagnostics of the compile stage, where the candidate did not get further."""
     elapsed_s: float
 
     @property
@@ -81,7 +81,7 @@ class Mismatch(Record):
     pattern: str
     """The shape of the error in words: "whole rows 3, 7", "every 16th element", "tail only"."""
     seed: int | None
-    """None for a hidden seed."""
+    """Seed of the inputs; None for a hidden one."""
     regime: str
 
 
@@ -131,7 +131,7 @@ class CheckResult(Record):
     accuracy: tuple[TensorAccuracy, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     counters: ExecutionCounters | None = None
-    """Of the named workload, first execution."""
+    """Counters of the first execution of the named workload."""
     compiled: CompileResult
     sandbox: str | None = None
     """Level under which the candidate ran; None if it did not get that far."""

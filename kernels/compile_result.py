@@ -35,9 +35,9 @@ class DependencyOrder(Record):
     loads: int
     """Global loads in the code."""
     loads_before_wait: int | None
-    """Of these, before the first griddepcontrol.wait; None if it never waits."""
+    """Loads before the first griddepcontrol.wait; None if it never waits."""
     loads_after_trigger: int | None
-    """Of these, after the first griddepcontrol.launch_dependents; None if it never triggers, so
+    """Loads after the first griddepcontrol.launch_dependents; None if it never triggers, so
     that the next launch starts when this one has ended."""
 
 
@@ -50,7 +50,7 @@ class KernelResources(Record):
     spill_load_bytes: int
     stack_bytes: int
     static_smem_bytes: int
-    """As ptxas reports it: without the 1,024 bytes that the system reserves."""
+    """Static shared memory as ptxas reports it, without the 1,024 bytes of the system."""
     constant_bytes: int
     barriers: int
     max_threads_per_block: int | None
@@ -73,7 +73,7 @@ class KernelResources(Record):
     """Global loads that a thread has under way before it waits for one; None where the scheduling
     bits of the architecture are not known."""
     dependency_order: DependencyOrder | None = None
-    """None where the instructions or their order do not tell."""
+    """Order of loads, wait and trigger; None where the instructions do not tell."""
     streaming_stores: int | None = None
     """Global stores in the code whose lines the caches give up first; None where `instructions`
     is None."""

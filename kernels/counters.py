@@ -18,10 +18,10 @@ class BufferTraffic(Record):
     ideal_sectors_per_request: float | None = None
     """The least number of sectors that could carry the same distinct bytes."""
     first_access_fraction: float | None = None
-    """Of the sectors that a sampled warp loads or stores to, those that it had not before: what is
-    touched again is in L1 unless it was evicted. None if not sampled."""
+    """Fraction of a sampled warp's sectors that it had not touched before: what is touched again is
+    in L1 unless it was evicted. None if not sampled."""
     reuse_fractions: tuple[float, ...] = ()
-    """Of the sectors, those touched again, by how many others of all buffers the warp touched in
+    """Fraction of sectors touched again, by how many others of all buffers the warp touched in
     between: entry 0 none, entry k 2 ** (k - 1) to 2 ** k - 1. Empty if not sampled."""
 
 
@@ -55,7 +55,7 @@ class StallShare(Record):
     cycles_per_instruction: float
     """Warp cycles spent so for each instruction issued."""
     fraction: float
-    """Of all warp cycles, 0 to 1."""
+    """Fraction of all warp cycles, 0 to 1."""
 
 
 class StallLine(Record):
@@ -66,9 +66,9 @@ class StallLine(Record):
     reason: str
     """The reason most often sampled there."""
     samples: int
-    """Of all reasons."""
+    """Samples of all reasons."""
     fraction: float
-    """Of all samples of the launch that were waiting, 0 to 1."""
+    """Fraction of the launch's waiting samples, 0 to 1."""
 
 
 class LaunchCounters(Record):

@@ -7,7 +7,7 @@ class DeviceFacts(Record):
     """One GPU and its driver, as they were when the result was made."""
 
     index: int
-    """As in `cuda:<index>`: counted within CUDA_VISIBLE_DEVICES."""
+    """Number in `cuda:<index>`, counted within CUDA_VISIBLE_DEVICES."""
     uuid: str
     """`GPU-…`; names the device across processes, users and reboots."""
     name: str

@@ -6,6 +6,7 @@ what a candidate says. Numbers are put in by `plan_resolver.py`.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from kopt.config.near_matches import near_matches
 
@@ -54,6 +55,7 @@ _YAML_HINTS = {
 _EXAMPLE = "a candidate begins with /* kopt: 1 (docs/candidates.md; kopt show ID --example)"
 
 
+@lru_cache(maxsize=64)  # every stage asks for the header of its candidate
 def parse_header(candidate: Candidate, problem: Problem) -> HeaderOutcome:
     """Return the header of `candidate` checked against the names of `problem`.
 

@@ -94,6 +94,10 @@ class Problem(Record):
     """Expression over the axes: floating-point operations of one call (kernels/roofline.py)."""
     folder: Path
 
+    def __hash__(self) -> int:
+        """Return a hash that equal problems share, so that work on one is done once."""
+        return hash((self.name, self.folder))
+
     @property
     def kernel_ids(self) -> tuple[str, ...]:
         """The kernel ids `<problem>_<workload>`, in file order."""

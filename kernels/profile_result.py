@@ -52,7 +52,7 @@ class TensorTraffic(Record):
     needed_read_bytes: int
     needed_written_bytes: int
     load_bytes: int | None
-    """None if nothing was counted; so are the following."""
+    """Bytes loaded; None, like the following, if nothing was counted."""
     store_bytes: int | None
     sectors_per_request: float | None
     ideal_sectors_per_request: float | None
@@ -147,21 +147,21 @@ class ProfileResult(Record):
     sandbox: str | None = None
     """Level under which it did."""
     counters: ExecutionCounters | None = None
-    """None if unavailable: no device was given, or the candidate does not run on it."""
+    """Counted accesses; None if no device was given, or the candidate does not run on it."""
     traffic: tuple[TensorTraffic, ...] = ()
     """Every tensor in call order, then scratch."""
     estimate: TimeEstimate | None = None
-    """None unless the candidate compiled."""
+    """Estimated time; None unless the candidate compiled."""
     floor_fraction: float | None = None
     """`roofline.floor_us` / estimated time, 0 to 1: estimated as well."""
     suspects: tuple[Suspect, ...] = ()
     """The main one first."""
     measured: MeasuredTime | None = None
-    """None without a GPU, or where the candidate cannot be timed."""
+    """Measured time; None without a GPU, or where the candidate cannot be timed."""
     hardware: HardwareCounters | None = None
-    """None if they were not asked for; it says by itself why they are unavailable."""
+    """The GPU's counters, or why they are unavailable; None if they were not asked for."""
     bottleneck: Bottleneck | None = None
-    """None unless the candidate compiled."""
+    """What limits the candidate; None unless it compiled."""
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
@@ -181,7 +181,7 @@ class ChoiceProfile(Record):
     mostly: PartName | None = None
     """The largest part of the estimate."""
     blocks: int | None = None
-    """Of the grid; computed, as are all of the following."""
+    """Blocks of the grid; computed, as are all of the following."""
     threads_per_block: int | None = None
     waves: float | None = None
     """Blocks / those that the GPU holds at once."""
@@ -195,7 +195,7 @@ class ChoiceProfile(Record):
 
     @property
     def order_us(self) -> float:
-        """What it is ordered by: the measured time, else the estimate; without both the last."""
+        """The time that rows are sorted by: measured, else estimated; without both the last."""
         known = (self.measured_us, self.estimated_us)
         return next((us for us in known if us is not None), float("inf"))
 

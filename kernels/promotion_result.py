@@ -72,7 +72,7 @@ class PromotionResult(Record):
 
     schema_: Literal["kopt.promotion/1"] = Field(default="kopt.promotion/1", alias="schema")
     status: Status
-    """Of the candidate: the first that is not passed among check, sanitizer and measurements."""
+    """The candidate's status: the first that is not passed among check, sanitizer, measurements."""
     outcome: Literal["promoted", "kept_existing", "not_promoted"]
     """kept_existing: everything agreed, but a better winner is there at every workload."""
     reasons: tuple[str, ...] = ()

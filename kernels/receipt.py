@@ -50,7 +50,7 @@ class RepeatedMeasurement(Record):
     one ABBA double pair. In receipts only."""
     noise_floor: NoiseFloor
     latency: Latency
-    """Of the candidate, cold L2."""
+    """The candidate's time with a cold L2."""
     baseline_latency: Latency
     rotation: Rotation
     timed_outputs: TimedOutputs
@@ -157,7 +157,7 @@ class Receipt(Record):
     workloads: tuple[WorkloadEvidence, ...]
     """Every covered workload."""
     geometric_mean_speedup: float
-    """Of the workloads' speedups."""
+    """Geometric mean of the workloads' speedups."""
 
     @property
     def claimed(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ Standing = Literal["winner", "unproven"]
 FOLDERS: dict[Standing, str] = {"winner": "winners", "unproven": "unproven"}
 EVIDENCE: dict[Standing, str] = {"winner": ".receipt.json", "unproven": ".facts.json"}
 HIDING_SOURCE = "winners"
-"""Of KOPT_WITHOUT_SOURCES: hides both, which are earlier results alike."""
+"""The name in KOPT_WITHOUT_SOURCES that hides winners and unproven kernels."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Token:
     text: str
     """Splices removed, except inside raw strings."""
     offset: int
-    """Of its first character in the source."""
+    """Place of its first character in the source."""
 
 
 @dataclass(frozen=True)

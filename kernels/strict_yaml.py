@@ -9,7 +9,6 @@ else, `yes` and `0x10` included, is text. PyYAML reads the tokens; nothing is co
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import cast
 
 import yaml
@@ -81,16 +80,11 @@ def load_yaml(text: str, first_line: int = 1, max_bytes: int = MAX_BYTES) -> Nod
         line = first_line + text.count("\n", 0, found.start())
         raise YamlError(f"the character U+{ord(found[0]):04X} is not allowed", line)
     try:
-        return _tree(text, first_line)
+        return _Reader(first_line).document(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = first_line + (mark.line if mark else 0)
         raise YamlError(f"not YAML: {_problem(error)}", line) from error
-
-
-@lru_cache(maxsize=32)  # the header of one candidate is read at every stage of its evaluation
-def _tree(text: str, first_line: int) -> Node:
-    return _Reader(first_line).document(text)
 
 
 def _problem(error: yaml.MarkedYAMLError) -> str:

@@ -45,11 +45,11 @@ class StaticFacts(Record):
     occupancy: Occupancy
     """Theoretical, on the GPU of the data sheet for `arch`."""
     instructions: int | None
-    """Of the code, not of a run."""
+    """Instructions in the code, not in a run."""
     instruction_mix: dict[str, int]
     """Counts by class: ldg_256 are 32-byte loads, f2fp conversions, bar barriers."""
     conversions: dict[str, int]
-    """Of `f2fp`, by what they make: e2m1, e4m3, bf16, f16_from_e4m3."""
+    """Numbers of `f2fp` by what they make: e2m1, e4m3, bf16, f16_from_e4m3."""
     loads_in_flight: int | None
     loaded_bytes: int | None
     """Asked for by all threads, counted on sim; each global load of each thread counts."""
@@ -84,7 +84,7 @@ class OtherGpuRun(Record):
     measured_at: str
     """UTC, ISO 8601."""
     status: Status
-    """Of the full check there."""
+    """Status of the full check on that GPU."""
     executions: int
     other_bodies: tuple[str, ...]
     """kopt wrappers in the source that have a body of their own from sm_100 on."""
@@ -124,10 +124,10 @@ class UnprovenFacts(Record):
     reference: StaticFacts
     """The problem's reference kernel, the same way."""
     elsewhere: StaticFacts
-    """The same source for sm_90a, where the wrappers have other bodies."""
+    """Facts of this source for sm_90a, where the wrappers have other bodies."""
     sim: SimCheck
     other_gpu: OtherGpuRun | None = None
-    """None until it ran on one."""
+    """A run on another GPU; None until there is one."""
 
 
 def sm_100_bodies(source: str) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ class VerifyResult(Record):
 
     schema_: Literal["kopt.verify/1"] = Field(default="kopt.verify/1", alias="schema")
     status: Status
-    """Of the candidate here: what compiling, checking and timing found."""
+    """The candidate's status here, from compiling, checking and timing."""
     reproduction: Reproduction
     reasons: tuple[str, ...] = ()
     """Why it is not `reproduced`, each in one sentence."""
@@ -75,12 +75,12 @@ class VerifyResult(Record):
     """Digest of the receipt."""
     receipt_gpu: str
     device: str | None = None
-    """None where there is none."""
+    """The device; None where there is none."""
     gpu: DeviceFacts | None = None
     cubins: CubinComparison | None = None
-    """None where the source does not compile here."""
+    """Cubins compared; None where the source does not compile here."""
     check: CheckResult | None = None
-    """None where it was not run."""
+    """The full check; None where it was not run."""
     workloads: tuple[WorkloadReproduction, ...]
     """All of the receipt, those that were not measured too."""
     elapsed_s: float
@@ -90,9 +90,9 @@ class VerifiedReceipt(Record):
     """One receipt, with every file that holds it."""
 
     files: tuple[str, ...]
-    """As they were named or found; a receipt lies beside the source at each workload it covers."""
+    """Receipt files as named or found; one lies beside the source for each workload it covers."""
     result: VerifyResult | None = None
-    """None where it could not be verified."""
+    """The verification; None where it could not be done."""
     fault: Literal["usage", "machine"] | None = None
     """usage: no usable receipt, or its problem is not here; machine: the device failed."""
     error: str | None = None
@@ -104,7 +104,7 @@ class VerifyListResult(Record):
 
     schema_: Literal["kopt.verify_list/1"] = Field(default="kopt.verify_list/1", alias="schema")
     status: Status
-    """Of the first candidate that does not pass here, else `passed`."""
+    """The first candidate's status that is not passed here, else `passed`."""
     planned: int
     """Receipts in all, each counted once; more than there are results where it was interrupted."""
     results: tuple[VerifiedReceipt, ...]

@@ -9,8 +9,7 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.search_settings import ROLES
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate, candidate_of_text
-from kopt.kernels.domain import tune_choices
-from kopt.kernels.header_parser import parse_header
+from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.agents.agent_context import AgentContext, RunSubject, make_briefing
@@ -70,7 +69,7 @@ def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
             store=store,
             evaluator=evaluator,
             proposer=SweepProposer(choices),
-            start=_shaped(start, problem, workload),
+            start=_shaped(Case(problem, workload, start)),
             main_thread=main_thread,
             agents=agents,
             profile=Profiler(store, place.site).profile if is_told else no_profile,
@@ -91,7 +90,7 @@ def _agents(store: RunStore, place: RunPlace, main_thread: MainThread) -> Agents
     problem, workload = find_kernel(store.reader.state().settings.kernel, settings.problems)
 
     def shape(source: str, name: str) -> Proposal:
-        return _shaped(candidate_of_text(source, name), problem, workload)
+        return _shaped(Case(problem, workload, candidate_of_text(source, name)))
 
     roles = cache(partial(_model_roles, store, place, main_thread))
     return Agents(roles=roles, shape=shape)
@@ -147,13 +146,12 @@ def _documents(store: RunStore, reader: DocumentSearch, problem: Problem) -> str
     return store.reader.source(state.documents_sha or "")
 
 
-def _shaped(candidate: Candidate, problem: Problem, workload: Workload) -> Proposal:
+def _shaped(case: Case) -> Proposal:
     """Return a source as a proposal; a broken header is for its evaluation to report."""
-    header = parse_header(candidate, problem).header
-    choices = tune_choices(header, workload.axes) if header else ()
+    header, choices = case.header, case.choices
     return Proposal(
-        source=candidate.source,
-        source_name=candidate.name,
+        source=case.candidate.source,
+        source_name=case.candidate.name,
         tune=choices[0] if choices else {},
         family=header.family[0] if header else "other",
         proposer="start",
@@ -163,8 +161,7 @@ def _shaped(candidate: Candidate, problem: Problem, workload: Workload) -> Propo
 
 def _header_choices(problem: Problem, workload: Workload) -> ReadChoices:
     def read(source: str) -> tuple[dict[str, int], ...]:
-        header = parse_header(Candidate(source), problem).header
-        return tune_choices(header, workload.axes) if header else ()
+        return Case(problem, workload, Candidate(source)).choices
 
     return read
 

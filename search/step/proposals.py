@@ -12,10 +12,8 @@ from typing import NamedTuple
 from kopt.config.errors import ToolError
 from kopt.config.near_matches import close_names, did_you_mean
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS, candidate_of_text
-from kopt.kernels.domain import default_tune, tune_choices
+from kopt.kernels.case import Case
 from kopt.kernels.families import FAMILIES
-from kopt.kernels.header import CandidateHeader
-from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem, Workload
 from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.records.members import LineageKind, Member, Proposal, StepCandidate
@@ -93,7 +91,8 @@ def _proposal(
         checked = candidate_of_text(candidate.source, name)
     except ToolError as error:
         raise ToolError(f"{place}: {error}") from error
-    header = parse_header(checked, kernel[0]).header
+    case = Case(*kernel, checked, candidate.tune or {})
+    header = case.header
     family = candidate.family or (header.family[0] if header else "other")
     if family not in FAMILIES:
         raise ToolError(f"{place}: unknown family {family[:80]!r}; allowed: {', '.join(FAMILIES)}")
@@ -108,7 +107,7 @@ def _proposal(
     return Proposal(
         source=candidate.source,
         source_name=name,
-        tune=_tune(place, candidate.tune or {}, header, kernel[1]),
+        tune=_tune(place, case),
         family=family,
         proposer="caller",
         parents=parents,
@@ -165,26 +164,24 @@ def _digits(name: str) -> str:
     return "".join(filter(str.isdigit, name))
 
 
-def _tune(
-    place: str, asked: Mapping[str, int], header: CandidateHeader | None, workload: Workload
-) -> dict[str, int]:
+def _tune(place: str, case: Case) -> dict[str, int]:
     """Return a whole choice of tune values; a header with mistakes is the evaluation's."""
+    header = case.header
     if header is None:
-        return dict(asked)
-    for name, value in asked.items():
+        return dict(case.tune)
+    for name, value in case.tune.items():
         declared = header.tune.get(name)
         if declared is None or value not in declared:
             allowed = header.tune if declared is None else {name: declared}
             listed = "; ".join(f"{key}: {', '.join(map(str, of))}" for key, of in allowed.items())
             raise ToolError(f"{place}: tune {name}={value}; declared: {listed or 'nothing'}")
-    choices = tune_choices(header, workload.axes)
-    if not asked:
+    choices = case.choices
+    if not case.tune:
         return choices[0] if choices else {}
-    choice = {**default_tune(header), **asked}
-    if choice not in choices:
-        words = ", ".join(f"{name}={value}" for name, value in choice.items())
+    if case.full_tune not in choices:
+        words = ", ".join(f"{name}={value}" for name, value in case.full_tune.items())
         raise ToolError(f"{place}: its tune_where does not allow {words}")
-    return choice
+    return case.full_tune
 
 
 def _lineage(parents: Sequence[Member], family: str) -> LineageKind:

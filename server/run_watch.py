@@ -9,8 +9,7 @@ from typing import Any
 
 from kopt.search.records.run_state import Event, EventKind
 
-from .run_best import BestSoFar, orders, speed_words
-from .run_lines import prompt_tokens, tamed
+from .run_lines import BestSoFar, orders, prompt_tokens, speed_words, tamed
 
 
 @dataclass

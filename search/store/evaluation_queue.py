@@ -78,23 +78,17 @@ class EvaluationQueue:
         sizes = {sha: len(artifacts.get(sha)) for sha in evaluation.artifacts.values()}
         with self._log.transaction() as connection:
             accepted = connection.execute(
-                "UPDATE evaluation SET state = 'done', lease_owner = NULL, status = ?,"
-                " summary = ?, device = ?, sandbox = ?, equivalence = ?, elapsed_s = ?,"
-                " gpu_seconds = ?, measured_as = ?, finished_us = ?"
-                " WHERE id = ? AND state = 'leased' AND attempts = ?",
-                (
-                    evaluation.status.value,
-                    evaluation.summary,
-                    evaluation.device,
-                    evaluation.sandbox,
-                    evaluation.equivalence,
-                    evaluation.elapsed_s,
-                    evaluation.gpu_seconds,
-                    evaluation.measured_as,
-                    now_us(),
-                    lease.evaluation,
-                    lease.attempt,
-                ),
+                "UPDATE evaluation SET state = 'done', lease_owner = NULL, status = :status,"
+                " summary = :summary, device = :device, sandbox = :sandbox,"
+                " equivalence = :equivalence, elapsed_s = :elapsed_s,"
+                " gpu_seconds = :gpu_seconds, measured_as = :measured_as, finished_us = :now"
+                " WHERE id = :id AND state = 'leased' AND attempts = :attempt",
+                {
+                    **evaluation.model_dump(mode="json", exclude={"values", "artifacts"}),
+                    "now": now_us(),
+                    "id": lease.evaluation,
+                    "attempt": lease.attempt,
+                },
             ).rowcount
             if not accepted:
                 dropped = {"candidate": lease.candidate, "level": lease.level}

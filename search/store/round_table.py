@@ -16,7 +16,7 @@ from kopt.search.records.members import Proposal
 from kopt.search.records.run_state import BranchPlan, EventKind, RoundKind, StopReason
 
 from .run_log import RunLog
-from .run_rows import QUEUE, CandidateRow, insert_candidate, insert_parents, name_blob
+from .run_rows import insert, insert_candidate, insert_parents
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,11 @@ class RoundTable:
             row = (opening.number, opening.kind, plan)
             connection.execute("INSERT INTO round (number, kind, plan_sha) VALUES (?, ?, ?)", row)
             for ordinal, branch in enumerate(opening.branches):
-                self._insert_branch(connection, opening.number, ordinal, branch)
+                place = {"round": opening.number, "ordinal": ordinal, "state": "open"}
+                name = branch_id(opening.number, ordinal)
+                insert(connection, "branch", id=name, **branch.model_dump(), **place)
             for proposal, sha in zip(opening.proposals, digests, strict=True):
-                self._insert_candidate(opening.number, sha, proposal)
+                insert_candidate(connection, sha, proposal, round=opening.number)
             connection.execute("UPDATE run SET round = ?, round_open = 1", (opening.number,))
             self._log.emit(
                 EventKind.ROUND_STARTED,
@@ -76,9 +78,9 @@ class RoundTable:
     def add(self, number: int, proposals: Sequence[Proposal]) -> None:
         """Add variants of candidates to the open round; their evaluations are queued."""
         digests = [self._log.artifacts.put(one.source.encode()) for one in proposals]
-        with self._log.transaction():
+        with self._log.transaction() as connection:
             for proposal, sha in zip(proposals, digests, strict=True):
-                seq = self._insert_candidate(number, sha, proposal)
+                seq = insert_candidate(connection, sha, proposal, round=number)
                 self._log.emit(
                     EventKind.CANDIDATE_ADDED,
                     candidate=seq,
@@ -107,7 +109,8 @@ class RoundTable:
             (number,) = connection.execute(
                 "SELECT round FROM branch WHERE id = ?", (branch,)
             ).fetchone()
-            seq = self._insert_candidate(number, sha, proposal, (branch, attempt))
+            place = {"round": number, "branch": branch, "attempt": attempt}
+            seq = insert_candidate(connection, sha, proposal, **place)
             self._log.emit(
                 EventKind.CANDIDATE_ADDED,
                 candidate=seq,
@@ -160,34 +163,6 @@ class RoundTable:
                 "UPDATE round SET reflection_sha = ? WHERE number = ?", (sha, number)
             )
             self._log.emit(EventKind.REFLECTED, round=number)
-
-    def _insert_branch(
-        self, connection: sqlite3.Connection, number: int, ordinal: int, branch: BranchPlan
-    ) -> None:
-        parents, hypothesis = json.dumps(branch.parents), json.dumps(branch.hypothesis)
-        connection.execute(
-            "INSERT INTO branch (id, round, ordinal, slot, lineage, parents, hypothesis, state)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, 'open')",
-            (
-                branch_id(number, ordinal),
-                number,
-                ordinal,
-                branch.slot,
-                branch.lineage,
-                parents,
-                hypothesis,
-            ),
-        )
-
-    def _insert_candidate(
-        self, number: int, sha: str, proposal: Proposal, branch: tuple[str | None, int] = (None, 0)
-    ) -> int:
-        connection = self._log.connection
-        name_blob(connection, sha, (len(proposal.source.encode()), "source"))
-        (seq,) = connection.execute("SELECT count(*) FROM candidate").fetchone()
-        insert_candidate(connection, CandidateRow(seq, number, sha, proposal, *branch))
-        connection.execute(QUEUE, (seq, "quick"))
-        return int(seq)
 
     def _let_lower_branch_own(
         self,

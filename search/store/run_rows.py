@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from kopt.search.records.evaluation import Evaluation
 from kopt.search.records.members import Proposal
@@ -12,42 +11,37 @@ from kopt.search.storage.transaction import now_us
 QUEUE = "INSERT OR IGNORE INTO evaluation (candidate, level, state) VALUES (?, ?, 'queued')"
 
 
-@dataclass(frozen=True)
-class CandidateRow:
-    """A proposal with the number and the source digest that it is recorded under."""
-
-    seq: int
-    round: int
-    source_sha: str
-    proposal: Proposal
-    branch: str | None = None
-    """The branch that wrote it, in an agents' round."""
-    attempt: int = 0
-    """Which of that branch's candidates it is: 0 is the coder's, then the fixes."""
+def insert(connection: sqlite3.Connection, table: str, **columns: object) -> None:
+    """Insert one row; lists and mappings are kept as JSON."""
+    values = [
+        json.dumps(value, sort_keys=True) if isinstance(value, dict | list | tuple) else value
+        for value in columns.values()
+    ]
+    places = ", ".join("?" * len(values))
+    connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", values)
 
 
-def insert_candidate(connection: sqlite3.Connection, row: CandidateRow) -> None:
-    """Insert a candidate and its parents."""
-    connection.execute(
-        "INSERT INTO candidate (seq, round, source_sha, source_name, tune, family, proposer,"
-        " created_us, note, branch, attempt, techniques)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            row.seq,
-            row.round,
-            row.source_sha,
-            row.proposal.source_name,
-            json.dumps(row.proposal.tune, sort_keys=True),
-            row.proposal.family,
-            row.proposal.proposer,
-            now_us(),
-            row.proposal.note,
-            row.branch,
-            row.attempt,
-            json.dumps(row.proposal.techniques),
-        ),
+def insert_candidate(
+    connection: sqlite3.Connection, sha: str, proposal: Proposal, **place: int | str | None
+) -> int:
+    """Insert a candidate and its parents and return its number.
+
+    `place` is its round and, in an agents' round, its branch and attempt.
+    """
+    name_blob(connection, sha, (len(proposal.source.encode()), "source"))
+    (seq,) = connection.execute("SELECT count(*) FROM candidate").fetchone()
+    insert(
+        connection,
+        "candidate",
+        seq=seq,
+        source_sha=sha,
+        **proposal.model_dump(exclude={"source", "parents", "lineage"}),
+        created_us=now_us(),
+        **place,
     )
-    insert_parents(connection, row.seq, row.proposal)
+    insert_parents(connection, seq, proposal)
+    connection.execute(QUEUE, (seq, "quick"))
+    return int(seq)
 
 
 def insert_parents(connection: sqlite3.Connection, seq: int, proposal: Proposal) -> None:

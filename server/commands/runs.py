@@ -10,8 +10,7 @@ import click
 
 from kopt.config.errors import SetupError
 from kopt.search.reports.contents import read_contents
-from kopt.search.reports.export import export_lines
-from kopt.search.reports.files import write_reports
+from kopt.search.reports.files import export_lines, write_reports
 from kopt.search.reports.markdown import render_markdown
 from kopt.search.reports.page import render_page
 from kopt.search.reports.run_report import list_runs, report_run, view_run

@@ -7,8 +7,7 @@ from kopt.search.step.request import StepHooks, StepRequest, step_device
 from kopt.search.step.result import StepResult
 from kopt.search.step.step import take_step
 from kopt.search.storage.artifacts import open_artifacts
-from kopt.server.run_best import BestSoFar
-from kopt.server.run_lines import event_line
+from kopt.server.run_lines import BestSoFar, event_line
 
 from .requests import StepWork, SubmittedCandidate
 from .work_site import WorkSite

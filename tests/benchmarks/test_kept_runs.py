@@ -17,7 +17,7 @@ from kopt.search.records.evaluation import (
     EvaluationJob,
     Value,
 )
-from kopt.search.reports.export import export_lines
+from kopt.search.reports.files import export_lines
 from kopt.search.rounds.advance import run_search
 from support.bench_results import H100
 from support.populations import failed, timed

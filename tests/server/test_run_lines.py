@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from kopt.search.records.run_state import Event, EventKind
-from kopt.server.run_best import BestSoFar
-from kopt.server.run_lines import event_line, stamped
+from kopt.server.run_lines import BestSoFar, event_line, stamped
 from kopt.server.run_progress import run_progress
 from support.told_run import told_run
 

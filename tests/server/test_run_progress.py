@@ -3,7 +3,7 @@
 import pytest
 
 from kopt.search.records.run_state import Event, EventKind
-from kopt.server.run_best import BestSoFar
+from kopt.server.run_lines import BestSoFar
 from kopt.server.run_progress import run_progress, waiting_lines
 
 

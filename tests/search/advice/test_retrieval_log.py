@@ -15,7 +15,7 @@ from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.search.advice.retrieval import Asker, read_for_run, search_for_run
 from kopt.search.advice.retrieval_log import FILE_NAME, Retrieval, append_retrieval, read_retrievals
-from kopt.search.reports.export import export_lines
+from kopt.search.reports.files import export_lines
 from kopt.search.reports.run_report import report_run
 from kopt.tools.docs.records import SearchRequest
 from support.built_docs import copy_docs

@@ -7,7 +7,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.search.records.run_state import Event, EventKind
-from kopt.search.reports.export import export_lines
+from kopt.search.reports.files import export_lines
 from kopt.search.reports.history import judgements
 from kopt.search.reports.pace import common, joined, measure_pace, seconds
 from kopt.search.reports.run_report import RunReport, list_runs, report_run

@@ -12,7 +12,7 @@ from kopt.kernels.status import Provenance, Status
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.reports.candidate_chart import candidate_chart
 from kopt.search.reports.contents import read_contents
-from kopt.search.reports.export import export_lines
+from kopt.search.reports.files import export_lines
 from kopt.search.reports.page import render_page
 from kopt.search.reports.run_report import list_runs, report_run, view_run
 from kopt.search.rounds.advance import run_search

@@ -41,6 +41,13 @@ def test_the_best_of_two_with_intervals_is_the_one_with_the_higher_lower_bound()
     assert best.text.endswith("1.200x (1.190 to 1.210) reference (#1)")
 
 
+def test_the_best_is_the_leader_that_the_run_names() -> None:
+    best = BestSoFar()
+    best.see({**_done(5, latency_us=1.0, speedup=None), "leader": 5})
+    best.see({**_done(7, latency_us=1.0, speedup=None), "leader": 7})
+    assert best.text == "best 1.000 us estimated (#7)"
+
+
 def test_the_best_of_earlier_events_is_remembered() -> None:
     done = _done(3, latency_us=2.0, speedup=None)
     full = {**_done(4, latency_us=1.0, speedup=None), "level": "full"}

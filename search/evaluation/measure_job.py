@@ -8,6 +8,7 @@ pairs as the verdicts need.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import SetupError
 from kopt.kernels.bench_result import BenchResult, Comparison
 from kopt.kernels.check_result import CheckResult
@@ -68,7 +69,7 @@ def measure_job(job: EvaluationJob, checked: CheckedCase, site: EvaluationSite) 
         case=request.case,
         compiler=request.compiler,
         checked=check,
-        progress=site.say if job.baseline is None else None,
+        progress=site.say if job.baseline is None else ignore,
     )
     if job.level == "full":
         requests = [_at(base, check, workload) for workload in request.case.domain_from_here]

@@ -90,7 +90,9 @@ def refusal(attempt: Attempt) -> str | None:
     return None
 
 
-def refusals(grouped: Mapping[str, Sequence[Attempt]]) -> dict[str, tuple[str, ...]]:
+def refusals(
+    problem: Problem, grouped: Mapping[str, Sequence[Attempt]]
+) -> dict[str, tuple[str, ...]]:
     """Return why each workload stops a promotion, by name; those that do not are left out.
 
     Whether measurements agree is asked only where none is refused: until then there are too few.
@@ -102,37 +104,33 @@ def refusals(grouped: Mapping[str, Sequence[Attempt]]) -> dict[str, tuple[str, .
     found = {name: reasons for name, reasons in alone.items() if reasons}
     if found:
         return found
-    together = {name: disagreement(made) for name, made in grouped.items()}
-    return {name: (why,) for name, why in together.items() if why is not None}
+    together = {name: _disagreement(problem, made) for name, made in grouped.items()}
+    return {name: (f"{name}: {why}",) for name, why in together.items() if why is not None}
 
 
-def disagreement(attempts: Sequence[Attempt]) -> str | None:
-    """Return why the measurements of one workload, each fine alone, do not agree."""
-    name = attempts[0].workload.name
-    mains = [_main(attempt) for attempt in attempts]
-    labels = sorted({main.baseline.label for main in mains})
+def _disagreement(problem: Problem, attempts: Sequence[Attempt]) -> str | None:
+    labels = sorted({_main(attempt).baseline.label for attempt in attempts})
     if len(labels) > 1:
-        return f"{name}: the fastest baseline was not always the same: {', '.join(labels)}"
-    gain = median(log(_speedup(main)) for main in mains)
-    allowed = spread_allowed(gain, max(_threshold(main) for main in mains))
-    found = apart([_interval(main) for main in mains])
-    if found > allowed:
-        listed = ", ".join(f"{main.speedup:.3f}x" for main in mains)
-        return (
-            f"{name}: the measurements do not agree: {listed}; two intervals are {found:.2%} apart,"
-            f" {allowed:.2%} is allowed beside such a gain"
-        )
-    return None
+        return f"the fastest baseline was not always the same: {', '.join(labels)}"
+    return disagreement(combine(problem, attempts))
 
 
-def spread_allowed(gain: float, noise: float) -> float:
-    """Return how far two intervals may be apart; log ratios all."""
-    return max(noise, min(MAX_SPREAD, SPREAD_OF_GAIN * gain))
+def disagreement(entry: WorkloadEvidence) -> str | None:
+    """Return why the measurements of one workload, each fine alone, do not agree.
 
-
-def apart(intervals: Sequence[tuple[float, float]]) -> float:
-    """Return how far the two of `intervals` that are furthest apart are, as a log ratio."""
-    return log(max(low for low, _ in intervals)) - log(min(high for _, high in intervals))
+    The two intervals that are furthest apart decide; all distances are log ratios.
+    """
+    made = entry.measurements
+    gain = median(log(one.speedup) for one in made)
+    allowed = max(entry.noise_threshold, min(MAX_SPREAD, SPREAD_OF_GAIN * gain))
+    found = log(max(one.interval[0] for one in made)) - log(min(one.interval[1] for one in made))
+    if found <= allowed:
+        return None
+    listed = ", ".join(f"{one.speedup:.3f}x" for one in made)
+    return (
+        f"the measurements do not agree: {listed}; two intervals are {found:.2%} apart,"
+        f" {allowed:.2%} is allowed beside such a gain"
+    )
 
 
 def combine(problem: Problem, attempts: Sequence[Attempt]) -> WorkloadEvidence:
@@ -195,24 +193,6 @@ def _main(attempt: Attempt) -> Comparison:
     if attempt.main is None:
         raise ValueError("a measurement that is not refused has a comparison")
     return attempt.main
-
-
-def _interval(main: Comparison) -> tuple[float, float]:
-    if main.interval is None:
-        raise ValueError("a verdict of faster has an interval")
-    return main.interval
-
-
-def _speedup(main: Comparison) -> float:
-    if main.speedup is None:
-        raise ValueError("a verdict of faster has a speedup")
-    return main.speedup
-
-
-def _threshold(main: Comparison) -> float:
-    if main.noise_floor is None:
-        raise ValueError("a verdict of faster has a noise floor")
-    return main.noise_floor.threshold
 
 
 def _ratio(comparison: Comparison | None) -> str:

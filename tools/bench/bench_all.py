@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Literal
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import KoptError
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchAllResult, BenchRow, without_samples
@@ -29,9 +30,9 @@ class BenchAllRequest:
 
     problems: tuple[Problem, ...]
     baselines: BaselineChoice = "every"
-    progress: Callable[[str], None] | None = None
+    progress: Callable[[str], None] = ignore
     """Called with the row at work and how many there are."""
-    on_row: Callable[[BenchAllResult], None] | None = None
+    on_row: Callable[[BenchAllResult], None] = ignore
     """Called after each row with all rows so far."""
 
 
@@ -56,14 +57,12 @@ def bench_all(request: BenchAllRequest, device: TimingDevice, settings: Settings
         device=device.name, gpu=facts, planned=len(sources), rows=(), elapsed_s=0.0
     )
     for number, source in enumerate(sources, start=1):
-        if request.progress is not None:
-            request.progress(f"{source.kernel}, {source.kind} ({number} of {len(sources)})")
+        request.progress(f"{source.kernel}, {source.kind} ({number} of {len(sources)})")
         row = _row(source, request.baselines, device, settings)
         result = result.model_copy(
             update={"rows": (*result.rows, row), "elapsed_s": perf_counter() - start}
         )
-        if request.on_row is not None:
-            request.on_row(result)
+        request.on_row(result)
     return result
 
 

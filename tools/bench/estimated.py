@@ -98,7 +98,7 @@ def _reference_estimate(
         case=Case(problem, request.case.workload, read_candidate(path)),
         level="quick",
         arch=arch,
-        progress=None if progress is None else lambda line: progress(f"{REFERENCE} kernel: {line}"),
+        progress=lambda line: progress(f"{REFERENCE} kernel: {line}"),
     )
     check = check_candidate(asked, device, settings)
     if check.status is not Status.PASSED:

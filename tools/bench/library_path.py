@@ -60,7 +60,7 @@ def check_path(
         return _rejection(side, "failed_check", _layout_difference(relaid) + ", of another size")
     differences = () if relaid is None else (_layout_difference(relaid),)
     name = f"{side.baseline.name}{' with PDL' if side.pdl else ''}"
-    case.tell(
+    case.progress(
         f"checking the baseline {name}; at its first use its library is built, a minute or so"
     )
     stand_in = Program(

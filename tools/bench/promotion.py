@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import fmean
 from time import perf_counter
 
+from kopt.config.callbacks import ignore
 from kopt.config.settings import Settings
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult, SanitizerResult
@@ -50,13 +51,8 @@ class PromotionRequest:
     winners: Path | None = None
     """Folder for the files; None: KOPT_HOME/winners."""
     on_existing: OnExisting = "keep_better"
-    progress: Callable[[str], None] | None = None
+    progress: Callable[[str], None] = ignore
     """Called with a short line before each step."""
-
-    def tell(self, line: str) -> None:
-        """Say what comes next."""
-        if self.progress is not None:
-            self.progress(line)
 
 
 def promote_candidate(
@@ -166,7 +162,7 @@ def _sanitized(
 
 
 def _tell_of(request: PromotionRequest, name: str, line: str) -> None:
-    request.tell(f"{name}: {line}")
+    request.progress(f"{name}: {line}")
 
 
 def _judged(
@@ -174,7 +170,7 @@ def _judged(
 ) -> PromotionResult:
     """Return `result` with the measurements, and with their evidence if they agree."""
     grouped = by_workload(attempts)
-    refused = refusals(grouped)
+    refused = refusals(request.case.problem, grouped)
     statuses = (attempt.result.status for attempt in attempts)
     failed = (status for status in statuses if status is not Status.PASSED)
     evidence: tuple[WorkloadEvidence, ...] = ()
@@ -202,7 +198,7 @@ def _written(
     file = source_file(places[0], request.case.problem.name, request.case.candidate)
     contents = ReceiptContents(checked, result.sanitizer, result.workloads, mean, file)
     receipts = parts_of(make_receipt(contents))
-    request.tell("writing")
+    request.progress("writing")
     files = tuple(
         place_winner(place, receipt, request.on_existing)
         for place, receipt in zip(places, receipts, strict=True)

@@ -12,7 +12,7 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.receipt import Receipt, RepeatedMeasurement, WorkloadEvidence
 from kopt.kernels.status import Verdict
 
-from .agreement import apart, spread_allowed
+from .agreement import disagreement
 from .intervals import median_interval
 from .repeated_timing import ALLOCATIONS, PROCESSES
 
@@ -61,10 +61,7 @@ def _of_workload(entry: WorkloadEvidence) -> str | None:
     ends = (min(speedups), max(speedups))
     if not isclose(entry.speedup, median(speedups), rel_tol=_EXACT) or entry.range != ends:
         return f"the speedup of {name} does not follow from its measurements"
-    gain = median(map(log, speedups))
-    if apart([one.interval for one in entry.measurements]) > spread_allowed(
-        gain, entry.noise_threshold
-    ):
+    if disagreement(entry) is not None:
         return f"the measurements of {name} do not agree"
     return None
 

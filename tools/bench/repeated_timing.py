@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
@@ -56,7 +57,7 @@ def time_repeatedly(
     checked: CheckedCandidate,
     open_device: OpenDevice,
     settings: Settings,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] = ignore,
 ) -> tuple[Attempt, ...]:
     """Return every measurement, in the order made; the last round may hold refusals.
 
@@ -85,7 +86,7 @@ def _round(
     place: tuple[int, int],
     device: TimingDevice,
     settings: Settings,
-    progress: Callable[[str], None] | None,
+    progress: Callable[[str], None],
 ) -> list[Attempt]:
     """Measure every workload once, so that all that are refused are known."""
     process, allocation = place
@@ -141,8 +142,8 @@ def require_checked_cubins(check: CheckResult) -> None:
             raise InfraError(f"{build.cubin_path} was changed after it was checked")
 
 
-def _prefixed(progress: Callable[[str], None] | None, before: str) -> Callable[[str], None] | None:
-    return None if progress is None else lambda line: progress(f"{before}: {line}")
+def _prefixed(progress: Callable[[str], None], before: str) -> Callable[[str], None]:
+    return lambda line: progress(f"{before}: {line}")
 
 
 def by_workload(attempts: Sequence[Attempt]) -> dict[str, list[Attempt]]:

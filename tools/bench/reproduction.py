@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.config.files import ensure_folder
 from kopt.config.settings import Settings
@@ -52,7 +53,7 @@ class VerifyRequest:
     receipt: Receipt
     problem: Problem
     """The receipt's (`problem_of`)."""
-    progress: Callable[[str], None] | None = None
+    progress: Callable[[str], None] = ignore
     """Called with a short line before each step."""
 
     @cached_property
@@ -129,7 +130,7 @@ def verify_receipt(
 def _compiled(request: VerifyRequest, settings: Settings) -> VerifyResult:
     """Return the result before anything is measured: `not_reproduced` until shown otherwise."""
     receipt = request.receipt
-    _tell(request, "compiling from an empty cache")
+    request.progress("compiling from an empty cache")
     asked = CompileRequest(
         case=request.case, archs=(receipt.arch,), compiler=receipt.toolchain.compiler
     )
@@ -258,8 +259,3 @@ def _binary_reasons(result: VerifyResult, receipt: Receipt, check: CheckResult) 
     if same_arch and compare_cubins(receipt, compiled).differing != found.differing:
         raise InfraError("the compile cache holds another binary than an empty cache gives")
     return binary_reasons(found)
-
-
-def _tell(request: VerifyRequest, line: str) -> None:
-    if request.progress is not None:
-        request.progress(line)

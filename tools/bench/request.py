@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from kopt.config.callbacks import ignore
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.tools.cuda.compile_job import Compiler
@@ -34,5 +35,5 @@ class BenchRequest:
     draws one after the build, as every measurement that counts does."""
     checked: CheckResult | None = None
     """A passed check of the same candidate, tune values and device, which is then not repeated."""
-    progress: Callable[[str], None] | None = None
+    progress: Callable[[str], None] = ignore
     """Called with a short line before each step."""

@@ -84,16 +84,16 @@ def _bench(
     request: BenchRequest, case: TimedCase, candidate: Program, result: BenchResult
 ) -> BenchResult:
     """Return `result` with everything that is measured."""
-    _tell(request, "checking the inputs of the timing")
+    request.progress("checking the inputs of the timing")
     verified = verify(case, candidate, case.device)
     if isinstance(verified, JudgedRun):
         return _refused(result, verified)
     excluded: tuple[RejectedBaseline, ...] = ()
     while True:
-        _tell(request, "checking the baselines")
+        request.progress("checking the baselines")
         wanted = BaselineRequest(request.baselines, candidate, excluded)
         contest = choose_contestants(case, verified, wanted)
-        _tell(request, f"timing against {' and '.join(b.path.name for b in contest.baselines)}")
+        request.progress(f"timing against {' and '.join(b.path.name for b in contest.baselines)}")
         timed = time_side_by_side(case, contest, request)
         if isinstance(timed, Timed):
             break
@@ -193,8 +193,3 @@ def _refuse_other_check(check: CheckResult, request: CheckRequest, device: Timin
     for name, value in wanted.items():
         if getattr(check, name) != value:
             raise ToolError(f"the check is of {name} {getattr(check, name)}, not {value}")
-
-
-def _tell(request: BenchRequest, line: str) -> None:
-    if request.progress is not None:
-        request.progress(line)

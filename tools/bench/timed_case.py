@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
@@ -41,13 +42,8 @@ class TimedCase:
     """Decides order, layout and poison."""
     device: TimingDevice
     settings: Settings
-    progress: Callable[[str], None] | None = None
+    progress: Callable[[str], None] = ignore
     """Called with a short line before what may take long."""
-
-    def tell(self, line: str) -> None:
-        """Say what comes next."""
-        if self.progress is not None:
-            self.progress(line)
 
     @property
     def kernel(self) -> str:

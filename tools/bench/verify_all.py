@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel, load_problems
@@ -120,9 +121,9 @@ class VerifyAllRequest:
     """What is verified."""
 
     receipts: Sequence[FoundReceipt]
-    progress: Callable[[str], None] | None = None
+    progress: Callable[[str], None] = ignore
     """Called with a short line before each step."""
-    on_result: Callable[[VerifyListResult], None] | None = None
+    on_result: Callable[[VerifyListResult], None] = ignore
     """Called after each receipt with all results so far."""
 
 
@@ -138,9 +139,8 @@ def verify_all(
     planned = len(request.receipts)
     result = VerifyListResult(status=Status.PASSED, planned=planned, results=(), elapsed_s=0.0)
     for number, found in enumerate(request.receipts, start=1):
-        entry = _verified(
-            found, _numbered(request, f"{number} of {planned}"), open_device, settings
-        )
+        progress = _numbered(request, f"{number} of {planned}")
+        entry = _verified(found, progress, open_device, settings)
         results = (*result.results, entry)
         statuses = (one.result.status for one in results if one.result is not None)
         update = {
@@ -149,19 +149,17 @@ def verify_all(
             "elapsed_s": perf_counter() - start,
         }
         result = result.model_copy(update=update)
-        if request.on_result is not None:
-            request.on_result(result)
+        request.on_result(result)
     return result
 
 
-def _numbered(request: VerifyAllRequest, number: str) -> Callable[[str], None] | None:
-    tell = request.progress
-    return None if tell is None else lambda line: tell(f"receipt {number}: {line}")
+def _numbered(request: VerifyAllRequest, number: str) -> Callable[[str], None]:
+    return lambda line: request.progress(f"receipt {number}: {line}")
 
 
 def _verified(
     found: FoundReceipt,
-    progress: Callable[[str], None] | None,
+    progress: Callable[[str], None],
     open_device: OpenDevice,
     settings: Settings,
 ) -> VerifiedReceipt:

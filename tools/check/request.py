@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kopt.config.callbacks import ignore
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.case import Case
@@ -32,7 +33,7 @@ class CheckRequest:
     arch: str = DEFAULT_ARCH
     hidden_draw: int = 0
     """Which draw of hidden seeds `full` uses: 0, or 1 for others than those of 0."""
-    progress: Callable[[str], None] | None = None
+    progress: Callable[[str], None] = ignore
     """Called with a short line before each step."""
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from kopt.config.callbacks import ignore
 from kopt.config.settings import Settings
 from kopt.config.thread_pool import thread_pool
 from kopt.kernels.candidate import Candidate
@@ -41,7 +42,7 @@ class CaseBatch:
     cases: tuple[InputCase, ...]
     named_workload: str
     """The workload whose counters are reported."""
-    progress: Callable[[str], None] | None = None
+    progress: Callable[[str], None] = ignore
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,7 @@ def _collect(tally: _Tally, submitted: _Submitted) -> None:
     submitted.reverse()
     while submitted and tally.failed is None:
         shared, runs = submitted.pop()
-        if tally.batch.progress is not None:
-            tally.batch.progress(shared.case.label)
+        tally.batch.progress(shared.case.label)
         done: list[tuple[Run, JudgedRun]] = []
         for run, future in runs:
             report = future.result()

@@ -37,8 +37,7 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
     if not request.seeds:
         raise ToolError("a check needs at least one seed")
     start = perf_counter()
-    if request.progress is not None:
-        request.progress("compiling")
+    request.progress("compiling")
     gpu = device.gpu or gpu_for_arch(request.arch)
     plans = make_plans(request, gpu)
     compiled, prepared = _build(request, plans, device, settings)

@@ -27,7 +27,7 @@ class ExportSubject(Case):
     facts: str = field(default="", kw_only=True)
     """Markdown about a kernel without a receipt: what was found out about it instead."""
 
-    @cached_property
+    @property
     def header(self) -> CandidateHeader:
         """The parsed header.
 

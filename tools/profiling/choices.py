@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.expressions import evaluate_predicate
@@ -48,8 +49,8 @@ def profile_choices(
     rows: list[ChoiceProfile] = []
     for place, choice in enumerate(chosen):
         words = " ".join(f"{name}={value}" for name, value in choice.items())
-        request.say(f"{place + 1} of {len(chosen)}: {words}")
-        one = replace(request, case=case.with_tune(choice), counters=False, progress=None)
+        request.progress(f"{place + 1} of {len(chosen)}: {words}")
+        one = replace(request, case=case.with_tune(choice), counters=False, progress=ignore)
         profiles.append(profile_candidate(one, settings, devices))
         rows.append(_row(choice, profiles[-1], is_default=choice == every[0]))
     passed = any(row.status is Status.PASSED for row in rows)

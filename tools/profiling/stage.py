@@ -8,6 +8,7 @@ checks no values: `check_candidate` does.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import SetupError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import DEFAULT_ARCH, Settings
@@ -50,13 +51,8 @@ class ProfileRequest:
     """Its data sheet gives the floors and the estimate where no GPU measures."""
     counters: bool = True
     """Whether the GPU's own counters are read too, where there is a GPU: seconds."""
-    progress: Callable[[str], None] | None = None
+    progress: Callable[[str], None] = ignore
     """Called with a short line before each step."""
-
-    def say(self, step: str) -> None:
-        """Tell what begins."""
-        if self.progress is not None:
-            self.progress(step)
 
 
 @dataclass(frozen=True)
@@ -84,7 +80,7 @@ def profile_candidate(
     """
     devices = devices or ProfileDevices()
     gpu = gpu_for_arch(request.arch) if devices.timing is None else devices.timing.gpu
-    request.say(f"compiling for {request.arch}")
+    request.progress(f"compiling for {request.arch}")
     compiled = compile_candidate(
         CompileRequest(case=request.case, archs=(request.arch,)),
         settings,
@@ -121,7 +117,7 @@ def _count(
     """Count accesses; where something is measured, a machine that cannot count is only noted."""
     if devices.counting is None:
         return None, None
-    request.say(f"counting accesses on {devices.counting.name}")
+    request.progress(f"counting accesses on {devices.counting.name}")
     try:
         return _execute(launchable, devices.counting), None
     except SetupError as error:
@@ -149,7 +145,7 @@ def _on_gpu(
 ) -> _OnGpu:
     if device is None:
         return _OnGpu()
-    request.say(f"timing on {device.name}")
+    request.progress(f"timing on {device.name}")
     model = workload_bytes(request.case.problem, request.case.workload)
     measured = measure_time(launchable, model, device)
     if isinstance(measured, ExecutionOutcome):
@@ -159,7 +155,7 @@ def _on_gpu(
     # Only here: the simulator's path imports nothing of a GPU.
     from .counters import read_counters
 
-    request.say(f"reading the counters of {device.name}")
+    request.progress(f"reading the counters of {device.name}")
     return _OnGpu(measured, hardware=read_counters(launchable, device.facts, settings))
 
 

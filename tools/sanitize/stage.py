@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from kopt.config.callbacks import ignore
 from kopt.config.settings import Settings
 from kopt.config.thread_pool import thread_pool
 from kopt.kernels.case import Case
@@ -48,7 +49,7 @@ class SanitizeRequest:
     case: Case
     tools: tuple[SanitizerTool, ...] = SANITIZER_TOOLS
     limit_s: float = LIMIT_S
-    progress: Callable[[str], None] | None = None
+    progress: Callable[[str], None] = ignore
     """Called with a short line before the tools."""
 
 
@@ -123,8 +124,7 @@ def _runs(
         )
         return _judge(tool, examine(shot, examination, settings), limit_s)
 
-    if request.progress is not None:
-        request.progress(f"compute-sanitizer: {', '.join(request.tools)}")
+    request.progress(f"compute-sanitizer: {', '.join(request.tools)}")
     with (
         TicketLock(device.facts.uuid).hold(),
         thread_pool(len(request.tools), "sanitizer") as pool,

@@ -23,7 +23,7 @@ from kopt.tools.facts.wording import plain
 
 from .agent_tools import AgentTools
 from .candidate_writer import offered
-from .conversation import Client, ConversationStart
+from .conversation import CallClient, ConversationStart
 from .prompt import fenced, render_prompt
 
 _WITH_TOOLS = ("coder", "fixer", "combiner")
@@ -119,7 +119,7 @@ def _task(role: Role, settings: SearchSettings) -> str:
 class AgentContext:
     """The client, the system prompts and the tools that every agent of a run works with."""
 
-    client: Client
+    client: CallClient
     briefing: Briefing
     tools: AgentTools
 

@@ -17,9 +17,17 @@ from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS, candidate_of_text
 from kopt.kernels.record import ToldRecord
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, Tool, ToolCall
-from kopt.tools.facts.wording import plain, plain_beginning
+from kopt.tools.facts.wording import plain
 
-from .conversation import Block, Client, Conversation, ConversationStart, answered, said
+from .conversation import (
+    Block,
+    CallClient,
+    Conversation,
+    ConversationStart,
+    answered,
+    said,
+    why_ended,
+)
 from .prompt import render_prompt
 from .tool_definitions import define_tool, mistakes_of
 from .views import GaveUp, WrittenCandidate
@@ -29,7 +37,6 @@ MAX_SUBMITTED_BYTES = 128 * 1024
 MOST_REPAIRS = 1
 SPARE_REPLIES = 4
 """Beyond one for each use of a tool: submissions that are turned away, repairs, pauses."""
-_REASON_CHARACTERS = 400
 _FENCED = re.compile(r"^(`{3,})[^`\n]*\n(.*?)^\1", re.MULTILINE | re.DOTALL)
 _FIRST = "/* kopt: 1"
 
@@ -74,7 +81,7 @@ def offered(tools: Sequence[Tool]) -> tuple[Tool, ...]:
     return (*tools, SUBMIT)
 
 
-def obtain_candidate(desk: Client, author: Author) -> WrittenCandidate | GaveUp:
+def obtain_candidate(desk: CallClient, author: Author) -> WrittenCandidate | GaveUp:
     """Return the candidate that the model hands in, or why there is none.
 
     Raises:
@@ -113,13 +120,11 @@ def _go_on(
             conversation.go_on_without(said(render_prompt("repair_cut")))
             return None
         case "refusal":
-            why = plain_beginning(reply.refusal or "no reason", _REASON_CHARACTERS)
-            return GaveUp("refused", f"the model refused: {why}")
+            return GaveUp("refused", why_ended(reply))
         case "model_context_window_exceeded":
-            return GaveUp("too_long", "the conversation is longer than the model can read")
-        case other:
-            ending = plain_beginning(other, _REASON_CHARACTERS)
-            return GaveUp("unknown_stop", f"the reply ended for an unknown reason: {ending}")
+            return GaveUp("too_long", why_ended(reply))
+        case _:
+            return GaveUp("unknown_stop", why_ended(reply))
 
 
 def _answer_calls(

@@ -31,7 +31,7 @@ Block = dict[str, Any]
 """One block of a message's content."""
 
 
-class Client(Protocol):
+class CallClient(Protocol):
     """The client of a run (`models/client.py`): it records, pays and remembers every call."""
 
     def ask(self, request: ModelRequest) -> ModelReply:
@@ -67,7 +67,7 @@ class ConversationStart:
 class Conversation:
     """The state of one conversation: whose turn it is and all that was said."""
 
-    def __init__(self, client: Client, opening: ConversationStart) -> None:
+    def __init__(self, client: CallClient, opening: ConversationStart) -> None:
         """Take up the conversation where it was left, or begin it."""
         self._client = client
         self._opening = opening
@@ -96,7 +96,7 @@ class Conversation:
         return self._count("tool_result")
 
     def next_reply(self) -> ModelReply:
-        """Return what the model says next; raises what `Client.ask` raises."""
+        """Return what the model says next; raises what `CallClient.ask` raises."""
         if self._recorded is not None:
             return self._recorded
         return self._client.ask(
@@ -195,7 +195,7 @@ def parse_answer(form: type[A], text: str) -> Answer[A]:
         return Answer(None, mistakes_of(error))
 
 
-def obtain_answer(client: Client, opening: ConversationStart, read: Read[T]) -> Answer[T]:
+def obtain_answer(client: CallClient, opening: ConversationStart, read: Read[T]) -> Answer[T]:
     """Return what the model answered at last; what is wrong with it is said to it once.
 
     Raises:
@@ -228,14 +228,20 @@ def _read(reply: ModelReply, read: Read[T]) -> Answer[T]:
             return read(_unfenced(reply.text))
         case "max_tokens":
             return Answer(None, "the answer was cut off at its limit of tokens")
-        case "refusal":
-            why = plain_beginning(reply.refusal or "no reason", _REASON_CHARACTERS)
-            return Answer(None, f"the model refused: {why}")
-        case "model_context_window_exceeded":
-            return Answer(None, "the conversation is longer than the model can read")
-        case other:
-            ending = plain_beginning(other, _REASON_CHARACTERS)
-            return Answer(None, f"the reply ended for an unknown reason: {ending}")
+        case _:
+            return Answer(None, why_ended(reply))
+
+
+def why_ended(reply: ModelReply) -> str:
+    """Return why a conversation ends with a reply that holds neither text nor calls to go on."""
+    if reply.stop == "refusal":
+        why = plain_beginning(reply.refusal or "no reason", _REASON_CHARACTERS)
+        return f"the model refused: {why}"
+    if reply.stop == "model_context_window_exceeded":
+        return "the conversation is longer than the model can read"
+    return (
+        f"the reply ended for an unknown reason: {plain_beginning(reply.stop, _REASON_CHARACTERS)}"
+    )
 
 
 def _unfenced(text: str) -> str:

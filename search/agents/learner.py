@@ -6,9 +6,8 @@ costs nothing but its tokens.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kopt.kernels.record import ToldRecord
 from kopt.search.knowledge.policy.calibration import Calibration, calibrate
@@ -28,9 +27,6 @@ from .knowledge_prompt import (
     sample_table,
 )
 from .memory_edits import (
-    ANALYSIS_SCHEMA,
-    EVALUATION_SCHEMA,
-    UPDATE_SCHEMA,
     Analysis,
     PolicyEvaluation,
     Update,
@@ -38,30 +34,22 @@ from .memory_edits import (
     short,
 )
 from .prompt import fenced, render_prompt
+from .tool_definitions import answer_schema
 from .views import Learned, LearningView
 
-STAGES = 3
+_PROMPTS: Mapping[type[ToldRecord], str] = {
+    PolicyEvaluation: "evaluate_policy",
+    Analysis: "analyze_gaps",
+    Update: "update_memory",
+}
+"""The prompt of each answer, in the order in which they are asked for."""
+STAGES = len(_PROMPTS)
 """Conversations of one pass."""
 _MOST_GAPS = 8
 _DISAPPOINTING = 0.5  # of the predicted gain
 _NONE = "None."
 
 A = TypeVar("A", bound=ToldRecord)
-
-
-@dataclass(frozen=True)
-class _Stage:
-    """One of the three questions."""
-
-    name: str
-    """Last part of the prefix of its calls' ids."""
-    prompt: str
-    schema: dict[str, Any]
-
-
-_EVALUATE = _Stage("evaluate", "evaluate_policy", EVALUATION_SCHEMA)
-_ANALYZE = _Stage("analyze", "analyze_gaps", ANALYSIS_SCHEMA)
-_UPDATE = _Stage("update", "update_memory", UPDATE_SCHEMA)
 
 
 def learn(context: AgentContext, view: LearningView) -> Learned:
@@ -77,7 +65,7 @@ def learn(context: AgentContext, view: LearningView) -> Learned:
     samples = sample_table(shown, names, view.endings)
     entries = entry_table(view.base, (sample.state for sample in shown))
     first = {"samples": samples, "calibration": _calibration(shown), "entries": entries}
-    evaluation = _asked(context, view, _EVALUATE, (first, PolicyEvaluation))
+    evaluation = _asked(context, f"{view.id}/evaluate", PolicyEvaluation, first)
     if evaluation.value is None or not evaluation.value.gaps:
         return Learned((), why=evaluation.mistakes)
     gaps = [sample for sample in shown if disappoints(sample)]
@@ -86,7 +74,7 @@ def learn(context: AgentContext, view: LearningView) -> Learned:
         "gaps": sample_table(gaps, names, view.endings),
         "entries": entries,
     }
-    analysis = _asked(context, view, _ANALYZE, (second, Analysis))
+    analysis = _asked(context, f"{view.id}/analyze", Analysis, second)
     if analysis.value is None:
         return Learned((), why=analysis.mistakes)
     third = {
@@ -94,7 +82,7 @@ def learn(context: AgentContext, view: LearningView) -> Learned:
         "samples": samples,
         "entries": entries,
     }
-    update = _asked(context, view, _UPDATE, (third, Update))
+    update = _asked(context, f"{view.id}/update", Update, third)
     if update.value is None:
         return Learned((), why=update.mistakes)
     return edits_of(update.value, view.base, names)
@@ -108,16 +96,10 @@ def disappoints(sample: Sample) -> bool:
 
 
 def _asked(
-    context: AgentContext,
-    view: LearningView,
-    stage: _Stage,
-    asked: tuple[Mapping[str, str], type[A]],
+    context: AgentContext, prefix: str, form: type[A], values: Mapping[str, str]
 ) -> Answer[A]:
-    values, form = asked
-
-    start = context.start(
-        "learner", f"{view.id}/{stage.name}", render_prompt(stage.prompt, values), stage.schema
-    )
+    text = render_prompt(_PROMPTS[form], values)
+    start = context.start("learner", prefix, text, answer_schema(form))
     return obtain_answer(context.client, start, partial(parse_answer, form))
 
 

@@ -35,7 +35,7 @@ from kopt.search.knowledge.records import (
 from kopt.tools.facts.wording import plain_beginning
 
 from .knowledge_prompt import SampleNames
-from .tool_definitions import answer_schema, mistakes_of
+from .tool_definitions import mistakes_of
 from .views import Learned
 
 MOST_EDITS = 12
@@ -88,7 +88,7 @@ class Analysis(ToldRecord):
     causes: tuple[Cause, ...]
 
 
-class MemoryChange(ToldRecord):
+class EntryChange(ToldRecord):
     """One change of memory."""
 
     action: Action
@@ -127,13 +127,8 @@ class NewTechnique(TechniqueWords):
 class Update(ToldRecord):
     """The third answer."""
 
-    changes: tuple[MemoryChange, ...]
+    changes: tuple[EntryChange, ...]
     new_techniques: tuple[NewTechnique, ...]
-
-
-EVALUATION_SCHEMA = answer_schema(PolicyEvaluation)
-ANALYSIS_SCHEMA = answer_schema(Analysis)
-UPDATE_SCHEMA = answer_schema(Update)
 
 
 class _Refused(Exception):
@@ -166,7 +161,7 @@ def edits_of(update: Update, base: KnowledgeBase, names: SampleNames) -> Learned
     """Return the changes of `update` that hold, in its order, new techniques first."""
     edits: list[Edit] = []
     dropped: list[str] = []
-    wanted: tuple[NewTechnique | MemoryChange, ...] = (*update.new_techniques, *update.changes)
+    wanted: tuple[NewTechnique | EntryChange, ...] = (*update.new_techniques, *update.changes)
     for said in wanted:
         what = said.id if isinstance(said, NewTechnique) else f"{said.action} {said.state}"
         try:
@@ -182,7 +177,7 @@ def edits_of(update: Update, base: KnowledgeBase, names: SampleNames) -> Learned
     return Learned(tuple(edits), tuple(dropped))
 
 
-def _edit(said: NewTechnique | MemoryChange, base: KnowledgeBase, names: SampleNames) -> Edit:
+def _edit(said: NewTechnique | EntryChange, base: KnowledgeBase, names: SampleNames) -> Edit:
     """Return an edit that fits `base` and rests on samples; raises _Refused or ValidationError."""
     samples = names.find(said.samples)
     if not samples:
@@ -201,14 +196,14 @@ def _edit(said: NewTechnique | MemoryChange, base: KnowledgeBase, names: SampleN
     if why is not None:
         raise _Refused(why)
     entry = None
-    if isinstance(said, MemoryChange):
+    if isinstance(said, EntryChange):
         entry = base.entries.get((said.state, said.techniques))
     if entry is not None:
         _refuse_unfounded(edit, entry, samples)
     return edit
 
 
-def _entry_edit(said: MemoryChange, evidence: tuple[str, ...]) -> Edit:
+def _entry_edit(said: EntryChange, evidence: tuple[str, ...]) -> Edit:
     fields = {
         "state": said.state,
         "techniques": said.techniques,

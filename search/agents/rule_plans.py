@@ -41,7 +41,7 @@ def fill_by_rule(
 
     Args:
         view: The round.
-        empty: Slots that nobody has filled.
+        empty: Slots without a hypothesis.
         suggestions: What is known to limit the leader.
         taken: Hypotheses of the other slots: their families are left to them.
     """
@@ -82,7 +82,7 @@ def _fits(suggestion: Suggestion, slot: Slot) -> bool:
 
 
 def _next_family(view: RoundView, slot: Slot, used: set[str]) -> str:
-    """Return the parent's family for what stays close to it, else one that nobody has."""
+    """Return the parent's family for what stays close to it, else one that no slot has."""
     if slot.kind in ("refine", "cross", "retry") and slot.parents:
         return view.members[slot.parents[0]].family
     untried = [family for family in _GENERAL if family in view.untried]

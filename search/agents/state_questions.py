@@ -153,7 +153,7 @@ def _accepted(said: _ProposalsAnswer, question: TechniqueQuestion) -> Learned:
 def _edits(
     said: _ProposalsAnswer, state: str, named: Sequence[str]
 ) -> Iterator[tuple[str, AddTechnique | AddEntry]]:
-    """Yield the edits with what they are about; a technique that nobody wants is left out."""
+    """Yield the edits with what they are about; a technique without a proposal is left out."""
     reasons = {one.technique: short(one.reason) for one in said.proposals}
     gains = {one.technique: one.gain for one in said.proposals}
     for new in said.new_techniques:

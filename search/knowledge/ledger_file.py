@@ -66,7 +66,7 @@ _CREATE = (
 
 
 class LedgerBusy(InfraError):
-    """Other processes have kept the ledger busy for longer than anybody waits."""
+    """Other processes have kept the ledger busy for longer than the time-out."""
 
 
 def open_ledger(folder: Path) -> sqlite3.Connection:

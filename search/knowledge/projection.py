@@ -141,7 +141,7 @@ class _Draft:
         return item.model_copy(update={"evidence": dict(sorted(known.items()))})
 
     def _know(self, sample: Sample) -> None:
-        """Add the state and the techniques of `sample` if nobody has."""
+        """Add the state and the techniques of `sample` that are not known yet."""
         if sample.state not in self._states:
             self._states[sample.state] = _discovered_state(sample)
         for name in (*sample.techniques, *filter(None, [sample.previous])):

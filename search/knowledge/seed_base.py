@@ -5,37 +5,17 @@ kopt and fails a test, not a user's run.
 """
 
 import hashlib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase, entry_key, pair_key
 
-from .records import Identifier, KnowledgeEntry, Pair, Prior, State, Technique, Techniques, Words
+from .records import KnowledgeEntry, Pair, State, Technique
 
 _FOLDER = Path(__file__).parent / "seed"
 _FILES = ("techniques", "states", "priors", "pairs")
-
-
-class _SeedPrior(Record):
-    """An item of priors.yaml."""
-
-    state: Identifier
-    techniques: Techniques
-    gain: float
-    weight: float
-    source: Words
-
-
-class _SeedPair(Record):
-    """An item of pairs.yaml."""
-
-    before: Identifier
-    after: Identifier
-    gain: float
-    weight: float
-    source: Words
 
 
 @cache
@@ -53,15 +33,16 @@ def load_seed(folder: Path = _FOLDER) -> KnowledgeBase:
         name: State.model_validate({"id": name, **fields})
         for name, fields in _read(folder, "states").items()
     }
-    priors = [_SeedPrior.model_validate(item) for item in _read(folder, "priors")]
-    pairs = [_SeedPair.model_validate(item) for item in _read(folder, "pairs")]
+    items = _read(folder, "priors")
+    entries = [KnowledgeEntry.model_validate(_with_prior(item)) for item in items]
+    pairs = [Pair.model_validate(_with_prior(item)) for item in _read(folder, "pairs")]
     base = KnowledgeBase(
         states=dict(sorted(states.items())),
         techniques=dict(sorted(techniques.items())),
-        entries=dict(sorted((entry_key(entry), entry) for entry in map(_entry, priors))),
-        pairs=dict(sorted((pair_key(pair), pair) for pair in map(_pair, pairs))),
+        entries=dict(sorted((entry_key(entry), entry) for entry in entries)),
+        pairs=dict(sorted((pair_key(pair), pair) for pair in pairs)),
     )
-    if len(base.entries) < len(priors) or len(base.pairs) < len(pairs):
+    if len(base.entries) < len(entries) or len(base.pairs) < len(pairs):
         raise ValueError("an entry or a pair of the seed base stands there twice")
     if unknown := base.undefined():
         raise ValueError(f"the seed base names what it does not define: {sorted(unknown)}")
@@ -83,11 +64,7 @@ def _read(folder: Path, name: str) -> Any:
     return yaml.load(text, Loader=loader)[name]
 
 
-def _entry(item: _SeedPrior) -> KnowledgeEntry:
-    prior = Prior(gain=item.gain, weight=item.weight, source=item.source)
-    return KnowledgeEntry(state=item.state, techniques=item.techniques, prior=prior)
-
-
-def _pair(item: _SeedPair) -> Pair:
-    prior = Prior(gain=item.gain, weight=item.weight, source=item.source)
-    return Pair(before=item.before, after=item.after, prior=prior)
+def _with_prior(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an entry or a pair; gain, weight and source are its prior's."""
+    prior = {name: item[name] for name in ("gain", "weight", "source")}
+    return {**{name: item[name] for name in item.keys() - prior}, "prior": prior}

@@ -42,7 +42,7 @@ def request_arguments(request: ModelRequest, schema: dict[str, Any] | None) -> d
     if request.tools:
         arguments["tools"] = [_tool(tool) for tool in request.tools]
         # A conversation with tools comes back, longer each time; another one is over with its reply
-        # and would pay for a cache that nobody reads.
+        # and would pay for a cache that is never read.
         arguments["cache_control"] = {"type": "ephemeral", "ttl": "5m"}
     return arguments
 

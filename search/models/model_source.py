@@ -37,10 +37,10 @@ class ModelSource:
         return None if self.replay is None else ReplayModel(self.replay)
 
     def exists(self, settings: Settings) -> bool:
-        """Return whether there is anybody to ask.
+        """Return whether there is a model to ask.
 
         Raises:
-            SetupError: There is a place to record, but nobody.
+            SetupError: A recording is asked for, but there is no key.
         """
         if self.replay is not None or settings.claude is not None:
             return True
@@ -50,12 +50,12 @@ class ModelSource:
 
 
 def refuse_unaskable(source: ModelSource, roles: RolesSettings, settings: Settings) -> None:
-    """Refuse what no call could be made with, before a run is begun; nobody is asked.
+    """Refuse settings that no call could be made with, before a run is begun; no model is asked.
 
     Raises:
         ToolError: The recording cannot be read or is none.
         SetupError: The price of a model is not known, the address of the service is none, or
-            there is nobody whose words could be recorded.
+            there is no model whose replies could be recorded.
     """
     if not source.exists(settings):
         return

@@ -16,7 +16,7 @@ from kopt.kernels.status import Status
 from kopt.search.advice.notes import FittingNote
 from kopt.search.agents.agent_context import AgentContext, Briefing, RunSubject, make_briefing
 from kopt.search.agents.agent_tools import AgentTools
-from kopt.search.agents.conversation import Client
+from kopt.search.agents.conversation import CallClient
 from kopt.search.agents.documents import DocumentSearch
 from kopt.search.agents.plans import Hypothesis, Lesson, Reflection
 from kopt.search.agents.slots import Slot
@@ -196,7 +196,7 @@ def agent_tools(home: Path, kernel: str = KERNEL, problems: Path | None = None) 
     return AgentTools(kernel, ARCH, site, DocumentSearch(settings, "run-1"))
 
 
-def means(desk: Client, home: Path, **search: Any) -> AgentContext:
+def means(desk: CallClient, home: Path, **search: Any) -> AgentContext:
     """Return the means of a run below `home`; `search`: other settings than usual."""
     detail = search.get("profile", "detailed")
     return AgentContext(desk, briefing(**search), replace(agent_tools(home), detail=detail))

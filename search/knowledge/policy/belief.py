@@ -26,7 +26,7 @@ class Belief:
     """Parameters of the distributions; without arguments what is believed of any technique."""
 
     mean: float = -0.05
-    """Expected ln ratio, given an effect: of what nobody recommends more loses than gains."""
+    """Expected ln ratio, given an effect: most changes without a recommendation lose."""
     weight: float = 0.5
     """Tries that the mean rests on (kappa): techniques differ more than kernels do, by a standard
     deviation of GAIN_SPREAD / sqrt(weight) = 0.14."""

@@ -42,7 +42,7 @@ class Match:
     confidence: float
     """Score of the known state, 0 to 1; of a new state that of the nearest known one."""
     rivals: tuple[State, ...] = ()
-    """Known states as near, the nearest first; the rule decides where nobody else does."""
+    """Known states as near, the nearest first; the rule decides where no model does."""
     is_new: bool = False
 
 

@@ -1,7 +1,13 @@
-"""The order of a study's runs."""
+"""The order of a study's runs; the arms of a study: what each name means, and what is refused."""
 
 from collections import Counter
+from pathlib import Path
 
+import pytest
+
+from kopt.config.errors import ToolError
+from kopt.config.search_settings import load_search_settings
+from kopt.search.study.plan import ABLATIONS, make_arms
 from support.study_cases import plan
 
 
@@ -32,3 +38,44 @@ def test_each_kernel_comes_first_in_one_repeat_and_in_one_order_for_all_arms() -
 def test_id_of_a_run_says_of_which_study_arm_and_repeat_it_is() -> None:
     first = next(iter(plan().cells()))
     assert first.run == "run-20260101-120000-000-full-r0-k0"
+
+
+COMMON = load_search_settings().with_beam(2, 1)
+
+
+def test_each_ablation_takes_away_its_part_and_nothing_else() -> None:
+    full, *others = (arm.search for arm in make_arms(list(ABLATIONS), COMMON))
+    assert full == COMMON
+    assert (full.memory, full.profile, full.agent) == ("on", "detailed", "full")
+    memory_off, cycles_only, minimal = others
+    assert memory_off == COMMON.model_copy(update={"memory": "off"})
+    assert cycles_only == COMMON.model_copy(update={"profile": "cycles_only"})
+    assert minimal == COMMON.model_copy(update={"agent": "minimal", "memory": "off"})
+
+
+def test_arm_of_a_file_differs_from_what_all_have_in_common_only_where_it_says_so(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "wide.yaml"
+    file.write_text("beam: {width: 6}")
+    (arm,) = make_arms([f"wide={file}"], COMMON)
+    assert arm.name == "wide"
+    assert arm.search.beam.model_dump() == {"width": 6, "refine_rounds": 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["fulll"], "arm 'fulll' is unknown: full, memory_off, cycles_only, minimal, or NAME="),
+        (["full", "full"], "the arm full is named twice"),
+        (["x=missing.yaml"], "cannot read the search settings missing.yaml"),
+        (["Big-One={}"], "arm 'Big-One': up to 20 of a-z, 0-9 and _"),
+    ],
+)
+def test_arm_that_cannot_be_made_is_refused_with_the_reason(
+    words: list[str], told: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "empty.yaml"
+    file.write_text("")
+    with pytest.raises(ToolError, match=told):
+        make_arms([word.format(file) for word in words], COMMON)

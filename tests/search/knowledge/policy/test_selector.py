@@ -1,14 +1,19 @@
-"""What is drawn: more often what is worth more, never twice, the same for the same seed."""
+"""What is drawn: more often what is worth more, never twice, the same for the same seed.
+
+What is worth suggesting in a state: what a prior or a result speaks for, unless it was used.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.posterior import Situation
-from kopt.search.knowledge.policy.selector import EXPLORED_SHARE, Drawn, draw
-from kopt.search.knowledge.records import Technique
+from kopt.search.knowledge.policy.selector import EXPLORED_SHARE, Drawn, draw, listed_of
+from kopt.search.knowledge.records import KnowledgeEntry, Prior, Technique
+from kopt.search.knowledge.seed_base import load_seed
 from support.policy_cases import (
     H100,
     HERE,
@@ -155,3 +160,34 @@ def test_a_draw_says_what_is_expected_and_what_it_rests_on() -> None:
     why = one(KNOWN, 1, allowed=ALL[:1]).why
     assert why.startswith("+20 % expected (")
     assert why.endswith("where it has an effect, 86 % of tries; sm_90a: 8 tries")
+
+
+SEED = load_seed()
+STATE = "dram_saturated"
+EXPECTED = {entry.techniques[0] for entry in SEED.entries_of(STATE)}
+
+
+def _listed(base: KnowledgeBase, *used: str) -> set[str]:
+    situation = Situation("sm_100a estimated", STATE, None, used)
+    return {one.id for one in listed_of(base, situation, tuple(SEED.techniques.values()))}
+
+
+def test_techniques_with_a_prior_for_the_state_are_listed_and_no_others() -> None:
+    assert _listed(SEED) == EXPECTED != set()
+
+
+def test_technique_that_was_used_is_listed_no_more() -> None:
+    (name, *_) = sorted(EXPECTED)
+    assert _listed(SEED, name) == EXPECTED - {name}
+
+
+def test_technique_that_is_expected_to_lose_is_not_listed() -> None:
+    (name, *_) = sorted(EXPECTED)
+    losing = Prior(gain=-0.5, weight=2.0, source="made up")
+    entry = KnowledgeEntry(state=STATE, techniques=(name,), prior=losing)
+    base = replace(SEED, entries={**SEED.entries, (STATE, (name,)): entry})
+    assert _listed(base) == EXPECTED - {name}
+
+
+def test_without_memory_nothing_is_listed() -> None:
+    assert _listed(replace(SEED, entries={}, pairs={})) == set()

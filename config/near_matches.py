@@ -1,4 +1,4 @@
-"""What to say after an unknown name: those of the known ones that look like it.
+"""Near matches of an unknown name, for messages that ask "did you mean ...?".
 
 Light, because `kopt --help` and every reader of YAML stand on it.
 """

@@ -25,7 +25,7 @@ from .session import Session
 
 @dataclass(frozen=True)
 class TableRequest:
-    """What the table is to hold, and where it goes beside stdout."""
+    """The kernels and baselines of a table, and the file that it is written to."""
 
     problems: tuple[Problem, ...]
     choice: DeviceChoice

@@ -15,7 +15,7 @@ from kopt.tools.sim.device import SimDevice
 
 @dataclass(frozen=True)
 class DeviceChoice:
-    """What the command line says about where candidates run."""
+    """The device options of a command line."""
 
     name: str
     """auto, sim or cuda:N."""
@@ -31,11 +31,11 @@ class DeviceChoice:
 
 @dataclass(frozen=True)
 class OpenedDevice:
-    """Where candidates run, and what they are compiled for."""
+    """An open device, and the architecture that candidates are compiled for."""
 
     device: Device
     timer: TimingDevice | None
-    """The same device if it is a GPU; None for the simulator, which measures no time."""
+    """`device` if it is a GPU; None for the simulator, which measures no time."""
     arch: str
 
 

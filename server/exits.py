@@ -25,7 +25,7 @@ MACHINE_ERRNOS = {
 
 
 class ExitCode(IntEnum):
-    """What the shell sees; README.md documents the same list."""
+    """The exit codes of `kopt`; README.md documents the same list."""
 
     PASSED = 0
     FELL_SHORT = 1

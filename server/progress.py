@@ -105,7 +105,7 @@ class _Repeater:
 
 @dataclass(frozen=True)
 class WorkStep:
-    """How far work in steps is."""
+    """The progress of work in steps."""
 
     words: str
     """What is being done."""

@@ -46,7 +46,7 @@ slower, impossible), 2 wrong usage, 3 this machine lacks something."""
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """What the command line asked for."""
+    """The options of `kopt bench`."""
 
     file: Path | None
     kernel: tuple[str, ...]

@@ -39,7 +39,7 @@ compute-sanitizer for --sanitize included."""
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """What the command line asked for."""
+    """The options of `kopt check`."""
 
     file: Path
     kernel: str | None

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import click
 
-from kopt.server.docs_progress import build_step
 from kopt.server.exits import ExitCode, Interrupted
 from kopt.server.progress import step_bar
 from kopt.server.session import Session, command_body
-from kopt.server.views.docs_library_view import build_view
+from kopt.server.views.docs_library_view import build_step, build_view
 from kopt.tools.docs.build_records import BuildResult
 from kopt.tools.docs.library.git_sources import git_choice
 from kopt.tools.docs.library.harvest import FolderChoice, Selection

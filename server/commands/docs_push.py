@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import click
 
 from kopt.config.errors import SetupError, ToolError
-from kopt.server.docs_progress import push_step
 from kopt.server.exits import ExitCode, Interrupted
 from kopt.server.progress import step_bar
 from kopt.server.session import Session, command_body, print_record, print_view
-from kopt.server.views.docs_library_view import estimate_view, push_view
+from kopt.server.views.docs_library_view import estimate_view, push_step, push_view
 from kopt.tools.docs.pinecone_index.push import push_library
 from kopt.tools.docs.pinecone_index.push_plan import push_estimate
 from kopt.tools.docs.pinecone_index.push_records import (

@@ -1,7 +1,5 @@
 """`kopt docs show UID`: one document in full."""
 
-from dataclasses import dataclass
-
 import click
 
 from kopt.search.advice.retrieval import Asker, read_for_run
@@ -14,21 +12,13 @@ Example:
   kopt docs show "headers:kernels/common/cp_async.cuh#9\""""
 
 
-@dataclass(frozen=True)
-class DocumentOptions:
-    """Which document, and for which run."""
-
-    uid: str
-    run: str | None
-
-
 @click.command("show", epilog=EPILOG)
 @click.argument("uid", metavar="UID")
 @click.option("--run", metavar="RUN", help="Log it with this run (kopt runs).")
-@command_body(DocumentOptions)
-def command(session: Session, options: DocumentOptions) -> int:
+@command_body()
+def command(session: Session, uid: str, run: str | None) -> int:
     """Show one document in full; UID is that of a search hit."""
-    asker = Asker(options.run, "kopt docs show")
-    document = read_for_run(options.uid, asker, session.settings)
+    asker = Asker(run, "kopt docs show")
+    document = read_for_run(uid, asker, session.settings)
     session.show(document, document_view(document))
     return ExitCode.PASSED

@@ -1,14 +1,11 @@
 """`kopt docs sources`: what is searched, what could be, and where the index lies."""
 
-from dataclasses import dataclass
-
 import click
 
-from kopt.server.docs_progress import build_step
 from kopt.server.exits import ExitCode
 from kopt.server.progress import step_bar
 from kopt.server.session import Session, command_body
-from kopt.server.views.docs_library_view import sources_view
+from kopt.server.views.docs_library_view import build_step, sources_view
 from kopt.tools.docs.library_index.choices import forget_source
 from kopt.tools.docs.query.source_list import list_sources
 
@@ -18,27 +15,18 @@ Examples:
   kopt docs sources --forget mine"""
 
 
-@dataclass(frozen=True)
-class SourcesOptions:
-    """What to take out first."""
-
-    forget: str | None
-
-
 @click.command("sources", epilog=EPILOG)
 @click.option(
     "--forget",
     metavar="NAME",
     help="First take a library, repository or folder out of the index and of later builds.",
 )
-@command_body(SourcesOptions)
-def command(session: Session, options: SourcesOptions) -> int:
+@command_body()
+def command(session: Session, forget: str | None) -> int:
     """List the sources: version, licence, weight in the ranking, files, documents."""
-    if options.forget is not None:
+    if forget is not None:
         with step_bar(quiet=session.as_json) as show:
-            forget_source(
-                options.forget, session.settings, lambda progress: show(build_step(progress))
-            )
+            forget_source(forget, session.settings, lambda progress: show(build_step(progress)))
     result = list_sources(session.settings)
     session.show(result, sources_view(result, session.settings.without_sources))
     return ExitCode.PASSED

@@ -35,7 +35,7 @@ class KernelRow:
     total_bytes: int
     """Every input once and every output once."""
     memory_floor_us: float
-    """Those bytes over the data-sheet bandwidth of the GPU asked for."""
+    """`total_bytes` over the data-sheet bandwidth of the GPU asked for."""
     baselines: tuple[str, ...]
     shipped: tuple[str, ...] = ()
     """Kernels that lie beside the problem: `winner for sm_90a`, `unproven for sm_100a`."""

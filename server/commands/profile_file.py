@@ -44,7 +44,7 @@ lacks something."""
 
 @dataclass(frozen=True)
 class ProfileOptions:
-    """What the command line asked for."""
+    """The options of `kopt profile`."""
 
     file: Path
     kernel: str | None

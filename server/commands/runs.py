@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,29 +36,9 @@ def _to_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., A
     return click.option("--to", type=file, metavar="FILE", help=help_text)
 
 
-@dataclass(frozen=True)
-class RunsOptions:
-    """Nothing beyond what every command takes."""
-
-
-@dataclass(frozen=True)
-class OneRunOptions:
-    """Which run."""
-
-    run: str
-
-
-@dataclass(frozen=True)
-class WriteOptions:
-    """Which run, and where to write it."""
-
-    run: str
-    to: Path | None
-
-
 @click.group("runs", epilog=EPILOG, invoke_without_command=True)
-@command_body(RunsOptions)
-def command(session: Session, options: RunsOptions) -> int:
+@command_body()
+def command(session: Session) -> int:
     """List earlier runs, newest first; or show, report or export one."""
     if click.get_current_context().invoked_subcommand is not None:
         return ExitCode.PASSED
@@ -67,10 +46,9 @@ def command(session: Session, options: RunsOptions) -> int:
 
 
 @command.command("list", hidden=True)
-@command_body(RunsOptions)
-def listed(session: Session, options: RunsOptions) -> int:
+@command_body()
+def listed(session: Session) -> int:
     """List earlier runs, newest first: what `kopt runs` alone does."""
-    del options
     return _list(session)
 
 
@@ -92,10 +70,10 @@ def _list(session: Session) -> ExitCode:
     epilog="\b\nExample:\n  kopt runs show run-20260101-120000-000",
 )
 @run_argument
-@command_body(OneRunOptions)
-def show(session: Session, options: OneRunOptions) -> int:
+@command_body()
+def show(session: Session, run: str) -> int:
     """Show one run: ranking, statuses, winner. Works while it is running, too."""
-    with view_run(options.run, session.settings) as (reader, folder):
+    with view_run(run, session.settings) as (reader, folder):
         report = report_run(reader, folder)
     session.show(report, run_view(report))
     return ExitCode.PASSED
@@ -109,22 +87,22 @@ def show(session: Session, options: OneRunOptions) -> int:
 )
 @run_argument
 @_to_option("Where to write one of the two; FILE.md is Markdown.  [default: both, with the run]")
-@command_body(WriteOptions)
-def report(session: Session, options: WriteOptions) -> int:
+@command_body()
+def report(session: Session, run: str, to: Path | None) -> int:
     """Write what one run found as a web page and as Markdown.
 
     The page is one file without scripts or outside links. Works while the run goes on, too.
     """
-    with view_run(options.run, session.settings) as (reader, folder):
+    with view_run(run, session.settings) as (reader, folder):
         run = reader.state().id
         paths: tuple[Path, ...]
-        if options.to is None:
+        if to is None:
             paths = write_reports(reader, folder, session.settings)
         else:
             contents = read_contents(reader, folder, session.settings)
-            render = render_markdown if options.to.suffix == ".md" else render_page
-            _write(options.to, [render(contents)])
-            paths = (options.to,)
+            render = render_markdown if to.suffix == ".md" else render_page
+            _write(to, [render(contents)])
+            paths = (to,)
     if session.as_json:
         print_document(
             {
@@ -147,19 +125,19 @@ def report(session: Session, options: WriteOptions) -> int:
 )
 @run_argument
 @_to_option("Where to write the lines.  [default: stdout]")
-@command_body(WriteOptions)
-def export(session: Session, options: WriteOptions) -> int:
+@command_body()
+def export(session: Session, run: str, to: Path | None) -> int:
     """Export everything that one run recorded as JSON lines, sources included.
 
     With --json the lines are the `records` of one document.
     """
-    with view_run(options.run, session.settings) as (reader, folder):
+    with view_run(run, session.settings) as (reader, folder):
         if session.as_json:
             records = [json.loads(line) for line in export_lines(reader, folder)]
             print_document({"schema": "kopt.run-export/1", "status": "passed", "records": records})
-        elif options.to is not None:
-            _write(options.to, (f"{line}\n" for line in export_lines(reader, folder)))
-            click.echo(options.to, err=True)
+        elif to is not None:
+            _write(to, (f"{line}\n" for line in export_lines(reader, folder)))
+            click.echo(to, err=True)
         else:
             for line in export_lines(reader, folder):
                 click.echo(line)

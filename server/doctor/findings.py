@@ -1,4 +1,4 @@
-"""What this machine has for kopt, and how to get the rest: compilers, sandbox, documents, models.
+"""Findings of `kopt doctor` on compilers, sandbox, disk, documents and models.
 
 What a GPU needs is in `gpu_findings.py`. Nothing is asked over the network.
 """

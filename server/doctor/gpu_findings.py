@@ -1,7 +1,7 @@
-"""What `kopt doctor` says about GPUs: devices, libraries, profilers, locks. Nothing is imported.
+"""Findings of `kopt doctor` on GPUs: devices, libraries, profilers, locks.
 
 A GPU is optional, so nothing here is required; each line that lacks something ends with what mends
-it. No context is created and no profiler started.
+it. Nothing is imported, no context is created and no profiler is started.
 """
 
 import re

@@ -14,7 +14,7 @@ from .tables import View
 
 BAR = "│ "
 MOST_PLACES = 3
-"""Of a text that stands in several files."""
+"""How many files are named of a text that stands in several."""
 
 
 def search_view(result: SearchResult) -> View:

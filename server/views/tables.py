@@ -1,4 +1,4 @@
-"""What all views are made of: parts that are printed in order, tables, and cells of numbers."""
+"""The parts of all views: tables, Markdown tables, and cells of numbers."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 

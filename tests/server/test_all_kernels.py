@@ -9,7 +9,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
 from kopt.search.reports.run_report import RunReport, report_run
 from kopt.search.rounds.advance import run_search
-from kopt.server.all_kernels import all_runs_view, run_all
+from kopt.server.commands.run_kernel import all_runs_view, run_all
 from kopt.server.exits import ExitCode, Interrupted
 from kopt.server.session import print_view
 from support.scripted_runs import new_store, search

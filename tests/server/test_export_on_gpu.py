@@ -13,7 +13,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
-from kopt.server.export_source import ExportChoice, find_subject
+from kopt.server.commands.export import ExportChoice, find_subject
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.export.stage import export
 from kopt.tools.export.subject import ExportSubject, Form

@@ -1,4 +1,4 @@
-"""What is said of a document that was found, on a terminal and to a model alike."""
+"""A found document as facts, and as the words that a terminal and a model show alike."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from .fitting import Facts
 from .wording import QuotedLines
 
 MOST_WORDS = 6
-"""Of those that matched."""
+"""How many of the matched words are named."""
 
 
 def hit_facts(hit: Hit) -> Facts:

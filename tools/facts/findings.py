@@ -1,4 +1,4 @@
-"""What is said alike of every result on a candidate: how it ended, what was found where."""
+"""The facts of every result on a candidate: how it ended, and what was found where."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, cast

@@ -56,7 +56,7 @@ class _Cut:
     """Facts with only a part of each listing."""
 
     shown: list[range]
-    """Of each listing, in order of appearance, the places that are shown."""
+    """The places that are shown of each listing, in the order of the listings."""
     totals: list[int] = field(default_factory=list[int])
     left_out: dict[str, str] = field(default_factory=dict[str, str])
 

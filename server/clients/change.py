@@ -6,7 +6,7 @@ from pathlib import Path
 from kopt.config.errors import ToolError
 from kopt.config.settings import ClientFolders
 
-from .client import Client, Scope, Server
+from .client import McpClient, Scope, Server
 from .config_file import (
     Backup,
     ConfigFile,
@@ -25,7 +25,7 @@ from .secret_masking import masked_diff
 class SetupTarget:
     """A file of a client, and the name of the server in it."""
 
-    client: Client
+    client: McpClient
     scope: Scope
     name: str
     folders: ClientFolders

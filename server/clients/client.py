@@ -54,7 +54,7 @@ Server = LocalServer | RemoteServer
 
 
 @dataclass(frozen=True)
-class Client:
+class McpClient:
     """One MCP client."""
 
     key: str

@@ -6,12 +6,12 @@ spoil a file: every other server and setting is then still what it was.
 
 from typing import Any
 
-from .client import Client, LocalServer, Server
+from .client import LocalServer, McpClient, Server
 from .json_edit import MalformedText, UnsafeEdit, is_object, read_json, set_json
 from .toml_edit import read_toml, set_toml
 
 
-def enter_server(client: Client, text: str, name: str, server: Server) -> str:
+def enter_server(client: McpClient, text: str, name: str, server: Server) -> str:
     """Return `text`, the content of a file of `client`, with `server` in it under `name`.
 
     Members that the user added to the entry stay, but for those that only the other kind of server
@@ -44,7 +44,7 @@ def enter_server(client: Client, text: str, name: str, server: Server) -> str:
     return after.replace("\n", "\r\n") if is_dos else after
 
 
-def _new_text(client: Client, name: str, entry: dict[str, Any]) -> str:
+def _new_text(client: McpClient, name: str, entry: dict[str, Any]) -> str:
     """Return the content of a file that holds this server and nothing else."""
     keys = (client.table, name)
     if client.format == "toml":
@@ -55,11 +55,11 @@ def _new_text(client: Client, name: str, entry: dict[str, Any]) -> str:
     return set_json(text, keys, entry)
 
 
-def _foreign_fields(client: Client, server: Server) -> frozenset[str]:
+def _foreign_fields(client: McpClient, server: Server) -> frozenset[str]:
     return client.remote_fields if isinstance(server, LocalServer) else client.local_fields
 
 
-def _read(client: Client, text: str) -> dict[str, Any]:
+def _read(client: McpClient, text: str) -> dict[str, Any]:
     if client.format == "toml":
         return read_toml(text)
     document = read_json(text, comments=client.format == "jsonc")

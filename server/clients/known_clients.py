@@ -5,7 +5,7 @@ Clients that may be started from a desktop, or keep variables back, get the envi
 
 from typing import Any
 
-from .client import Client, LocalServer, RemoteServer
+from .client import LocalServer, McpClient, RemoteServer
 
 CODEX_LIMITS = {"startup_timeout_sec": 30, "tool_timeout_sec": 300}
 """Older versions of Codex end a start after 10 s and a call after 60 s; kopt's return after 50 s at
@@ -38,7 +38,7 @@ def _opencode_remote(server: RemoteServer) -> dict[str, Any]:
 # Claude Code keeps its own state in the user's file and rewrites that at every start. A comment
 # makes Claude Code refuse the file. It passes on its whole environment, so none is written, and no
 # time limit either: its "timeout" would cut off long calls despite their progress.
-CLAUDE_CODE = Client(
+CLAUDE_CODE = McpClient(
     key="claude",
     title="Claude Code",
     format="json",
@@ -64,7 +64,7 @@ CLAUDE_CODE = Client(
     },
 )
 # Servers over HTTP are not read from this file: they are added in the application as connectors.
-CLAUDE_DESKTOP = Client(
+CLAUDE_DESKTOP = McpClient(
     key="claude-desktop",
     title="Claude Desktop",
     format="json",
@@ -81,7 +81,7 @@ CLAUDE_DESKTOP = Client(
         "user": 'delete "{name}" below "mcpServers" in that file while Claude Desktop is closed'
     },
 )
-CODEX = Client(
+CODEX = McpClient(
     key="codex",
     title="Codex",
     format="toml",
@@ -103,7 +103,7 @@ CODEX = Client(
     },
 )
 # Its own limit of 10 minutes a call is left alone.
-GEMINI = Client(
+GEMINI = McpClient(
     key="gemini",
     title="Gemini CLI",
     format="jsonc",
@@ -126,7 +126,7 @@ GEMINI = Client(
 )
 # The project file is the default: over SSH and in WSL it starts the server on the machine with the
 # project, while the user's file starts it where the window is.
-VSCODE = Client(
+VSCODE = McpClient(
     key="vscode",
     title="VS Code",
     format="jsonc",
@@ -145,7 +145,7 @@ VSCODE = Client(
     },
     take_out=dict.fromkeys(("project", "user"), 'delete "{name}" below "servers" in that file'),
 )
-CURSOR = Client(
+CURSOR = McpClient(
     key="cursor",
     title="Cursor",
     format="jsonc",
@@ -163,7 +163,7 @@ CURSOR = Client(
     take_out=dict.fromkeys(("user", "project"), 'delete "{name}" below "mcpServers" in that file'),
 )
 # Where both files exist the .jsonc one wins. It passes on its whole environment: none is written.
-OPENCODE = Client(
+OPENCODE = McpClient(
     key="opencode",
     title="opencode",
     format="jsonc",
@@ -185,7 +185,7 @@ OPENCODE = Client(
     take_out=dict.fromkeys(("user", "project"), 'delete "{name}" below "mcp" in that file'),
     new_file={"$schema": "https://opencode.ai/config.json"},
 )
-CLIENTS: dict[str, Client] = {
+CLIENTS: dict[str, McpClient] = {
     client.key: client
     for client in (CLAUDE_CODE, CLAUDE_DESKTOP, CODEX, GEMINI, VSCODE, CURSOR, OPENCODE)
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 from kopt.config.settings import ClientFolders
 from kopt.server.clients.change import SetupTarget
-from kopt.server.clients.client import Client, LocalServer, RemoteServer
+from kopt.server.clients.client import LocalServer, McpClient, RemoteServer
 from kopt.server.clients.json_edit import is_object, read_json
 from kopt.server.clients.known_clients import CLIENTS
 
@@ -59,7 +59,7 @@ theme = 'dark'
 """A file of each format with another server and, where the format allows them, with comments."""
 
 
-def place_of(client: Client, root: Path, name: str = "kopt") -> SetupTarget:
+def place_of(client: McpClient, root: Path, name: str = "kopt") -> SetupTarget:
     """Return the default file of `client` for a user whose home and project are below `root`."""
     home, project = root / "home", root / "project"
     home.mkdir(exist_ok=True)
@@ -76,7 +76,7 @@ def with_others(place: SetupTarget) -> Path:
     return path
 
 
-def parsed(client: Client, path: Path) -> dict[str, Any]:
+def parsed(client: McpClient, path: Path) -> dict[str, Any]:
     """Return what the file at `path` holds, read by what is not kopt's where there is that."""
     text = path.read_text("utf-8")
     if client.format == "toml":
@@ -89,7 +89,7 @@ def parsed(client: Client, path: Path) -> dict[str, Any]:
     return value
 
 
-def all_clients() -> list[Client]:
+def all_clients() -> list[McpClient]:
     """Return every client of `kopt setup`."""
     return list(CLIENTS.values())
 

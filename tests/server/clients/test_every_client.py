@@ -7,7 +7,7 @@ import pytest
 
 from kopt.config.errors import KoptError, SetupError, ToolError
 from kopt.server.clients.change import carry_out, plan_entry, plan_undo
-from kopt.server.clients.client import Client
+from kopt.server.clients.client import McpClient
 from support.client_files import (
     LOCAL,
     OTHER_SERVERS,
@@ -26,7 +26,7 @@ with_remote = [client for client in all_clients() if client.remote is not None]
 
 @every_client
 def test_a_file_that_is_not_there_is_created_with_the_server(
-    client: Client, tmp_path: Path
+    client: McpClient, tmp_path: Path
 ) -> None:
     place = place_of(client, tmp_path)
     change = plan_entry(place, LOCAL)
@@ -36,7 +36,7 @@ def test_a_file_that_is_not_there_is_created_with_the_server(
 
 
 @every_client
-def test_an_empty_file_is_filled(client: Client, tmp_path: Path) -> None:
+def test_an_empty_file_is_filled(client: McpClient, tmp_path: Path) -> None:
     place = place_of(client, tmp_path)
     path = place.files[-1]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def test_an_empty_file_is_filled(client: Client, tmp_path: Path) -> None:
 
 
 @every_client
-def test_every_line_of_other_servers_and_settings_stays(client: Client, tmp_path: Path) -> None:
+def test_every_line_of_other_servers_and_settings_stays(client: McpClient, tmp_path: Path) -> None:
     place = place_of(client, tmp_path)
     path = with_others(place)
     before, lines = parsed(client, path), path.read_text("utf-8").splitlines()
@@ -60,7 +60,7 @@ def test_every_line_of_other_servers_and_settings_stays(client: Client, tmp_path
 
 
 @every_client
-def test_a_second_setup_has_nothing_to_do(client: Client, tmp_path: Path) -> None:
+def test_a_second_setup_has_nothing_to_do(client: McpClient, tmp_path: Path) -> None:
     place = place_of(client, tmp_path)
     with_others(place)
     carry_out(plan_entry(place, LOCAL), place.name)
@@ -69,7 +69,7 @@ def test_a_second_setup_has_nothing_to_do(client: Client, tmp_path: Path) -> Non
 
 
 @every_client
-def test_a_malformed_file_is_refused_and_stays(client: Client, tmp_path: Path) -> None:
+def test_a_malformed_file_is_refused_and_stays(client: McpClient, tmp_path: Path) -> None:
     place = place_of(client, tmp_path)
     path = with_others(place)
     path.write_text(path.read_text("utf-8").replace("[", "[ = ", 1))
@@ -80,7 +80,7 @@ def test_a_malformed_file_is_refused_and_stays(client: Client, tmp_path: Path) -
 
 
 @every_client
-def test_a_table_of_another_kind_is_refused(client: Client, tmp_path: Path) -> None:
+def test_a_table_of_another_kind_is_refused(client: McpClient, tmp_path: Path) -> None:
     place = place_of(client, tmp_path)
     path = place.files[-1]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def test_a_table_of_another_kind_is_refused(client: Client, tmp_path: Path) -> N
 
 
 @every_client
-def test_a_read_only_file_is_refused_and_stays(client: Client, tmp_path: Path) -> None:
+def test_a_read_only_file_is_refused_and_stays(client: McpClient, tmp_path: Path) -> None:
     place = place_of(client, tmp_path)
     path = with_others(place)
     path.chmod(0o444)
@@ -102,7 +102,7 @@ def test_a_read_only_file_is_refused_and_stays(client: Client, tmp_path: Path) -
 
 
 @every_client
-def test_a_linked_file_stays_a_link_and_keeps_its_mode(client: Client, tmp_path: Path) -> None:
+def test_a_linked_file_stays_a_link_and_keeps_its_mode(client: McpClient, tmp_path: Path) -> None:
     place = place_of(client, tmp_path)
     path = with_others(place)
     folder = place.project if place.scope == "project" else tmp_path
@@ -120,7 +120,7 @@ def test_a_linked_file_stays_a_link_and_keeps_its_mode(client: Client, tmp_path:
 
 
 @every_client
-def test_undo_restores_exactly_what_was_there(client: Client, tmp_path: Path) -> None:
+def test_undo_restores_exactly_what_was_there(client: McpClient, tmp_path: Path) -> None:
     place = place_of(client, tmp_path)
     path = with_others(place)
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
@@ -134,7 +134,7 @@ def test_undo_restores_exactly_what_was_there(client: Client, tmp_path: Path) ->
 
 
 @every_client
-def test_undo_of_a_created_file_leaves_no_trace(client: Client, tmp_path: Path) -> None:
+def test_undo_of_a_created_file_leaves_no_trace(client: McpClient, tmp_path: Path) -> None:
     place = place_of(client, tmp_path)
     before = below(tmp_path)
     carry_out(plan_entry(place, LOCAL), place.name)
@@ -144,7 +144,7 @@ def test_undo_of_a_created_file_leaves_no_trace(client: Client, tmp_path: Path) 
 
 
 @every_client
-def test_undo_leaves_alone_a_file_that_changed_since(client: Client, tmp_path: Path) -> None:
+def test_undo_leaves_alone_a_file_that_changed_since(client: McpClient, tmp_path: Path) -> None:
     place = place_of(client, tmp_path)
     path = with_others(place)
     carry_out(plan_entry(place, LOCAL), place.name)
@@ -160,7 +160,7 @@ def test_undo_leaves_alone_a_file_that_changed_since(client: Client, tmp_path: P
 
 
 @every_client
-def test_undo_without_a_setup_says_so(client: Client, tmp_path: Path) -> None:
+def test_undo_without_a_setup_says_so(client: McpClient, tmp_path: Path) -> None:
     place = place_of(client, tmp_path)
     with_others(place)
     with pytest.raises(ToolError, match="nothing to undo"):
@@ -169,7 +169,7 @@ def test_undo_without_a_setup_says_so(client: Client, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("client", with_remote, ids=lambda client: client.key)
 def test_a_server_over_http_replaces_a_local_one_without_remains(
-    client: Client, tmp_path: Path
+    client: McpClient, tmp_path: Path
 ) -> None:
     place = place_of(client, tmp_path)
     path = with_others(place)
@@ -184,7 +184,7 @@ def test_a_server_over_http_replaces_a_local_one_without_remains(
 
 @pytest.mark.parametrize("client", with_comments, ids=lambda client: client.key)
 def test_members_and_comments_that_the_user_added_to_the_entry_stay(
-    client: Client, tmp_path: Path
+    client: McpClient, tmp_path: Path
 ) -> None:
     place = place_of(client, tmp_path)
     path = with_others(place)

@@ -25,7 +25,7 @@ _REDRAWN_PER_S = 4
 
 @contextmanager
 def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunCallbacks, None, None]:
-    """Yield whom the run is to tell; with `quiet` nothing is shown.
+    """Yield the callbacks of a run; with `quiet` nothing is shown.
 
     `past` are the events of earlier sessions: what they had found is not told again, but counts.
     """

@@ -1,4 +1,4 @@
-"""Notes of kopt's documents that fit a program, quoted with the reason, so that nobody has to ask.
+"""Notes of kopt's documents that fit a program, quoted with the reason they fit.
 
 They are read as every document of a run is: logged with it, and not at all where their source is
 hidden, as in a study free of earlier results.

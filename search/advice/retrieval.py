@@ -17,7 +17,7 @@ from .retrieval_log import Retrieval, RetrievedText, append_retrieval
 
 @dataclass(frozen=True)
 class Asker:
-    """For which run documents are asked for, and by whom."""
+    """The run that documents are read for, and the caller."""
 
     run: str | None
     """Id of the run, or an unmistakable part of one; None for that of KOPT_RUN, if it is set."""

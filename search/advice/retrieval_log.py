@@ -2,7 +2,7 @@
 
 A file beside the run's database, which has one writer: a run's agents search while it is driven,
 from other processes. A line is appended under a lock and synced before its answer is handed out,
-so that a study never rests on a text that nobody knows was seen.
+so that a study never rests on a text whose reading is not recorded.
 """
 
 import os

@@ -19,7 +19,7 @@ LineageKind = Literal["tune", "refine", "expand", "cross", "fix", "combine"]
 
 
 class Proposal(Record):
-    """One candidate that somebody wants evaluated."""
+    """One candidate that is proposed for evaluation."""
 
     source: str
     source_name: str
@@ -31,7 +31,7 @@ class Proposal(Record):
     """`seq` of the candidates that it comes from; empty for the starting point."""
     lineage: LineageKind = "tune"
     note: str = ""
-    """The hypothesis: why it should be faster; empty where nobody said."""
+    """The hypothesis: why it should be faster; empty without one."""
     techniques: tuple[str, ...] = ()
     """Ids of the techniques that it applies to its parents, in their order, as far as claimed."""
 
@@ -86,9 +86,9 @@ class Member:
     tie: Evaluation | None = None
     """A second, longer measurement, made where the first was too close to another's to decide."""
     again: Evaluation | None = None
-    """The full check once more, made where whoever read the source asked for it."""
+    """The full check once more, made where the verifier asked for it."""
     objection: str = ""
-    """Why whoever read its source rejected it, with the lines; empty where nobody did."""
+    """Why the verifier rejected its source, with the lines; empty where it did not."""
 
     @property
     def label(self) -> str:

@@ -107,7 +107,7 @@ class RoundRow(Record):
     samples_sha: str | None = None
     """What the round has taught the knowledge base (`Samples`); None before it was asked."""
     update_sha: str | None = None
-    """What the learner changed in the knowledge base after the round; None where nobody did."""
+    """What the learner changed in the knowledge base after the round; None without a change."""
 
 
 class EventKind(StrEnum):

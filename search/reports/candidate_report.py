@@ -49,7 +49,7 @@ class CandidateReport(Record):
     """The result of the full check in one line; why one that passed it is no winner."""
     in_beam: bool
     note: str
-    """Why its author expected it to be faster; empty where nobody said."""
+    """Why its author expected it to be faster; empty without a reason."""
 
 
 def report_candidate(member: Member, members: Sequence[Member], state: RunState) -> CandidateReport:

@@ -23,7 +23,7 @@ from .sections import (
 )
 
 _MEANS_SOMETHING = re.compile(r"([\\`*_{}\[\]<>|~#&!])")
-# Hosts of repositories make links of addresses and notify whoever is named, escaped or not.
+# Hosts of repositories make links of addresses and notify the users named, escaped or not.
 _LINKED = re.compile(r"(?<=:)(?=//)|(?<=@)(?=\w)|(?<=www)(?=\.)", re.IGNORECASE)
 
 

@@ -25,7 +25,7 @@ class MemoryStep(Record):
     previous: str | None
     """Technique that made the program before."""
     predicted: float | None
-    """Speed after over speed before, as it was expected; None where nobody had asked."""
+    """Speed after over speed before, as it was predicted; None without a prediction."""
     predicted_interval: tuple[float, float] | None
     """Where it was expected with 95 %."""
     found: float | None

@@ -31,14 +31,8 @@ class Scale:
         return [round(n * step, 9) for n in range(first, floor(self.high / step + 1e-9) + 1)]
 
 
-@dataclass(frozen=True)
-class LogScale:
+class LogScale(Scale):
     """Positive values to pixels, by their logarithm."""
-
-    low: float
-    high: float
-    begin_px: float
-    end_px: float
 
     def px(self, value: float) -> float:
         """Return where `value` lies."""
@@ -96,7 +90,7 @@ def mark(kind: str, place: tuple[float, float], title: str) -> str:
     return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}">{tooltip}</circle>'
 
 
-def value_axis(scale: Scale | LogScale, across: tuple[float, float], unit: str) -> list[str]:
+def value_axis(scale: Scale, across: tuple[float, float], unit: str) -> list[str]:
     """Return horizontal grid lines with their values at the left, and the unit above them."""
     left, right = across
     parts = [text(left, scale.end_px - 8, unit)]

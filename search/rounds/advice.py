@@ -59,7 +59,7 @@ def advice_on(context: RunContext, member: Member, techniques: tuple[str, ...]) 
 def expected(context: RunContext, hypothesis: Hypothesis) -> Hypothesis:
     """Return a hypothesis with the state of its first parent and what is expected of it there.
 
-    Techniques that nobody knows are left out.
+    Techniques that the base does not have are left out.
     """
     base = context.memory.base()
     if not context.memory.is_on or not hypothesis.parents:

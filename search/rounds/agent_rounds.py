@@ -48,7 +48,7 @@ def write_branches(context: RunContext, number: int) -> BudgetSpent | None:
     Returns why some are still open, if a budget is spent.
 
     Raises:
-        SetupError: There are open branches and nobody to write them.
+        SetupError: There are open branches and no model to write them.
         CallFailed: No model can be asked now, or with this key.
     """
     rows = [row for row in context.search.store.reader.branches(number) if row.state == "open"]
@@ -97,7 +97,7 @@ def _plan(context: RunContext, agents: Agents, slots: Sequence[Slot], wanted: in
 def _known(
     reader: RunReader, slots: Sequence[Slot], reserve: Sequence[Hypothesis]
 ) -> dict[str, Hypothesis]:
-    """Return the hypotheses of the slots that nobody has to plan, by slot."""
+    """Return the hypotheses of the slots that need no planning, by slot."""
     found: dict[str, Hypothesis] = {}
     for slot in slots:
         if slot.kind == "reserve":

@@ -101,7 +101,7 @@ class Branch:
 
     @property
     def _parents(self) -> tuple[int, ...]:
-        """Return whom the first candidate comes from: what a retry mends stands alone."""
+        """Return the parents of the first candidate: that of a retry has one."""
         seqs = tuple(one.seq for one in self.task.parents)
         return seqs[:1] if self.task.lineage == "fix" else seqs
 

@@ -19,7 +19,7 @@ from kopt.search.models.errors import BudgetSpent, Stopped
 from kopt.search.models.halt import Halt
 
 T = TypeVar("T")
-_LOOK_EVERY_S = 0.5  # whoever waits asks so often whether the run is being stopped
+_LOOK_EVERY_S = 0.5  # how often a waiting thread looks whether the run is being stopped
 _SIGNALS_SEEN_EVERY_S = 1.0
 """The owner wakes so often: a signal that the kernel hands to another thread ends no wait of this
 one, and Ctrl-C would be noticed when the next piece of work comes."""
@@ -33,7 +33,7 @@ class _Task:
     def run(self) -> None:
         try:
             found = self.work()
-        except Exception as error:  # whoever asked for the work is the frame that handles it
+        except Exception as error:  # the caller is the frame that handles it
             self.answer.set_exception(error)
         except BaseException:
             self.answer.set_exception(Stopped("the run is being stopped"))
@@ -57,7 +57,7 @@ class MainThread:
         """Have the owner do `work` and return what it returned, or raise what it raised.
 
         Raises:
-            Stopped: The run is being stopped; `work` was not done, or nobody knows.
+            Stopped: The run is being stopped; whether `work` was done is not known.
         """
         if threading.get_ident() == self._owner:
             return work()
@@ -101,7 +101,7 @@ class MainThread:
             return
 
     def close(self) -> None:
-        """End all waiting for the owner, for good: whoever waits or will wait is told to stop."""
+        """End all waiting for the owner, for good: threads that wait are told to stop."""
         self.halt.stop()
         with self._lock:
             self._is_closed = True

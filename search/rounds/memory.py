@@ -52,7 +52,7 @@ class MemoryParts:
     snapshot: Callable[[], str]
     """The shared base as it is now, as JSON."""
     share: Callable[[], KnowledgeStore] | None
-    """Opens the shared base to tell it what was learned; None: nobody is told."""
+    """Opens the shared base to write what was learned to it; None: it is not written."""
 
 
 class RunMemory:
@@ -187,7 +187,7 @@ class RunMemory:
             self._store.memory.keep_taught(last.number, kept)
 
     def _expected(self, sample: Sample) -> Sample:
-        """Return `sample` with what the base would have predicted, if nobody had asked it."""
+        """Return `sample` with the prediction of the base, if it has none yet."""
         if sample.predicted is not None:
             return sample
         situation = Situation(self._arch_key, sample.state, sample.previous)
@@ -205,7 +205,7 @@ class RunMemory:
                 with self.parts.share() as shared:
                     self._tell(shared)
             except LedgerBusy:
-                if is_final:  # nobody would tell it after this
+                if is_final:  # there is no later time to tell it
                     raise
         self._shared = self._learned()
 

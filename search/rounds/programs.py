@@ -126,7 +126,7 @@ class _Finding:
         return learned.edits
 
     def _roles(self) -> Roles | None:
-        """Return whom to ask; None where the rules decide alone."""
+        """Return the roles to ask; None where the rules decide alone."""
         agents, settings = self.context.search.agents, self.context.state().settings.search
         if agents is None or settings.agent == "minimal" or not self.context.memory.is_on:
             return None

@@ -1,6 +1,6 @@
 """A round of trajectories: the next step of each that is under way, as techniques drawn for it.
 
-Nobody plans: the knowledge base draws, the coder lowers what was drawn (`agents_round.py`), and
+No planner: the knowledge base draws, the coder lowers what was drawn (`agent_rounds.py`), and
 what came of it decides from which program the trajectory goes on.
 """
 

@@ -119,7 +119,7 @@ class RunContext:
     def pausing(self) -> Generator[None]:
         """Pause the run where the user stops it or the machine cannot go on; both are raised.
 
-        However it ends, nobody else does anything to the run afterwards.
+        However it ends, no thread writes to the run afterwards.
         """
         try:
             yield

@@ -125,9 +125,9 @@ def _exhausted(context: RunContext) -> Stop:
 
 
 def _resolve_ties(context: RunContext) -> None:
-    """Measure again, and longer, whoever is too close to another to say who stays.
+    """Measure candidates longer that are too close to each other to say which one stays.
 
-    Every candidate at most once, until nobody is left: so it ends the same, however often it was
+    Every candidate at most once, until none is left: so it ends the same, however often it was
     interrupted.
     """
     context.evaluations.drain("tie")

@@ -21,7 +21,7 @@ def stands_up(context: RunContext, member: Member) -> bool:
     """Return whether a candidate that passed the full check may win.
 
     One that is rejected may not. One that is to be checked again is, with other hidden seeds. The
-    source that the run began with is nobody's candidate and is not read.
+    source that the run began with is not read.
     """
     agents = context.search.agents
     if agents is None or member.source == context.search.start.source:

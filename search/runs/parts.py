@@ -45,7 +45,7 @@ from .promoting import promote_member
 
 @dataclass(frozen=True)
 class RunPlace:
-    """Where a run is driven, and by whom its candidates are written."""
+    """The machine that a run is driven on, and the models that write candidates."""
 
     site: EvaluationSite
     models: ModelSource = field(default_factory=ModelSource)
@@ -171,7 +171,7 @@ def memory_of(
 ) -> MemoryParts:
     """Return what the run remembers with; nothing is opened before it is needed.
 
-    A replay begins with the base that was recorded, and teaches nobody: what it does was learned.
+    A replay begins with the base that was recorded, and writes nothing to the shared base.
     """
     problem, _ = find_kernel(run.kernel, settings.problems)
     return MemoryParts(

@@ -37,7 +37,7 @@ def pair_id(skeleton: Member, other: Member) -> str:
 
 
 def combine_parents(members: Sequence[Member], settings: SearchSettings) -> tuple[Member, ...]:
-    """Return whom the combiner merges after the last round, best first; () if there are no two.
+    """Return the candidates that are merged after the last round, best first; () without two.
 
     The leader, then the best of other families, then the next best of families that are there
     already; none that another one comes from.

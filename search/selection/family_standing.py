@@ -1,7 +1,7 @@
 """How far each strategy family of a run has come: which lead, which get no further candidates.
 
 A retired family keeps its candidates, which may still be parents of merged ones, but has no place
-in the beam. Whoever hands in candidates by hand may open it again with a faster one.
+in the beam. A faster candidate of a caller opens it again.
 """
 
 from collections.abc import Mapping, Sequence

@@ -112,7 +112,7 @@ def equivalence_of(member: Member) -> str | None:
 
 
 def _one_per_program(members: Iterable[Member]) -> list[Member]:
-    """Return who stands for each program: whoever was measured longest, then the simplest.
+    """Return one candidate of each program: the one measured longest, then the simplest.
 
     Sources that differ in comments and blanks only are the same program: they give equal cubins.
     """

@@ -128,7 +128,7 @@ def _retired_words(standing: FamilyStanding) -> str:
 
 
 def _lost_place(member: Member, kept: Sequence[Member], width: int) -> tuple[RetirementReason, str]:
-    """Return to whom a candidate that could have had a place has lost it."""
+    """Return why a candidate that could have had a place in the beam has none."""
     last = kept[-1]
     if len(kept) < width or rank([member, last])[0] is member:
         if is_contradicted(member):

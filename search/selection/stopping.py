@@ -107,7 +107,7 @@ def _gain(members: Sequence[Member], last_round: int) -> Gain:
 
 
 def _near_roofline(leader: Member, settings: SearchSettings) -> str | None:
-    """Return in words that nothing is left to gain; None where something is, or nobody knows."""
+    """Return in words that nothing is left to gain; None where that is not known."""
     timing = leader.timing
     floor = None if timing is None else timing.metric(FLOOR)
     latency = None if timing is None else timing.latency

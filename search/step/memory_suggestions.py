@@ -44,7 +44,7 @@ def suggest_from_memory(
         return ()
     used = used_techniques(placed.member, context)
     situation = context.memory.situation(placed.member, placed.state, used)
-    # What nothing speaks for is nothing to suggest to somebody else.
+    # Techniques without any evidence are not suggested to a caller.
     known = listed_of(base, situation, allowed_techniques(context, base))
     name = f"{state.settings.seed}/r{state.round}/step"
     drawn = draw(base, situation, known, MOST_REMEMBERED, name)

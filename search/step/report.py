@@ -152,7 +152,7 @@ def _gain(outcome: StepOutcome, state: RunState, members: tuple[Member, ...]) ->
 
 
 def _leader_before(outcome: StepOutcome) -> int:
-    """Return who led before the step: the starting point where nobody did."""
+    """Return the leader before the step: the starting point where there was none."""
     return outcome.beam_before[0] if outcome.beam_before else 0
 
 

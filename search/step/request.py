@@ -25,11 +25,11 @@ class StepRequest(Record):
     kernel: str | None = None
     """Begins a new run from this kernel's reference; exactly one of `kernel` and `run_id`."""
     run_id: str | None = None
-    """Goes on with this run, whoever drove it before; an unmistakable part of the id will do."""
+    """The run to go on with, however it was driven before: its id or an unmistakable part."""
     candidates: tuple[StepCandidate, ...] = ()
     """They form one round as given; empty: the proposer fills it."""
     device: str = "auto"
-    """auto, sim or cuda:N: for whoever opens the device (`step_device`)."""
+    """auto, sim or cuda:N, as `step_device` resolves it."""
     budget: Budget | None = None
     """The budget of a new run, or a larger one for an old run."""
     rounds: int = Field(default=12, ge=1)

@@ -2,7 +2,7 @@
 
 The lock of the run is held for the step and no longer, so that several callers and `kopt run` can
 drive one run in turns. Everything that was evaluated is in the store at once: a step that was
-killed is finished by the next one, whoever takes it.
+killed is finished by the next one.
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
 A branch hands in one candidate after another: the coder's, then its fixes. Which of two branches of
 a round comes first depends on how fast their models answer, and so does the number of a candidate.
 Nothing that decides may depend on it: a source that two branches hand in counts for the one that
-needed fewer fixes, then the one of the lower ordinal, whoever was first.
+needed fewer fixes, then the one of the lower ordinal.
 """
 
 import json

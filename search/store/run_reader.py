@@ -274,7 +274,7 @@ class RunReader:
         }
 
     def _objections(self) -> dict[int, str]:
-        """Return why candidates were rejected by whoever read them, by `seq`."""
+        """Return why the verifier rejected candidates, by `seq`."""
         rows = self._rows("SELECT data FROM event WHERE kind = 'soft_verified' ORDER BY seq")
         told = [json.loads(row["data"]) for row in rows]
         return {one["candidate"]: one["why"] for one in told if one["outcome"] == "reject"}

@@ -14,8 +14,8 @@ from kopt.search.knowledge.edits import (
     Edit,
 )
 from kopt.search.knowledge.policy.calibration import Calibration
-from kopt.search.reports.memory import MemoryStep, MemoryUse
 
+from .memory import MemoryStep, MemoryUse
 from .sections import Table
 
 

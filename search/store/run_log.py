@@ -76,7 +76,9 @@ class RunLog:
         finally:
             events, self._unpublished = self._unpublished, []
             if self._on_change is not None and self.connection.total_changes != before:
-                parts = [part for one in events for part in _CHANGED.get(one.kind, _ALL)]
+                parts: list[Part] = [
+                    part for one in events for part in _CHANGED.get(one.kind, _ALL)
+                ]
                 self._on_change(parts if events else _ALL)
         if self._subscriber is not None:
             for event in events:

@@ -12,14 +12,13 @@ from typing import Self
 from kopt.search.records.run_state import Event, EventKind, RunSettings, RunStatus
 from kopt.search.storage.artifacts import ArtifactStore
 from kopt.search.storage.transaction import now_us
-from kopt.search.store.run_rows import abandon_open_calls
 
 from .evaluation_queue import EvaluationQueue
 from .round_table import RoundTable
 from .run_lock import AT_ONCE, LockClaim, RunLock, boot_id
 from .run_log import RunLog
 from .run_reader import RunReader
-from .run_rows import insert_document, name_blob
+from .run_rows import abandon_open_calls, insert_document, name_blob
 from .schema import open_writer
 from .taught import MemoryTable
 

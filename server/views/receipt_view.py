@@ -170,7 +170,7 @@ def _words(result: VerifyResult) -> list[str]:
 def _remarks(entry: VerifiedReceipt, shared: list[str]) -> Iterator[Text]:
     name = entry.files[0]
     if len(entry.files) > 1:
-        name += f" (and {len(entry.files) - 1} equal)"
+        name += f" (and {len(entry.files) - 1} more)"
     if entry.error is not None:
         yield Text(f"Not verified: {name}: {entry.error}", "yellow")
     if entry.result is not None:

@@ -83,9 +83,9 @@ class Timed:
     measurement: Measurement
     outputs: OutputInspector
     floor: NoiseFloor | None
-    """None where too few pairs count."""
+    """Noise floor; None where too few pairs count."""
     warm_us: float | None
-    """None where the outputs are wrong."""
+    """Time of a call with a warm L2; None where the outputs are wrong."""
 
     @property
     def rotation(self) -> Rotation:

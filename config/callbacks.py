@@ -1,4 +1,4 @@
-"""A callback for callers that do not want to be told anything."""
+"""The default of callbacks that a caller leaves out."""
 
 
 def ignore(_: object) -> None:

@@ -84,8 +84,8 @@ class Settings:
     """What CUDA, torch and FlashInfer look at, for the processes that use them
     (`environment.py`)."""
     pinecone_api_key: str | None = field(default=None, repr=False)
-    """PINECONE_API_KEY: asks Pinecone beside the index of this machine; None asks nobody. Shown
-    nowhere, and no other process is given it: see `without_keys`."""
+    """PINECONE_API_KEY: asks Pinecone beside the index of this machine; without it Pinecone is not
+    asked. Shown nowhere, and no other process is given it: see `without_keys`."""
     pinecone_index_name: str = DEFAULT_PINECONE_INDEX
     """PINECONE_INDEX_NAME: the Pinecone index to ask."""
     pinecone_index_host: str | None = None
@@ -94,7 +94,7 @@ class Settings:
     """Another folder of the knowledge base than KOPT_HOME's, for studies; no variable names it."""
     claude: ClaudeAccess | None = None
     """ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, with ANTHROPIC_BASE_URL: `kopt run` asks Claude.
-    None asks nobody. No other process is given it: see `without_keys`."""
+    Without it no model is asked. No other process is given it: see `without_keys`."""
 
     def without_keys(self) -> Self:
         """Return these settings for another process: nothing that gives access to a service."""

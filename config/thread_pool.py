@@ -12,7 +12,7 @@ def thread_pool(workers: int, name: str) -> Generator[ThreadPoolExecutor]:
 
     The end waits for running work, except after KeyboardInterrupt: the threads wait for children
     that end with this process, and the command line leaves at once. The threads have the context
-    variables of whoever opened the pool.
+    variables of the thread that opened the pool.
     """
     context = copy_context()
 

@@ -1,4 +1,4 @@
-"""One compile: what goes in, and what the compiler gave back; the same for nvcc and NVRTC."""
+"""The input and the result of one compile, the same for nvcc and NVRTC."""
 
 import hashlib
 import json
@@ -55,7 +55,7 @@ class CompileJob:
 
 @dataclass(frozen=True)
 class CompileContext:
-    """What all compiles of one request share."""
+    """The compiler and the settings that all compiles of one request share."""
 
     compiler: Compiler
     toolchain: FoundToolchain
@@ -74,15 +74,15 @@ class CompileContext:
 
 @dataclass(frozen=True)
 class CompilerRun:
-    """How the compiler ended."""
+    """The result of one compiler process."""
 
     returncode: int
     log: str
-    """Everything that it said, ptxas included."""
+    """The compiler's whole output, ptxas included."""
     cubin: bytes | None
-    """None unless it succeeded."""
+    """The machine code; None if the compile failed."""
     timed_out: bool
     level: SandboxLevel
     elapsed_s: float
     ptx: str | None = None
-    """What ptxas read, only where it was kept to explain its errors."""
+    """The input of ptxas, only where it was kept to explain its errors."""

@@ -32,11 +32,11 @@ _LOCK_MARGIN_S = 30.0
 
 @dataclass(frozen=True)
 class UnitOutcome:
-    """A unit and where it came from."""
+    """A compiled unit and its place in the cache."""
 
     unit: CompiledUnit
     entry: CacheEntry | None
-    """None for what is not kept: time-outs and killed compilers."""
+    """The cache entry; None for what is not kept: time-outs and killed compilers."""
     cached: bool
     """Whether it was found instead of made."""
 

@@ -32,7 +32,7 @@ class CompiledUnit(Record):
     diagnostics: tuple[Diagnostic, ...] = ()
     flagged: tuple[str, ...] = ()
     cubin_sha256: str | None
-    """None if nothing was built."""
+    """Hash of the machine code; None if the compile failed."""
     module_global_bytes: int = 0
     kernels: tuple[KernelResources, ...] = ()
     producer_waits: tuple[str, ...] | None = None

@@ -21,7 +21,7 @@ class ConstantSlots:
     """Offsets in bytes."""
 
     descriptor: int
-    """Of global memory, 64 bits: every access that asks for nothing special names it."""
+    """The 64-bit descriptor of global memory that every ordinary access names."""
     constant_address: int
     """Generic address of the module's constant variables: a kernel with it could write them."""
 

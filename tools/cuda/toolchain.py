@@ -40,7 +40,7 @@ class FoundToolchain:
     gxx: Path
     """Host compiler, whose preprocessor nvcc needs even for a cubin."""
     nvdisasm: Path | None
-    """None where no disassembler as new as the compiler is installed."""
+    """The disassembler; None if there is none as new as the compiler."""
     nvrtc: Path | None
     """libnvrtc of the same release; None where there is none."""
 

@@ -1,1 +1,1 @@
-"""The seam between the stages and what executes or times kernels: the simulator, or a GPU."""
+"""The interface between the stages and what executes or times kernels: the simulator, or a GPU."""

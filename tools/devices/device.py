@@ -1,4 +1,4 @@
-"""The seam between the check stage and what runs a candidate: the simulator now, a GPU worker too.
+"""The interface between the check stage and what runs a candidate: the simulator or a GPU worker.
 
 A device runs one launch plan over one set of inputs and gives the outputs back, with everything
 that went wrong on the way. It never sees expected outputs.
@@ -23,7 +23,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Program:
-    """What is executed: a candidate resolved for one workload of one problem."""
+    """A candidate resolved for one workload of one problem, ready to be executed."""
 
     candidate: Candidate
     problem: Problem
@@ -51,7 +51,7 @@ class ExecutionRequest:
 
 @dataclass(frozen=True)
 class ExecutionOutcome:
-    """How one execution ended."""
+    """The result of one execution."""
 
     status: Status
     """PASSED means that it ran to the end without a fault, not that the values are right."""

@@ -1,7 +1,7 @@
-"""How long a piece of work has held a GPU, over all threads that it uses.
+"""The time for which a piece of work has held a GPU, over all threads that it uses.
 
-Whoever takes the lane of a GPU says so here; the simulator never does. Waiting for the lane counts
-for nobody.
+The holder of a GPU's lock counts its time here; the simulator never does. Waiting for the lock is
+not counted.
 """
 
 import threading
@@ -39,7 +39,7 @@ def metered_gpu_time() -> Generator[GpuTime]:
 
 
 def count_gpu_time(seconds: float) -> None:
-    """Say that a GPU was held for `seconds`; lost where nobody counts."""
+    """Add the `seconds` for which a GPU was held to the open meter; nothing happens without one."""
     meter = _METER.get()
     if meter is not None:
         meter.add(seconds)

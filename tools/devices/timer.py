@@ -1,4 +1,4 @@
-"""The seam between the benchmark stage and what times kernels: a GPU worker, or a twin in tests.
+"""The interface between the benchmark stage and what times kernels: a GPU worker, or a test double.
 
 A timer replays sides (a candidate, a library's function, an empty kernel) over the same rotating
 buffer sets and says how long each replay took. It decides nothing: order, number and meaning of
@@ -28,7 +28,7 @@ class CandidateSide(Record):
 
     kind: Literal["candidate"] = "candidate"
     plan: LaunchPlan
-    """Final: as it is launched on the device at hand."""
+    """The final plan, as it is launched on the device."""
     cubin_path: str
 
 
@@ -65,13 +65,13 @@ class LibraryRun:
 
 @dataclass(frozen=True)
 class TimingRequest:
-    """What is timed side by side."""
+    """The sides, the inputs and the layout of one timing session."""
 
     problem: Problem
     workload: Workload
     sides: tuple[Side, ...]
     inputs: Arrays
-    """Of set 0; set k holds them with rows rotated by k (kernels/row_rotation.py)."""
+    """Inputs of set 0; set k holds them with rows rotated by k (kernels/row_rotation.py)."""
     poison: int
     """Byte that fills outputs, scratch and gaps before each replay."""
     layout_seed: int
@@ -83,7 +83,7 @@ class TimingRequest:
 
 
 class SideFacts(Record):
-    """What one call of a side is, as captured."""
+    """One call of a side, as captured."""
 
     nodes_per_call: float
     """Graph nodes of one call: kernels, copies and fills."""
@@ -96,7 +96,7 @@ class SideFacts(Record):
 
 
 class TimingFacts(Record):
-    """How the buffers were laid out."""
+    """The layout of the buffers, and each side as captured."""
 
     sets: int
     """R: buffer sets, and calls per replay."""
@@ -124,14 +124,14 @@ class Replays(Record):
     """One sequence of replays without host synchronisation in between."""
 
     us_per_call: tuple[float, ...]
-    """Of each replay in the sequence: graph time / sets, device events."""
+    """Time of one call in each replay of the sequence: graph time / sets, by device events."""
     before: Telemetry = Field(default_factory=Telemetry)
     after: Telemetry = Field(default_factory=Telemetry)
 
 
 @dataclass(frozen=True)
 class SetOutputs:
-    """What the last replay left behind."""
+    """The outputs that the last replay left."""
 
     rotations: tuple[int, ...]
     """Row rotation of each set, in the order asked for: replay order, where all were."""
@@ -150,7 +150,7 @@ class TimingFailure:
 
 
 class TimingSession(Protocol):
-    """Open buffers and graphs. After a `TimingFailure` every further call gives it again."""
+    """Open buffers and graphs; after a `TimingFailure` every further call returns it again."""
 
     @property
     def facts(self) -> TimingFacts:

@@ -43,7 +43,7 @@ def write_arrays(folder: Path, file: str, arrays: NamedArrays) -> ArrayFile:
         file: A name without folders; a file of that name is replaced.
         arrays: Elements of 1, 2, 4 or 8 bytes; any number of axes, also none or an empty one.
     """
-    (folder / file).unlink(missing_ok=True)  # never write into a file that somebody may be reading
+    (folder / file).unlink(missing_ok=True)  # never write into a file that may be read
     with (folder / file).open("xb") as target:
         return ArrayFile(file=file, entries=_write(target, arrays))
 
@@ -78,7 +78,7 @@ def _write(target: IO[bytes], arrays: NamedArrays) -> tuple[ArrayEntry, ...]:
 
 
 def read_arrays(folder: Path, file: ArrayFile, dtypes: Mapping[str, str]) -> Arrays:
-    """Return every array of `file`, copied, so that nobody can change it later.
+    """Return every array of `file`, copied, so that no other process can change it later.
 
     Args:
         folder: The worker's folder.
@@ -201,7 +201,7 @@ _FILE = "inputs"
 
 
 class WrittenInputs:
-    """The last arrays that were written, known by identity: nobody changes inputs in place."""
+    """The last arrays that were written, known by identity: inputs never change in place."""
 
     def __init__(self) -> None:
         """Nothing is written yet."""

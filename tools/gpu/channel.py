@@ -35,13 +35,13 @@ class ChannelGarbage(Exception):
 
 @dataclass
 class Channel:
-    """One end. Not for several threads at once; `close` it when nobody uses it any more."""
+    """One end, for one thread at a time; `close` it after its last use."""
 
     receiving: int
     sending: int
     token: bytes
     broken: PollableEvent | None = None
-    """Ends every wait: set once the other end is dead."""
+    """An event that ends every wait; set once the other end is dead."""
 
     def send(self, payload: bytes, deadline: float | None = None) -> None:
         """Write one message.

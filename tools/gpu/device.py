@@ -68,10 +68,11 @@ class CudaDevice:
         """Start nothing yet; open_gpu.py brings the parts together.
 
         Args:
-            gpu: Which GPU.
+            gpu: The GPU.
             pool: Its workers.
             lock: The GPU's lock among the processes of this host.
-            on_wait: Told in words when others are before this process, and each time that changes.
+            on_wait: Called with a line when others are before this process, and each time that
+                changes.
         """
         self._gpu = gpu
         self._pool = pool
@@ -229,7 +230,7 @@ class CudaDevice:
                 try:
                     yield
                 except BaseException:
-                    self._pool.discard()  # nobody knows what it is doing now
+                    self._pool.discard()  # what it is doing now is unknown
                     raise
                 finally:
                     self._has_turn = False

@@ -24,12 +24,12 @@ class OneShotRequest(Record):
     problem: Problem
     workload: Workload
     plan: LaunchPlan
-    """As it is launched."""
+    """The final plan, as it is launched."""
     inputs: ArrayFile
 
 
 class OneShotBuffer(Record):
-    """Where a buffer lay: turns the addresses that a tool names into names."""
+    """The address of a buffer, by which the addresses in a tool's report become names."""
 
     name: str
     """Tensor or scratch buffer."""
@@ -38,7 +38,7 @@ class OneShotBuffer(Record):
 
 
 class OneShotAnswer(Record):
-    """Written before the first launch and again at the end."""
+    """The child's report, written before the first launch and again at the end."""
 
     buffers: tuple[OneShotBuffer, ...] = ()
     ended: bool = False

@@ -1,9 +1,9 @@
 """One lock per GPU for every process and user of the host, first come first served.
 
-A bare `flock` may starve a waiter. Here each comer draws a ticket: a file with the next number,
-held by a `flock` of its own. Whoever has no living ticket before its own holds the lock. The kernel
-drops a `flock` with its process, so that a killed holder or waiter blocks nobody and a stale file
-counts for nothing. Containers with a /tmp of their own do not see each other.
+A bare `flock` may starve a waiter. Here each process draws a ticket: a file with the next number,
+held by a `flock` of its own. The process without a living ticket before its own holds the lock. The
+kernel drops a `flock` with its process, so that a killed holder or waiter blocks no other and a
+stale file counts for nothing. Containers with a /tmp of their own do not see each other.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ _MODE_ATTEMPTS = 50
 
 @dataclass(frozen=True)
 class Holder:
-    """A ticket's owner, as it described itself: for people, it decides nothing."""
+    """The process that owns a ticket, as it described itself; only shown to people."""
 
     pid: int
     """In the owner's pid namespace."""
@@ -48,7 +48,7 @@ class Wait:
     before: int
     """Tickets before this one, the holder's included; at least 1."""
     holder: Holder | None
-    """None if it just left."""
+    """The process that holds the lock; None if it has just released it."""
 
 
 class TicketLock:
@@ -89,7 +89,7 @@ class TicketLock:
             os.close(folder)
 
     def holder(self) -> Holder | None:
-        """Return who holds the lock at this moment, None if nobody does."""
+        """Return the process that holds the lock at this moment; None if it is free."""
         folder = _open_folder(self._folder)
         try:
             living = (n for n in self._numbers(folder) if self._is_living(folder, n))
@@ -181,7 +181,7 @@ class TicketLock:
         return Holder(int(pid), since[:20], words) if pid.isascii() and pid.isdigit() else None
 
     def _open(self, folder: int, number: int) -> int:
-        """Open a ticket for reading; it may be anybody's, so neither links nor pipes."""
+        """Open a ticket for reading: neither links nor pipes, since any user may have made it."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         ticket = os.open(self._file(number), flags, dir_fd=folder)
         if not stat.S_ISREG(os.fstat(ticket).st_mode):

@@ -1,7 +1,7 @@
 """An open timing session, from kopt's side: each call is one request to the worker.
 
-It decides nothing about speed. Once a side has failed, every further call says so again; what the
-machine did wrong is raised.
+It decides nothing about speed. Once a side has failed, every further call returns that failure
+again; what the machine did wrong is raised.
 """
 
 from collections.abc import Sequence
@@ -136,7 +136,7 @@ class WorkerTimingSession:
         return answer.us_per_call
 
     def _release(self) -> None:
-        """Let the worker write over what was collected, unless somebody still refers to it."""
+        """Let the worker write over what was collected, unless an array of it is still in use."""
         if self._collected is not None:
             collected, self._collected = self._collected, None
             collected.release()

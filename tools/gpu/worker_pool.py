@@ -44,12 +44,12 @@ class _Spare:
     def _start(self) -> None:
         try:
             self.worker.start()
-        except KoptError:  # met again, and reported, by whoever starts the next one
+        except KoptError:  # met again, and reported, when the next one starts
             self.failed = True
 
 
 class WorkerPool:
-    """At most two processes: the worker at hand and a spare."""
+    """At most two processes: the current worker and a spare."""
 
     def __init__(
         self, make: MakeWorker, start: Callable[[], StartRequest], *, has_spare: bool = True
@@ -77,7 +77,7 @@ class WorkerPool:
 
         Args:
             folder: The problem's, which the worker may read; None for any worker.
-            program: What is about to run, counted once per worker; None for nothing of anybody's.
+            program: The candidate that is about to run, counted once per worker; or None.
             library: Whether a library side is about to run: the next spare then imports early.
 
         Raises:
@@ -140,7 +140,7 @@ class WorkerPool:
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
-            raise InfraError("the GPU was closed while somebody used it")
+            raise InfraError("the GPU was closed while it was in use")
 
     def _take_spare(self) -> WorkerProcess | None:
         spare, self._spare = self._spare, None

@@ -1,8 +1,8 @@
-"""One sandboxed worker process, from kopt's side: started, asked, killed at a deadline.
+"""One sandboxed worker process, from kopt's side: started, sent requests, killed at a deadline.
 
-It does not know what a GPU is, and does not judge: how a question ended is an answer or a
-`WorkerEnd`, and what that means for a candidate is the device's to say. A worker is never started
-again: after its end, make another.
+It does not know what a GPU is, and does not judge: a request ends with an answer or a `WorkerEnd`,
+and the device decides what that means for a candidate. A worker is never started again: after its
+end, make another.
 """
 
 import os
@@ -48,7 +48,7 @@ _FOLDER_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class WorkerEnd:
-    """There is no answer, and the worker is gone."""
+    """The end of a worker instead of an answer."""
 
     reason: Literal["timeout", "died"]
     detail: str
@@ -56,7 +56,7 @@ class WorkerEnd:
 
 
 class WorkerProcess:
-    """A worker; safe from several threads, which are served one at a time."""
+    """A worker process; safe from several threads, which are served one at a time."""
 
     def __init__(self, spec: WorkerSpec, settings: Settings) -> None:
         """Prepare the folder; nothing runs before `start`.
@@ -201,7 +201,10 @@ class _Life:
         command, policy, settings = self._arguments
         try:
             self._run = run_sandboxed(command, policy, settings, self._stop)
-        except (KoptError, OSError) as error:  # told to those who ask: a thread has no caller
+        except (
+            KoptError,
+            OSError,
+        ) as error:  # raised to those who wait: a thread has no caller
             self.failure = error
         finally:
             self.over.set()
@@ -223,7 +226,7 @@ def _command(spec: WorkerSpec, folder: Path, token: bytes) -> list[str | Path]:
 def _dispose(life: _Life, asking: threading.Lock, resources: ExitStack) -> None:
     life.over.set()
     life.end()
-    with asking:  # whoever asks has seen the end and lets go; then nobody uses the channel
+    with asking:  # a request under way has seen the end and lets go; then the channel is unused
         resources.close()
 
 

@@ -1,8 +1,8 @@
 """The GPU's counters of a candidate, read by Nsight Compute (ncu) in a run of its own.
 
-Counters are a gift: whatever stands in their way (no ncu, no permission, a driver that does not
-match) gives a result that says so in one line and how to get them, and everything else of a profile
-stays. Clocks are never set. Caches are flushed before every pass, as the timing's are cold.
+Counters are optional: without ncu, permission or a matching driver the result says in one line why
+there are none and how to get them, and everything else of a profile stays. Clocks are never set.
+Caches are flushed before every pass, as the timing's are cold.
 """
 
 from pathlib import Path

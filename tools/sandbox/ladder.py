@@ -185,7 +185,7 @@ def _find_tools(settings: Settings) -> SandboxTools:
 
 
 def _tools_of(level: SandboxLevel, launcher: Path) -> SandboxTools | str:
-    """The level's tools, or why there are none."""
+    """Return the tools of a level, or why there are none."""
     bwrap = None
     abi = 0
     if level == "bubblewrap":
@@ -202,7 +202,7 @@ def _tools_of(level: SandboxLevel, launcher: Path) -> SandboxTools | str:
 
 
 def _probe(tools: SandboxTools) -> str | None:
-    """None if a trivial program runs and ends well at this level, else why not."""
+    """Return why a trivial program does not run at this level; None if it does."""
     try:
         with tempfile.TemporaryDirectory(prefix="kopt-sandbox-") as scratch:
             policy = SandboxPolicy(writable=(Path(scratch),), wall_s=PROBE_S, allow_exec=False)

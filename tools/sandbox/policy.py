@@ -32,7 +32,7 @@ class SandboxPolicy:
     cpu_s: int | None = 120
     """Processor time of each process; None: no limit."""
     output_bytes: int = 1 << 20
-    """Of stdout and of stderr, each; the rest is read and dropped."""
+    """Bytes kept of stdout and of stderr, each; the rest is read and dropped."""
     file_bytes: int = 1 << 30
     """Largest file it may write."""
     processes: int = 64
@@ -55,7 +55,7 @@ class SandboxedRun:
     stdout: bytes
     stderr: bytes
     stderr_end: bytes
-    """Its last few KiB, whatever was dropped before."""
+    """The last few KiB of stderr, whatever was dropped before."""
     timed_out: bool
     stopped: bool
     """Ended because the caller asked for it."""
@@ -78,7 +78,10 @@ _PATTERNS = (
 
 
 def gpu_devices(folder: Path = Path("/dev")) -> tuple[Path, ...]:
-    """Return what there is of them below `folder`; nothing without a driver."""
+    """Return the device files that a process needs to use NVIDIA GPUs; none without a driver.
+
+    Only names are looked at, nothing is opened.
+    """
     return tuple(
         path for pattern in _PATTERNS for path in sorted(folder.glob(pattern)) if path.exists()
     )

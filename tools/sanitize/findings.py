@@ -35,7 +35,7 @@ _HOST = ("Saved host backtrace", "Host Frame")
 
 @dataclass(frozen=True)
 class CodePlace:
-    """Where in the code."""
+    """A place in the code."""
 
     function: str
     file: str | None
@@ -54,13 +54,13 @@ class SanitizerRecord:
     places: tuple[CodePlace, ...]
     """Where it happened, innermost first; for a race each of the accesses."""
     thread: str | None
-    """As `5,0,0`."""
+    """Index of the thread in its block, e.g. `5,0,0`."""
     block: str | None
 
 
 @dataclass(frozen=True)
 class SanitizerLog:
-    """Everything that is used of one log."""
+    """The records and the summary of one log."""
 
     records: tuple[SanitizerRecord, ...]
     reported: int | None
@@ -160,7 +160,7 @@ _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 
 @dataclass(frozen=True)
 class JudgedRecords:
-    """What the records of one tool say."""
+    """The status and the diagnostics that the records of one tool amount to."""
 
     status: Status
     """passed if there is no error among them; warnings do not change it."""

@@ -44,7 +44,7 @@ _LOG = "log.txt"
 
 @dataclass(frozen=True)
 class SanitizeRequest:
-    """What to examine."""
+    """A candidate to examine, and the tools."""
 
     case: Case
     tools: tuple[SanitizerTool, ...] = SANITIZER_TOOLS

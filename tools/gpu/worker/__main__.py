@@ -45,7 +45,7 @@ def main(engine_name: str, folder: Path, token: bytes, preload: list[str]) -> in
     for module in preload:
         try:
             pkgutil.resolve_name(module)
-        except Exception:  # a library that is missing or broken: whoever needs it says so
+        except Exception:  # a library that is missing or broken: its first use says so
             traceback.print_exc()
     _send(channel, Hello(pid=os.getpid()))
     while True:

@@ -33,7 +33,7 @@ class BufferSlot:
 
     name: str
     offset: int
-    """Of its first byte, from the start of the allocation."""
+    """Offset of the first byte from the start of the allocation."""
     size_bytes: int
 
     @property

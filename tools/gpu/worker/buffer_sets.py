@@ -42,7 +42,7 @@ _Wanted = tuple[int | None, SetPlace]
 
 @dataclass(frozen=True)
 class SetData:
-    """What the sets of a session hold."""
+    """The data of a session's sets: tensors, poison and the seed of the layout."""
 
     request: OpenTimingRequest
     inputs: Arrays
@@ -51,16 +51,16 @@ class SetData:
 
 @dataclass(frozen=True)
 class SetMemory:
-    """Where sets lie, and what copies go through."""
+    """The device's L2 size, and what copies of sets use."""
 
     l2_bytes: int
-    """Of the device."""
+    """Size of the device's L2 cache."""
     stream: Stream
     pinned: PinnedPool
 
 
 class BufferSets:
-    """R sets in replay order, and a last one for warm times. `close` frees them."""
+    """R buffer sets in replay order, and a last one for warm times; `close` frees them."""
 
     def __init__(self, data: SetData, memory: SetMemory) -> None:
         """Allocate and fill.

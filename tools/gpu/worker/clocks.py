@@ -24,7 +24,7 @@ _REASONS = {
     0x200: "board_limit",
     0x400: "reliability",
 }
-"""Clock event reasons by bit, without 0x1, an idle GPU, and 0x2, clocks that somebody has set."""
+"""Clock event reasons by bit, without 0x1, an idle GPU, and 0x2, clocks that a user has set."""
 
 
 def throttle_reasons(mask: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kopt.config.errors import SetupError
 
 Address = NewType("Address", int)
-"""Of device memory."""
+"""An address in device memory."""
 Stream = NewType("Stream", int)
 Module = NewType("Module", int)
 Function = NewType("Function", int)

@@ -79,7 +79,7 @@ class TiledMap:
     dtype: int
     extents: tuple[int, ...]
     strides_bytes: tuple[int, ...]
-    """Of every dimension but the innermost."""
+    """Strides of every dimension but the innermost."""
     box: tuple[int, ...]
     element_strides: tuple[int, ...]
     interleave: int

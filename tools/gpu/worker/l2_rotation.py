@@ -53,7 +53,7 @@ class Span:
 
     @property
     def size_bytes(self) -> int:
-        """Zero if there is nothing in it."""
+        """Size of the range; 0 if it is empty."""
         return self.end - self.start
 
 
@@ -168,7 +168,7 @@ def _span(layout: Layout, sizes: Sequence[tuple[str, int]]) -> Span:
 
 
 class SetComparison:
-    """Of sets of one layout."""
+    """Compares host images of sets that have one layout."""
 
     def __init__(self, problem: Problem, layout: Layout) -> None:
         """Take the slots of all tensors and scratch buffers as `layout`."""
@@ -177,7 +177,7 @@ class SetComparison:
         self._kept = tuple(_kept(layout, self._inputs))
 
     def damage(self, painted: Bytes, found: Bytes, window: Span) -> tuple[BufferDamage, ...]:
-        """Return what differs.
+        """Return the guard zones and inputs that differ.
 
         Args:
             painted: The whole layout as it was given.

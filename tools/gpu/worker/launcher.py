@@ -26,7 +26,7 @@ PORTABLE_CLUSTER_BLOCKS = 8
 """Larger clusters need a kernel's consent. Source: CUDA C++ Programming Guide, Thread Block
 Clusters."""
 _CARVEOUT_PERCENT = {"default": None, "max_l1": 0, "max_shared": 100}
-"""As CUshared_carveout numbers them."""
+"""Percentages by the numbers of CUshared_carveout."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class _Kernel:
 
     function: Function
     config: Any
-    """As the plan has it: behind another kernel."""
+    """The launch as in the plan, directly behind another kernel."""
     config_in_call: Any
-    """Behind what precedes it in a whole call: without PDL directly behind a fill."""
+    """The launch within a whole call: without PDL if it directly follows a fill."""
 
 
 class BoundPlan:
@@ -137,7 +137,7 @@ class LoadedPlan:
 
 @dataclass(frozen=True)
 class LaunchDevice:
-    """What launches depend on beside their plan."""
+    """The device as launches depend on it, beside their plan."""
 
     stream: Stream
     sm_count: int

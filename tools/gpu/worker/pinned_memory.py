@@ -50,7 +50,7 @@ class PinnedPool:
 
 
 class _Pinned:
-    """One buffer; nobody may use `array` after `close`."""
+    """One buffer; `array` is invalid after `close`."""
 
     def __init__(self, size_bytes: int) -> None:
         self._address = int(call("cuMemAllocHost", size_bytes))

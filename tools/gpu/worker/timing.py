@@ -42,7 +42,7 @@ _EXECUTABLE_CALLS = 2048
 
 @dataclass(frozen=True)
 class TimedSide:
-    """A side that can be replayed."""
+    """A captured side, ready for replays."""
 
     graph: CallGraph
     """One call for each set, in replay order; made several times."""
@@ -55,12 +55,12 @@ class TimedSide:
 
 @dataclass(frozen=True)
 class SideSite:
-    """Where sides are built."""
+    """The data, the worker and the resources that the sides of a session share."""
 
     data: SetData
     worker: WorkerContext
     resources: ExitStack
-    """Of the session."""
+    """Everything that the session frees at its end."""
 
 
 def build_side(number: int, side: Side, sets: BufferSets, site: SideSite) -> TimedSide:

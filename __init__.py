@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .kernels.profile_result import ProfileResult
     from .kernels.status import Status, Verdict
     from .search.reports.run_report import RunReport
-    from .server.api import bench, case, check, profile, run
-    from .server.api import compile_case as compile
+    from .server.work.api import bench, case, check, profile, run
+    from .server.work.api import compile_case as compile
 
 __version__ = "0.1.0"
 
@@ -71,7 +71,7 @@ _MODULES = {
     "kernels.profile_result": ("ProfileResult",),
     "kernels.status": ("Status", "Verdict"),
     "search.reports.run_report": ("RunReport",),
-    "server.api": ("bench", "case", "check", "compile", "profile", "run"),
+    "server.work.api": ("bench", "case", "check", "compile", "profile", "run"),
 }
 _RENAMED = {"compile": "compile_case"}  # inside kopt, `compile` is Python's
 

@@ -116,10 +116,6 @@ def _unknown_name(node: Node, names: Mapping[str, int] | frozenset[str]) -> Expr
     return ExpressionError(message, node.position)
 
 
-def _listed(names: Mapping[str, int] | frozenset[str]) -> str:
-    return ", ".join(sorted(names)) or "none"
-
-
 def _truth(node: Node, names: Mapping[str, int]) -> bool:
     if node.kind == "bool":
         return bool(node.value)

@@ -14,7 +14,7 @@ from .dtypes import DTYPE_SIZE_BYTES
 from .header import ScratchTemplate, TensorMapTemplate
 from .problem import Problem
 from .strict_yaml import Node, Sequence
-from .yaml_fields import IDENTIFIER, Fields, Findings, described, integer_of, predicate_of
+from .yaml_fields import IDENTIFIER, Fields, Findings, described, integer_of, keys_of, predicate_of
 
 MAX_TUNE_CHOICES = 65_536
 MAX_MAP_RANK = 5
@@ -26,17 +26,6 @@ _TUNE_FORM = (
     "would rename things in CUDA's headers"
 )
 _BUILTIN_NAMES = frozenset({"SM_COUNT"})
-_SCRATCH_KEYS = ("dtype", "shape", "init")
-_MAP_KEYS = (
-    "tensor",
-    "view",
-    "box",
-    "element_strides",
-    "swizzle",
-    "interleave",
-    "l2",
-    "fill",
-)
 
 
 @dataclass
@@ -146,7 +135,7 @@ def read_scratch(fields: Fields, scope: Scope) -> tuple[ScratchTemplate, ...]:
     for name, (node, line) in fields.entries("scratch").items():
         if not scope.declare(name, "scratch", line):
             continue
-        entry = Fields(node, f"scratch {name}", _SCRATCH_KEYS, scope.findings)
+        entry = Fields(node, f"scratch {name}", keys_of(ScratchTemplate), scope.findings)
         entry.require("dtype", "shape")
         dtype = entry.choice("dtype", tuple(DTYPE_SIZE_BYTES), "uint8")
         shape = entry.expressions("shape", scope.values, 3)
@@ -169,7 +158,7 @@ def read_tensor_maps(fields: Fields, scope: Scope) -> tuple[TensorMapTemplate, .
         buffers = {n: k for n, k in scope.arguments().items() if k in ("tensor", "scratch")}
         if not scope.declare(name, "tensor map", line):
             continue
-        entry = Fields(node, f"tensor map {name}", _MAP_KEYS, scope.findings)
+        entry = Fields(node, f"tensor map {name}", keys_of(TensorMapTemplate), scope.findings)
         entry.require("tensor", "box")
         tensor = entry.text("tensor")
         if tensor and tensor not in buffers:

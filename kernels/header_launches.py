@@ -8,24 +8,13 @@ from kopt.config.near_matches import near_matches
 from .header import ArgumentTemplate, LaunchTemplate, Variant
 from .header_declarations import INT32, Scope
 from .strict_yaml import Mapping, Node, Scalar, Sequence
-from .yaml_fields import Fields, integer_of, text_of
+from .yaml_fields import Fields, integer_of, keys_of, text_of
 
 MAX_LAUNCHES = 16
 MAX_VARIANTS = 32
 MAX_ARGUMENTS = 64
 
 _GRID_NAMES = frozenset({"blocks_per_sm"})
-_LAUNCH_KEYS = (
-    "kernel",
-    "grid",
-    "block",
-    "cluster",
-    "smem",
-    "cooperative",
-    "pdl",
-    "carveout",
-    "args",
-)
 
 
 def read_variants(fields: Fields, scope: Scope) -> tuple[Variant, ...]:
@@ -78,7 +67,9 @@ def _read_launches(fields: Fields, scope: Scope) -> tuple[LaunchTemplate, ...]:
     if is_list and not 1 <= len(nodes) <= MAX_LAUNCHES:
         fields.error("launch", f"expected 1 to {MAX_LAUNCHES} launches, got {len(nodes)}")
     return tuple(
-        _read_launch(Fields(node, f"launch {index}", _LAUNCH_KEYS, scope.findings), scope)
+        _read_launch(
+            Fields(node, f"launch {index}", keys_of(LaunchTemplate), scope.findings), scope
+        )
         for index, node in enumerate(nodes, 1)
     )
 

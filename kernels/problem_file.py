@@ -14,27 +14,13 @@ from .dtypes import DTYPE_SIZE_BYTES
 from .expressions import ExpressionError, evaluate_expression
 from .problem import Baseline, Layout, Problem, ScalarSpec, TensorSpec, Workload
 from .strict_yaml import Scalar, load_yaml
-from .yaml_fields import Fields, Findings, described, integer_of, text_of
+from .yaml_fields import Fields, Findings, described, integer_of, keys_of, text_of
 
 MAX_AXIS = 2**31 - 1
 MAX_RANK = 5
 
-_KEYS = (
-    "name",
-    "op_type",
-    "description",
-    "axes",
-    "tensors",
-    "scalars",
-    "row_axis",
-    "workloads",
-    "tolerance",
-    "baselines",
-    "flops",
-)
+_KEYS = tuple(name for name in Problem.model_fields if name != "folder")
 _REQUIRED = ("name", "op_type", "description", "axes", "tensors", "row_axis", "workloads")
-_TENSOR_KEYS = ("role", "dtype", "shape", "static", "layout", "description")
-_BASELINE_KEYS = ("name", "entry", "layout", "pdl", "devices")
 _PROBLEM_NAME = re.compile(r"[a-z][a-z0-9_]{0,79}")
 _AXIS_NAME = re.compile(r"[A-Z][A-Z0-9]{0,15}")
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}")
@@ -100,7 +86,7 @@ def _axes(fields: Fields) -> dict[str, str | None]:
 
 def _tensors(fields: Fields, axes: Mapping[str, str | None]) -> tuple[TensorSpec, ...]:
     return tuple(
-        _tensor(name, Fields(node, f"tensor {name}", _TENSOR_KEYS, fields.findings), axes)
+        _tensor(name, Fields(node, f"tensor {name}", keys_of(TensorSpec), fields.findings), axes)
         for name, (node, _) in fields.entries("tensors").items()
     )
 
@@ -219,7 +205,7 @@ def _computed_axes(
 
 def _baselines(fields: Fields) -> tuple[Baseline, ...]:
     return tuple(
-        _baseline(Fields(node, f"baseline {index}", _BASELINE_KEYS, fields.findings))
+        _baseline(Fields(node, f"baseline {index}", tuple(Baseline.model_fields), fields.findings))
         for index, node in enumerate(fields.items("baselines"), 1)
     )
 

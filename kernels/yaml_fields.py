@@ -11,7 +11,7 @@ from typing import TypeVar
 from kopt.config.near_matches import near_matches
 
 from .expressions import ExpressionError, check_expression, check_predicate, split_expressions
-from .record import Diagnostic
+from .record import Diagnostic, Record
 from .strict_yaml import Mapping, Node, Scalar
 from .strict_yaml import Sequence as YamlSequence
 
@@ -39,6 +39,11 @@ def _place(text: str, error: ExpressionError) -> str:
 def _one_line(text: str) -> str:
     """Return an expression as it is shown and put into exports, whatever separates its words."""
     return " ".join(text.split())
+
+
+def keys_of(record: type[Record]) -> tuple[str, ...]:
+    """Return the keys of an entry that is read as `record`: all fields but its name and line."""
+    return tuple(name for name in record.model_fields if name not in ("name", "line"))
 
 
 def described(node: Node) -> str:

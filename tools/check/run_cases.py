@@ -13,11 +13,10 @@ from pathlib import Path
 from kopt.config.callbacks import ignore
 from kopt.config.settings import Settings
 from kopt.config.thread_pool import thread_pool
-from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import Mismatch, TensorAccuracy, WorkloadCheck
 from kopt.kernels.counters import ExecutionCounters
 from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.problem import Problem
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.devices.device import Device, Program
@@ -33,15 +32,13 @@ from .run_case import JudgedRun, SharedCase, compare_poisons, execute_run
 class CaseBatch:
     """What is checked."""
 
-    candidate: Candidate
-    problem: Problem
+    case: Case
+    """The candidate; counters are reported of the case's workload."""
     plans: Mapping[str, LaunchPlan]
     """By workload name."""
     cubins: Mapping[str, Path]
     """By workload name; what a GPU loads."""
     cases: tuple[InputCase, ...]
-    named_workload: str
-    """The workload whose counters are reported."""
     progress: Callable[[str], None] = ignore
 
 
@@ -93,11 +90,12 @@ def _submit(
 ) -> _Submitted:
     """Queue every run; a case's data is loaded when its first run starts."""
     submitted: _Submitted = []
+    candidate, problem = batch.case.candidate, batch.case.problem
     for case in batch.cases:
         name = case.workload.name
-        program = Program(batch.candidate, batch.problem, batch.plans[name], batch.cubins.get(name))
-        large = is_large(batch.problem, case.workload)
-        key = CaseKey(batch.problem, case.workload, case.seed, case.regime)
+        program = Program(candidate, problem, batch.plans[name], batch.cubins.get(name))
+        large = is_large(problem, case.workload)
+        key = CaseKey(problem, case.workload, case.seed, case.regime)
         shared = SharedCase(program, case, partial(cache.load, key), large)
         runs = [(run, pool.submit(execute_run, shared, run, device)) for run in case.runs]
         submitted.append((shared, runs))
@@ -132,7 +130,7 @@ def _result(tally: _Tally) -> BatchResult:
     named = [
         report.outcome.counters
         for case, _, report in tally.reports
-        if case.workload.name == tally.batch.named_workload
+        if case.workload.name == tally.batch.case.workload.name
     ]
     return BatchResult(
         status=Status.PASSED if failed is None else failed.status,

@@ -96,11 +96,9 @@ def _batch(
         hidden = draw_hidden_seeds(compiled.binary_id, HIDDEN_SEEDS, settings, skipped)
     seeds = Seeds(visible=request.seeds, hidden=hidden)
     return CaseBatch(
-        candidate=request.case.candidate,
-        problem=request.case.problem,
+        case=request.case,
         plans=final,
         cubins=cubin_paths(compiled),
         cases=plan_cases(request.case.problem, planned.workloads, request.level, seeds),
-        named_workload=request.case.workload.name,
         progress=request.progress,
     )

@@ -8,6 +8,7 @@ import pytest
 
 from kopt.config.gpu_specs import load_gpus
 from kopt.config.settings import Settings
+from kopt.kernels.case import Case
 from kopt.kernels.plan import Launch
 from kopt.kernels.status import Status
 from kopt.tools.check.cases import Seeds, plan_cases
@@ -56,7 +57,7 @@ def check(tmp_path: Path) -> Check:
         }
         seeds = Seeds(visible=(1,), hidden=())
         cases = plan_cases(problem, problem.workloads, "quick", seeds)
-        batch = CaseBatch(CANDIDATE, problem, plans, {}, cases, problem.workloads[0].name)
+        batch = CaseBatch(Case(problem, problem.workloads[0], CANDIDATE), plans, {}, cases)
         return run_cases(batch, device, settings)
 
     return run

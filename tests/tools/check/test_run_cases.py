@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.counters import ExecutionCounters
 from kopt.kernels.oracle import REGIMES
@@ -33,12 +34,10 @@ def settings(tmp_path: Path) -> Settings:
 def _batch(problem: Problem, level: CheckLevel) -> CaseBatch:
     workloads = problem.workloads if level == "full" else problem.workloads[:1]
     return CaseBatch(
-        candidate=CANDIDATE,
-        problem=problem,
+        case=Case(problem, problem.workloads[0], CANDIDATE),
         plans=plans_for(problem),
         cubins={},
         cases=plan_cases(problem, workloads, level, SEEDS),
-        named_workload=problem.workloads[0].name,
     )
 
 

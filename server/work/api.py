@@ -4,7 +4,7 @@ They return the records that `--json` prints. What a candidate did wrong is in t
 exception says that the call, this machine or kopt is at fault.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -19,12 +19,12 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem import Problem
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.reports.run_report import RunReport
+from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
+from kopt.server.find_case import case_of, refuse_unknown_tune
 from kopt.tools.bench.request import BaselineChoice, BenchRequest
 from kopt.tools.check.request import CheckRequest
 
-from .devices import DeviceChoice, OpenedDevice, opened_device
-from .find_case import case_of, refuse_unknown_tune
-from .work import stages
+from . import stages
 
 
 def case(
@@ -195,7 +195,7 @@ def run(
 
 
 @contextmanager
-def _opened(device: str, settings: Settings | None) -> Iterator[tuple[OpenedDevice, Settings]]:
+def _opened(device: str, settings: Settings | None) -> Generator[tuple[OpenedDevice, Settings]]:
     found = settings or settings_from_environment()
     choice = DeviceChoice(device, has_spare=False, sim_name='device "sim"')
     with opened_device(choice, found, ignore) as opened:

@@ -12,8 +12,8 @@ from kopt.config.errors import ToolError
 from kopt.server.exits import ExitCode, failure_of
 from kopt.server.session import Session, print_view
 from kopt.server.views.docs_view import search_view
-from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.records import SearchResult
+from kopt.tools.docs.visible_text import shown
 
 MAX_BYTES = 16 << 20
 """Of a file of queries: a thousand of the longest that are answered."""

@@ -22,7 +22,7 @@ from kopt.kernels.roofline import roofline, workload_bytes
 from kopt.search.advice.retrieval import Asker, read_for_run
 from kopt.search.reports.run_report import report_run, view_run
 from kopt.server.views.problem_view import problem_view
-from kopt.tools.docs.excerpts import shown as plain
+from kopt.tools.docs.visible_text import shown as plain
 from kopt.tools.facts.docs_facts import origin_words, place_words
 from kopt.tools.facts.kernel_facts import gpu_facts
 from kopt.tools.facts.rendering import render

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.records import DocumentText, Hit, SearchResult
+from kopt.tools.docs.visible_text import shown
 from kopt.tools.facts.docs_facts import origin_words, place_words, rest_words
 
 from .tables import View

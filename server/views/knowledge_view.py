@@ -18,7 +18,7 @@ from kopt.search.knowledge.policy.overview import (
     StateSummary,
 )
 from kopt.search.knowledge.records import ESTIMATED, Evidence, Prior, Sample, arch_key
-from kopt.tools.docs.excerpts import shown
+from kopt.tools.docs.visible_text import shown
 
 from .tables import View, grid
 

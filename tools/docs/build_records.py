@@ -23,7 +23,7 @@ class BuildProgress:
     """Key of the source, for `download` and `read`."""
     done: int
     total: int | None
-    """None while it is not known."""
+    """Number of all units of the step; None while it is not known."""
 
 
 OnProgress = Callable[[BuildProgress], None]

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from kopt.tools.docs.excerpts import shown
 from kopt.tools.docs.records import Chunk, Hit
+from kopt.tools.docs.visible_text import shown
 
 from .fitting import Facts
 from .wording import QuotedLines

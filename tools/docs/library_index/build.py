@@ -35,7 +35,7 @@ from kopt.tools.docs.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name
 
 from .assembly import assemble, index_key
 from .parts import Parts, SourceParts
-from .workers import Workers, part_key
+from .workers import ChunkWorkers, part_key
 
 
 @dataclass
@@ -99,7 +99,7 @@ def _gather(selection: Selection, parts: Parts, work: _Work) -> None:
     known = set[str]() if selection.fresh else parts.known()
 
     found = harvest(selection, work.settings, work.on_progress)
-    with Workers(work.settings.jobs) as workers:
+    with ChunkWorkers(work.settings.jobs) as workers:
         while True:
             with work.timed("download"):
                 one = next(found, None)
@@ -113,7 +113,7 @@ def _gather(selection: Selection, parts: Parts, work: _Work) -> None:
 
 
 def _read(
-    harvested: Harvested, known: set[str], parts: Parts, workers: Workers, work: _Work
+    harvested: Harvested, known: set[str], parts: Parts, workers: ChunkWorkers, work: _Work
 ) -> SourceParts:
     files = {part_key(file): file for file in harvested.files}
     new = [(key, file) for key, file in files.items() if key not in known]

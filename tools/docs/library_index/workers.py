@@ -53,7 +53,7 @@ def file_part(key: str, file: SourceFile) -> Part:
     return part_of(key, entries)
 
 
-class Workers:
+class ChunkWorkers:
     """Processes that turn files into entries; a context manager."""
 
     def __init__(self, processes: int) -> None:
@@ -64,7 +64,7 @@ class Workers:
             processes, multiprocessing.get_context("spawn"), _begin_worker
         )
 
-    def __enter__(self) -> "Workers":
+    def __enter__(self) -> "ChunkWorkers":
         """Return self."""
         return self
 

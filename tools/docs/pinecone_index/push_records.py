@@ -9,9 +9,9 @@ from urllib.parse import quote, unquote
 from pydantic import Field
 
 from kopt.kernels.record import Record
-from kopt.tools.docs.excerpts import BYTES_PER_TOKEN, estimated_tokens
 from kopt.tools.docs.indexing.entries import card_of
 from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.visible_text import BYTES_PER_TOKEN, estimated_tokens
 
 ANY_ARCH = "any"
 """The architecture of what is bound to none: a list that is empty matches no filter."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
-from kopt.tools.docs.excerpts import is_invisible
+from kopt.tools.docs.visible_text import is_invisible
 
 if TYPE_CHECKING:
     from pinecone import Index, IndexModel, Pinecone, RetryConfig

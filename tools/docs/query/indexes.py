@@ -25,7 +25,7 @@ class OpenIndexes:
 
     own: OwnIndex
     library: Collection | None
-    """None if it is not built or cannot be read."""
+    """The library index; None if it is not built or cannot be read."""
     said: str | None
     """One line on what happened to the library's index, if something did."""
 

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kopt.tools.docs.excerpts import estimated_tokens, excerpt, shown
 from kopt.tools.docs.records import Chunk, FurtherHit, Hit
+from kopt.tools.docs.visible_text import estimated_tokens, shown
 from kopt.tools.docs.words.code_tokens import terms_in
 from kopt.tools.docs.words.glossary import gloss_of
+
+from .excerpts import excerpt
 
 FIRST_SHARE = 0.4
 """Share of the budget that is left, for the next hit at least, however many come after it."""

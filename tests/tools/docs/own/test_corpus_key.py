@@ -22,5 +22,9 @@ def test_process_that_outlives_an_upgrade_keeps_the_key_of_the_code_it_runs(
     before = read_corpus(own_docs).key
     upgraded = tmp_path / "weights.py"
     upgraded.write_text("upgraded = True\n")
-    monkeypatch.setattr(code_version, "code_files", lambda *_patterns: [upgraded])
+
+    def of_the_upgrade(*_patterns: str) -> list[Path]:
+        return [upgraded]
+
+    monkeypatch.setattr(code_version, "code_files", of_the_upgrade)
     assert read_corpus(own_docs).key == before

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kopt.tools.docs.excerpts import estimated_tokens, excerpt, shown
+from kopt.tools.docs.query.excerpts import excerpt
+from kopt.tools.docs.visible_text import estimated_tokens, shown
 
 BODY = "\n".join(f"line {number} of the text" for number in range(100)).replace(
     "line 60 of", "line 60 of griddepcontrol"

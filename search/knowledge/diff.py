@@ -5,8 +5,8 @@ from math import exp
 from typing import Literal
 
 from kopt.kernels.record import Record
-from kopt.search.knowledge.base import KnowledgeBase
 
+from .base import KnowledgeBase
 from .edits import named
 from .evidence import pooled
 from .records import ByArchitecture, Evidence, KnowledgeEntry, Pair, State, Technique

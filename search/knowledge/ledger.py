@@ -8,13 +8,13 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from kopt.config.errors import ToolError
-from kopt.search.knowledge.base import KnowledgeBase, dump_base, parse_base
-from kopt.search.knowledge.edits import Edit
-from kopt.search.knowledge.merge import without_origin
-from kopt.search.knowledge.records import Sample
 from kopt.search.storage.transaction import now_us
 
+from .base import KnowledgeBase, dump_base, parse_base
+from .edits import Edit
+from .merge import without_origin
 from .projection import LedgerChange, LedgerContent
+from .records import Sample
 
 _EDITS = TypeAdapter[Edit](Edit)
 

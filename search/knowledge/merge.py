@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from kopt.search.knowledge.base import EntryKey, KnowledgeBase, PairKey
-
+from .base import EntryKey, KnowledgeBase, PairKey
 from .edits import latest_notes
 from .records import ByArchitecture, KnowledgeEntry, Pair, Prior, State, Technique
 

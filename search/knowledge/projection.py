@@ -8,12 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from kopt.search.knowledge.base import EntryKey, KnowledgeBase, PairKey
-from kopt.search.knowledge.edits import AddState, AddTechnique, Edit
-from kopt.search.knowledge.merge import join, without_origin
-
-from .edits import edited
+from .base import EntryKey, KnowledgeBase, PairKey
+from .edits import AddState, AddTechnique, Edit, edited
 from .evidence import absorb, absorb_pair
+from .merge import join, without_origin
 from .records import (
     ByArchitecture,
     Evidence,

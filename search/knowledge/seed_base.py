@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kopt.search.knowledge.base import KnowledgeBase, entry_key, pair_key
-
+from .base import KnowledgeBase, entry_key, pair_key
 from .records import KnowledgeEntry, Pair, State, Technique
 
 _FOLDER = Path(__file__).parent / "seed"

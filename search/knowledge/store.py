@@ -14,16 +14,16 @@ from typing import Self
 from kopt.config.errors import ToolError
 from kopt.config.files import ensure_folder, write_atomically
 from kopt.kernels.record import Record
-from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.edits import Edit, changes_nothing, clamped, refusal
-from kopt.search.knowledge.merge import without_origin
-from kopt.search.knowledge.records import Sample
-from kopt.search.knowledge.seed_base import load_seed, seed_digest
 from kopt.search.storage.transaction import Transaction
 
+from .base import KnowledgeBase
+from .edits import Edit, changes_nothing, clamped, refusal
 from .ledger import Ledger, ProjectedBase
 from .ledger_file import FILE_NAME, guarded, open_ledger
+from .merge import without_origin
 from .projection import extend, project
+from .records import Sample
+from .seed_base import load_seed, seed_digest
 from .yaml_reader import read_base
 from .yaml_writer import render_complete, render_small
 

@@ -13,7 +13,7 @@ from kopt.search.store.run_reader import RunReader
 from .advice import draws_of, expected
 from .agents import Agents
 from .branch import Branch
-from .main_thread import Workers
+from .main_thread import WorkerThreads
 from .run_context import RunContext
 from .views import branch_task, planning_view, population_view, reflecting_view
 
@@ -52,7 +52,7 @@ def write_branches(context: RunContext, number: int) -> BudgetSpent | None:
         CallFailed: No model can be asked now, or with this key.
     """
     rows = [row for row in context.search.store.reader.branches(number) if row.state == "open"]
-    workers = Workers(context.search.main_thread)
+    workers = WorkerThreads(context.search.main_thread)
     if rows:
         agents = _required(context, number)
         roles = agents.roles()

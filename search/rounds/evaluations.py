@@ -19,7 +19,7 @@ from kopt.search.records.run_state import EventKind, RunState
 from kopt.search.selection.ranking import rank
 from kopt.search.store.evaluation_queue import QUARANTINE_AFTER, Lease
 
-from .main_thread import Workers
+from .main_thread import WorkerThreads
 
 if TYPE_CHECKING:
     from .run_context import RunContext
@@ -46,7 +46,7 @@ class Evaluations:
             answer.set_result(member)
         return answer
 
-    def drain(self, level: EvaluationLevel, workers: Workers | None = None) -> None:
+    def drain(self, level: EvaluationLevel, workers: WorkerThreads | None = None) -> None:
         """Evaluate all that is queued at `level`, and what `workers` adds to it while it works.
 
         It ends early, and ends the waiting of the workers, where the time of the run is spent.

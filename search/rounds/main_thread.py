@@ -109,7 +109,7 @@ class MainThread:
             self._tasks.get().answer.set_exception(Stopped("the run is being stopped"))
 
 
-class Workers:
+class WorkerThreads:
     """Threads that the main thread waits for while it works through its queue."""
 
     def __init__(self, main_thread: MainThread) -> None:

@@ -21,7 +21,7 @@ from kopt.search.store.store import RunStore
 
 from .agents import Agents
 from .evaluations import Evaluations
-from .main_thread import MainThread, Workers
+from .main_thread import MainThread, WorkerThreads
 from .memory import MemoryParts, RunMemory
 
 T = TypeVar("T")
@@ -108,7 +108,7 @@ class RunContext:
             CallFailed: No model can be asked now, or with this key.
         """
         found: list[T] = []
-        workers = Workers(self.search.main_thread)
+        workers = WorkerThreads(self.search.main_thread)
         workers.start(name, lambda: found.append(work()))
         self.evaluations.drain("quick", workers)
         if not found:

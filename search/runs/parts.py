@@ -120,7 +120,7 @@ def _model_roles(store: RunStore, place: RunPlace, main_thread: MainThread) -> M
 
 
 def _model_client(store: RunStore, place: RunPlace, main_thread: MainThread) -> ModelClient:
-    """Return where the model is asked, once its prices and its door are known to be there."""
+    """Return the client of the model, once prices and access are known to be there."""
     run, settings = store.reader.state().settings, place.site.settings
     how, prices = run.search, load_prices(settings.home)
     for role in ROLES:

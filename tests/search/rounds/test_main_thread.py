@@ -9,18 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kopt.search.models.errors import BudgetSpent, Stopped
-from kopt.search.rounds.main_thread import MainThread, Workers
+from kopt.search.rounds.main_thread import MainThread, WorkerThreads
 
 LIMIT_S = 30.0
 
 
-def _attend_until_idle(main_thread: MainThread, workers: Workers) -> None:
+def _attend_until_idle(main_thread: MainThread, workers: WorkerThreads) -> None:
     while workers.is_working:
         main_thread.attend(LIMIT_S)
 
 
-def _workers(main_thread: MainThread, *works: Callable[[], None]) -> Workers:
-    workers = Workers(main_thread)
+def _workers(main_thread: MainThread, *works: Callable[[], None]) -> WorkerThreads:
+    workers = WorkerThreads(main_thread)
     for place, work in enumerate(works):
         workers.start(f"worker-{place}", work)
     return workers

@@ -56,7 +56,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Steps:
     stand_ins: dict[str, Any] = {
         "open_model": _opens(model),
         "ModelRoles": roles,
-        "Reader": NoDocuments,
+        "DocumentSearch": NoDocuments,
     }
     for name, stand_in in stand_ins.items():
         monkeypatch.setattr(parts, name, stand_in)

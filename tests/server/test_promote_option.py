@@ -107,7 +107,7 @@ def test_a_variant_that_nothing_was_promoted_of_is_named(
     promoted = known.model_copy(update={"check": check})
     monkeypatch.setattr(bench_file, "promote_candidate", _giving(promoted))
     said = " ".join(kopt("bench", REFERENCE, "--promote").stdout.split())
-    assert "takes the variant 'when: B % 8 != 0': nothing of it is compiled" in said
+    assert "Variant 'when: B % 8 != 0': taken by no workload within `where`: not compiled" in said
     assert "an export refuses shapes that would take it" in said
 
 

@@ -75,4 +75,4 @@ def unserved_lines(conditions: Sequence[str]) -> Iterator[Text]:
     for condition in conditions[:SHOWN_VARIANTS]:
         yield Text(f"Variant 'when: {clipped(condition, 80)}': {UNSERVED}", style="yellow")
     if len(conditions) > SHOWN_VARIANTS:
-        yield Text(f"... nor {len(conditions) - SHOWN_VARIANTS} more variants", style="yellow")
+        yield Text(f"... and {len(conditions) - SHOWN_VARIANTS} more such variants", style="yellow")

@@ -164,4 +164,4 @@ def test_evidence_speaks_of_one_round_and_of_several() -> None:
     assert "1 round of 1 block on the busiest SM" in small["latency"]
     assert "1 round of blocks" in small["barriers"]
     assert " rounds of " in large["latency"]
-    assert "of 16384 blocks" in large["sm_intake"]
+    assert "of 16,384 blocks" in large["sm_intake"]

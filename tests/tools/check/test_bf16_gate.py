@@ -1,0 +1,160 @@
+"""The three bounds of bfloat16 outputs, each at its edge, with the others far from theirs.
+
+From 1 to 2 a step of bfloat16 is 2^-7. Rows of ones that are off by whole steps have errors that
+are counted in squared steps; the unit of n such elements is n / 12.
+"""
+
+import numpy as np
+import pytest
+
+from kopt.tools.check.bf16_gate import bf16_error_ratio, bf16_gate, bf16_row_ratios
+from kopt.tools.check.output import Finding, Output
+from kopt.tools.check.reference import RowNoise
+from support.small_outputs import bf16_rows, small_output
+
+STEP = 2.0**-7
+
+
+def _ones(*off_by_one_step: int, columns: int = 120) -> Output:
+    """Return rows of ones of which so many, the last of each row, are one step up."""
+    got = np.ones((len(off_by_one_step), columns))
+    for row, count in enumerate(off_by_one_step):
+        got[row, columns - count :] += STEP
+    return bf16_rows(np.ones(got.shape), got)
+
+
+def _one(exact: float, got: float, slack: float | None = None) -> Output:
+    """Return a row of one element and 999 right ones, so that no average says anything."""
+    row = np.ones((1, 1000))
+    row[0, 3] = exact
+    stored = np.ones((1, 1000))
+    stored[0, 3] = got
+    return bf16_rows(row, stored, slack)
+
+
+def _finding(output: Output) -> Finding:
+    finding = bf16_gate(output)
+    assert finding is not None
+    return finding
+
+
+def test_right_bits_pass_and_so_does_an_output_that_bf16_rounding_does_not_judge() -> None:
+    assert bf16_gate(_ones(0, 0)) is None
+    floats = small_output("float32", [1.0], np.ones(1, np.float32), np.full(1, 2.0, np.float32))
+    assert bf16_gate(floats) is None
+    assert bf16_error_ratio(floats) is None
+    assert bf16_row_ratios(floats) is None
+
+
+@pytest.mark.parametrize(
+    ("exact", "steps", "is_accepted"),
+    [
+        (1.0, 2, True),
+        (1.0, 3, False),
+        (1.0, -4, True),  # below 1 a step is half as large
+        (1.0, -5, False),
+        (2 - STEP, -3, True),  # the window of values just below 2 has room for 3.49 steps
+        (2 - STEP, -4, False),
+        (-2 + STEP, 3, True),
+        (-2 + STEP, 4, False),
+    ],
+)
+def test_an_element_is_two_steps_off_or_inside_the_window_around_the_exact_value(
+    exact: float, steps: int, is_accepted: bool
+) -> None:
+    step = STEP / 2 if exact == 1.0 and steps < 0 else STEP
+    assert (bf16_gate(_one(exact, exact + steps * step)) is None) is is_accepted
+
+
+def test_two_steps_are_allowed_where_the_window_is_narrower() -> None:
+    exact = 1 + STEP / 2 + STEP / 32  # rounds up, so that two steps more are 2.47 from it
+    assert bf16_gate(_one(exact, 1 + 3 * STEP)) is None
+    assert bf16_gate(_one(exact, 1 + 4 * STEP)) is not None
+
+
+def test_an_element_exactly_at_the_edge_of_the_window_is_accepted() -> None:
+    """3 * 2^-8 of 1 and half a step are 4 steps below 1: 2^-6 in all."""
+    assert bf16_gate(_one(1.0, 1 - 2.0**-6)) is None
+
+
+@pytest.mark.parametrize(("slack", "is_accepted"), [(2 * STEP, True), (STEP / 2, False)])
+def test_slack_widens_the_window_of_an_element(slack: float, is_accepted: bool) -> None:
+    assert (bf16_gate(_one(1.0, 1 + 4 * STEP, slack)) is None) is is_accepted
+
+
+def test_an_element_of_the_wrong_sign_is_refused_and_shown() -> None:
+    finding = _finding(_one(1.0, -1.0))
+    assert (finding.gate, finding.wrong.tolist(), finding.shown) == ("ulp", [3], 3)
+    assert (finding.expected, finding.got) == ("1", "-1")
+
+
+def test_the_whole_error_is_bounded_by_the_total_ratio() -> None:
+    """1.9^2 * 120 / 12 + 3.5^2 are 48.35 squared steps."""
+    assert bf16_gate(_ones(48)) is None
+    finding = _finding(_ones(49))
+    assert finding.gate == "total_l2"
+    assert finding.wrong.tolist() == list(range(71, 120))
+    assert finding.shown == 71
+    assert finding.note.startswith("the whole error is 2.21 times that of correct rounding, 1.9")
+
+
+def test_the_element_shown_of_a_coarse_whole_is_of_the_first_row_that_differs() -> None:
+    finding = _finding(_ones(0, 1, 123, columns=123))
+    assert (finding.gate, finding.shown) == ("total_l2", 2 * 123 - 1)
+
+
+def test_the_error_of_one_row_is_bounded_by_the_row_ratio() -> None:
+    """2.1^2 * 120 / 12 + 3.5^2 are 56.35 squared steps, and the whole has room for 192.65."""
+    assert bf16_gate(_ones(0, 0, 56, 0, 0)) is None
+    finding = _finding(_ones(0, 10, 57, 0, 58))
+    assert finding.gate == "row_l2"
+    assert finding.wrong.tolist() == [*range(303, 360), *range(542, 600)]
+    assert finding.shown == 303
+    assert finding.note == "row 2 has 2.39 times the error of correct rounding, 2.1 at most"
+
+
+def test_of_a_coarse_row_the_element_with_the_largest_error_is_shown() -> None:
+    got = np.ones((5, 120))
+    got[1, 60:] += STEP
+    got[1, 77] -= 3 * STEP
+    got[3, 100:] += 2 * STEP
+    finding = _finding(bf16_rows(np.ones(got.shape), got))
+    assert finding.shown == 120 + 77
+    assert (finding.expected, finding.got) == ("1", "0.984375")
+
+
+def test_the_error_is_that_of_correct_rounding_corrected_where_bits_differ() -> None:
+    """Of 1 + 2^-9, 1 is off by a quarter step and the next value by three quarters."""
+    exact, got = np.full((2, 12), 1 + STEP / 4), np.ones((2, 12))
+    got[1, 4] += STEP
+    output = bf16_rows(exact, got)
+    sums = np.array([12 / 16, 11 / 16 + 9 / 16])
+    ratios = bf16_row_ratios(output)
+    assert ratios is not None
+    np.testing.assert_allclose(ratios, np.sqrt(sums))
+    assert bf16_error_ratio(output) == pytest.approx(np.sqrt(sums.sum() / 2))
+
+
+def test_rows_of_one_element_have_errors_of_their_own() -> None:
+    ratios = bf16_row_ratios(_ones(0, 1, 0, 0, columns=1))
+    assert ratios is not None
+    np.testing.assert_allclose(ratios, [0, 12**0.5, 0, 0])
+
+
+@pytest.mark.parametrize(("slack", "steps"), [(0.0, 1.0), (0.5, 0.5), (1.5, 0.0)])
+def test_slack_lowers_an_error_to_zero_at_most(slack: float, steps: float) -> None:
+    got = np.ones((1, 12))
+    got[0, 4] += STEP
+    output = bf16_rows(np.ones((1, 12)), got, slack * STEP)
+    assert bf16_error_ratio(output) == pytest.approx(steps)
+
+
+def test_rows_without_a_written_element_have_no_error() -> None:
+    none = np.zeros(2)
+    bits = np.zeros(2, np.uint16)
+    noise = RowNoise(none, none, none)
+    output = small_output("bfloat16", np.zeros((2, 1)), bits, bits, noise=noise)
+    assert bf16_error_ratio(output) == 0.0
+    ratios = bf16_row_ratios(output)
+    assert ratios is not None
+    assert ratios.tolist() == [0.0, 0.0]

@@ -59,11 +59,12 @@ def measure(
     request: CompileRequest, settings: Settings, repeats: int
 ) -> tuple[list[float], list[float], list[float]]:
     """Return seconds of nvcc, seconds of NVRTC and milliseconds of the cached stage."""
-    source = request.candidate.source
+    case = request.case
     # A comment of its own makes each repeat a source that the cache does not know.
     fresh = [
-        replace(request, candidate=Candidate(f"{source}// repeat {number}\n"))
+        replace(request, case=replace(case, candidate=Candidate(text)))
         for number in range(repeats + 1)
+        for text in [f"{case.candidate.source}// repeat {number}\n"]
     ]
     fast = [replace(one, compiler="nvrtc") for one in fresh]
     timed(fast[-1], settings)  # starts the NVRTC process, which a sweep does once

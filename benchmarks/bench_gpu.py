@@ -32,7 +32,7 @@ from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
-from kopt.tools.check.request import cubin_paths, final_plans, make_plans
+from kopt.tools.check.request import cubin_paths, make_plans
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import ExecutionRequest, Program
@@ -225,7 +225,7 @@ def _execution(host: Host, candidate: Candidate, kernel: str) -> ExecutionReques
     gpu = host.device.gpu
     if compiled.status is not Status.PASSED:
         raise SystemExit(f"{candidate.name} does not compile: {compiled.diagnostics}")
-    plans = final_plans(make_plans(check, gpu), compiled, gpu, simulated=False)
+    plans = make_plans(check, gpu).final(compiled, gpu, simulated=False)
     name = workload.name
     program = Program(candidate, problem, plans[name], cubin_paths(compiled)[name])
     inputs = load_oracle(problem).make_inputs(workload, np.random.default_rng(1), REGIMES[0])

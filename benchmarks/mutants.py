@@ -16,12 +16,12 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-_COMPARISONS = {
+_COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=",
     ast.LtE: "<",
     ast.Gt: ">=",
@@ -33,7 +33,13 @@ _COMPARISONS = {
     ast.In: "not in",
     ast.NotIn: "in",
 }
-_OPERATORS = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "*"}
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "/",
+    ast.Div: "*",
+    ast.FloorDiv: "*",
+}
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 _LIMIT_S = 300.0
 """Seconds after which a run of the tests counts as a mutant noticed: it hangs."""
@@ -114,7 +120,7 @@ def _end(node: ast.AST, starts: Sequence[int]) -> int:
 
 
 @contextmanager
-def planted(mutant: Mutant) -> Iterator[None]:
+def planted(mutant: Mutant) -> Generator[None]:
     """Change the module for the duration of the block."""
     text = mutant.path.read_text("utf-8")
     after = mutant.begin + len(mutant.old)

@@ -25,6 +25,10 @@ class Case:
     tune: Mapping[str, int] = field(default_factory=dict[str, int])
     """Tune values by name; those left out have the header's default."""
 
+    def __hash__(self) -> int:
+        """Return a hash that equal cases share, so that a plan is resolved once."""
+        return hash((self.candidate, self.kernel_id, tuple(sorted(self.tune.items()))))
+
     @property
     def kernel_id(self) -> str:
         """`<problem>_<workload>`."""

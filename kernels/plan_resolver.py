@@ -1,10 +1,11 @@
 """Numbers for a header: the launch plan of one workload and one choice of tune values.
 
-Limits that follow from the header and the GPU alone are checked here (`plan_limits.py`,
-`plan_limits.py`); what needs the cubin is `plan_check.py`'s.
+Limits that follow from the header and the GPU alone are checked here (`plan_limits.py`);
+what needs the cubin is `plan_check.py`'s.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.near_matches import near_matches
@@ -44,6 +45,16 @@ def resolve_plan(case: Case, gpu: GpuSpec, blocks_per_sm: BlocksPerSm | None = N
             Without it 1 stands, which is always co-resident: enough for the defines, not for what
             is launched.
     """
+    return _resolve(case, gpu, blocks_per_sm) if blocks_per_sm else _resolve_once(case, gpu)
+
+
+@lru_cache(maxsize=256)
+def _resolve_once(case: Case, gpu: GpuSpec) -> PlanOutcome:
+    """Return the plan before a build, which every stage of a case asks for."""
+    return _resolve(case, gpu, None)
+
+
+def _resolve(case: Case, gpu: GpuSpec, blocks_per_sm: BlocksPerSm | None) -> PlanOutcome:
     if case.header is None:
         return PlanOutcome(plan=None, diagnostics=case.parsed.diagnostics)
     resolver = _Resolver(case, case.header, gpu, blocks_per_sm)

@@ -43,15 +43,15 @@ class RunWatch:
     begun_us: int = 0
     """When the process that drives it now took it up."""
     now_us: int = 0
-    """Of the last event."""
+    """Time of the last event, microseconds."""
     best: BestSoFar = field(default_factory=BestSoFar)
     rounds: list[RoundNow] = field(default_factory=list[RoundNow])
     branches: dict[str, BranchNow] = field(default_factory=dict[str, BranchNow])
     speeds: dict[int, str] = field(default_factory=dict[int, str])
-    """By candidate."""
+    """Words of each candidate's speed, by its number."""
     evaluated: int = 0
     evaluated_before: int = 0
-    """By earlier processes."""
+    """Evaluations that earlier processes did."""
     known: int = 0
     evaluating: set[int] = field(default_factory=set[int])
     calls: int = 0
@@ -61,13 +61,13 @@ class RunWatch:
     limit_microusd: int | None = None
     phase: str = "starting"
     doing: str = ""
-    """What it said last, besides its events; empty once another event has come."""
+    """The last line that was said besides the events; empty once another event has come."""
     doing_since_us: int = 0
     _branch_of: dict[int, str] = field(default_factory=dict[int, str])
 
     @property
     def evaluations_per_minute(self) -> float | None:
-        """Of the process that drives it now; None in its first second."""
+        """Rate of the process that drives the run now; None in its first second."""
         seconds = (self.now_us - self.begun_us) / 1e6
         done = self.evaluated - self.evaluated_before
         return 60.0 * done / seconds if seconds >= 1.0 else None

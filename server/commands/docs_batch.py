@@ -16,9 +16,9 @@ from kopt.tools.docs.records import SearchResult
 from kopt.tools.docs.visible_text import shown
 
 MAX_BYTES = 16 << 20
-"""Of a file of queries: a thousand of the longest that are answered."""
+"""Largest file of queries: a thousand of the longest that are answered."""
 MAX_QUERIES = 10_000
-"""Of a call: it keeps every answer until the last."""
+"""Most queries in one call, which keeps every answer until the last."""
 
 Answer = SearchResult | ToolError
 

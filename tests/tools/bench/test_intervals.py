@@ -52,6 +52,11 @@ def test_equal_samples_give_an_interval_of_no_width() -> None:
     assert (interval.median, interval.low, interval.high) == pytest.approx((0.01, 0.01, 0.01))
 
 
+def test_one_double_pair_is_its_own_interval() -> None:
+    interval = median_interval([0.01, 0.03], 0)
+    assert (interval.median, interval.low, interval.high) == pytest.approx((0.02, 0.02, 0.02))
+
+
 def test_the_same_seed_gives_the_same_interval() -> None:
     samples = _samples(100, 1)
     assert median_interval(samples, 4) == median_interval(samples, 4)

@@ -4,7 +4,7 @@ import pytest
 
 from kopt.config.gpu_specs import load_gpus
 from kopt.kernels.bench_result import LikeForLike, NoiseFloor, Rotation
-from kopt.kernels.roofline import ByteModel
+from kopt.kernels.roofline import ByteModel, memory_floor_us
 from kopt.kernels.status import Verdict
 from kopt.tools.bench.intervals import Interval
 from kopt.tools.bench.verdict import decide, final_verdict, is_impossible, next_target
@@ -52,6 +52,11 @@ def test_a_time_below_the_data_sheets_bandwidth_is_impossible() -> None:
     # 3,350 bytes/ns: 3.35e6 bytes take 1 us at the peak
     assert is_impossible(0.97, _model(3_350_000), load_gpus()["H100"], _rotation(4.0))
     assert not is_impossible(0.99, _model(3_350_000), load_gpus()["H100"], _rotation(4.0))
+
+
+def test_a_time_exactly_at_the_limit_is_possible() -> None:
+    limit_us = memory_floor_us(_model(3_350_000), load_gpus()["H100"]) / 1.02
+    assert not is_impossible(limit_us, _model(3_350_000), load_gpus()["H100"], _rotation(4.0))
 
 
 def test_a_time_with_bytes_in_the_cache_is_not_impossible() -> None:

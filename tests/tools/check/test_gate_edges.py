@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from kopt.config.errors import ToolError
 from kopt.kernels.oracle import ScaledBy
 from kopt.kernels.rounding import pack_e2m1
 from kopt.tools.check.code_gate import code_gate, scale_gate, scale_index, suspects
@@ -15,7 +16,7 @@ from kopt.tools.check.number_formats import E2M1
 from kopt.tools.check.output import Finding, Output
 from kopt.tools.check.plain_gates import float_gate, untouched_gate
 from kopt.tools.check.tolerances import CODE_WINDOW, FLOAT32_WINDOW, FLOAT_SCALE_WINDOW
-from kopt.tools.check.unwritten_gate import unwritten_gate
+from kopt.tools.check.unwritten_gate import POISONS, other_poison, unwritten_gate
 from support.small_outputs import small_output
 
 ONE = 0x38
@@ -126,6 +127,9 @@ def test_a_wrong_code_without_a_scale_is_reported_with_the_nearest_code() -> Non
         (24, [1], range(16, 24)),
         (24, [2], range(24, 40)),
         (24, [3], range(40, 48)),
+        (18, [1], range(16, 18)),
+        (17, [0, 1], range(17)),
+        (17, [2, 3], range(17, 34)),
     ],
 )
 def test_every_code_of_a_block_whose_scale_changed_is_judged(
@@ -134,7 +138,7 @@ def test_every_code_of_a_block_whose_scale_changed_is_judged(
     right = np.ones(4, np.float32)
     got = right.copy()
     got[changed] = 2.0
-    codes = np.zeros(columns, np.uint8)
+    codes = np.zeros(columns, np.uint8)  # two rows of half a byte each
     by = ScaledBy("scale", 16)
     output = small_output(E2M1, np.zeros((2, columns)), codes, codes, scaled_by=by)
     scale = small_output("float32", right.astype(np.float64), right, got)
@@ -151,6 +155,25 @@ def test_a_code_left_over_under_a_changed_scale_is_refused_in_any_row() -> None:
     output = small_output(E2M1, np.ones((2, 16)), codes, codes, scaled_by=ScaledBy("scale", 16))
     finding = _finding(code_gate(output, small_output("float32", [1.0, 1.0], right, got)))
     assert finding.wrong.tolist() == list(range(16, 32))
+
+
+def test_a_wrong_code_is_refused_although_another_block_has_a_changed_scale() -> None:
+    right, got = np.ones(2, np.float32), np.asarray([1.0, 1.01], np.float32)
+    exact, stored = np.ones((2, 16)), np.full(32, 2, np.uint8)
+    stored[3] = 5
+    by = ScaledBy("scale", 16)
+    before = pack_e2m1(np.full(32, 2, np.uint8))
+    output = small_output(E2M1, exact, before, pack_e2m1(stored), scaled_by=by)
+    finding = _finding(code_gate(output, small_output("float32", [1.0, 1.0], right, got)))
+    assert finding.wrong.tolist() == [3]
+
+
+def test_codes_and_scales_of_an_oracle_that_do_not_fit_are_its_fault() -> None:
+    codes, scales = np.zeros(32, np.uint8), np.ones(3, np.float32)
+    output = small_output(E2M1, np.zeros((2, 32)), codes, codes, scaled_by=ScaledBy("scale", 16))
+    scale = small_output("float32", [1.0] * 3, scales, scales)
+    with pytest.raises(ToolError, match="gives 3 scales 'out' for codes 'out' that need 4"):
+        scale_index(output, scale, np.arange(2))
 
 
 @pytest.mark.parametrize(
@@ -223,6 +246,26 @@ def test_changed_bytes_outside_the_result_are_shown_with_all_their_digits() -> N
     finding = _finding(untouched_gate(output, np.asarray([0, 1, 0xAB], np.uint16)))
     assert finding.wrong.tolist() == [2]
     assert (finding.expected, finding.got) == ("unchanged bytes 0x00AB", "0x0001")
+
+
+def test_an_element_that_follows_only_one_poison_is_written() -> None:
+    first, second = np.asarray([0xFFFF, 0xFFFF], np.uint16), np.asarray([0xFFFF, 0x5555], np.uint16)
+    output = small_output("uint16", [0.0, 0.0], np.zeros(2, np.uint16), first)
+    finding = _finding(unwritten_gate(output, [(first, 0xFF), (second, 0x55)]))
+    assert finding.wrong.tolist() == [1]
+    assert unwritten_gate(output, [(first[:1], 0xFF), (second[:1], 0x55)]) is None
+
+
+def test_elements_outside_the_result_may_be_left_alone() -> None:
+    stored = np.asarray([0, 0xFFFF], np.uint16)
+    written = np.asarray([True, False])
+    output = small_output("uint16", [0.0, 0.0], np.zeros(2, np.uint16), stored, written=written)
+    runs = [(stored, 0xFF), (np.asarray([0, 0x5555], np.uint16), 0x55)]
+    assert unwritten_gate(output, runs) is None
+
+
+def test_each_poison_has_the_other_one() -> None:
+    assert [other_poison(poison) for poison in POISONS] == [0x55, 0xFF]
 
 
 def test_both_codes_of_a_byte_left_alone_are_unwritten() -> None:

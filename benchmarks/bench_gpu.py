@@ -35,9 +35,9 @@ from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.check.request import cubin_paths, make_plans
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.device_choice import open_device
 from kopt.tools.devices.device import ExecutionRequest, Program
 from kopt.tools.devices.timer import TimingDevice
-from kopt.tools.open_device import open_device
 
 EVIL = Path(__file__).parent.parent / "tests" / "samples" / "evil_infinite_loop.cu"
 KERNEL = f"fused_add_rmsnorm_{WORKLOAD}"

@@ -26,8 +26,8 @@ from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.roofline import workload_bytes
+from kopt.tools.device_choice import open_device
 from kopt.tools.devices.timer import TimingDevice
-from kopt.tools.open_device import open_device
 
 JSON_NAME, MARKDOWN_NAME = "headroom.json", "headroom.md"
 

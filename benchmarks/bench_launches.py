@@ -21,8 +21,8 @@ from kopt.kernels.plan import Launch, LaunchPlan
 from kopt.kernels.problem import Workload
 from kopt.kernels.problem_loader import load_problem
 from kopt.tools.bench.timed_case import timing_request
+from kopt.tools.device_choice import open_device
 from kopt.tools.devices.timer import EmptySide, TimingDevice, TimingFailure
-from kopt.tools.open_device import open_device
 
 GRIDS = (1, 132, 448, 1024, 1792, 3584, 8192)
 BLOCKS = (32, 64, 128, 256, 512, 1024)

@@ -29,7 +29,7 @@ from kopt.search.reports.run_report import RunReport, report_run
 from kopt.search.rounds.advance import run_search
 from kopt.search.runs.parts import RunPlace, search_of
 from kopt.search.runs.run import RunRequest, begin_run
-from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
+from kopt.server.opened_device import DeviceChoice, OpenedDevice, opened_device
 from support.fake_messages import FakeMessages
 from support.messages_faults import Fault
 from support.messages_wire import Turn

@@ -21,7 +21,7 @@ from kopt.kernels.status import Status
 from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.knowledge.states.matching import Match, match_state
 from kopt.search.knowledge.states.signature import extract_signature
-from kopt.tools.open_device import open_device
+from kopt.tools.device_choice import open_device
 from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 from support.samples import read_samples

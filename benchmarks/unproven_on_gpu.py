@@ -28,8 +28,8 @@ from kopt.kernels.unproven_facts import OtherGpuRun, sm_100_bodies
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.check.stage import CheckRequest, check_candidate
+from kopt.tools.device_choice import open_device
 from kopt.tools.devices.timer import TimingDevice
-from kopt.tools.open_device import open_device
 from kopt.tools.sim.device import SimDevice
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from .environment import library_environment, looks_secret
 from .errors import ToolError
+from .passed_environment import library_environment, looks_secret
 
 DEFAULT_BASE_URL = "https://api.anthropic.com"
 
@@ -82,7 +82,7 @@ class Settings:
     may hold a password."""
     library_environment: tuple[tuple[str, str], ...] = ()
     """What CUDA, torch and FlashInfer look at, for the processes that use them
-    (`environment.py`)."""
+    (`passed_environment.py`)."""
     pinecone_api_key: str | None = field(default=None, repr=False)
     """PINECONE_API_KEY: asks Pinecone beside the index of this machine; without it Pinecone is not
     asked. Shown nowhere, and no other process is given it: see `without_keys`."""

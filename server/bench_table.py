@@ -17,8 +17,8 @@ from kopt.server.views.bench_table_view import bench_table_markdown, bench_table
 from kopt.tools.bench.bench_all import BenchAllRequest, bench_all
 from kopt.tools.bench.request import BaselineChoice
 
-from .devices import DeviceChoice, opened_device
 from .exits import ExitCode
+from .opened_device import DeviceChoice, opened_device
 from .progress import status_line
 from .session import Session
 

@@ -12,8 +12,8 @@ from kopt.search.forecast.run_plan import RunPlan, plan_run
 from kopt.search.runs.run import RunRequest
 from kopt.server.views.tables import View, grid
 
-from .devices import DeviceChoice, opened_device
 from .exits import ExitCode
+from .opened_device import DeviceChoice, opened_device
 from .session import Session
 
 

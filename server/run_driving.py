@@ -28,8 +28,8 @@ from kopt.search.runs.parts import RunPlace
 from kopt.search.runs.run import RunRequest, begin_run, drive_run, goes_on, reopen_run
 from kopt.search.store.store import RunStore
 
-from .devices import DeviceChoice, OpenedDevice, opened_device
 from .exits import Interrupted
+from .opened_device import DeviceChoice, OpenedDevice, opened_device
 from .run_progress import run_progress, waiting_lines
 from .session import Session
 

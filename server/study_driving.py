@@ -23,9 +23,9 @@ from kopt.search.study.study_folder import drive_cell
 from kopt.search.study.study_page import write_study
 from kopt.search.study.study_report import StudyReport, report_study
 
-from .devices import DeviceChoice, OpenedDevice, opened_device
 from .exits import Interrupted
 from .knowledge_access import read_base_file
+from .opened_device import DeviceChoice, OpenedDevice, opened_device
 from .run_driving import stopped
 from .run_progress import run_progress, waiting_lines
 from .session import Session

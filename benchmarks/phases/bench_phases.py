@@ -34,10 +34,10 @@ from kopt.search.records.evaluation import EvaluationJob
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.device_choice import open_device
 from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.gpu.messages import Answer, Request
 from kopt.tools.gpu.worker_process import WorkerEnd, WorkerProcess
-from kopt.tools.open_device import open_device
 
 KERNELS = (
     "merge_state_n2048xh64xd128",

@@ -135,7 +135,7 @@ MOST_OF_OTHERS = 20
 """Tries of all other bases together that count for one entry on one architecture.
 
 An assumption: enough to be sure of a gain of the size of its spread from kernel to kernel
-(`update.GAIN_SPREAD` / sqrt(20) is 0.02), few enough to be outweighed in some runs."""
+(`GAIN_SPREAD` / sqrt(20) is 0.02), few enough to be outweighed in some runs."""
 
 
 def counted(origins: Mapping[str, Evidence], own: str) -> Evidence:

@@ -33,7 +33,7 @@ class Budget(Record):
     """Candidates that are evaluated, the starting point included."""
     seconds: float | None = Field(default=None, gt=0.0)
     """Wall time of the processes that drove the run, from the end of the starting point's
-    evaluation (`rounds/counted_time.py`); the time between processes does not count."""
+    evaluation; the time between processes does not count."""
     tokens: int | None = Field(default=None, gt=0)
     """Tokens of all prompts and replies, whether read from a cache or not."""
     usd: float | None = Field(default=None, gt=0.0)

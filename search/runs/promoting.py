@@ -13,8 +13,8 @@ from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunSettings
 from kopt.search.store.winner import pin_tune
 from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
+from kopt.tools.device_choice import open_device
 from kopt.tools.devices.timer import TimingDevice
-from kopt.tools.open_device import open_device
 from kopt.tools.sim.device import SimDevice
 
 

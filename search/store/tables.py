@@ -1,4 +1,4 @@
-"""The tables of a run file as SQL. `schema.py` makes them, `upgrades.py` brings old files there.
+"""The tables of a run file as SQL. `schema.py` makes them and brings old files there.
 
 Ids are INTEGER or TEXT keys, `*_us` are Unix microseconds, `*_microusd` millionths of a dollar,
 `*_sha` point to `blob`, JSON is TEXT that must be valid, closed sets are CHECKs, and every table is

@@ -12,9 +12,9 @@ from kopt.kernels.case import Case
 from kopt.kernels.status import Status, Verdict
 from kopt.search.store.winner import pin_tune
 from kopt.server.bench_table import TableRequest, show_table
-from kopt.server.devices import DeviceChoice, opened_device, timing_device
 from kopt.server.exits import ExitCode
 from kopt.server.find_case import find_case, find_problems
+from kopt.server.opened_device import DeviceChoice, opened_device, timing_device
 from kopt.server.options import device_arch_option, device_option, tune_option
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body

@@ -8,9 +8,9 @@ import click
 from kopt.config.errors import SetupError, ToolError
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.status import Status
-from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
 from kopt.server.exits import ExitCode
 from kopt.server.find_case import find_case
+from kopt.server.opened_device import DeviceChoice, OpenedDevice, opened_device
 from kopt.server.options import (
     device_arch_option,
     device_option,

@@ -7,9 +7,9 @@ import click
 
 from kopt.kernels.profile_result import ProfileChoices, ProfileResult
 from kopt.kernels.status import Status
-from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode
 from kopt.server.find_case import find_case
+from kopt.server.opened_device import DeviceChoice, opened_device
 from kopt.server.options import (
     AskedTune,
     device_arch_option,

@@ -14,8 +14,8 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.record import Record
 from kopt.search.reports.run_report import RunReport, RunSummary
-from kopt.server.devices import DeviceChoice
 from kopt.server.exits import ExitCode, Interrupted
+from kopt.server.opened_device import DeviceChoice
 from kopt.server.options import device_arch_option, device_option
 from kopt.server.run_driving import RunOptions, begin_and_drive, read_settings, refuse_typos, resume
 from kopt.server.session import Session, command_body

@@ -17,8 +17,8 @@ from kopt.search.step.request import StepHooks, StepRequest, step_device
 from kopt.search.step.result import StepResult
 from kopt.search.step.step import take_step
 from kopt.search.storage.artifacts import open_artifacts
-from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode, Interrupted
+from kopt.server.opened_device import DeviceChoice, opened_device
 from kopt.server.options import device_option
 from kopt.server.run_progress import run_progress, waiting_lines
 from kopt.server.session import Session, command_body

@@ -12,8 +12,8 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.search.study.plan import StudyPlan
 from kopt.search.study.study_folder import begin_study, find_study
 from kopt.search.study.study_report import StudyReport, report_study
-from kopt.server.devices import DeviceChoice, opened_device
 from kopt.server.exits import ExitCode
+from kopt.server.opened_device import DeviceChoice, opened_device
 from kopt.server.options import device_arch_option, device_option
 from kopt.server.run_progress import waiting_lines
 from kopt.server.session import Session, command_body

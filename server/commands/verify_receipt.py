@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from kopt.kernels.verify_result import Reproduction, VerifyListResult
-from kopt.server.devices import DeviceChoice, timing_device
 from kopt.server.exits import ExitCode
+from kopt.server.opened_device import DeviceChoice, timing_device
 from kopt.server.options import device_option
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body

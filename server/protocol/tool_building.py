@@ -13,29 +13,19 @@ from typing import Any, cast
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, ToolAnnotations
-from pydantic import Field
 
 from kopt.kernels.record import Record, ToldRecord
 from kopt.server.exits import ExitCode, failure_of
 from kopt.server.jobs.jobs import Jobs
 from kopt.tools.facts.fitting import Detail
 
+from .call_wait import WaitArgument
 from .refusal import refusal
 from .serve_options import ServeOptions
 from .tool_spec import Invocation, ToolSpec
 
-DEFAULT_WAIT_S = 45.0
-MAX_WAIT_S = 50.0
-"""Clients give up on a silent call after a minute at the earliest."""
 _EMPTY: tuple[Any, ...] = ("", [], {}, None)
 _LEFT_OUT = ("$defs", "title", "maxLength", "minLength", "maxItems", "minItems", "maxProperties")
-
-
-class _WaitArgument(ToldRecord):
-    """The argument of tools that may have to wait."""
-
-    wait_s: float = Field(default=DEFAULT_WAIT_S, ge=0, le=MAX_WAIT_S)
-    """Seconds to wait; then the reply is a job_id for job_wait."""
 
 
 class _DetailArgument(ToldRecord):
@@ -65,7 +55,7 @@ def build_tool(spec: ToolSpec, options: ServeOptions, jobs: Jobs) -> Tool:
         inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=Context[Any, Any]),
         *_parameters(spec.arguments, spec.name),
         *_parameters(_DetailArgument),
-        *(_parameters(_WaitArgument) if spec.waits else ()),
+        *(_parameters(WaitArgument) if spec.waits else ()),
     ]
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # functions may have one
         parameters, return_annotation=CallToolResult

@@ -19,8 +19,8 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem import Problem
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.reports.run_report import RunReport
-from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
 from kopt.server.find_case import case_of, refuse_unknown_tune
+from kopt.server.opened_device import DeviceChoice, OpenedDevice, opened_device
 from kopt.tools.bench.request import BaselineChoice, BenchRequest
 from kopt.tools.check.request import CheckRequest
 

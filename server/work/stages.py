@@ -12,7 +12,7 @@ from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.profile_result import ProfileChoices, ProfileResult
 from kopt.kernels.status import Status
-from kopt.server.devices import OpenedDevice
+from kopt.server.opened_device import OpenedDevice
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.check.request import CheckRequest
 

@@ -7,8 +7,8 @@ from functools import partial
 
 from kopt.config.callbacks import ignore
 from kopt.config.settings import Settings
-from kopt.server.devices import DeviceChoice, OpenedDevice, opened_device
-from kopt.tools.open_device import gpu_problem
+from kopt.server.opened_device import DeviceChoice, OpenedDevice, opened_device
+from kopt.tools.device_choice import gpu_problem
 from kopt.tools.sandbox.policy import gpu_devices
 
 from .requests import Progress

@@ -9,7 +9,7 @@ from kopt.config.errors import InfraError, KoptError, ToolError
 from kopt.kernels.bench_result import BenchAllResult, BenchResult, Rotation
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status, Verdict
-from kopt.server import devices
+from kopt.server import opened_device
 from kopt.server.exits import ExitCode
 from kopt.tools.bench import bench_all
 from kopt.tools.bench.request import BenchRequest
@@ -24,7 +24,7 @@ Script = Callable[[Bench], list[BenchRequest]]
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     """Return a function that sets what each benchmark gives; it returns the requests."""
-    monkeypatch.setattr(devices, "open_device", opener(NamedGpu()))
+    monkeypatch.setattr(opened_device, "open_device", opener(NamedGpu()))
 
     def set_bench(bench: Bench) -> list[BenchRequest]:
         requests: list[BenchRequest] = []

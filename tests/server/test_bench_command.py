@@ -9,7 +9,7 @@ from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.kernels.bench_result import BaselinePath, BenchResult, LikeForLike, Rotation
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status, Verdict
-from kopt.server import devices
+from kopt.server import opened_device
 from kopt.server.exits import ExitCode
 from kopt.tools.bench import estimated as estimated_stage
 from kopt.tools.bench import stage as bench_stage
@@ -25,7 +25,7 @@ Answer = Callable[[BenchResult | BaseException], list[BenchRequest]]
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> Answer:
     """Return a function that sets what the stage gives on a GPU; it returns the requests."""
-    monkeypatch.setattr(devices, "open_device", opener(NamedGpu()))
+    monkeypatch.setattr(opened_device, "open_device", opener(NamedGpu()))
 
     def set_result(result: BenchResult | BaseException) -> list[BenchRequest]:
         requests: list[BenchRequest] = []
@@ -272,7 +272,9 @@ def test_who_holds_the_gpu_is_told_while_waiting(
     kopt: Kopt, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer(bench_result())
-    monkeypatch.setattr(devices, "open_device", opener(NamedGpu(), "waiting for cuda:0, 2 before"))
+    monkeypatch.setattr(
+        opened_device, "open_device", opener(NamedGpu(), "waiting for cuda:0, 2 before")
+    )
     assert "waiting for cuda:0, 2 before\n" in kopt("bench", REFERENCE).stderr
     assert kopt("bench", REFERENCE, "--json").stderr == ""
 

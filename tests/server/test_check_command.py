@@ -12,7 +12,7 @@ from kopt.kernels.check_result import CheckResult, Mismatch, TensorAccuracy, Wor
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.server import devices
+from kopt.server import opened_device
 from kopt.server.exits import ExitCode
 from kopt.tools.check import stage as check_stage
 from kopt.tools.check.stage import CheckRequest
@@ -202,7 +202,7 @@ def test_flags_reach_the_stage(kopt: Kopt, answer: Answer) -> None:
 def test_on_a_gpu_the_architecture_is_its_own(
     kopt: Kopt, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "open_device", opener(NamedGpu()))
+    monkeypatch.setattr(opened_device, "open_device", opener(NamedGpu()))
     requests = answer(Status.PASSED)
     kopt("check", REFERENCE, "--device", "cuda:0")
     kopt("check", REFERENCE, "--arch", "sm_90a")
@@ -212,7 +212,7 @@ def test_on_a_gpu_the_architecture_is_its_own(
 def test_an_architecture_that_contradicts_the_gpu_is_refused(
     kopt: Kopt, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "open_device", opener(NamedGpu()))
+    monkeypatch.setattr(opened_device, "open_device", opener(NamedGpu()))
     requests = answer(Status.PASSED)
     ending = kopt("check", REFERENCE, "--device", "cuda:0", "--arch", "sm_100a")
     assert ending.code == ExitCode.USAGE
@@ -224,13 +224,13 @@ def test_a_gpu_that_cannot_be_used_is_named_where_auto_takes_sim(
     kopt: Kopt, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer(Status.PASSED)
-    monkeypatch.setattr(devices, "gpu_devices", lambda: (Path("/dev/nvidia0"),))
-    monkeypatch.setattr(devices, "gpu_problem", lambda: "no cuda.bindings")
+    monkeypatch.setattr(opened_device, "gpu_devices", lambda: (Path("/dev/nvidia0"),))
+    monkeypatch.setattr(opened_device, "gpu_problem", lambda: "no cuda.bindings")
 
     def open_sim(*_: object) -> nullcontext[SimDevice]:
         return nullcontext(SimDevice(Settings(Path())))
 
-    monkeypatch.setattr(devices, "open_device", open_sim)
+    monkeypatch.setattr(opened_device, "open_device", open_sim)
     assert "on sim, although there is a GPU: no cuda.bindings" in kopt("check", REFERENCE).stderr
 
 

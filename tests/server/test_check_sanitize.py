@@ -9,9 +9,9 @@ import pytest
 from kopt.kernels.check_result import CheckResult, SanitizerResult, SanitizerRun
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.server import devices
+from kopt.server import opened_device
 from kopt.server.exits import ExitCode
-from kopt.tools import open_device
+from kopt.tools import device_choice
 from kopt.tools.check import stage as check_stage
 from kopt.tools.sanitize import stage as sanitize_stage
 from support.bench_results import KERNEL, check
@@ -93,7 +93,7 @@ def test_the_sanitizer_s_findings_join_those_of_the_check(
     case: tuple[Status, SanitizerResult, ExitCode, str, str],
 ) -> None:
     checked, found, code, status, said = case
-    monkeypatch.setattr(devices, "open_device", opener(NamedGpu()))
+    monkeypatch.setattr(opened_device, "open_device", opener(NamedGpu()))
 
     def stand_in(*_: object) -> SanitizerResult:
         return found
@@ -110,7 +110,7 @@ def test_the_sanitizer_s_findings_join_those_of_the_check(
 def test_what_did_not_compile_is_not_sanitized(
     kopt: Kopt, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "open_device", opener(NamedGpu()))
+    monkeypatch.setattr(opened_device, "open_device", opener(NamedGpu()))
     answer(Status.COMPILE_ERROR)
     ending = kopt("check", REFERENCE, "--device", "cuda:0", "--sanitize", "--json")
     assert (ending.code, ending.document["sanitizer"]) == (ExitCode.FELL_SHORT, None)
@@ -128,7 +128,7 @@ def test_without_a_gpu_the_machine_lacks_what_sanitizes(
     kopt: Kopt, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = answer(Status.PASSED)
-    monkeypatch.setattr(open_device, "gpu_problem", lambda: "there is no NVIDIA driver here")
+    monkeypatch.setattr(device_choice, "gpu_problem", lambda: "there is no NVIDIA driver here")
     ending = kopt("check", REFERENCE, "--sanitize")
     assert ending.code == ExitCode.MACHINE
     assert "--sanitize needs a GPU, and none can be used here" in ending.stderr

@@ -15,7 +15,7 @@ from kopt.kernels.status import Verdict
 from kopt.search.reports.run_report import RunReport
 from kopt.search.runs import promoting
 from kopt.search.step.result import StepResult
-from kopt.server import devices
+from kopt.server import opened_device
 from kopt.server.exits import ExitCode
 from support.bench_results import H100
 from support.command_line import Kopt
@@ -44,7 +44,7 @@ def twin(monkeypatch: pytest.MonkeyPatch) -> Twin:
             assert name == "cuda:0"
             yield SimTimer(settings, time_of, facts)
 
-        monkeypatch.setattr(devices, "open_device", open_device)
+        monkeypatch.setattr(opened_device, "open_device", open_device)
         monkeypatch.setattr(promoting, "open_device", open_device)
 
     return install
@@ -180,5 +180,5 @@ def test_a_finished_run_is_shown_again_without_its_gpu(
         del has_spare
         raise SetupError("there is no NVIDIA driver here")
 
-    monkeypatch.setattr(devices, "open_device", unplugged)
+    monkeypatch.setattr(opened_device, "open_device", unplugged)
     assert kopt("run", "--resume", first["run"], *words).document == first

@@ -8,9 +8,9 @@ import pytest
 
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
-from kopt.server import devices
-from kopt.server.devices import DeviceChoice, timing_device
+from kopt.server import opened_device
 from kopt.server.exits import ExitCode
+from kopt.server.opened_device import DeviceChoice, timing_device
 from support.command_line import Kopt
 
 REFERENCE = Path(__file__).parents[2] / "kernels" / "problems" / "silu_and_mul" / "reference.cu"
@@ -27,7 +27,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         raise SetupError(MISSING)
         yield
 
-    monkeypatch.setattr(devices, "open_device", open_device)
+    monkeypatch.setattr(opened_device, "open_device", open_device)
 
 
 @pytest.mark.parametrize("command", ["check", "bench", "profile"])

@@ -1,6 +1,6 @@
 """Files of a made-up library, for tests of the chunker."""
 
-from kopt.tools.docs.chunking.source_chunks import library_chunks
+from kopt.tools.docs.chunking.library_chunks import library_chunks
 from kopt.tools.docs.records import Chunk
 from kopt.tools.docs.sources import LibrarySource, SourceFile
 

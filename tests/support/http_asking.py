@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 from mcp.server import MCPServer
 
-from kopt.server.protocol.web.admission import Admission
+from kopt.server.protocol.web.connection_admission import Admission
 from kopt.server.protocol.web.http_app import http_app
 from kopt.server.protocol.web.http_options import HttpOptions
 from kopt.server.protocol.web.http_server import QuietServer

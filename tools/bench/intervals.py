@@ -1,8 +1,8 @@
 """Numbers made of samples: the median log ratio with its interval, and the summary of a latency.
 
-The unit of a comparison is the double pair (`pairs.py`): the mean of its two log ratios, in which
-order and steady drift cancel. The interval is the percentile bootstrap of the median over double
-pairs. docs/benchmarking.md has the simulation behind both choices.
+The unit of a comparison is the double pair (`pair_order.py`): the mean of its two log ratios, in
+which order and steady drift cancel. The interval is the percentile bootstrap of the median over
+double pairs. docs/benchmarking.md has the simulation behind both choices.
 """
 
 from collections.abc import Sequence

@@ -17,7 +17,7 @@ from kopt.kernels.bench_result import LEAST_THRESHOLD, DeviceState, noise_thresh
 from kopt.tools.devices.timer import Replays, SetOutputs, Telemetry, TimingFailure, TimingSession
 
 from .intervals import Interval, median_interval
-from .pairs import PAIRS_PER_BLOCK, Pairing, make_block
+from .pair_order import PAIRS_PER_BLOCK, Pairing, make_block
 from .verdict import decide, next_target
 
 NOISE_PAIRS = 400

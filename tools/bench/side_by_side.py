@@ -26,7 +26,7 @@ from kopt.tools.devices.timer import EmptySide, Side, TimingFacts, TimingFailure
 from .intervals import Interval
 from .kept_records import keep, load_kept
 from .measurement import Limits, Measurement, Sides, measure
-from .pairs import Pairing
+from .pair_order import Pairing
 from .reference_side import candidate_side
 from .request import MIN_PAIRS, BenchRequest
 from .timed_case import TimedCase, Verified, find_faulty, timing_request

@@ -4,28 +4,23 @@ The headers' size, host and origin, CORS for named pages, the path; then for /mc
 user, the limits of the caller, the body's size, and the SDK.
 """
 
-import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
-from kopt.server.protocol.caller import CALLER, LOCAL
-
-from .http_connection import connection_of
-from .http_refusal import refused, refused_for_now, unauthorized
+from .caller_check import local_callers, token_callers
+from .header_check import allowed_headers
+from .http_refusal import Checked
 from .listen_address import PATH, Access
-from .local_peer import Peer, process_of
-from .request_limits import BodyLimit, CallerLimits, HttpLimits, RateLimiter, header_bytes
-from .token_file import Tokens
+from .request_limits import BodyLimit, CallerLimits, HttpLimits
 
 _PAGE_HEADERS = (
     "Authorization",
@@ -34,12 +29,6 @@ _PAGE_HEADERS = (
     "Mcp-Name",
     "Mcp-Protocol-Version",
 )
-_FAILURES_PER_S = 1.0
-_FAILURES_AT_ONCE = 20
-_MAX_KNOWN_PROCESSES = 1024
-
-Check = Callable[[Scope], Awaitable[Response | None]]
-"""Returns the refusal of a request, or None; may note in its scope who the caller is."""
 
 
 def http_app(server: MCPServer, access: Access, limits: HttpLimits) -> ASGIApp:
@@ -72,109 +61,7 @@ def http_app(server: MCPServer, access: Access, limits: HttpLimits) -> ASGIApp:
         app = CORSMiddleware(
             app, allow_origins=access.pages, allow_methods=["POST"], allow_headers=_PAGE_HEADERS
         )
-    return Checked(app, _headers(access, limits))
-
-
-class Checked:
-    """Lets requests through that a check has nothing against."""
-
-    def __init__(self, app: ASGIApp, check: Check) -> None:
-        """Stand in front of `app`."""
-        self._app = app
-        self._check = check
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on or refuse one request."""
-        refusal = await self._check(scope) if scope["type"] == "http" else None
-        await (refusal or self._app)(scope, receive, send)
-
-
-def token_callers(tokens: Tokens) -> Check:
-    """Return the check of a bearer token: whose it is becomes the caller."""
-    failures = RateLimiter(_FAILURES_PER_S, _FAILURES_AT_ONCE)
-
-    async def check(scope: Scope) -> Response | None:
-        given = Headers(scope=scope).getlist("authorization")
-        scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
-        holder = tokens.holder(token.strip().encode("latin-1"))
-        if scheme.lower() == "bearer" and holder is not None:
-            scope[CALLER] = holder
-            return None
-        client = scope.get("client")
-        if wait_s := failures.wait_s(client[0] if client else ""):
-            return refused_for_now("kopt: too many requests without a valid token", wait_s)
-        return unauthorized(
-            "kopt: send 'Authorization: Bearer TOKEN' with a token out of the file that the"
-            f" server was started with (--token-file); {_token_fault(given, scheme)}"
-        )
-
-    return check
-
-
-def local_callers() -> Check:
-    """Return the check of a server without tokens: only processes of its own user may call.
-
-    Each process is a caller of its own, so that several agents of one user share GPUs fairly. The
-    end of an SSH tunnel counts as its user's process. A request is refused of which it was not
-    found out, when the connection was accepted, who is at its other end.
-    """
-    callers: dict[int, str] = {}  # by the socket's inode: finding a process takes milliseconds
-
-    async def check(scope: Scope) -> Response | None:
-        connection = connection_of(scope)
-        peer = None if connection is None else connection.peer
-        if peer is None or not peer.is_own:
-            return refused(403, "kopt cannot tell whose process this is; it serves its own user's")
-        if peer.inode not in callers:
-            if len(callers) >= _MAX_KNOWN_PROCESSES:
-                del callers[next(iter(callers))]
-            callers[peer.inode] = await _caller(peer)
-        scope[CALLER] = callers[peer.inode]
-        return None
-
-    return check
-
-
-async def _caller(peer: Peer) -> str:
-    pid = await asyncio.to_thread(process_of, peer.inode)
-    return LOCAL if pid is None else f"{LOCAL}-{pid}"
-
-
-def _headers(access: Access, limits: HttpLimits) -> Check:
-    """Return the check of every request: the size of its headers, its Host, its Origin.
-
-    Against DNS rebinding: a page in a browser of this machine may resolve its own name to
-    127.0.0.1, but it cannot make the browser send another Host than that name.
-    """
-
-    async def check(scope: Scope) -> Response | None:
-        if header_bytes(scope) > limits.header_bytes:
-            return refused(400, f"kopt: the headers are larger than {limits.header_bytes} bytes")
-        headers = Headers(scope=scope)
-        host, origin = headers.get("host", ""), headers.get("origin")
-        if not access.allows_host(host):
-            return refused(
-                421,
-                f"kopt does not serve under the name {host[:100]!r}; if it is yours, start the"
-                " server with --allowed-host NAME",
-            )
-        if not access.allows_origin(origin):
-            return refused(
-                403,
-                f"the web page {(origin or '')[:100]!r} may not call kopt; if it is yours, start"
-                " the server with --allowed-origin URL",
-            )
-        return None
-
-    return check
-
-
-def _token_fault(given: list[str], scheme: str) -> str:
-    if not given:
-        return "no Authorization header came"
-    if len(given) > 1:
-        return "more than one Authorization header came"
-    return "this token is not in it" if scheme.lower() == "bearer" else "the scheme is not Bearer"
+    return Checked(app, allowed_headers(access, limits))
 
 
 async def _healthz(_: Request) -> JSONResponse:

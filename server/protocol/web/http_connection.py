@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from .admission import Admission, Admitted
+from .connection_admission import Admission, Admitted
 from .http_refusal import on_the_wire
 from .local_peer import Peer
 from .request_limits import HttpLimits

@@ -1,15 +1,33 @@
-"""The reply to an HTTP request that never reaches the tools: status, reason, what to do.
+"""Checks of HTTP requests, and the reply to one that never reaches the tools.
 
-The body is a JSON-RPC error, because that is what MCP clients show; a missing token has the form
-of OAuth, which they know too.
+The reply has a status, the reason and what to do. Its body is a JSON-RPC error, because that is
+what MCP clients show; a missing token has the form of OAuth, which they know too.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 
 from mcp.types import INVALID_REQUEST
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+Check = Callable[[Scope], Awaitable[Response | None]]
+"""Returns the refusal of a request, or None; may note in its scope who the caller is."""
+
+
+class Checked:
+    """Lets requests through that a check has nothing against."""
+
+    def __init__(self, app: ASGIApp, check: Check) -> None:
+        """Stand in front of `app`."""
+        self._app = app
+        self._check = check
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on or refuse one request."""
+        refusal = await self._check(scope) if scope["type"] == "http" else None
+        await (refusal or self._app)(scope, receive, send)
 
 
 def refused(status: int, message: str, headers: dict[str, str] | None = None) -> Response:

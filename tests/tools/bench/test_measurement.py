@@ -11,7 +11,7 @@ from kopt.tools.bench.measurement import (
     Sides,
     measure,
 )
-from kopt.tools.bench.pairs import Pairing
+from kopt.tools.bench.pair_order import Pairing
 from kopt.tools.check.case_data import CaseKey, make_case_data
 from kopt.tools.devices.timer import (
     CandidateSide,

@@ -10,8 +10,8 @@ from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.status import Provenance, Status
+from kopt.tools.device_choice import open_device
 from kopt.tools.gpu.device import CudaDevice
-from kopt.tools.open_device import open_device
 from kopt.tools.profiling.nvidia_tools import find_ncu
 from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 

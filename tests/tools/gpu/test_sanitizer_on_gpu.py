@@ -12,8 +12,8 @@ from kopt.kernels.case import Case
 from kopt.kernels.check_result import SANITIZER_TOOLS, SanitizerResult, SanitizerTool
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
+from kopt.tools.device_choice import open_device
 from kopt.tools.gpu.device import CudaDevice
-from kopt.tools.open_device import open_device
 from kopt.tools.profiling.nvidia_tools import find_sanitizer
 from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
 from support.samples import read_sample

@@ -7,7 +7,7 @@ match.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .cuda_chunks import blanked, code_items
+from .brace_scanner import blanked, code_items
 from .cuda_names import before_body, named_by, signature_of
 from .sizes import disjoint
 from .units import SourceLines, Unit, plain_comment

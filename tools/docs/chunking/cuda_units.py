@@ -8,7 +8,7 @@ the grammar says of the same lines; the grammar has the rest. Templates (`.jinja
 import re
 from collections.abc import Callable, Sequence
 
-from .cuda_chunks import ends_in_comment
+from .brace_scanner import ends_in_comment
 from .cuda_scan import opened, scanned_units
 from .cuda_tree import has_grammar, tree_units
 from .gaps import filled

@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 
 from kopt.config.errors import SetupError
-from kopt.tools.docs.chunking.source_chunks import chunker_version, library_chunks
+from kopt.tools.docs.chunking.library_chunks import chunker_version, library_chunks
 from kopt.tools.docs.indexing.entries import card_of, entry_of, terms_version
 from kopt.tools.docs.sources import SourceFile
 from kopt.tools.docs.vectors import model_name, vector_model

@@ -1,7 +1,7 @@
 """What is searched: the files of the corpus, read in one go, and the key that names their content.
 
 Everything here ships with kopt or was made on this machine: headers, problems, winners, manual,
-notes, GPU data sheets. `chunk_sources.py` makes chunks of them. Further sources join by further
+notes, GPU data sheets. `own_chunks.py` makes chunks of them. Further sources join by further
 `CorpusFile`s.
 """
 

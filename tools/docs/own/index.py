@@ -20,8 +20,8 @@ from kopt.tools.docs.indexing.entries import entry_of
 from kopt.tools.docs.indexing.index_file import Sheet, fill, write_index
 from kopt.tools.docs.indexing.open_indexes import file_state, in_memory, opened
 
-from .chunk_sources import make_chunks
 from .corpus import Corpus, current_corpus
+from .own_chunks import make_chunks
 
 KEPT_INDEXES = 4
 """Index files that stay, so that two installations that share KOPT_HOME do not build in turn."""

@@ -3,7 +3,7 @@
 import pytest
 
 from kopt.tools.docs.chunking.duplicates import merged
-from kopt.tools.docs.chunking.source_chunks import chunker_version
+from kopt.tools.docs.chunking.library_chunks import chunker_version
 from kopt.tools.docs.indexing.entries import MOST_TAGS, card_of
 from kopt.tools.docs.records import Chunk
 from support.chunked_files import chunk_of, chunks_of, library_file

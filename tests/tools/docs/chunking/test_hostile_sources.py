@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.tools.docs.chunking.cuda_chunks import blanked
+from kopt.tools.docs.chunking.brace_scanner import blanked
 from kopt.tools.docs.chunking.units import SourceLines
 from support.chunked_files import chunk_of, chunks_of
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kopt.tools.docs import sources
-from kopt.tools.docs.chunking.source_chunks import CHUNKER_CODE
+from kopt.tools.docs.chunking.library_chunks import CHUNKER_CODE
 from kopt.tools.docs.code_version import code_files
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
 from kopt.tools.docs.sources import PROPRIETARY, license_of, may_be_handed_on

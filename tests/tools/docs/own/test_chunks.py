@@ -11,11 +11,11 @@ from kopt.config.settings import Settings
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status
-from kopt.tools.docs.chunking.cuda_chunks import code_items
+from kopt.tools.docs.chunking.brace_scanner import code_items
 from kopt.tools.docs.chunking.sizes import MOST_LINES, line_ranges
-from kopt.tools.docs.own.chunk_sources import make_chunks
 from kopt.tools.docs.own.corpus import read_corpus
 from kopt.tools.docs.own.markdown_chunks import entries, sections
+from kopt.tools.docs.own.own_chunks import make_chunks
 from kopt.tools.docs.records import Chunk
 from support.docs_winners import promote
 

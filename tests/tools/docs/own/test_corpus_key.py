@@ -13,7 +13,7 @@ from kopt.tools.docs.own.corpus import INDEX_CODE, read_corpus
 def test_data_that_make_an_index_are_in_its_key_as_code_is() -> None:
     names = {path.name for path in code_files(*INDEX_CODE)}
     assert {"weights.py", "glossary.yaml", "tags.yaml", "lexicon.yaml", "asks.yaml"} <= names
-    assert {"vllm.yaml", "chunk_sources.py", "postings.py", "units.py"} <= names
+    assert {"vllm.yaml", "own_chunks.py", "postings.py", "units.py"} <= names
 
 
 def test_process_that_outlives_an_upgrade_keeps_the_key_of_the_code_it_runs(

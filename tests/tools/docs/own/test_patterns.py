@@ -10,7 +10,7 @@ from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
 from kopt.tools.check.stage import CheckRequest, check_candidate
-from kopt.tools.docs.chunking.cuda_chunks import code_items
+from kopt.tools.docs.chunking.brace_scanner import code_items
 from kopt.tools.sim.device import SimDevice
 
 NOTES = Path(__file__).parents[4] / "tools" / "docs" / "notes"

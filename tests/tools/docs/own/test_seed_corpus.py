@@ -20,9 +20,9 @@ from kopt.kernels.profile_result import (
     TensorTraffic,
 )
 from kopt.kernels.status import Status
-from kopt.tools.docs.own.chunk_sources import KNOWN_ARCHS, make_chunks
 from kopt.tools.docs.own.corpus import Corpus, CorpusFile
 from kopt.tools.docs.own.intrinsic_cards import DOCUMENTS, Card, read_cards
+from kopt.tools.docs.own.own_chunks import KNOWN_ARCHS, make_chunks
 from kopt.tools.docs.records import Chunk
 from support.intrinsic_files import DOCS, all_cards
 

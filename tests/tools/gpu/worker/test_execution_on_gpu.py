@@ -17,8 +17,8 @@ from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.status import Status
 from kopt.tools.check.stage import CheckRequest, check_candidate
+from kopt.tools.device_choice import open_device
 from kopt.tools.gpu.device import CudaDevice
-from kopt.tools.open_device import open_device
 from support.samples import Sample, check_sample, describe, read_samples
 
 pytestmark = pytest.mark.gpu

@@ -21,6 +21,7 @@ from kopt.kernels.row_rotation import rotate_outputs
 from kopt.kernels.status import Status
 from kopt.tools.check.request import CheckRequest, cubin_paths, make_plans
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.device_choice import open_device
 from kopt.tools.devices.device import Arrays, ExecutionRequest, Program
 from kopt.tools.devices.timer import (
     CandidateSide,
@@ -33,7 +34,6 @@ from kopt.tools.devices.timer import (
     TimingSession,
 )
 from kopt.tools.gpu.device import CudaDevice
-from kopt.tools.open_device import open_device
 from support.gpu_memory import own_gpu_bytes
 
 pytestmark = pytest.mark.gpu

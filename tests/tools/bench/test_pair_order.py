@@ -6,7 +6,7 @@ from math import log
 import numpy as np
 import pytest
 
-from kopt.tools.bench.pairs import PAIRS_PER_BLOCK, Block, Pairing, make_block
+from kopt.tools.bench.pair_order import PAIRS_PER_BLOCK, Block, Pairing, make_block
 
 MAIN, NOISE, SECOND = Pairing(0, 1), Pairing(2, 1), Pairing(0, 3)
 EMPTY = 4

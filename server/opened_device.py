@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import DEFAULT_ARCH, Settings
+from kopt.tools.device_choice import gpu_problem, open_device
 from kopt.tools.devices.device import Device
 from kopt.tools.devices.timer import TimingDevice
-from kopt.tools.open_device import gpu_problem, open_device
 from kopt.tools.sandbox.policy import gpu_devices
 from kopt.tools.sim.device import SimDevice
 

@@ -5,10 +5,10 @@ import pytest
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.gpu_specs import load_gpus
 from kopt.config.settings import Settings
-from kopt.tools import open_device as module
+from kopt.tools import device_choice as module
+from kopt.tools.device_choice import gpu_problem, open_device
 from kopt.tools.gpu import discovery
 from kopt.tools.gpu.discovery import FoundGpu
-from kopt.tools.open_device import gpu_problem, open_device
 from kopt.tools.sim.device import SimDevice
 from support.bench_results import H100
 

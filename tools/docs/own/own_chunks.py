@@ -7,7 +7,7 @@ from typing import Any, cast
 import yaml
 
 from kopt.kernels.families import FAMILIES
-from kopt.tools.docs.chunking.cuda_chunks import CodeItem, code_items, comment_text, head_lines
+from kopt.tools.docs.chunking.brace_scanner import CodeItem, code_items, comment_text, head_lines
 from kopt.tools.docs.chunking.sizes import line_ranges
 from kopt.tools.docs.chunking.units import CPP_IDLE
 from kopt.tools.docs.records import Chunk

@@ -85,6 +85,46 @@ def test_an_interval_must_be_that_of_its_samples(interval: tuple[float, float]) 
     )
 
 
+@pytest.mark.parametrize("end", [0, 1])
+@pytest.mark.parametrize(
+    ("share", "is_accepted"), [(0.24, True), (-0.24, True), (0.26, False), (-0.26, False)]
+)
+def test_an_end_of_an_interval_may_be_a_quarter_of_its_width_away(
+    end: int, share: float, is_accepted: bool
+) -> None:
+    made: list[RepeatedMeasurement] = []
+    for one in _six(*(1.25,) * 6):
+        ends = list(one.interval)
+        ends[end] *= (ends[1] / ends[0]) ** share
+        made.append(one.model_copy(update={"interval": tuple(ends)}))
+    found = contradiction(_claiming(tuple(made)))
+    why = "an interval of b8xh64 does not follow from its samples"
+    assert found == (None if is_accepted else why)
+
+
+@pytest.mark.parametrize(("threshold", "is_accepted"), [(0.2226, True), (0.2230, False)])
+def test_the_low_end_of_an_interval_must_be_beyond_the_noise(
+    threshold: float, is_accepted: bool
+) -> None:
+    """The interval is from 0.22264 to 0.22364."""
+    floor = FLOOR.model_copy(update={"median": threshold - 0.002})
+    assert floor.threshold == pytest.approx(threshold)
+    made = tuple(one.model_copy(update={"noise_floor": floor}) for one in _six(*(1.25,) * 6))
+    why = "a measurement of b8xh64 is not faster than its baseline"
+    assert contradiction(_claiming(made)) == (None if is_accepted else why)
+
+
+@pytest.mark.parametrize(("samples", "pairs"), [(99, 99), (98, 100), (0, 0)])
+def test_the_number_of_samples_is_even_and_that_of_the_pairs(samples: int, pairs: int) -> None:
+    made = tuple(
+        one.model_copy(update={"log_ratios": one.log_ratios[:samples], "pairs": pairs})
+        for one in _six(*(1.25,) * 6)
+    )
+    assert contradiction(_claiming(made)) == (
+        "the number of pairs of b8xh64 does not follow from its samples"
+    )
+
+
 @pytest.mark.parametrize("ratio", [-800.0, 1000.0])
 def test_samples_beyond_all_speedups_are_refused_in_words(ratio: float) -> None:
     made = tuple(

@@ -42,6 +42,7 @@ def _compared(result: BenchResult, *, on_another_gpu: bool = False) -> WorkloadR
     entry = _entry()
     before = as_receipt_says(entry, Status.PASSED)
     assert (before.holds, before.speedup, before.receipt_speedup) == (False, None, 1.25)
+    assert before.accepted_range == (LOW, HIGH)
     return compare_measurement(before, entry, result, on_another_gpu=on_another_gpu)
 
 

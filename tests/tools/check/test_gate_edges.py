@@ -4,6 +4,7 @@ The windows come from tolerances.py; the values are such that no rounding blurs 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from kopt.kernels.rounding import pack_e2m1
 from kopt.tools.check.code_gate import code_gate, scale_gate, scale_index, suspects
 from kopt.tools.check.number_formats import E2M1
 from kopt.tools.check.output import Finding, Output
-from kopt.tools.check.plain_gates import float_gate, untouched_gate
+from kopt.tools.check.plain_gates import exact_gate, float_gate, untouched_gate
 from kopt.tools.check.tolerances import CODE_WINDOW, FLOAT32_WINDOW, FLOAT_SCALE_WINDOW
 from kopt.tools.check.unwritten_gate import POISONS, other_poison, unwritten_gate
 from support.small_outputs import small_output
@@ -179,21 +180,20 @@ def test_codes_and_scales_of_an_oracle_that_do_not_fit_are_its_fault() -> None:
 @pytest.mark.parametrize(
     ("value", "slack", "is_accepted"),
     [
-        (1 + FLOAT_SCALE_WINDOW, None, True),
-        (1 + FLOAT_SCALE_WINDOW + 2.0**-20, None, False),
-        (1 - FLOAT_SCALE_WINDOW, None, True),
-        (1 - FLOAT_SCALE_WINDOW - 2.0**-20, None, False),
-        (1.5 + FLOAT_SCALE_WINDOW, 0.5, True),
-        (1.5 + FLOAT_SCALE_WINDOW, 0.25, False),
+        (4 + 4 * FLOAT_SCALE_WINDOW, None, True),
+        (4 + 4 * FLOAT_SCALE_WINDOW + 2.0**-20, None, False),
+        (4 - 4 * FLOAT_SCALE_WINDOW, None, True),
+        (4 - 4 * FLOAT_SCALE_WINDOW - 2.0**-20, None, False),
+        (4.5 + 4 * FLOAT_SCALE_WINDOW, 0.5, True),
+        (4.5 + 4 * FLOAT_SCALE_WINDOW, 0.25, False),
     ],
 )
 def test_a_float_scale_is_right_up_to_the_edges_of_its_window(
     value: float, slack: float | None, is_accepted: bool
 ) -> None:
-    right, got = np.ones(1, np.float32), np.asarray([value], np.float32)
-    assert (
-        scale_gate(small_output("float32", [1.0], right, got, slack=slack)) is None
-    ) is is_accepted
+    right, got = np.full(1, 4.0, np.float32), np.asarray([value], np.float32)
+    output = small_output("float32", [4.0], right, got, slack=slack)
+    assert (scale_gate(output) is None) is is_accepted
 
 
 @pytest.mark.parametrize(
@@ -217,26 +217,35 @@ def test_a_scale_is_one_step_off_only_beside_the_boundary(
 @pytest.mark.parametrize(
     ("value", "slack", "is_accepted"),
     [
-        (1 + FLOAT32_WINDOW, None, True),
-        (1 + 1.5 * FLOAT32_WINDOW, None, False),
-        (1 - FLOAT32_WINDOW, None, True),
-        (1 - 1.5 * FLOAT32_WINDOW, None, False),
-        (1.5 + FLOAT32_WINDOW, 0.5, True),
-        (1.5 + FLOAT32_WINDOW, 0.25, False),
+        (4 + 4 * FLOAT32_WINDOW, None, True),
+        (4 + 5 * FLOAT32_WINDOW, None, False),
+        (4 - 4 * FLOAT32_WINDOW, None, True),
+        (4 - 5 * FLOAT32_WINDOW, None, False),
+        (4.5 + 4 * FLOAT32_WINDOW, 0.5, True),
+        (4.5 + 4 * FLOAT32_WINDOW, 0.25, False),
     ],
 )
 def test_a_float32_result_is_right_up_to_the_edges_of_its_window(
     value: float, slack: float | None, is_accepted: bool
 ) -> None:
-    right, got = np.ones(1, np.float32), np.asarray([value], np.float32)
-    assert (
-        float_gate(small_output("float32", [1.0], right, got, slack=slack)) is None
-    ) is is_accepted
+    right, got = np.full(1, 4.0, np.float32), np.asarray([value], np.float32)
+    output = small_output("float32", [4.0], right, got, slack=slack)
+    assert (float_gate(output) is None) is is_accepted
 
 
 def test_a_number_where_a_float32_infinity_is_right_is_refused() -> None:
     right, got = np.asarray([np.inf], np.float32), np.ones(1, np.float32)
     assert float_gate(small_output("float32", [np.inf], right, got)) is not None
+
+
+@pytest.mark.parametrize(
+    ("right", "got", "is_accepted"), [(0.0, -0.0, True), (1.0, 1.0 + 2.0**-23, False)]
+)
+def test_an_output_with_one_right_answer_is_equal_in_value(
+    right: float, got: float, is_accepted: bool
+) -> None:
+    stored = [np.asarray([value], np.float32) for value in (right, got)]
+    assert (exact_gate(small_output("float32", [right], *stored)) is None) is is_accepted
 
 
 def test_changed_bytes_outside_the_result_are_shown_with_all_their_digits() -> None:
@@ -269,7 +278,17 @@ def test_each_poison_has_the_other_one() -> None:
 
 
 def test_both_codes_of_a_byte_left_alone_are_unwritten() -> None:
-    first, second = np.asarray([0, 0xFF, 0xFF], np.uint8), np.asarray([0, 0x55, 0], np.uint8)
-    output = small_output(E2M1, np.zeros(6), np.zeros(3, np.uint8), first)
+    first, second = (np.asarray([0, 0, poison, poison], np.uint8) for poison in POISONS)
+    second[3] = 0
+    output = small_output(E2M1, np.zeros(8), np.zeros(4, np.uint8), first)
     finding = _finding(unwritten_gate(output, [(first, 0xFF), (second, 0x55)]))
-    assert finding.wrong.tolist() == [2, 3]
+    assert finding.wrong.tolist() == [4, 5]
+
+
+def test_unwritten_elements_of_permuted_storage_are_counted_in_logical_order() -> None:
+    first, second = (np.asarray([0, 0, poison], np.uint8) for poison in POISONS)
+    output = small_output("uint8", np.zeros(3), np.zeros(3, np.uint8), first)
+    permuted = replace(output.reference, offsets=np.asarray([2, 0, 1]))
+    runs = [(first, 0xFF), (second, 0x55)]
+    finding = _finding(unwritten_gate(replace(output, reference=permuted), runs))
+    assert finding.wrong.tolist() == [0]

@@ -6,6 +6,7 @@ names the source. Evidence that names none is of the source called as itself.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ FOLDERS: dict[Standing, str] = {"winner": "winners", "unproven": "unproven"}
 EVIDENCE: dict[Standing, str] = {"winner": ".receipt.json", "unproven": ".facts.json"}
 HIDING_SOURCE = "winners"
 """The name in KOPT_WITHOUT_SOURCES that hides winners and unproven kernels."""
+
+
+_SOURCE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.cu")
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def kernels_in(
 def source_of(evidence: Path) -> Path:
     """Return where the source of a receipt or of facts lies, whether or not it is there."""
     named = _read(evidence).get("source_file")
-    if isinstance(named, str) and named.endswith(".cu") and named == Path(named).name:
+    if isinstance(named, str) and _SOURCE_NAME.fullmatch(named):
         return evidence.with_name(named)
     stem = evidence.name.removesuffix(".json").rpartition(".")[0]
     return evidence.with_name(f"{stem}.cu")

@@ -1,7 +1,6 @@
 """`kopt run --dry-run`: the plan of a run, or of one run for each kernel, and nothing else."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rich.table import Table
 from rich.text import Text
@@ -29,7 +28,8 @@ def print_dry_run(session: Session, requests: Sequence[RunRequest], choice: Devi
         facts = None if opened.timer is None else opened.timer.facts
         gpu = opened.device.gpu or gpu_for_arch(opened.arch)
         name, arch = opened.device.name, opened.arch
-        asked = [replace(one, device=name, arch=arch, gpu=facts) for one in requests]
+        on_device = {"device": name, "arch": arch, "gpu": facts}
+        asked = [request.model_copy(update=on_device) for request in requests]
         plans = [plan_run(request, session.settings, gpu) for request in asked]
     if len(plans) == 1:
         session.show(plans[0], plan_view(plans[0]))

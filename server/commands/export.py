@@ -138,7 +138,10 @@ def _of_receipt(path: Path, choice: ExportChoice, settings: Settings) -> ExportS
             f"--arch {choice.arch}: the receipt is of {receipt.arch}; name the .cu file"
         )
     case = case_of(receipt, problem_of(receipt, settings))
-    return _subject(case, receipt.arch, f"the receipt {path.name}", receipt=receipt)
+    proven = {entry.workload for entry in receipt.workloads}
+    missing = [name for name in receipt.claimed if name not in proven]
+    remark = f" (no receipt was beside it for {', '.join(missing)})" if missing else ""
+    return _subject(case, receipt.arch, f"the receipt {path.name}{remark}", receipt=receipt)
 
 
 def _subject(

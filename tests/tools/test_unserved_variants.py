@@ -87,7 +87,7 @@ def test_conditions_are_told_on_one_line_each_and_not_all_of_them(
     lines = said(result).splitlines()
     assert len(lines) == 4
     assert max(map(len, lines)) < 300
-    assert lines[-1] == "... nor 5 more variants"
+    assert lines[-1] == "... and 5 more such variants"
 
 
 def conditions_without_workload(header: str, problem: Problem) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ from .winner_files import (
     require_writable,
     source_file,
     winner_places,
+    winners_lock,
 )
 
 
@@ -195,14 +196,15 @@ def _written(
 ) -> PromotionResult:
     """Write source and receipts and return `result` as it stands then."""
     mean = exp(fmean(log(entry.speedup) for entry in result.workloads))
-    file = source_file(places[0], request.case.problem.name, request.case.candidate)
-    contents = ReceiptContents(checked, result.sanitizer, result.workloads, mean, file)
-    receipts = parts_of(make_receipt(contents))
-    request.progress("writing")
-    files = tuple(
-        place_winner(place, receipt, request.on_existing)
-        for place, receipt in zip(places, receipts, strict=True)
-    )
+    with winners_lock(places[0]):  # another promotion must not take the same name
+        file = source_file(places[0], request.case.problem.name, request.case.candidate)
+        contents = ReceiptContents(checked, result.sanitizer, result.workloads, mean, file)
+        receipts = parts_of(make_receipt(contents))
+        request.progress("writing")
+        files = tuple(
+            place_winner(place, receipt, request.on_existing)
+            for place, receipt in zip(places, receipts, strict=True)
+        )
     any_written = any(file.action == "written" for file in files)
     reasons = (f"{file.workload}: {file.reason}" for file in files if file.reason is not None)
     return result.model_copy(

@@ -40,7 +40,8 @@ def joined(receipts: Sequence[Receipt]) -> Receipt:
             f"the receipts of promotion {first.promotion[:12]} contradict each other; take them "
             "from where they were whole, or promote again"
         )
-    return whole.model_copy(update={"digest": first.promotion})
+    # Some of them are not what the promotion proved: they have a digest of their own.
+    return whole.model_copy(update={"digest": first.promotion}) if is_whole else whole
 
 
 def read_promotion(path: Path) -> Receipt:

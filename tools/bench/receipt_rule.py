@@ -30,11 +30,9 @@ def contradiction(receipt: Receipt) -> str | None:
     """Return what in a receipt does not follow from the rest of it; None if all does."""
     if Candidate(receipt.source).id != receipt.candidate:
         return "its source has another id than it states"
-    if not receipt.workloads:
-        return "it has no workload"
+    if (found := _of_names(receipt)) is not None:
+        return found
     for entry in receipt.workloads:
-        if entry.workload not in receipt.claimed:
-            return f"workload {entry.workload} is none of those that it claims"
         if receipt.cubin_of(entry.workload) is None:
             return f"no cubin serves workload {entry.workload}"
         if (found := _of_workload(entry)) is not None:
@@ -42,6 +40,21 @@ def contradiction(receipt: Receipt) -> str | None:
     mean = geometric_mean(entry.speedup for entry in receipt.workloads)
     if not isclose(receipt.geometric_mean_speedup, mean, rel_tol=_EXACT):
         return "its geometric mean does not follow from its workloads"
+    return None
+
+
+def _of_names(receipt: Receipt) -> str | None:
+    if not receipt.workloads:
+        return "it has no workload"
+    if receipt.promotion and len(receipt.workloads) > 1:
+        return "it is of one workload and has several"
+    if len(set(receipt.domain)) < len(receipt.domain):
+        return "its domain names a workload twice"
+    for entry in receipt.workloads:
+        if entry.workload not in receipt.claimed:
+            return f"workload {entry.workload} is none of those that it claims"
+        if entry.kernel != f"{receipt.problem}_{entry.workload}":
+            return f"{entry.kernel} is no kernel id of {receipt.problem} at {entry.workload}"
     return None
 
 

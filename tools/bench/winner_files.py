@@ -7,15 +7,17 @@ source first. A source is never changed, and removed once no receipt names it.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.files import ensure_folder, write_atomically
+from kopt.config.locks import file_lock
 from kopt.kernels.bench_result import BaselinePath
-from kopt.kernels.candidate import Candidate
+from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.promotion_result import WinnerFile
@@ -51,17 +53,28 @@ def winner_places(
     return tuple(WinnerPlace(one.name, own / f"{one.name}.{suffix}") for one in workloads)
 
 
+@contextmanager
+def winners_lock(place: WinnerPlace) -> Generator[None]:
+    """Keep other promotions from writing to the folder of winners, where the lock's file stays.
+
+    Raises:
+        SetupError: The folder cannot be written.
+    """
+    folder = ensure_folder(place.receipt.parent)
+    try:
+        with file_lock(folder.parent / ".promotion.lock"):
+            yield
+    except OSError as error:
+        raise SetupError(f"cannot write {folder}: {error.strerror}") from error
+
+
 def source_file(place: WinnerPlace, problem: str, candidate: Candidate) -> str:
     """Return the name that the source of a new winner gets beside `place`."""
     arch = place.receipt.name.removesuffix(EVIDENCE["winner"]).rpartition(".")[2]
-    name = f"{problem}.{arch}.cu"
-    try:
-        is_free = place.receipt.with_name(name).read_bytes() == candidate.source.encode()
-    except FileNotFoundError:
-        is_free = True
-    except OSError:
-        is_free = False
-    return name if is_free else f"{problem}-{candidate.id[:8]}.{arch}.cu"
+    stems = (problem, f"{problem}-{candidate.id[:8]}", f"{problem}-{candidate.id}")
+    names = [f"{stem}.{arch}.cu" for stem in stems]
+    beside = (place.receipt.with_name(name) for name in names[:-1])
+    return next((path.name for path in beside if _is_free(path, candidate)), names[-1])
 
 
 def refuse_incomparable(
@@ -121,6 +134,16 @@ def require_writable(places: Sequence[WinnerPlace]) -> None:
             raise SetupError(f"cannot write winners to {folder}: {nearest} is no writable folder")
 
 
+def _is_free(path: Path, candidate: Candidate) -> bool:
+    """Return whether no other source is in the way at `path`."""
+    try:
+        return path.read_bytes() == candidate.source.encode()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
 def _old_receipt(place: WinnerPlace) -> Receipt | None:
     """Return the receipt that is there; None if there is no winner."""
     if not place.receipt.exists():
@@ -156,12 +179,21 @@ def _in_the_way(place: WinnerPlace, reason: str) -> str:
 
 
 def _write(place: WinnerPlace, receipt: Receipt) -> None:
-    old, source = place.source, place.receipt.with_name(receipt.source_file)
-    ensure_folder(source.parent)
+    replaced = _replaced_source(place)
+    source = place.receipt.with_name(receipt.source_file)
     try:
         write_atomically(source, receipt.source, mode=0o644)
         write_atomically(place.receipt, receipt_text(receipt), mode=0o644)
     except OSError as error:
         raise SetupError(f"cannot write {source.parent}: {error.strerror}") from error
-    if old != source and not evidence_of(old):
-        old.unlink(missing_ok=True)
+    if replaced is not None and replaced != source and not evidence_of(replaced):
+        replaced.unlink(missing_ok=True)
+
+
+def _replaced_source(place: WinnerPlace) -> Path | None:
+    """Return the source of the receipt that is there, if it is still the one of that receipt."""
+    try:
+        is_own = read_receipt(place.receipt).candidate == read_candidate(place.source).id
+    except ToolError:
+        return None
+    return place.source if is_own else None

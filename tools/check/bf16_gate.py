@@ -76,10 +76,11 @@ def _far_elements(output: Output) -> Indices:
     exact = output.reference.exact_at(far)
     allowed = BF16_ELEMENT_WINDOW * np.abs(exact) + bf16_ulp(exact) / 2
     allowed += output.reference.slack_at(far)
-    # Not `>`: an infinite exact value makes the error NaN, which is no reason to accept.
+    # Not `>`: the error of an infinity may be NaN, which is no reason to accept.
     with np.errstate(invalid="ignore"):
         accepted: npt.NDArray[np.bool_] = np.abs(output.values_at(far) - exact) <= allowed
-    refused: Indices = far[~accepted]
+    # An infinite exact value allows an infinite error; right bits are not among `far`.
+    refused: Indices = far[~accepted | ~np.isfinite(exact)]
     return refused
 
 

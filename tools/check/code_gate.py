@@ -165,7 +165,9 @@ def scale_gate(output: Output) -> Finding | None:
     if number_format == "float32":
         exact = output.reference.exact_at(indices)
         allowed = FLOAT_SCALE_WINDOW * np.abs(exact) + output.reference.slack_at(indices)
-        wrong = indices[~(np.abs(output.values_at(indices) - exact) <= allowed)]
+        with np.errstate(invalid="ignore"):
+            close = np.abs(output.values_at(indices) - exact) <= allowed
+        wrong = indices[~close | ~np.isfinite(exact)]  # an infinity allows an infinite error
         note = f"a scale may be off by {FLOAT_SCALE_WINDOW:.4f} of its exact value"
     else:
         got = ordinals(output.bits_at(indices), number_format)

@@ -181,8 +181,10 @@ def _with_noise(reference: Reference) -> Reference:
         truth = exact[part].astype(np.float64)
         # A bfloat16 is the upper half of the float32 with the same value.
         values = (rounded[part].astype(np.uint32) << np.uint32(16)).view(np.float32)
-        ulp = bf16_ulp(truth)
-        error = np.where(np.isfinite(truth), values - truth, 0.0)
+        # What rounds to an infinity is judged by itself: it would widen the averages without end.
+        finite = np.isfinite(values)
+        ulp = np.where(finite, bf16_ulp(truth), 0.0)
+        error = np.subtract(values, truth, out=np.zeros_like(truth), where=finite)
         if written is not None:
             counted = written.reshape(rows, columns)[part]
             ulp, error = ulp * counted, error * counted

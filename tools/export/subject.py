@@ -27,6 +27,9 @@ class ExportSubject(Case):
     facts: str = field(default="", kw_only=True)
     """Markdown about a kernel without a receipt: what was found out about it instead."""
 
+    # A subclass that is a data class of its own would get a hash over its dictionaries.
+    __hash__ = Case.__hash__
+
     @property
     def header(self) -> CandidateHeader:
         """The parsed header.

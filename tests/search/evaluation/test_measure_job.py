@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BaselinePath, BenchResult
@@ -103,7 +104,7 @@ def test_only_the_first_timing_of_a_run_tells_its_steps(
 ) -> None:
     measure(bench_result())
     measure(bench_result(), baseline="flashinfer_cute (PDL on)")
-    assert [request.progress for request in asked] == [print, None]
+    assert [request.progress for request in asked] == [print, ignore]
 
 
 def test_a_winner_is_timed_at_every_workload_that_it_claims_the_named_one_first(

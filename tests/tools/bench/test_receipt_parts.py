@@ -1,12 +1,14 @@
 """Receipts of one workload each, joined into that of their promotion."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from kopt.config.errors import ToolError
 from kopt.kernels.receipt import Receipt, ReceiptCubin
-from kopt.tools.bench.receipt_file import seal
+from kopt.kernels.shipped_kernels import source_of
+from kopt.tools.bench.receipt_file import receipt_text, seal
 from kopt.tools.bench.receipt_parts import joined, parts_of, read_promotion
 from kopt.tools.bench.verify_all import find_receipts
 from support.receipts import evidence, sealed_receipts, write_winner
@@ -40,6 +42,43 @@ def test_joined_receipts_are_those_that_were_taken_apart() -> None:
     assert [one.workload for one in whole.workloads] == list(NAMES)
     assert whole.digest == receipts()[0].promotion
     assert parts_of(whole) == receipts()
+
+
+def test_some_receipts_of_a_promotion_do_not_have_its_digest() -> None:
+    names = (*NAMES, "b32xh64")
+    parts = sealed_receipts(
+        workloads=tuple(evidence(f"synthetic_{name}", name) for name in names),
+        cubins=tuple(
+            ReceiptCubin(arch="sm_90a", defines={}, workloads=(name,), sha256=name * 8)
+            for name in names
+        ),
+    )
+    some = joined(parts[:2])
+    assert some.digest not in ("", some.promotion, parts[0].promotion)
+    assert joined(parts).digest == parts[0].promotion
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"domain": ("b8xh64", "b8xh64")}, "names a workload twice"),
+        ({"problem": "merge_state"}, "no kernel id of merge_state"),
+    ],
+)
+def test_a_resealed_receipt_with_impossible_names_is_refused(
+    tmp_path: Path, change: dict[str, object], said: str
+) -> None:
+    path, _ = write_winner(tmp_path, *receipts())
+    path.write_text(receipt_text(seal(receipts()[0].model_copy(update=change))))
+    with pytest.raises(ToolError, match=said):
+        read_promotion(path)
+
+
+@pytest.mark.parametrize("name", ["a\0.cu", "../a.cu", ".cu", "-a.cu", "a.txt"])
+def test_a_source_file_is_a_plain_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "b8xh64.sm_90a.receipt.json"
+    path.write_text(json.dumps({"source_file": name}))
+    assert source_of(path) == tmp_path / "b8xh64.sm_90a.cu"
 
 
 @pytest.mark.parametrize("change", [{"sandbox": "plain"}, {"promoted_at": "2026-01-02"}])

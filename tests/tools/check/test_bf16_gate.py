@@ -4,13 +4,18 @@ From 1 to 2 a step of bfloat16 is 2^-7. Rows of ones that are off by whole steps
 are counted in squared steps; the unit of n such elements is n / 12.
 """
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from kopt.kernels.oracle import Expected
+from kopt.kernels.rounding import round_to_bf16
 from kopt.tools.check.bf16_gate import bf16_error_ratio, bf16_gate, bf16_row_ratios
 from kopt.tools.check.output import Finding, Output
-from kopt.tools.check.reference import RowNoise
+from kopt.tools.check.reference import RowNoise, make_reference
 from support.small_outputs import bf16_rows, small_output
+from support.synthetic_check import synthetic_problem
 
 STEP = 2.0**-7
 
@@ -158,3 +163,17 @@ def test_rows_without_a_written_element_have_no_error() -> None:
     ratios = bf16_row_ratios(output)
     assert ratios is not None
     assert ratios.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("got", [5.0, -5.0, 2.0**127])
+def test_no_finite_value_stands_for_an_infinity(got: float) -> None:
+    assert _finding(_one(-np.inf, got)).gate == "ulp"
+
+
+def test_a_value_that_overflows_widens_no_bound_of_its_neighbors(tmp_path: Path) -> None:
+    exact = np.ones((8, 64))
+    exact[0, 0] = 1e39
+    expected = Expected(exact, round_to_bf16(exact), np.ones(exact.shape, np.bool_))
+    reference = make_reference(synthetic_problem(tmp_path), "y_bf16", expected)
+    got = np.where(exact > 1, np.inf, 1 + 2 * STEP)
+    assert _finding(Output("y_bf16", reference, round_to_bf16(got))).gate == "total_l2"

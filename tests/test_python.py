@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,3 +68,24 @@ def test_a_broken_candidate_is_data(tmp_path: Path) -> None:
     result = kopt.check(broken, device="sim", settings=settings)
     assert result.status is kopt.Status.PLAN_ERROR
     assert kopt.compile(broken, settings=settings).status is kopt.Status.PLAN_ERROR
+
+
+def test_an_unknown_kernel_is_said_before_the_candidate_is_read(tmp_path: Path) -> None:
+    with pytest.raises(kopt.ToolError, match="nope"):
+        kopt.case("nope", tmp_path / "absent.cu")
+
+
+@pytest.mark.parametrize("value", [True, [1], "1", 1.0])
+def test_a_tune_value_that_is_no_int_is_refused(value: Any) -> None:
+    problem, _ = kopt.find_kernel("silu_and_mul_b8xh14336")
+    with pytest.raises(kopt.ToolError, match="a tune value is an int"):
+        kopt.case(problem, REFERENCE, {"NOPE": value})
+
+
+def test_a_wrong_choice_is_refused_before_any_work() -> None:
+    case = kopt.case("silu_and_mul_b8xh14336", REFERENCE)
+    wrong: Any = "fast"
+    with pytest.raises(kopt.ToolError, match="level 'fast' is none of quick, full"):
+        kopt.check(case, device="no such device", level=wrong)
+    with pytest.raises(kopt.ToolError, match="baselines 'fast' is none of auto, library"):
+        kopt.bench(case, device="no such device", baselines=wrong)

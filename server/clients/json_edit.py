@@ -9,6 +9,7 @@ refused, because clients disagree on which one counts.
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn, TypeGuard
 
 DEFAULT_INDENT = "  "
@@ -16,6 +17,7 @@ BLANKS = " \t\r\n"
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _COMMENT = re.compile(rf"{_STRING}|(//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|[{{\[]\s*,|(,)(?=\s*[}}\]])", re.DOTALL)
+_KEY_OR_BRACE = re.compile(rf"({_STRING})(\s*:)?|[{{}}]", re.DOTALL)
 _NOT_BLANK = re.compile(r"[^ \t\r\n]")
 
 
@@ -110,26 +112,63 @@ def _blanked(match: re.Match[str]) -> str:
 
 def _parsed(plain: str) -> Any:
     try:
-        return json.loads(plain, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        return json.loads(
+            plain,
+            object_pairs_hook=partial(_object, plain),
+            parse_int=partial(_integer, plain),
+            parse_constant=partial(_refuse_constant, plain),
+        )
     except json.JSONDecodeError as error:
         seen = repr(plain[error.pos]) if error.pos < len(plain) else "the end of the file"
-        what = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        what = f"{error.msg[:1].lower()}{error.msg[1:]}".removesuffix(" at").removesuffix(
+            " starting"
+        )
         raise MalformedText(f"{_place(plain, error.pos)}: {what}, found {seen}") from error
     except RecursionError as error:
         raise MalformedText("too many levels of objects and lists") from error
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(plain: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise MalformedText(f"the key {key!r} stands twice in one object")
+            place = _place(plain, _second_at(plain, key))
+            raise MalformedText(f"{place}: the key {key!r} stands twice in one object")
         found[key] = value
     return found
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise MalformedText(f"{name} is no value of JSON")
+def _second_at(plain: str, key: str) -> int:
+    """Return where `key` stands for the second time in one object."""
+    seen: list[bool] = []
+    for token in _KEY_OR_BRACE.finditer(plain):
+        if token[0] == "{":
+            seen.append(False)
+        elif token[0] == "}":
+            seen.pop()
+        elif token[2] and json.loads(token[1]) == key:
+            if seen[-1]:
+                return token.start()
+            seen[-1] = True
+    return 0
+
+
+def _integer(plain: str, digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError as error:  # Python limits how many digits it reads
+        place = _literal_place(plain, digits)
+        raise MalformedText(f"{place}: an integer of {len(digits)} digits is too long") from error
+
+
+def _refuse_constant(plain: str, name: str) -> NoReturn:
+    raise MalformedText(f"{_literal_place(plain, name)}: {name} is no value of JSON")
+
+
+def _literal_place(plain: str, literal: str) -> str:
+    """Return where `literal` first stands outside a string."""
+    found = re.finditer(rf"{_STRING}|({re.escape(literal)})", plain)
+    return _place(plain, next((match.start() for match in found if match[1]), 0))
 
 
 def _place(text: str, at: int) -> str:

@@ -67,7 +67,7 @@ def profile_view(name: str, profile: ProfileResult) -> View:
     if profile.traffic:
         yield _traffic_table(profile)
     if profile.counters is None:
-        yield Text(NOT_COUNTED, style="yellow")
+        yield Text(f"{NOT_COUNTED.capitalize()}.", style="yellow")
     for suspect in profile.suspects[:SUSPECTS_SHOWN]:
         gain = f" (worth up to {suspect.gain_us:.2f} us, estimated)" if suspect.gain_us else ""
         name_of = suspect.name.replace("_", " ")

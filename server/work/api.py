@@ -7,8 +7,10 @@ exception says that the call, this machine or kopt is at fault.
 from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import get_args
 
 from kopt.config.callbacks import ignore
+from kopt.config.errors import ToolError
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.config.settings import DEFAULT_ARCH, Settings, settings_from_environment
 from kopt.kernels.bench_result import BenchResult
@@ -17,9 +19,10 @@ from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckLevel, CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem import Problem
+from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.reports.run_report import RunReport
-from kopt.server.find_case import case_of, refuse_unknown_tune
+from kopt.server.find_case import refuse_unknown_tune
 from kopt.server.opened_device import DeviceChoice, OpenedDevice, opened_device
 from kopt.tools.bench.request import BaselineChoice, BenchRequest
 from kopt.tools.check.request import CheckRequest
@@ -42,12 +45,18 @@ def case(
         settings: Where problems of your own are; None: as the environment says.
 
     Raises:
-        ToolError: The file cannot be read, the id is unknown, or a tune value is not declared.
+        ToolError: The id is unknown, the file cannot be read, or a tune value is no int or is not
+            declared.
     """
-    found = _candidate(candidate)
+    for name, value in (tune or {}).items():
+        if type(value) is not int:  # bool is an int to isinstance
+            raise ToolError(f"tune {name}={value!r}: a tune value is an int")
     if isinstance(kernel, str):
-        return case_of(found, kernel, settings or settings_from_environment(), tune)
-    made = Case(kernel, kernel.workloads[0], found, tune or {})
+        where = settings or settings_from_environment()
+        problem, workload = find_kernel(kernel, where.problems)
+    else:
+        problem, workload = kernel, kernel.workloads[0]
+    made = Case(problem, workload, _candidate(candidate), tune or {})
     refuse_unknown_tune(made, option="tune")
     return made
 
@@ -87,10 +96,11 @@ def check(
         settings: None: as the environment says.
 
     Raises:
-        ToolError: No such device, or no seeds.
+        ToolError: No such device or level, or no seeds.
         SetupError: This machine lacks a GPU, a compiler or a folder that can be written.
         InfraError: The device failed, not the candidate.
     """
+    _refuse_other("level", level, get_args(CheckLevel))
     request = CheckRequest(case, level, seeds=seeds)
     with _opened(device, settings) as (opened, found):
         return stages.check(request, opened, found)
@@ -111,10 +121,11 @@ def bench(
         settings: None: as the environment says.
 
     Raises:
-        ToolError: No such device, or libraries were asked for on sim.
+        ToolError: No such device or baselines, or libraries were asked for on sim.
         SetupError: This machine lacks a GPU, a compiler or a folder that can be written.
         InfraError: The device failed, not the candidate.
     """
+    _refuse_other("baselines", baselines, get_args(BaselineChoice))
     with _opened(device, settings) as (opened, found):
         return stages.bench(BenchRequest(case, baselines=baselines), opened, found)
 
@@ -200,6 +211,11 @@ def _opened(device: str, settings: Settings | None) -> Generator[tuple[OpenedDev
     choice = DeviceChoice(device, has_spare=False, sim_name='device "sim"')
     with opened_device(choice, found, ignore) as opened:
         yield opened, found
+
+
+def _refuse_other(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ToolError(f"{name} {value!r} is none of {', '.join(allowed)}")
 
 
 def _candidate(candidate: Candidate | Path | str) -> Candidate:

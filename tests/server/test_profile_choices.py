@@ -60,3 +60,11 @@ def test_a_choice_that_failed_is_told_below_the_table_as_tune_takes_it(
     print_view(profile_choices_view("mine.cu", profile))
     told = [line for line in capsys.readouterr().out.splitlines() if "too wide" in line]
     assert told == ["BLOCK=1024,ROWS=2: compile_error, too wide"]
+
+
+def test_a_candidate_without_a_plan_is_not_said_to_have_begun(kopt: Kopt, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.cu"
+    broken.write_text("/* kopt: 2 */\nint x;\n", "utf-8")
+    ending = kopt("profile", broken, "--kernel", "silu_and_mul_b8xh14336", "--device", "sim")
+    shown = " ".join(ending.stdout.split())
+    assert "Accesses are not counted: the candidate was not executed, or not to its end." in shown

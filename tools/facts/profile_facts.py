@@ -26,7 +26,7 @@ from .wording import Quoted, file_name
 
 PARTS_SHOWN = 4
 STALLS_SHOWN = 3
-NOT_COUNTED = "Accesses are not counted: the candidate was not executed to its end"
+NOT_COUNTED = "accesses are not counted: the candidate was not executed, or not to its end"
 
 
 def profile_facts(result: ProfileResult, detail: Detail) -> Facts:

@@ -19,6 +19,8 @@ from support.played.lying import lying_model
 from support.played.metered import Metered
 from support.small_silu import KERNEL, write_small_silu
 
+pytestmark = pytest.mark.slow  # whole runs with agents
+
 Report = dict[str, Any]
 Play = Callable[..., tuple[Ending, FakeMessages]]
 

@@ -22,6 +22,8 @@ from support.command_line import Kopt
 from support.sim_timer import SimTimer
 from support.tiny_problem import write_tiny_problem
 
+pytestmark = pytest.mark.slow  # whole runs on a GPU's twin
+
 KERNEL = "scale_rows_b8xh64"
 TimeOf = Callable[[LaunchPlan], float]
 Twin = Callable[..., None]

@@ -103,8 +103,9 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    # In this order: a process that creates the tables in between has set the version with them.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > FORMAT:
         raise SetupError(
             f"{path} has format {version}, this kopt reads up to {FORMAT}: upgrade kopt"

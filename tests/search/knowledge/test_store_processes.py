@@ -2,11 +2,18 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import pytest
+
+from kopt.search.knowledge.ledger_file import FILE_NAME, FORMAT, open_ledger
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.knowledge.yaml_writer import render_small
 from support.knowledge_cases import ENTRY, SEED
@@ -52,3 +59,40 @@ def test_a_kill_at_any_step_of_any_write_loses_nothing(tmp_path: Path) -> None:
     seen = json.loads(output)
     assert seen["problems"] == []
     assert seen["killed"] == seen["steps"] > 50
+
+
+class _Overtaken(sqlite3.Connection):
+    """A connection before whose second question another process creates the ledger."""
+
+    folder: ClassVar[Path]
+    questions = 0
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        """Run a statement, after the other process at the second question."""
+        if "sqlite_schema" in sql or sql == "PRAGMA user_version":
+            self.questions += 1
+            if self.questions == 2:
+                with closing(sqlite3.connect(self.folder / FILE_NAME)) as other:
+                    other.execute("CREATE TABLE base (one INTEGER)")
+                    other.execute(f"PRAGMA user_version = {FORMAT}")
+        return super().execute(sql, parameters)
+
+
+def test_a_ledger_that_is_created_while_it_is_opened_is_no_foreign_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _Overtaken.folder = tmp_path
+    connect = partial(sqlite3.connect, factory=_Overtaken)
+    monkeypatch.setattr(sqlite3, "connect", _once(connect, sqlite3.connect))
+    with closing(open_ledger(tmp_path)) as connection:
+        assert connection.execute("SELECT count(*) FROM base").fetchone() == (0,)
+
+
+def _once(first: Callable[..., Any], later: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that is `first` at its first call."""
+    calls = iter([first])
+
+    def call(*words: Any, **named: Any) -> Any:
+        return next(calls, later)(*words, **named)
+
+    return call

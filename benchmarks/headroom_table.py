@@ -44,7 +44,7 @@ class PathTimes(Record):
     empty_us: float
     """An empty kernel of one warp."""
     empty_pdl_us: float
-    """The same with programmatic dependent launch, which triggers at once."""
+    """An empty kernel with programmatic dependent launch, which triggers at once."""
 
     @property
     def baseline(self) -> PathTime:
@@ -77,7 +77,7 @@ class HeadroomRow(Record):
     kernel: str
     rows: int
     total_bytes: int
-    """Of one call, from the byte model."""
+    """Bytes that one call reads and writes at least."""
     measured_at: str
     """UTC, ISO 8601."""
     times: PathTimes

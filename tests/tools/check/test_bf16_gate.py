@@ -129,7 +129,7 @@ def test_of_a_coarse_row_the_element_with_the_largest_error_is_shown() -> None:
 
 
 def test_the_error_is_that_of_correct_rounding_corrected_where_bits_differ() -> None:
-    """Of 1 + 2^-9, 1 is off by a quarter step and the next value by three quarters."""
+    """At 1 + 2^-9 a right 1 is off by a quarter step and the next value by three quarters."""
     exact, got = np.full((2, 12), 1 + STEP / 4), np.ones((2, 12))
     got[1, 4] += STEP
     output = bf16_rows(exact, got)

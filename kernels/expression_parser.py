@@ -6,7 +6,8 @@ evaluates the tree.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -26,7 +27,8 @@ FUNCTIONS = {
 """Least and most arguments of each function."""
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>[0-9]+)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<op>//|<=|>=|==|!=|[-+*%()<>,]))"
+    r"(?P<malformed>[0-9]+[^\W\d])|(?P<number>[0-9]+)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<op>//|<=|>=|==|!=|[-+*%()<>,])|(?P<other>\S)"
 )
 _HINTS = {
     "/": "write // for integer division",
@@ -36,8 +38,9 @@ _HINTS = {
     "!": "write not or !=",
     "^": "there is no power or exclusive or",
 }
-_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
-_WORDS = frozenset({"and", "or", "not", "true", "false"})
+_LEVELS = (("or",), ("and",), ("<", "<=", ">", ">=", "==", "!="), ("+", "-"), ("*", "//", "%"))
+"""Operators between operands, from the loosest; `not` binds as comparisons, a sign tightest."""
+_COMPARISON = 2
 
 
 class ExpressionError(ValueError):
@@ -69,42 +72,30 @@ class _Token:
     position: int
 
 
-def _tokens(text: str) -> list[_Token]:
+def _tokens(text: str) -> Iterator[_Token]:
     if len(text) > MAX_TEXT_LENGTH:
         raise ExpressionError(f"{len(text)} characters; at most {MAX_TEXT_LENGTH} are allowed")
-    tokens: list[_Token] = []
-    position = 0
-    end = len(text.rstrip())
-    while position < end:
-        match = _TOKEN.match(text, position)
-        if match is None or match.lastgroup is None:
-            position += len(text[position:]) - len(text[position:].lstrip())
-            hint = _HINTS.get(
-                text[position], "allowed are integers, names, + - * // % and functions"
-            )
-            raise ExpressionError(f"unexpected {text[position]!r}: {hint}", position)
-        kind = match.lastgroup
-        tokens.append(_Token(kind, match[kind], match.start(kind)))
-        position = match.end()
-        if (
-            kind == "number"
-            and position < end
-            and (text[position].isalpha() or text[position] == "_")
-        ):
-            raise ExpressionError("a number is decimal digits only", match.start(kind))
-    return [*tokens, _Token("end", "the end", end)]
+    for match in _TOKEN.finditer(text):
+        kind, position = str(match.lastgroup), match.start()
+        if kind == "malformed":
+            raise ExpressionError("a number is decimal digits only", position)
+        if kind == "other":
+            hint = _HINTS.get(match[0], "allowed are integers, names, + - * // % and functions")
+            raise ExpressionError(f"unexpected {match[0]!r}: {hint}", position)
+        yield _Token(kind, match[0], position)
+    yield _Token("end", "the end", len(text.rstrip()))
 
 
 class _Parser:
     """Recursive descent over one text; `depth` bounds the recursion."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = _tokens(text)
+        self._tokens = list(_tokens(text))
         self._index = 0
         self._depth = 0
 
     def whole(self) -> Node:
-        node = self._disjunction()
+        node = self._level(0)
         token = self._peek()
         if token.kind != "end":
             raise ExpressionError(f"unexpected {token.text!r} after the expression", token.position)
@@ -120,128 +111,96 @@ class _Parser:
             return token
         return None
 
-    def _enter(self, position: int) -> None:
+    @contextmanager
+    def _within(self, token: _Token) -> Iterator[None]:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise ExpressionError(f"nested deeper than {MAX_DEPTH} levels", position)
-
-    def _disjunction(self) -> Node:
-        return self._joined("or")
-
-    def _joined(self, word: str) -> Node:
-        inner = self._negation if word == "and" else lambda: self._joined("and")
-        parts = [inner()]
-        position = parts[0].position
-        while token := self._take(word):
-            position = token.position
-            parts.append(inner())
-        if len(parts) == 1:
-            return parts[0]
-        for part in parts:
-            _require(part, predicate=True)
-        return Node(word, position, tuple(parts), is_predicate=True)
-
-    def _negation(self) -> Node:
-        token = self._take("not")
-        if token is None:
-            return self._comparison()
-        self._enter(token.position)
-        operand = _require(self._negation(), predicate=True)
+            raise ExpressionError(f"nested deeper than {MAX_DEPTH} levels", token.position)
+        yield
         self._depth -= 1
-        return Node("not", token.position, (operand,), is_predicate=True)
 
-    def _comparison(self) -> Node:
-        operands = [self._sum()]
-        operators: list[str] = []
-        position = operands[0].position
-        while token := self._take(*_COMPARISONS):
-            operators.append(token.text)
-            position = token.position
-            operands.append(self._sum())
-        if not operators:
-            return operands[0]
-        for operand in operands:
-            _require(operand, predicate=False)
-        return Node(
-            "compare", position, tuple(operands), operators=tuple(operators), is_predicate=True
-        )
-
-    def _sum(self) -> Node:
-        return self._left_associative(("+", "-"), self._product)
-
-    def _product(self) -> Node:
-        return self._left_associative(("*", "//", "%"), self._unary)
-
-    def _left_associative(self, operators: tuple[str, ...], inner: Callable[[], Node]) -> Node:
-        left = inner()
-        length = 0
-        while token := self._take(*operators):
-            length += 1
-            if length > MAX_CHAIN:
+    def _level(self, level: int) -> Node:
+        """Read operands and what joins them at `level` of `_LEVELS` or tighter."""
+        if level == len(_LEVELS):
+            return self._operand()
+        if level == _COMPARISON and (token := self._take("not")):
+            with self._within(token):
+                operand = _require(self._level(level), predicate=True)
+            return Node("not", token.position, (operand,), is_predicate=True)
+        parts = [self._level(level + 1)]
+        signs: list[_Token] = []
+        while token := self._take(*_LEVELS[level]):
+            signs.append(token)
+            if level > _COMPARISON and len(signs) > MAX_CHAIN:
                 raise ExpressionError(f"more than {MAX_CHAIN} operators in a row", token.position)
-            right = inner()
-            _require(left, predicate=False)
-            _require(right, predicate=False)
-            left = Node(token.text, token.position, (left, right))
-        return left
+            parts.append(self._level(level + 1))
+        return _joined(level, parts, signs) if signs else parts[0]
 
-    def _unary(self) -> Node:
-        token = self._take("-", "+")
-        if token is None:
-            return self._primary()
-        self._enter(token.position)
-        operand = _require(self._unary(), predicate=False)
-        self._depth -= 1
-        zero = Node("number", token.position)
-        return Node(token.text, token.position, (zero, operand))
-
-    def _primary(self) -> Node:
+    def _operand(self) -> Node:
         token = self._peek()
         self._index += 1
+        if token.kind == "op" and token.text in ("-", "+"):
+            with self._within(token):
+                operand = _require(self._operand(), predicate=False)
+            return Node(token.text, token.position, (Node("number", token.position), operand))
         if token.kind == "number":
             return _number(token)
         if token.kind == "name":
             return self._named(token)
-        if token.text == "(" and token.kind == "op":
-            self._enter(token.position)
-            node = self._disjunction()
-            self._expect(")", token)
-            self._depth -= 1
+        if token.kind == "op" and token.text == "(":
+            with self._within(token):
+                node = self._level(0)
+                self._close(token)
             return node
         raise ExpressionError(f"expected a number or a name, got {token.text}", token.position)
 
-    def _expect(self, text: str, opened: _Token) -> None:
-        if self._take(text) is None:
-            raise ExpressionError(f"the {opened.text!r} is not closed", opened.position)
+    def _close(self, opening: _Token) -> None:
+        if self._take(")") is None:
+            raise ExpressionError(f"the {opening.text!r} is not closed", opening.position)
 
     def _named(self, token: _Token) -> Node:
         if token.text in ("true", "false"):
             return Node("bool", token.position, value=int(token.text == "true"), is_predicate=True)
-        if token.text in _WORDS:
+        if token.text in ("and", "or", "not"):
             raise ExpressionError(f"{token.text!r} has nothing before it", token.position)
         opening = self._take("(")
-        if opening is None:
-            if token.text in FUNCTIONS:
-                raise ExpressionError(f"{token.text} needs its arguments", token.position)
-            return Node("name", token.position, name=token.text)
+        if opening is not None:
+            return self._call(token, opening)
+        if token.text in FUNCTIONS:
+            raise ExpressionError(f"{token.text} needs its arguments", token.position)
+        return Node("name", token.position, name=token.text)
+
+    def _call(self, token: _Token, opening: _Token) -> Node:
         if token.text not in FUNCTIONS:
-            allowed = ", ".join(FUNCTIONS)
-            raise ExpressionError(
-                f"no function is called {token.text!r}; there are {allowed}", token.position
-            )
-        self._enter(token.position)
-        arguments = [_require(self._disjunction(), predicate=False)]
-        while self._take(","):
-            arguments.append(_require(self._disjunction(), predicate=False))
-        self._expect(")", opening)
-        self._depth -= 1
+            reason = f"no function is called {token.text!r}; there are {', '.join(FUNCTIONS)}"
+            raise ExpressionError(reason, token.position)
+        with self._within(token):
+            arguments = [_require(self._level(0), predicate=False)]
+            while self._take(","):
+                arguments.append(_require(self._level(0), predicate=False))
+            self._close(opening)
         least, most = FUNCTIONS[token.text]
         if not least <= len(arguments) <= most:
             wanted = str(least) if least == most else f"{least} to {most}"
-            raise ExpressionError(
-                f"{token.text} takes {wanted} arguments, not {len(arguments)}", token.position
-            )
+            reason = f"{token.text} takes {wanted} arguments, not {len(arguments)}"
+            raise ExpressionError(reason, token.position)
         return Node(token.text, token.position, tuple(arguments))
+
+
+def _joined(level: int, parts: list[Node], signs: list[_Token]) -> Node:
+    for part in parts:
+        _require(part, predicate=level < _COMPARISON)
+    last = signs[-1]
+    if level < _COMPARISON:
+        return Node(last.text, last.position, tuple(parts), is_predicate=True)
+    if level == _COMPARISON:
+        operators = tuple(sign.text for sign in signs)
+        node = Node("compare", last.position, tuple(parts), operators=operators, is_predicate=True)
+        return node
+    left = parts[0]
+    for sign, right in zip(signs, parts[1:], strict=True):
+        left = Node(sign.text, sign.position, (left, right))
+    return left
 
 
 def _number(token: _Token) -> Node:

@@ -1,11 +1,12 @@
 """Values of the integer expressions and predicates in candidate headers and problem files.
 
-`//` and `%` floor as in Python. Every intermediate value stays within 64 signed bits, and a
-division by zero is an `ExpressionError`. The syntax is `expression_parser.py`'s.
+`//` and `%` floor as in Python. Every intermediate value stays within 64 signed bits. The syntax is
+`expression_parser.py`'s.
 """
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 
 from kopt.config.near_matches import near_matches
 
@@ -14,7 +15,6 @@ from .expression_parser import MAX_VALUE, ExpressionError, Node, parse
 __all__ = [
     "ExpressionError",
     "check_expression",
-    "check_predicate",
     "evaluate_expression",
     "evaluate_predicate",
     "expression_names",
@@ -47,7 +47,7 @@ def evaluate_predicate(text: str, names: Mapping[str, int]) -> bool:
     Raises:
         ExpressionError: As for `evaluate_expression`.
     """
-    return _truth(_of_kind(text, predicate=True), names)
+    return bool(_value(_of_kind(text, predicate=True), names))
 
 
 def expression_names(text: str) -> frozenset[str]:
@@ -56,32 +56,18 @@ def expression_names(text: str) -> frozenset[str]:
     Raises:
         ExpressionError: Neither an expression nor a predicate.
     """
-    names: set[str] = set()
-    pending = [parse(text)]
-    while pending:
-        node = pending.pop()
-        if node.kind == "name":
-            names.add(node.name)
-        pending.extend(node.children)
-    return frozenset(names)
+    return frozenset(node.name for node in _name_nodes(parse(text)))
 
 
-def check_expression(text: str, names: frozenset[str]) -> None:
-    """Check the syntax of an integer expression and that it uses only `names`.
+def check_expression(text: str, names: frozenset[str], *, predicate: bool = False) -> None:
+    """Check the syntax of an integer expression, or a predicate, and that it uses only `names`.
 
     Raises:
         ExpressionError: It does not.
     """
-    _check_names(_of_kind(text, predicate=False), names)
-
-
-def check_predicate(text: str, names: frozenset[str]) -> None:
-    """Check the syntax of a predicate and that it uses only `names`.
-
-    Raises:
-        ExpressionError: It does not.
-    """
-    _check_names(_of_kind(text, predicate=True), names)
+    for node in _name_nodes(_of_kind(text, predicate=predicate)):
+        if node.name not in names:
+            raise _unknown_name(node, names)
 
 
 def split_expressions(text: str) -> tuple[str, ...]:
@@ -104,11 +90,11 @@ def _of_kind(text: str, *, predicate: bool) -> Node:
     return node
 
 
-def _check_names(node: Node, names: frozenset[str]) -> None:
-    if node.kind == "name" and node.name not in names:
-        raise _unknown_name(node, names)
+def _name_nodes(node: Node) -> Iterator[Node]:
+    if node.kind == "name":
+        yield node
     for child in node.children:
-        _check_names(child, names)
+        yield from _name_nodes(child)
 
 
 def _unknown_name(node: Node, names: Mapping[str, int] | frozenset[str]) -> ExpressionError:
@@ -116,73 +102,62 @@ def _unknown_name(node: Node, names: Mapping[str, int] | frozenset[str]) -> Expr
     return ExpressionError(message, node.position)
 
 
-def _truth(node: Node, names: Mapping[str, int]) -> bool:
-    if node.kind == "bool":
-        return bool(node.value)
-    if node.kind == "not":
-        return not _truth(node.children[0], names)
-    if node.kind == "and":
-        return all(_truth(child, names) for child in node.children)
-    if node.kind == "or":
-        return any(_truth(child, names) for child in node.children)
-    values = [_value(child, names) for child in node.children]
-    return all(
-        _COMPARE[sign](left, right)
-        for sign, left, right in zip(node.operators, values, values[1:], strict=False)
-    )
-
-
 def _value(node: Node, names: Mapping[str, int]) -> int:
-    if node.kind == "number":
-        return node.value
-    if node.kind == "name":
-        if node.name not in names:
-            raise _unknown_name(node, names)
-        return names[node.name]
-    values = [_value(child, names) for child in node.children]
-    result = _OPERATIONS[node.kind](node, values)
+    """Return the number of `node`, or of a predicate whether it holds."""
+    match node.kind:
+        case "number" | "bool":
+            return node.value
+        case "name":
+            if node.name not in names:
+                raise _unknown_name(node, names)
+            return names[node.name]
+        case "not":
+            return not _value(node.children[0], names)
+        case "and":
+            return all(_value(child, names) for child in node.children)
+        case "or":
+            return any(_value(child, names) for child in node.children)
+        case "compare":
+            values = [_value(child, names) for child in node.children]
+            pairs = zip(node.operators, pairwise(values), strict=True)
+            return all(_COMPARE[sign](*pair) for sign, pair in pairs)
+        case _:
+            return _result(node, [_value(child, names) for child in node.children])
+
+
+def _result(node: Node, values: list[int]) -> int:
+    try:
+        result = _OPERATIONS[node.kind](*values)
+    except ZeroDivisionError as error:
+        raise ExpressionError("division by zero", node.position) from error
+    except ArithmeticError as error:
+        raise ExpressionError(f"{node.kind} {error}: must be positive", node.position) from error
     if not -MAX_VALUE <= result <= MAX_VALUE:
         raise ExpressionError(f"the value of {node.kind} exceeds 2^63 - 1", node.position)
     return result
 
 
-def _floor_divide(node: Node, values: list[int]) -> int:
-    if values[1] == 0:
-        raise ExpressionError("division by zero", node.position)
-    return values[0] // values[1]
+def _ceil_div(value: int, divisor: int) -> int:
+    if divisor <= 0:
+        raise ArithmeticError(f"by {divisor}")
+    return -(-value // divisor)
 
 
-def _remainder(node: Node, values: list[int]) -> int:
-    if values[1] == 0:
-        raise ExpressionError("remainder of a division by zero", node.position)
-    return values[0] % values[1]
+def _next_pow2(value: int) -> int:
+    if value < 1:
+        raise ArithmeticError(f"of {value}")
+    return 1 << (value - 1).bit_length()
 
 
-def _ceil_div(node: Node, values: list[int]) -> int:
-    if values[1] <= 0:
-        raise ExpressionError(f"{node.kind} by {values[1]}: must be positive", node.position)
-    return -(-values[0] // values[1])
-
-
-def _align_up(node: Node, values: list[int]) -> int:
-    return _ceil_div(node, values) * values[1]
-
-
-def _next_pow2(node: Node, values: list[int]) -> int:
-    if values[0] < 1:
-        raise ExpressionError(f"next_pow2 of {values[0]}: must be positive", node.position)
-    return 1 << (values[0] - 1).bit_length()
-
-
-_OPERATIONS: dict[str, Callable[[Node, list[int]], int]] = {
-    "+": lambda _, values: values[0] + values[1],
-    "-": lambda _, values: values[0] - values[1],
-    "*": lambda _, values: values[0] * values[1],
-    "//": _floor_divide,
-    "%": _remainder,
+_OPERATIONS: dict[str, Callable[..., int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
     "ceil_div": _ceil_div,
-    "align_up": _align_up,
-    "min": lambda _, values: min(values),
-    "max": lambda _, values: max(values),
+    "align_up": lambda value, step: _ceil_div(value, step) * step,
+    "min": min,
+    "max": max,
     "next_pow2": _next_pow2,
 }

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from kopt.config.near_matches import near_matches
 
-from .expressions import ExpressionError, check_expression, check_predicate, split_expressions
+from .expressions import ExpressionError, check_expression, split_expressions
 from .record import Diagnostic, Record
 from .strict_yaml import Mapping, Node, Scalar
 from .strict_yaml import Sequence as YamlSequence
@@ -244,7 +244,7 @@ def predicate_of(node: Node, what: str, names: frozenset[str], findings: Finding
         findings.error(f"{what}: expected a condition, got {described(node)}", node.line)
         return "true"
     try:
-        check_predicate(node.text, names)
+        check_expression(node.text, names, predicate=True)
     except ExpressionError as error:
         findings.error(f"{what}: {error} ({_place(node.text, error)})", node.line)
         return "true"

@@ -4,31 +4,22 @@ Frozen: it is projected from the ledger (`projection.py`), never changed. The fi
 YAML with rounded numbers: `yaml_writer.py`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from pydantic import Field
 
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import Record
 
-from .records import Count, KnowledgeEntry, Origin, Pair, State, Technique
+from .records import Count, EntryKey, KnowledgeEntry, Origin, Pair, PairKey, State, Technique
 
-EntryKey = tuple[str, tuple[str, ...]]
-"""State and techniques."""
-PairKey = tuple[str, str]
-"""Technique before and technique after."""
-
-
-def entry_key(entry: KnowledgeEntry) -> EntryKey:
-    """Return the key of `entry` in a base."""
-    return entry.state, entry.techniques
-
-
-def pair_key(pair: Pair) -> PairKey:
-    """Return the key of `pair` in a base."""
-    return pair.before, pair.after
+Held = KnowledgeEntry | Pair
+"""What holds priors and evidence."""
+Item = State | Technique | Held
+SECTIONS = ("states", "techniques", "entries", "pairs")
+"""The mappings of a base."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +38,11 @@ class KnowledgeBase:
         default_factory=dict[EntryKey, KnowledgeEntry]
     )
     pairs: Mapping[PairKey, Pair] = field(default_factory=dict[PairKey, Pair])
+
+    @property
+    def held(self) -> tuple[Held, ...]:
+        """All entries, then all pairs."""
+        return (*self.entries.values(), *self.pairs.values())
 
     def entries_of(self, state: str) -> tuple[KnowledgeEntry, ...]:
         """Return the entries of `state` itself, without those it inherits, deprecated ones too."""
@@ -82,6 +78,35 @@ class KnowledgeBase:
         unknown = (states - self.states.keys()) | (techniques - self.techniques.keys())
         return unknown | (families - set(FAMILIES))
 
+    def with_items(self, items: Iterable[Item]) -> "KnowledgeBase":
+        """Return this base with `items` in place of those that it has, in the stable order."""
+        sections: dict[str, dict[Any, Item]] = {name: {} for name in SECTIONS}
+        for item in items:
+            match item:
+                case State():
+                    sections["states"][item.id] = item
+                case Technique():
+                    sections["techniques"][item.id] = item
+                case KnowledgeEntry():
+                    sections["entries"][item.key] = item
+                case Pair():
+                    sections["pairs"][item.key] = item
+        ordered: dict[str, Any] = {name: dict(sorted(sections[name].items())) for name in SECTIONS}
+        return replace(self, **ordered)
+
+
+def united(
+    one: KnowledgeBase, other: KnowledgeBase, joined: Callable[[Any, Any], Item]
+) -> KnowledgeBase:
+    """Return `one` with the items of `other`, too; `joined` decides on those that both have."""
+    found: dict[str, Any] = {}
+    for section in SECTIONS:
+        mine: Mapping[Any, Item] = getattr(one, section)
+        theirs: Mapping[Any, Item] = getattr(other, section)
+        both = {**mine, **theirs, **{k: joined(mine[k], theirs[k]) for k in mine if k in theirs}}
+        found[section] = {key: both[key] for key in sorted(both)}
+    return replace(one, **found)
+
 
 class _BaseDocument(Record):
     """A base without keys that repeat what its items say."""
@@ -98,16 +123,10 @@ class _BaseDocument(Record):
 
 def dump_base(base: KnowledgeBase) -> str:
     """Return `base` as one JSON document, kopt.knowledge_base/1."""
-    return _BaseDocument(
-        schema="kopt.knowledge_base/1",
-        version=base.version,
-        origin=base.origin,
-        origins=dict(base.origins),
-        states=tuple(base.states.values()),
-        techniques=tuple(base.techniques.values()),
-        entries=tuple(base.entries.values()),
-        pairs=tuple(base.pairs.values()),
-    ).model_dump_json(by_alias=True, exclude_defaults=True)
+    fields: dict[str, Any] = {name: tuple(getattr(base, name).values()) for name in SECTIONS}
+    fields |= {"version": base.version, "origin": base.origin, "origins": dict(base.origins)}
+    document = _BaseDocument(schema="kopt.knowledge_base/1", **fields)
+    return document.model_dump_json(by_alias=True, exclude_defaults=True)
 
 
 def parse_base(text: str | bytes) -> KnowledgeBase:
@@ -116,13 +135,6 @@ def parse_base(text: str | bytes) -> KnowledgeBase:
     Raises:
         ValidationError: It is something else, or damaged.
     """
-    document = _BaseDocument.model_validate_json(text)
-    return KnowledgeBase(
-        version=document.version,
-        origin=document.origin,
-        origins=document.origins,
-        states={state.id: state for state in document.states},
-        techniques={technique.id: technique for technique in document.techniques},
-        entries={entry_key(entry): entry for entry in document.entries},
-        pairs={pair_key(pair): pair for pair in document.pairs},
-    )
+    told = _BaseDocument.model_validate_json(text)
+    head = KnowledgeBase(told.version, told.origin, told.origins)
+    return head.with_items((*told.states, *told.techniques, *told.entries, *told.pairs))

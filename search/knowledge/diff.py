@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from math import exp
-from typing import Literal
+from typing import Any, Literal
 
 from kopt.kernels.record import Record
 
-from .base import KnowledgeBase
-from .edits import named
+from .base import SECTIONS, Held, KnowledgeBase
 from .evidence import pooled
-from .records import ByArchitecture, Evidence, KnowledgeEntry, Pair, State, Technique
+from .records import ByArchitecture, Evidence, State, Technique
 
 Subject = Literal["state", "technique", "entry", "pair"]
+Change = Literal["added", "removed", "changed"]
+_SUBJECTS: tuple[Subject, ...] = ("state", "technique", "entry", "pair")
 
 
 class EvidenceChange(Record):
@@ -29,7 +30,7 @@ class Difference(Record):
 
     subject: Subject
     name: str
-    change: Literal["added", "removed", "changed"]
+    change: Change
     evidence: tuple[EvidenceChange, ...] = ()
     told: tuple[str, ...] = ()
     """Other differences, a sentence each."""
@@ -37,56 +38,39 @@ class Difference(Record):
 
 def compare(before: KnowledgeBase, after: KnowledgeBase) -> tuple[Difference, ...]:
     """Return what `after` says that `before` does not say or says differently, in stable order."""
-    states = _described("state", before.states, after.states)
-    techniques = _described("technique", before.techniques, after.techniques)
-    found = [*states, *techniques]
-    for key in sorted(before.entries.keys() | after.entries.keys()):
-        found += _held("entry", named(key), before.entries.get(key), after.entries.get(key))
-    for pair in sorted(before.pairs.keys() | after.pairs.keys()):
-        found += _held("pair", " before ".join(pair), before.pairs.get(pair), after.pairs.get(pair))
+    found: list[Difference] = []
+    for subject, section in zip(_SUBJECTS, SECTIONS, strict=True):
+        old: Mapping[Any, Any] = getattr(before, section)
+        new: Mapping[Any, Any] = getattr(after, section)
+        found += [
+            _difference(subject, old.get(key), new.get(key))
+            for key in sorted(old.keys() | new.keys())
+            if old.get(key) != new.get(key)
+        ]
     return tuple(found)
 
 
-def _described(
-    subject: Subject,
-    before: Mapping[str, State] | Mapping[str, Technique],
-    after: Mapping[str, State] | Mapping[str, Technique],
-) -> Iterator[Difference]:
-    for name in sorted(before.keys() | after.keys()):
-        one, other = before.get(name), after.get(name)
-        if one is None:
-            yield Difference(subject=subject, name=name, change="added")
-        elif other is None:
-            yield Difference(subject=subject, name=name, change="removed")
-        elif one != other:
-            old, new = one.model_dump(mode="json"), other.model_dump(mode="json")
-            told = tuple(f"{k}: {old[k]} -> {new[k]}" for k in old if old[k] != new[k])
-            yield Difference(subject=subject, name=name, change="changed", told=told)
-
-
-def _held(
-    subject: Subject,
-    name: str,
-    before: KnowledgeEntry | Pair | None,
-    after: KnowledgeEntry | Pair | None,
-) -> Iterator[Difference]:
-    if before == after:
-        return
-    change: Literal["added", "removed", "changed"] = "changed"
-    if before is None or after is None:
-        change = "added" if before is None else "removed"
-    yield Difference(
+def _difference(subject: Subject, old: Any, new: Any) -> Difference:
+    item = old or new
+    change: Change = "added" if old is None else "removed" if new is None else "changed"
+    if isinstance(item, State | Technique):
+        told = tuple(_described(old, new)) if change == "changed" else ()
+        return Difference(subject=subject, name=item.id, change=change, told=told)
+    return Difference(
         subject=subject,
-        name=name,
+        name=item.name,
         change=change,
-        evidence=tuple(_evidence(before, after)),
-        told=tuple(_told(before, after)),
+        evidence=tuple(_evidence(old, new)),
+        told=tuple(_told(old, new)),
     )
 
 
-def _evidence(
-    before: KnowledgeEntry | Pair | None, after: KnowledgeEntry | Pair | None
-) -> Iterator[EvidenceChange]:
+def _described(before: Record, after: Record) -> Iterator[str]:
+    old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
+    yield from (f"{name}: {old[name]} -> {new[name]}" for name in old if old[name] != new[name])
+
+
+def _evidence(before: Held | None, after: Held | None) -> Iterator[EvidenceChange]:
     old: ByArchitecture = {} if before is None else before.evidence
     new: ByArchitecture = {} if after is None else after.evidence
     for arch in sorted(old.keys() | new.keys()):
@@ -101,9 +85,7 @@ def _evidence(
             )
 
 
-def _told(
-    before: KnowledgeEntry | Pair | None, after: KnowledgeEntry | Pair | None
-) -> Iterator[str]:
+def _told(before: Held | None, after: Held | None) -> Iterator[str]:
     old = None if before is None else before.prior
     new = None if after is None else after.prior
     if new is not None and new != old:
@@ -111,13 +93,10 @@ def _told(
         yield f"prior {exp(new.gain):.2f}x as {new.weight:g} tries{was}: {new.source}"
     if old is not None and new is None:
         yield f"no prior any more, was {exp(old.gain):.2f}x"
-    notes = before.notes if isinstance(before, KnowledgeEntry) else ()
-    yield from (
-        f"note: {note.text}"
-        for note in (after.notes if isinstance(after, KnowledgeEntry) else ())
-        if note not in notes
-    )
-    was_drawn = not (isinstance(before, KnowledgeEntry) and before.is_deprecated)
-    is_drawn = not (isinstance(after, KnowledgeEntry) and after.is_deprecated)
-    if was_drawn != is_drawn:
-        yield "drawn again" if is_drawn else "deprecated: not drawn any more"
+    known = () if before is None else before.notes
+    notes = () if after is None else after.notes
+    yield from (f"note: {note.text}" for note in notes if note not in known)
+    was_deprecated = before is not None and before.is_deprecated
+    is_deprecated = after is not None and after.is_deprecated
+    if was_deprecated != is_deprecated:
+        yield "deprecated: not drawn any more" if is_deprecated else "drawn again"

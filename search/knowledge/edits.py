@@ -11,7 +11,7 @@ from pydantic import Field
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import Record
 
-from .base import EntryKey, KnowledgeBase
+from .base import KnowledgeBase
 from .records import (
     GAIN_LIMIT,
     NAME_LIMIT,
@@ -212,14 +212,7 @@ def _entry_refusal(edit: EntryEdit, base: KnowledgeBase) -> str | None:
     unknown = [name for name in edit.techniques if name not in base.techniques]
     if unknown:
         return f"there is no technique {unknown[0]}"
-    key: EntryKey = (edit.state, edit.techniques)
+    name = f"{edit.state}: {' + '.join(edit.techniques)}"
     if isinstance(edit, AddEntry):
-        is_told = changes_nothing(edit, base)
-        return f"{named(key)} has a prior already: adjust it" if is_told else None
-    return None if key in base.entries else f"{named(key)} is no entry"
-
-
-def named(key: EntryKey) -> str:
-    """Return how an entry is called: `state: technique + technique`."""
-    state, techniques = key
-    return f"{state}: {' + '.join(techniques)}"
+        return f"{name} has a prior already: adjust it" if changes_nothing(edit, base) else None
+    return None if (edit.state, edit.techniques) in base.entries else f"{name} is no entry"

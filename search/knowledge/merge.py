@@ -4,21 +4,17 @@ A join in the sense of algebra: idempotent, commutative and associative, so that
 exchanged in any order, any number of times. Every choice is therefore a maximum or a union.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from .base import EntryKey, KnowledgeBase, PairKey
+from .base import Item, KnowledgeBase, united
 from .edits import latest_notes
 from .records import ByArchitecture, KnowledgeEntry, Pair, Prior, State, Technique
 
 MERGED = "merged"
 """Origin of a base that was joined from bases of several origins."""
 
-_Key = TypeVar("_Key", str, EntryKey, PairKey)
-_Item = TypeVar("_Item")
 _Held = TypeVar("_Held", KnowledgeEntry, Pair)
-_Described = TypeVar("_Described", State, Technique)
 
 
 def join(one: KnowledgeBase, other: KnowledgeBase) -> KnowledgeBase:
@@ -31,53 +27,33 @@ def join(one: KnowledgeBase, other: KnowledgeBase) -> KnowledgeBase:
     origins = {**one.origins, **other.origins}
     for name in one.origins.keys() & other.origins.keys():
         origins[name] = max(one.origins[name], other.origins[name])
-    return KnowledgeBase(
+    return replace(
+        united(one, other, _joined),
         version=max(one.version, other.version),
         origin=one.origin if one.origin == other.origin else MERGED,
         origins=dict(sorted(origins.items())),
-        states=_united(one.states, other.states, _better_described),
-        techniques=_united(one.techniques, other.techniques, _better_described),
-        entries=_united(one.entries, other.entries, _joined_entry),
-        pairs=_united(one.pairs, other.pairs, _joined_pair),
     )
 
 
 def without_origin(base: KnowledgeBase, origin: str) -> KnowledgeBase:
     """Return `base` without the evidence of `origin`, and without what it alone speaks for."""
-    stripped = _stripped(base, origin)
-    return replace(
-        stripped,
-        origins={name: version for name, version in base.origins.items() if name != origin},
-        entries={
-            key: entry
-            for key, entry in stripped.entries.items()
-            if entry == base.entries[key] or entry.evidence or entry.prior or entry.notes
-        },
-        pairs={
-            key: pair
-            for key, pair in stripped.pairs.items()
-            if pair == base.pairs[key] or pair.evidence or pair.prior
-        },
-    )
+    kept: list[Item] = [*base.states.values(), *base.techniques.values()]
+    for item, left in zip(base.held, _stripped(base, origin).held, strict=True):
+        if left is item or left.evidence or left.prior or left.notes:
+            kept.append(left)
+    origins = {name: version for name, version in base.origins.items() if name != origin}
+    return replace(base.with_items(kept), origins=origins)
 
 
 def with_seed(base: KnowledgeBase, seed: KnowledgeBase) -> KnowledgeBase:
     """Return `base` with what ships wherever it says nothing itself."""
-    return replace(
-        base,
-        states=_united(base.states, seed.states, _first),
-        techniques=_united(base.techniques, seed.techniques, _first),
-        entries=_united(base.entries, seed.entries, _with_prior),
-        pairs=_united(base.pairs, seed.pairs, _with_prior),
-    )
 
+    def first(one: Item, shipped: Any) -> Item:
+        if isinstance(one, State | Technique) or one.prior:
+            return one
+        return one.model_copy(update={"prior": shipped.prior})
 
-def _first(one: _Item, _: _Item) -> _Item:
-    return one
-
-
-def _with_prior(one: _Held, other: _Held) -> _Held:
-    return one if one.prior else one.model_copy(update={"prior": other.prior})
+    return united(base, seed, first)
 
 
 def _newer_evidence(
@@ -97,10 +73,9 @@ def _newer_evidence(
 
 def _evidence_of(base: KnowledgeBase, origin: str) -> list[str]:
     """Return the whole evidence of `origin` in one form that compares."""
-    held: list[tuple[object, KnowledgeEntry | Pair]] = [*base.entries.items(), *base.pairs.items()]
     return sorted(
-        f"{key} {arch} {origins[origin].model_dump_json()}"
-        for key, item in held
+        f"{item.key} {arch} {origins[origin].model_dump_json()}"
+        for item in base.held
         for arch, origins in item.evidence.items()
         if origin in origins
     )
@@ -124,40 +99,19 @@ def _without(item: _Held, origin: str) -> _Held:
     return item.model_copy(update={"evidence": {arch: some for arch, some in left.items() if some}})
 
 
-def _united(
-    one: Mapping[_Key, _Item],
-    other: Mapping[_Key, _Item],
-    joined: Callable[[_Item, _Item], _Item],
-) -> dict[_Key, _Item]:
-    """Return the union in the stable order, `joined` deciding on what both have."""
-    both = {**one, **other}
-    for key in one.keys() & other.keys():
-        both[key] = joined(one[key], other[key])
-    return {key: both[key] for key in sorted(both)}
-
-
-def _better_described(one: _Described, other: _Described) -> _Described:
-    return min(one, other, key=lambda item: (item.is_discovered, item.model_dump_json()))
-
-
-def _joined_entry(one: KnowledgeEntry, other: KnowledgeEntry) -> KnowledgeEntry:
-    return one.model_copy(
-        update={
-            "prior": _modest(one.prior, other.prior),
-            "evidence": _joined_evidence(one.evidence, other.evidence),
-            "notes": latest_notes((*one.notes, *other.notes)),
-            "is_deprecated": one.is_deprecated or other.is_deprecated,
-        }
-    )
-
-
-def _joined_pair(one: Pair, other: Pair) -> Pair:
-    return one.model_copy(
-        update={
-            "prior": _modest(one.prior, other.prior),
-            "evidence": _joined_evidence(one.evidence, other.evidence),
-        }
-    )
+def _joined(one: Item, other: Any) -> Item:
+    """Return the better described state or technique; of entries and pairs what both say."""
+    if isinstance(one, State | Technique):
+        both_described: tuple[State | Technique, ...] = (one, other)
+        return min(both_described, key=lambda item: (item.is_discovered, item.model_dump_json()))
+    both: dict[str, object] = {
+        "prior": _modest(one.prior, other.prior),
+        "evidence": _joined_evidence(one.evidence, other.evidence),
+    }
+    if isinstance(one, KnowledgeEntry):
+        both["notes"] = latest_notes((*one.notes, *other.notes))
+        both["is_deprecated"] = one.is_deprecated or other.is_deprecated
+    return one.model_copy(update=both)
 
 
 def _modest(one: Prior | None, other: Prior | None) -> Prior | None:

@@ -4,11 +4,11 @@ The seed and the imported bases are joined first, then come the own samples and 
 order: what a user decides here holds against what was imported.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from .base import EntryKey, KnowledgeBase, PairKey
+from .base import Item, KnowledgeBase, united
 from .edits import AddState, AddTechnique, Edit, edited
 from .evidence import absorb, absorb_pair
 from .merge import join, without_origin
@@ -23,7 +23,6 @@ from .records import (
     arch_key,
 )
 
-_Key = TypeVar("_Key", EntryKey, PairKey)
 _Item = TypeVar("_Item", KnowledgeEntry, Pair)
 
 LedgerChange = tuple[int, Sample | Edit]
@@ -47,15 +46,8 @@ def project(seed: KnowledgeBase, ledger: LedgerContent) -> KnowledgeBase:
     joined = seed
     for imported in ledger.imports:
         joined = join(joined, without_origin(imported, ledger.origin))
-    base = replace(
-        joined,
-        origin=ledger.origin,
-        # What ships with kopt is not for an import to redefine.
-        states={**joined.states, **seed.states},
-        techniques={**joined.techniques, **seed.techniques},
-        entries=_with_priors_of(seed.entries, joined.entries),
-        pairs=_with_priors_of(seed.pairs, joined.pairs),
-    )
+    # What ships with kopt is not for an import to redefine.
+    base = replace(united(joined, seed, _as_shipped), origin=ledger.origin)
     return extend(base, ledger.changes, ledger.version)
 
 
@@ -73,12 +65,11 @@ def extend(base: KnowledgeBase, changes: Iterable[LedgerChange], version: int) -
     return draft.finished(version)
 
 
-def _with_priors_of(seed: Mapping[_Key, _Item], joined: Mapping[_Key, _Item]) -> dict[_Key, _Item]:
-    """Return the joined entries or pairs, those of the seed with the seed's prior."""
-    kept = dict(joined)
-    for key, item in seed.items():
-        kept[key] = joined[key].model_copy(update={"prior": item.prior})
-    return kept
+def _as_shipped(joined: Item, shipped: Item) -> Item:
+    """Return a state or a technique as it ships, an entry or a pair with the prior that ships."""
+    if isinstance(joined, State | Technique) or isinstance(shipped, State | Technique):
+        return shipped
+    return joined.model_copy(update={"prior": shipped.prior})
 
 
 class _Draft:
@@ -115,14 +106,11 @@ class _Draft:
             self._entries[key] = edited(self._entries.get(key), edit, version)
 
     def finished(self, version: int) -> KnowledgeBase:
-        return KnowledgeBase(
-            version=version,
-            origin=self._base.origin,
-            origins=dict(sorted({**self._base.origins, self._base.origin: version}.items())),
-            states=dict(sorted(self._states.items())),
-            techniques=dict(sorted(self._techniques.items())),
-            entries=dict(sorted(self._entries.items())),
-            pairs=dict(sorted(self._pairs.items())),
+        origins = {**self._base.origins, self._base.origin: version}
+        drafted = (self._states, self._techniques, self._entries, self._pairs)
+        items = (item for section in drafted for item in section.values())
+        return replace(
+            self._base.with_items(items), version=version, origins=dict(sorted(origins.items()))
         )
 
     def _own(self, evidence: ByArchitecture, sample: Sample) -> Evidence:

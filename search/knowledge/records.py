@@ -6,7 +6,7 @@ add up. Nothing here decides or computes; `policy/` predicts, `projection.py` fo
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -184,6 +184,10 @@ class Note(Record):
     """Sample ids it rests on."""
 
 
+EntryKey = tuple[str, tuple[str, ...]]
+"""State and techniques."""
+PairKey = tuple[str, str]
+"""Technique before and technique after."""
 ESTIMATED = " estimated"
 """How the architecture key of evidence from the simulator's model ends."""
 ArchKey = Annotated[str, Field(pattern=rf"^[a-z0-9_]{{1,32}}({ESTIMATED})?$")]
@@ -203,6 +207,21 @@ class KnowledgeEntry(Record):
     is_deprecated: bool = False
     """Not drawn any more, kept for what it taught."""
 
+    @property
+    def key(self) -> EntryKey:
+        """Its key in a base."""
+        return self.state, self.techniques
+
+    @property
+    def subject(self) -> str:
+        """Its name among those of its state: `technique + technique`."""
+        return " + ".join(self.techniques)
+
+    @property
+    def name(self) -> str:
+        """Its name: `state: technique + technique`."""
+        return f"{self.state}: {self.subject}"
+
 
 class Pair(Record):
     """Prior and evidence of `after` when `before` came just before it, in any state."""
@@ -211,6 +230,20 @@ class Pair(Record):
     after: Identifier
     prior: Prior | None = None
     evidence: ByArchitecture = Field(default_factory=dict)
+    notes: ClassVar[tuple[Note, ...]] = ()
+    is_deprecated: ClassVar[bool] = False
+
+    @property
+    def key(self) -> PairKey:
+        """Its key in a base."""
+        return self.before, self.after
+
+    @property
+    def name(self) -> str:
+        """Its name: `technique before technique`."""
+        return f"{self.before} before {self.after}"
+
+    subject = name
 
 
 def arch_key(arch: str, provenance: Provenance) -> str:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .base import KnowledgeBase, entry_key, pair_key
+from .base import KnowledgeBase
 from .records import KnowledgeEntry, Pair, State, Technique
 
 _FOLDER = Path(__file__).parent / "seed"
@@ -24,24 +24,13 @@ def load_seed(folder: Path = _FOLDER) -> KnowledgeBase:
     Raises:
         ValueError: An entry stands there twice, or names what there is not.
     """
-    techniques = {
-        name: Technique.model_validate({"id": name, **fields})
-        for name, fields in _read(folder, "techniques").items()
-    }
-    states = {
-        name: State.model_validate({"id": name, **fields})
-        for name, fields in _read(folder, "states").items()
-    }
-    items = _read(folder, "priors")
-    entries = [KnowledgeEntry.model_validate(_with_prior(item)) for item in items]
-    pairs = [Pair.model_validate(_with_prior(item)) for item in _read(folder, "pairs")]
-    base = KnowledgeBase(
-        states=dict(sorted(states.items())),
-        techniques=dict(sorted(techniques.items())),
-        entries=dict(sorted((entry_key(entry), entry) for entry in entries)),
-        pairs=dict(sorted((pair_key(pair), pair) for pair in pairs)),
-    )
-    if len(base.entries) < len(entries) or len(base.pairs) < len(pairs):
+    told = {name: _read(folder, name) for name in _FILES}
+    techniques = [Technique(id=name, **fields) for name, fields in told["techniques"].items()]
+    states = [State(id=name, **fields) for name, fields in told["states"].items()]
+    entries = [KnowledgeEntry.model_validate(_with_prior(item)) for item in told["priors"]]
+    pairs = [Pair.model_validate(_with_prior(item)) for item in told["pairs"]]
+    base = KnowledgeBase().with_items((*techniques, *states, *entries, *pairs))
+    if len(base.held) < len(entries) + len(pairs):
         raise ValueError("an entry or a pair of the seed base stands there twice")
     if unknown := base.undefined():
         raise ValueError(f"the seed base names what it does not define: {sorted(unknown)}")

@@ -14,7 +14,7 @@ from kopt.config.errors import ToolError
 from kopt.kernels.record import Record
 from kopt.kernels.strict_yaml import Node, Scalar, Sequence, YamlError, load_yaml
 
-from .base import EntryKey, KnowledgeBase, PairKey, entry_key, pair_key, parse_base
+from .base import SECTIONS, Item, KnowledgeBase, parse_base
 from .merge import with_seed
 from .records import (
     GAIN_LIMIT,
@@ -31,7 +31,12 @@ from .records import (
 from .seed_base import load_seed
 from .yaml_writer import EVIDENCE_NUMBERS, FORMAT, SEED_KEY
 
-_SECTIONS = ("states", "techniques", "entries", "pairs")
+DOCUMENT_LIMIT = 4 << 20
+"""Bytes: eighty times a mature base.yaml."""
+ITEM_LIMIT = 4096
+"""Entries or pairs of a document."""
+_ROUNDING = 1.02  # base.yaml may have three digits of each number, sums their last bit
+_FORMAT = re.compile(r"kopt\.knowledge/(\d+)")
 _KEY = re.compile(
     r"(?P<subject>[a-z0-9_+ ]+?)"
     r"(?: on (?P<arch>[a-z0-9_]+(?: estimated)?)(?: by (?P<origin>[a-z0-9]+))?"
@@ -52,45 +57,81 @@ class _Head(Record):
     origins: dict[Origin, Count]
 
 
-def base_of(fields: dict[str, Any]) -> KnowledgeBase:
-    """Return the base of a document's keys, its schema aside.
+def read_base(text: str, name: str) -> KnowledgeBase:
+    """Return the base that the document `text` describes; `name` is what messages call it.
 
     Raises:
-        DocumentError: A key, name or number in it is none of ours.
+        ToolError: It is none, damaged, of a newer format, or contradicts itself. Nothing of it
+            was taken.
     """
-    sections = {name: _mapping(fields.pop(name, None), name) for name in _SECTIONS}
+    try:
+        base = _parsed(text)
+        _refuse_contradictions(base)
+    except DocumentError as error:
+        raise ToolError(f"{name}: {error}; nothing was read from it") from error
+    return base
+
+
+def _parsed(text: str) -> KnowledgeBase:
+    if len(text) > DOCUMENT_LIMIT:
+        raise DocumentError(f"larger than {DOCUMENT_LIMIT} bytes")
+    try:
+        if text.lstrip().startswith("{"):
+            return parse_base(text)
+        tree = _plain(load_yaml(text, max_bytes=DOCUMENT_LIMIT))
+    except ValidationError as error:
+        raise DocumentError(f"not a knowledge base: {_first_error(error)}") from error
+    except YamlError as error:
+        raise DocumentError(f"line {error.line}: {error}") from error
+    if not isinstance(tree, dict):
+        raise DocumentError(f"not a knowledge base ({FORMAT})")
+    fields = cast(dict[str, Any], tree)
+    _refuse_other_format(fields.pop("schema", None))
+    lacks_seed = fields.pop(SEED_KEY, None) == "left_out"
+    base = _base_of(fields)
+    return with_seed(base, load_seed()) if lacks_seed else base
+
+
+def _plain(node: Node) -> Any:
+    if isinstance(node, Scalar):
+        return node.value
+    if isinstance(node, Sequence):
+        return [_plain(item) for item in node.items]
+    return {key: _plain(value) for key, value in node.entries.items()}
+
+
+def _refuse_other_format(schema: object) -> None:
+    if schema == FORMAT:
+        return
+    if isinstance(schema, str) and _FORMAT.fullmatch(schema):
+        raise DocumentError(f"has format {schema}, this kopt reads {FORMAT}: upgrade kopt")
+    raise DocumentError(f"not a knowledge base: `schema` is {schema!r}, not {FORMAT}")
+
+
+def _base_of(fields: dict[str, Any]) -> KnowledgeBase:
+    """Return the base of a document's keys, its schema aside."""
+    sections = {name: _mapping(fields.pop(name, None), name) for name in SECTIONS}
     head = _built(_Head, fields, "the head")
-    entries: dict[EntryKey, KnowledgeEntry] = {}
+    items: list[Item] = [
+        *(_described(State, name, told) for name, told in sections["states"].items()),
+        *(_described(Technique, name, told) for name, told in sections["techniques"].items()),
+    ]
     for state, lines in sections["entries"].items():
         for subject, told in _subjects(_mapping(lines, state), state, head.origin).items():
-            names = subject.split(" + ")
-            entry = _built(KnowledgeEntry, {"state": state, "techniques": names, **told}, subject)
-            entries[entry_key(entry)] = entry
-    pairs: dict[PairKey, Pair] = {}
+            entry = {"state": state, "techniques": subject.split(" + "), **told}
+            items.append(_built(KnowledgeEntry, entry, subject))
     for subject, told in _subjects(sections["pairs"], "pairs", head.origin).items():
         before, _, after = subject.partition(" before ")
-        pair = _built(Pair, {"before": before, "after": after, **told}, subject)
-        pairs[pair_key(pair)] = pair
-    return KnowledgeBase(
-        version=head.version,
-        origin=head.origin,
-        origins=head.origins,
-        states=_described(State, sections["states"]),
-        techniques=_described(Technique, sections["techniques"]),
-        entries=dict(sorted(entries.items())),
-        pairs=dict(sorted(pairs.items())),
-    )
+        items.append(_built(Pair, {"before": before, "after": after, **told}, subject))
+    return KnowledgeBase(head.version, head.origin, head.origins).with_items(items)
 
 
-def _described(kind: type[_Built], lines: dict[str, Any]) -> dict[str, _Built]:
-    """Return the states or techniques of a section."""
-    found: dict[str, _Built] = {}
-    for name, fields in sorted(lines.items()):
-        line = _mapping(fields, name)
-        is_discovered = line.pop("discovered", False)
-        told = {"id": name, "description": "", "source": ""}
-        found[name] = _built(kind, {**told, **line, "is_discovered": is_discovered}, name)
-    return found
+def _described(kind: type[_Built], name: str, fields: object) -> _Built:
+    """Return a state or a technique."""
+    line = _mapping(fields, name)
+    is_discovered = line.pop("discovered", False)
+    told = {"id": name, "description": "", "source": ""}
+    return _built(kind, {**told, **line, "is_discovered": is_discovered}, name)
 
 
 def _subjects(lines: dict[str, Any], where: str, origin: str) -> dict[str, dict[str, Any]]:
@@ -105,7 +146,7 @@ def _subjects(lines: dict[str, Any], where: str, origin: str) -> dict[str, dict[
             by = item["evidence"].setdefault(parts["arch"], {})
             by[parts["origin"] or origin] = _evidence(value, key)
         elif parts["note"]:
-            item["notes"] = [*item.get("notes", ()), _mapping(value, key)]
+            item.setdefault("notes", []).append(_mapping(value, key))
         else:
             item |= _told(_mapping(value, key))
     return found
@@ -144,77 +185,13 @@ def _built(kind: type[_Built], fields: dict[str, Any], where: str) -> _Built:
     try:
         return kind.model_validate(fields)
     except ValidationError as error:
-        raise DocumentError(f"{where}: {first_error(error)}") from error
+        raise DocumentError(f"{where}: {_first_error(error)}") from error
 
 
-def first_error(error: ValidationError) -> str:
+def _first_error(error: ValidationError) -> str:
     """Return the first finding of a validation: where, and what is wrong there."""
     found = error.errors()[0]
     return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
-
-
-DOCUMENT_LIMIT = 4 << 20
-"""Bytes: eighty times a mature base.yaml."""
-ITEM_LIMIT = 4096
-"""Entries or pairs of a document."""
-_ROUNDING = 1.02  # base.yaml may have three digits of each number, sums their last bit
-_FORMAT = re.compile(r"kopt\.knowledge/(\d+)")
-
-
-def read_base(text: str, name: str) -> KnowledgeBase:
-    """Return the base that the document `text` describes; `name` is what messages call it.
-
-    Raises:
-        ToolError: It is none, damaged, of a newer format, or contradicts itself. Nothing of it
-            was taken.
-    """
-    try:
-        base = _parsed(text)
-        _refuse_contradictions(base)
-    except DocumentError as error:
-        raise ToolError(f"{name}: {error}; nothing was read from it") from error
-    return base
-
-
-def _parsed(text: str) -> KnowledgeBase:
-    if len(text) > DOCUMENT_LIMIT:
-        raise DocumentError(f"larger than {DOCUMENT_LIMIT} bytes")
-    if text.lstrip().startswith("{"):
-        return _parsed_json(text)
-    try:
-        tree = _plain(load_yaml(text, max_bytes=DOCUMENT_LIMIT))
-    except YamlError as error:
-        raise DocumentError(f"line {error.line}: {error}") from error
-    if not isinstance(tree, dict):
-        raise DocumentError(f"not a knowledge base ({FORMAT})")
-    fields = cast(dict[str, Any], tree)
-    _refuse_other_format(fields.pop("schema", None))
-    lacks_seed = fields.pop(SEED_KEY, None) == "left_out"
-    base = base_of(fields)
-    return with_seed(base, load_seed()) if lacks_seed else base
-
-
-def _parsed_json(text: str) -> KnowledgeBase:
-    try:
-        return parse_base(text)
-    except ValidationError as error:
-        raise DocumentError(f"not a knowledge base: {first_error(error)}") from error
-
-
-def _plain(node: Node) -> Any:
-    if isinstance(node, Scalar):
-        return node.value
-    if isinstance(node, Sequence):
-        return [_plain(item) for item in node.items]
-    return {key: _plain(value) for key, value in node.entries.items()}
-
-
-def _refuse_other_format(schema: object) -> None:
-    if schema == FORMAT:
-        return
-    if isinstance(schema, str) and _FORMAT.fullmatch(schema):
-        raise DocumentError(f"has format {schema}, this kopt reads {FORMAT}: upgrade kopt")
-    raise DocumentError(f"not a knowledge base: `schema` is {schema!r}, not {FORMAT}")
 
 
 def _refuse_contradictions(base: KnowledgeBase) -> None:
@@ -228,8 +205,7 @@ def _refuse_contradictions(base: KnowledgeBase) -> None:
         raise DocumentError(f"has more than {ITEM_LIMIT} entries or pairs")
     if unknown := base.undefined():
         raise DocumentError(f"names {min(unknown)}, which it does not describe")
-    held: list[KnowledgeEntry | Pair] = [*base.entries.values(), *base.pairs.values()]
-    for item in held:
+    for item in base.held:
         largest = GAIN_LIMIT if isinstance(item, KnowledgeEntry) else MEAN_LIMIT
         for origins in item.evidence.values():
             for origin, evidence in origins.items():

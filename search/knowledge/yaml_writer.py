@@ -7,16 +7,16 @@ truth is in the store; `kopt kb export` writes everything.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import groupby
 from math import exp
 
-from .base import KnowledgeBase
+from .base import Held, Item, KnowledgeBase
 from .records import (
     NOTE_LIMIT,
     SEEN_LIMIT,
     Evidence,
     KnowledgeEntry,
-    Pair,
     Prior,
     State,
     Technique,
@@ -32,11 +32,6 @@ def flow_mapping(items: Mapping[str, Value], digits: int) -> str:
     """Return `{key: value, ...}` without what is empty, zero or false; floats with `digits`."""
     shown = (f"{key}: {_value(value, digits)}" for key, value in items.items() if value)
     return f"{{{', '.join(shown)}}}"
-
-
-def flow_numbers(numbers: Sequence[Value], digits: int) -> str:
-    """Return `[number, ...]`, floats with `digits`."""
-    return f"[{', '.join(_value(number, digits) for number in numbers)}]"
 
 
 def scalar(text: str) -> str:
@@ -158,21 +153,15 @@ def _fitted(lines: list[_Line]) -> list[_Line]:
 
 def _without_discovered(base: KnowledgeBase, seed: KnowledgeBase) -> KnowledgeBase:
     """Return what `base` says of the states and techniques that ship."""
-    return replace(
-        base,
-        states=seed.states,
-        techniques=seed.techniques,
-        entries={
-            (state, names): entry
-            for (state, names), entry in base.entries.items()
-            if state in seed.states and seed.techniques.keys() >= set(names)
-        },
-        pairs={
-            names: pair
-            for names, pair in base.pairs.items()
-            if seed.techniques.keys() >= set(names)
-        },
-    )
+    known = seed.techniques.keys()
+    kept: list[Item] = [*seed.states.values(), *seed.techniques.values()]
+    kept += [
+        entry
+        for entry in base.entries.values()
+        if entry.state in seed.states and known >= set(entry.techniques)
+    ]
+    kept += [pair for pair in base.pairs.values() if known >= set(pair.key)]
+    return base.with_items(kept)
 
 
 def _lines(base: KnowledgeBase, seed: KnowledgeBase, detail: _Detail) -> Iterator[_Line]:
@@ -186,12 +175,14 @@ def _lines(base: KnowledgeBase, seed: KnowledgeBase, detail: _Detail) -> Iterato
     yield _Line("techniques:\n")
     for technique in base.techniques.values():
         yield from _described_line(technique, seed.techniques.get(technique.id), detail)
-    yield from _entry_lines(base, seed, detail)
+    yield _Line("entries:\n")
+    for state_id, entries in groupby(base.entries.values(), key=lambda entry: entry.state):
+        yield _Line(f"  {scalar(state_id)}:\n")
+        for entry in entries:
+            yield from _item_lines(entry, base.origin, seed.entries.get(entry.key), detail)
     yield _Line("pairs:\n")
-    for key, pair in base.pairs.items():
-        subject = _ItemName(f"{pair.before} before {pair.after}", base.origin)
-        for line in _item_lines(pair, subject, seed.pairs.get(key), detail):
-            yield replace(line, text=f"  {line.text}")
+    for pair in base.pairs.values():
+        yield from _item_lines(pair, base.origin, seed.pairs.get(pair.key), detail)
 
 
 def _described_line(
@@ -199,60 +190,40 @@ def _described_line(
 ) -> Iterator[_Line]:
     if item == known and not detail.is_seed_told:
         return
-    fields = _described(item)
-    yield _Line(f"  {scalar(item.id)}: {flow_mapping(fields, detail.digits)}\n")
-
-
-def _entry_lines(base: KnowledgeBase, seed: KnowledgeBase, detail: _Detail) -> Iterator[_Line]:
-    yield _Line("entries:\n")
-    state = None
-    for key, entry in base.entries.items():
-        if entry.state != state:
-            state = entry.state
-            yield _Line(f"  {scalar(state)}:\n")
-        subject = _ItemName(" + ".join(entry.techniques), base.origin)
-        for line in _item_lines(entry, subject, seed.entries.get(key), detail):
-            yield replace(line, text=f"    {line.text}")
-
-
-@dataclass(frozen=True)
-class _ItemName:
-    """The name of an entry or a pair, and the base's origin."""
-
-    name: str
-    origin: str
-    """Origin of the base: its own evidence does not name it."""
-
-
-def _item_lines(
-    item: KnowledgeEntry | Pair,
-    subject: _ItemName,
-    known: KnowledgeEntry | Pair | None,
-    detail: _Detail,
-) -> Iterator[_Line]:
-    """Yield the line of an entry or a pair itself, then one for each body of its evidence."""
-    is_shipped = known is not None and known.prior == item.prior
-    is_deprecated = isinstance(item, KnowledgeEntry) and item.is_deprecated
-    if is_deprecated or (item.prior and (detail.is_seed_told or not is_shipped)):
-        fields = {**_prior(item.prior), "deprecated": is_deprecated}
-        rank = None if is_shipped or is_deprecated else (0, 0)
-        yield _Line(f"{scalar(subject.name)}: {flow_mapping(fields, detail.digits)}\n", rank)
-    for arch, origins in item.evidence.items():
-        for origin, evidence in origins.items():
-            by = "" if origin == subject.origin else f" by {origin}"
-            ratio = f"  # {exp(evidence.mean):.2f}x" if evidence.weight and detail.is_named else ""
-            text = f"{subject.name} on {arch}{by}: {_evidence_text(evidence, detail)}{ratio}\n"
-            yield _Line(text, (evidence.tries, evidence.version))
-    if isinstance(item, KnowledgeEntry) and detail.notes:
-        for number, note in enumerate(item.notes[-detail.notes :], start=1):
-            shown = flow_mapping(note.model_dump(), detail.digits)
-            yield _Line(f"{subject.name} note {number}: {shown}\n")
-
-
-def _described(item: State | Technique) -> dict[str, Value]:
     fields = item.model_dump(exclude={"id", "is_discovered", "description", "source"})
     last = {"description": item.description, "source": item.source}
-    return {**fields, "discovered": item.is_discovered, **last}
+    shown = flow_mapping({**fields, "discovered": item.is_discovered, **last}, detail.digits)
+    yield _Line(f"  {scalar(item.id)}: {shown}\n")
+
+
+def _item_lines(item: Held, own: str, known: Held | None, detail: _Detail) -> Iterator[_Line]:
+    """Yield the line of an entry or a pair itself, then one for each body of its evidence.
+
+    Args:
+        item: To be told.
+        own: Origin of the base: its own evidence does not name it.
+        known: What ships of the same name.
+        detail: How much is told.
+    """
+    indent = "    " if isinstance(item, KnowledgeEntry) else "  "
+    is_shipped = known is not None and known.prior == item.prior
+    if item.is_deprecated or (item.prior and (detail.is_seed_told or not is_shipped)):
+        fields = {**_prior(item.prior), "deprecated": item.is_deprecated}
+        rank = None if is_shipped or item.is_deprecated else (0, 0)
+        yield _Line(
+            f"{indent}{scalar(item.subject)}: {flow_mapping(fields, detail.digits)}\n", rank
+        )
+    for arch, origins in item.evidence.items():
+        for origin, evidence in origins.items():
+            by = "" if origin == own else f" by {origin}"
+            ratio = f"  # {exp(evidence.mean):.2f}x" if evidence.weight and detail.is_named else ""
+            told = f"{_evidence_text(evidence, detail)}{ratio}\n"
+            rank = evidence.tries, evidence.version
+            yield _Line(f"{indent}{item.subject} on {arch}{by}: {told}", rank)
+    latest = item.notes[-detail.notes :] if detail.notes else ()
+    for number, note in enumerate(latest, start=1):
+        shown = flow_mapping(note.model_dump(), detail.digits)
+        yield _Line(f"{indent}{item.subject} note {number}: {shown}\n")
 
 
 def _prior(prior: Prior | None) -> dict[str, Value]:
@@ -264,7 +235,7 @@ def _prior(prior: Prior | None) -> dict[str, Value]:
 def _evidence_text(evidence: Evidence, detail: _Detail) -> str:
     numbers: dict[str, Value] = {name: getattr(evidence, name) for name in EVIDENCE_NUMBERS}
     if not detail.is_named:
-        return flow_numbers(list(numbers.values()), detail.digits)
+        return f"[{', '.join(_value(number, detail.digits) for number in numbers.values())}]"
     where = {"kernels": evidence.kernels, "seen": evidence.seen}
     last = {name: names[-detail.seen :] for name, names in where.items() if detail.seen}
     return flow_mapping({**numbers, **last}, detail.digits)

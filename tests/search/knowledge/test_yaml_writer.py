@@ -7,10 +7,10 @@ from math import isclose
 
 import pytest
 
-from kopt.search.knowledge.base import EntryKey, KnowledgeBase, dump_base, parse_base
+from kopt.search.knowledge.base import KnowledgeBase, dump_base, parse_base
 from kopt.search.knowledge.edits import AddNote
 from kopt.search.knowledge.projection import extend
-from kopt.search.knowledge.records import KnowledgeEntry, Prior
+from kopt.search.knowledge.records import EntryKey, KnowledgeEntry, Prior
 from kopt.search.knowledge.yaml_reader import read_base
 from kopt.search.knowledge.yaml_writer import SIZE_LIMIT, render_complete, render_small, scalar
 from support.knowledge_cases import (

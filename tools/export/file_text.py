@@ -1,22 +1,79 @@
-"""The text of an export's files: templates that lie beside the code, and comments."""
+"""The text of an export's files: templates of Jinja that lie beside the code, and comments.
 
-import re
+In a template `@{...}` is a value and `<% ... %>` a statement on a line of its own: neither means
+anything in C++, Python, make or Markdown. A name that was not given is an error.
+"""
+
 import textwrap
-from collections.abc import Mapping
-from importlib.resources import files
+from collections.abc import Iterable
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kopt import __version__
+from kopt.kernels.problem import ScalarSpec, TensorSpec
 
 from .subject import ExportSubject
+from .type_names import cpp_constant
 
 _WIDTH = 100
 
 
+@cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("kopt.tools.export"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,
+        variable_start_string="@{",
+        variable_end_string="}",
+        block_start_string="<%",
+        block_end_string="%>",
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["comment"] = comment
+    environment.filters["constant"] = cpp_constant
+    environment.filters["names"] = _names
+    environment.filters["quoted"] = _quoted
+    environment.filters["values"] = _values
+    return environment
+
+
+def filled(template: str, **words: object) -> str:
+    """Return the text of `templates/<template>.txt` with `words` in its places."""
+    return _templates().get_template(f"{template}.txt").render(words)
+
+
+def _names(tensors: Iterable[TensorSpec]) -> tuple[str, ...]:
+    return tuple(tensor.name for tensor in tensors)
+
+
+def _values(scalars: Iterable[ScalarSpec]) -> str:
+    return ", ".join(f"{scalar.name} = {scalar.value!r}" for scalar in scalars)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
 def comment(text: str, indent: int = 0) -> str:
     """Return `text` as C++ comment lines, wrapped."""
-    lead = " " * indent + "// "
-    lines = textwrap.wrap(" ".join(text.split()), _WIDTH - len(lead), break_on_hyphens=False)
-    return "".join(f"{lead}{line}\n" for line in lines)
+    return wrapped(" ".join(text.split()), " " * indent + "// ", " " * indent + "// ")
+
+
+def wrapped(text: str, first: str, later: str) -> str:
+    """Return `text` behind `first`, and its further lines behind `later`."""
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=later,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def provenance_line(subject: ExportSubject) -> str:
@@ -39,12 +96,3 @@ def measured_speedup(subject: ExportSubject) -> str:
         for one in receipt.workloads
     )
     return f"Measured by kopt on {receipt.device.name}: {shown}; receipt {receipt.digest}."
-
-
-_PLACE = re.compile(r"@([A-Z][A-Z_]*)@")
-
-
-def filled(template: str, words: Mapping[str, str]) -> str:
-    """Return the text of a template with its places filled from `words`."""
-    text = files("kopt.tools.export").joinpath("templates", f"{template}.txt").read_text("utf-8")
-    return _PLACE.sub(lambda match: words[match[1]], text)

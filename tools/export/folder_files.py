@@ -15,9 +15,8 @@ from kopt.config.errors import ToolError
 from kopt.kernels.problem import tensor_size_bytes
 
 from .device_code import DeviceCode, device_code
-from .dispatch_file import dispatch_file, routes_file
-from .file_text import comment, filled, provenance_line
-from .interface_file import interface_file
+from .dispatch_file import dispatch_file
+from .file_text import filled, provenance_line
 from .readme import readme
 from .route_file import route_file
 from .routes import Route, plan_routes
@@ -98,29 +97,23 @@ def _form_files(
 def source_files(signature: Signature, routes: tuple[Route, ...], code: DeviceCode) -> Texts:
     """Return the C++ sources that every form shares: device code, launchers, interface."""
     name = signature.subject.name
+    words = {
+        **signature.words,
+        "routes": routes,
+        "code": code,
+        "provenance": provenance_line(signature.subject),
+    }
     result = {
-        f"{name}.h": interface_file(signature),
+        f"{name}.h": filled("interface.h", **words),
         f"{name}.cu": dispatch_file(signature, routes),
-        f"{name}_device.cuh": _device_file(signature.subject, code),
-        "routes.h": routes_file(signature, routes),
-        "integers.h": filled("integers.h", {"NAME": name}),
-        "launching.h": filled("launching.h", {"NAME": name}),
+        f"{name}_device.cuh": filled("device.cuh", **words),
         **{f"{name}_{route.tag}.cu": route_file(signature, route, code) for route in routes},
         **{f"kopt/{file}": text for file, text in code.headers.items()},
     }
+    shared = ["routes.h", "integers.h", "launching.h"]
     if any("tensor_map.h" in text for text in result.values()):
-        result["tensor_map.h"] = filled("tensor_map.h", {"NAME": name})
-    return result
-
-
-def _device_file(subject: ExportSubject, code: DeviceCode) -> str:
-    words = (
-        f"Device code of {subject.name}, as its author wrote it. {provenance_line(subject)} It is"
-        " included inside a namespace, once for each build, behind the includes and macros that it"
-        " needs: see the .cu files."
-    )
-    note = subject.header.note
-    return comment(words) + (f"//\n{comment(f'Idea: {note}')}" if note else "") + "\n" + code.text
+        shared.append("tensor_map.h")
+    return result | {file: filled(file, **words) for file in shared}
 
 
 def _test_files(subject: ExportSubject) -> Texts:
@@ -130,8 +123,9 @@ def _test_files(subject: ExportSubject) -> Texts:
             tensor_size_bytes(tensor, workload.axes) for tensor in subject.problem.tensors
         ),
     )
-    words = {"WORKLOADS": repr(tuple(w.name for w in subject.domain)), "WORKLOAD": smallest.name}
-    below = {"run.py": filled("run.py", words), **oracle_files(subject)}
+    workloads = tuple(workload.name for workload in subject.domain)
+    run = filled("run.py", workloads=workloads, workload=smallest.name)
+    below = {"run.py": run, **oracle_files(subject)}
     return {f"test/{path}": text for path, text in below.items()}
 
 
@@ -185,47 +179,18 @@ def _renamed(text: str) -> str:
 def cuda_files(signature: Signature, routes: tuple[Route, ...]) -> dict[str, str]:
     """Return the files of this form beside the sources and the test."""
     name = signature.subject.name
-    number = signature.subject.arch.removeprefix("sm_")
     flags = nvcc_flags(signature.subject)
-    sources = [f"{name}.cu", *(f"{name}_{route.tag}.cu" for route in routes)]
     words = {
-        "NAME": name,
-        "ARCH_NUMBER": number,
-        "CUDA_SOURCES": " ".join(sources),
-        "FLAGS": " ".join(flags),
-        "CMAKE_FLAGS": " ".join(f for f in flags if not f.startswith(("-std", "-O"))),
-        "CMAKE_SOURCES": " ".join(f"src/{source}" for source in sources),
+        **signature.words,
+        "arch_number": signature.subject.arch.removeprefix("sm_"),
+        "sources": [f"{name}.cu", *(f"{name}_{route.tag}.cu" for route in routes)],
+        "flags": flags,
+        "cmake_flags": " ".join(f for f in flags if not f.startswith(("-std", "-O"))),
     }
-    return {
-        "Makefile": filled("Makefile", words),
-        "CMakeLists.txt": filled("CMakeLists.txt", words),
-        "test/run_case.cpp": filled("run_case.cpp", words | _program_words(signature)),
-        "test/call.py": filled("call_cuda.py", words | _call_words(signature)),
+    templates = {
+        "Makefile": "Makefile",
+        "CMakeLists.txt": "CMakeLists.txt",
+        "test/run_case.cpp": "run_case.cpp",
+        "test/call.py": "call_cuda.py",
     }
-
-
-def _program_words(signature: Signature) -> dict[str, str]:
-    """Return the generated parts of the test program."""
-    tensors = signature.subject.problem.tensors
-    axes = "".join(
-        f"  params.{axis} = std::atoll(argv[{place}]);\n"
-        for place, axis in enumerate(signature.axes, 2)
-    )
-    buffers = "".join(
-        f'  Buffer {tensor.name}(folder, "{tensor.name}");\n'
-        f"  params.{tensor.name} = {tensor.name}.device;\n"
-        for tensor in tensors
-    )
-    scratch = "  CHECK(cudaMalloc(&params.scratch, scratch_bytes(params)));\n"
-    return {
-        "AXES": axes,
-        "AXIS_NAMES": " ".join(signature.axes),
-        "AXIS_COUNT": str(len(signature.axes) + 2),
-        "BUFFERS": buffers,
-        "SCRATCH": scratch if signature.has_scratch else "",
-        "SAVES": "".join(f"  {tensor.name}.save();\n" for tensor in tensors),
-    }
-
-
-def _call_words(signature: Signature) -> dict[str, str]:
-    return {"AXIS_TUPLE": repr(signature.axes)}
+    return {path: filled(template, **words) for path, template in templates.items()}

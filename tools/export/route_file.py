@@ -1,6 +1,7 @@
 """One build of the device code, and the host function that launches it: `<name>_<tag>.cu`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.expressions import evaluate_expression, expression_names
@@ -8,31 +9,41 @@ from kopt.kernels.header import ArgumentTemplate, LaunchTemplate, ScratchTemplat
 
 from .device_code import DeviceCode
 from .expression_code import cpp_expression, cpp_product
-from .file_text import comment
+from .file_text import filled, wrapped
 from .routes import Route, variant_of
 from .signature import SCRATCH_ALIGNMENT_BYTES, Signature, storage_texts
+from .type_names import TENSOR_TYPES, cpp_constant
 
-_CHECK = "  if (error != cudaSuccess) return error;\n"
 _CARVEOUT_PERCENT = {"max_l1": 0, "max_shared": 100}
+_INTERLEAVES = {"none": "NONE", "16": "16B", "32": "32B"}
+_SWIZZLES = {"none": "NONE", "32": "32B", "64": "64B", "128": "128B"}
+_L2 = {"none": "NONE", "64": "L2_64B", "128": "L2_128B", "256": "L2_256B"}
+_FILLS = {"zero": "NONE", "nan": "NAN_REQUEST_ZERO_FMA"}
 
 
 def route_file(signature: Signature, route: Route, code: DeviceCode) -> str:
     """Return the text of the file."""
-    name = signature.subject.name
-    includes = "".join(f"#include {include}\n" for include in code.includes)
-    own = ["launching.h", "routes.h"]
-    if _maps(signature, route):
-        own.insert(1, "tensor_map.h")
-    local = "".join(f'#include "{file}"\n' for file in own)
-    defines = "".join(f"#define {key} {value}\n" for key, value in sorted(route.defines.items()))
-    defines += "\n" if defines else ""
-    return (
-        f"{comment(_opening(signature, route))}// SPDX-License-Identifier: Apache-2.0\n"
-        f"{includes}\n{local}\n{defines}"
-        f"namespace {name} {{\nnamespace {route.tag} {{\n\n"
-        f'#include "{name}_device.cuh"\n\n'
-        f"}}  // namespace {route.tag}\n\n{_scratch_function(signature, route)}"
-        f"{_launch_function(signature, route)}\n}}  // namespace {name}\n"
+    launches = variant_of(signature.subject, route).launch
+    scratch = signature.subject.header.scratch
+    scratch_texts = [text for buffer in scratch for text in buffer.shape]
+    maps = _maps(signature, route)
+    fills = any(buffer.init == "zero" for buffer in scratch)
+    return filled(
+        "route.cu",
+        **signature.words,
+        route=route,
+        code=code,
+        opening=_opening(signature, route),
+        scratch=[_buffer_words(buffer) for buffer in scratch],
+        scratch_texts=scratch_texts,
+        scratch_locals=_locals(signature, scratch_texts),
+        locals=_locals(signature, list(_texts(signature, route))),
+        maps=[_map_words(signature, entry) for entry in maps],
+        uses_error=fills or bool(maps) or len(launches) > 1,
+        launches=[
+            _launch_words(signature, route, place, follows_fill=fills and place == 0)
+            for place in range(len(launches))
+        ],
     )
 
 
@@ -46,54 +57,38 @@ def _opening(signature: Signature, route: Route) -> str:
     return "; ".join(parts) + "."
 
 
-def _launch_function(signature: Signature, route: Route) -> str:
+def _launch_words(
+    signature: Signature, route: Route, place: int, *, follows_fill: bool
+) -> dict[str, object]:
+    """Return the declaration of one launch, its attributes and its call."""
     launches = variant_of(signature.subject, route).launch
-    lines = [
-        f"cudaError_t launch_{route.tag}(const Params& params, cudaStream_t stream) {{\n",
-        _locals(signature, list(_texts(signature, route))),
-        "  cudaError_t error = cudaSuccess;\n",
-        *_scratch_lines(signature),
-        *(encoded_map(signature, entry) for entry in _maps(signature, route)),
-    ]
-    follows_fill = any(entry.init == "zero" for entry in signature.subject.header.scratch)
-    for number, launch in enumerate(launches):
-        is_last = number == len(launches) - 1
-        variable = f"launch{number + 1}" if len(launches) > 1 else "launch"
-        lines.append(_launch(signature, route, launch, variable))
-        if launch.pdl and not (number == 0 and follows_fill):
-            lines.append(f"  {variable}.programmatic();\n")
-        elif launch.pdl:
-            lines.append(
-                "  // A programmatic dependency is between kernels; a fill precedes this.\n"
-            )
-        arguments = [f"{route.tag}::{launch.kernel}"]
-        arguments += [_argument(signature, entry) for entry in launch.args]
-        call = _wrapped(f"{variable}(", arguments, 11 if is_last else 10)
-        lines.append(f"  return {call};\n" if is_last else f"  error = {call};\n{_CHECK}")
-    if not any("error = " in line for line in lines[3:]):
-        lines[2] = ""
-    return "".join(lines) + "}\n"
+    launch, is_last = launches[place], place == len(launches) - 1
+    variable = f"launch{place + 1}" if len(launches) > 1 else "launch"
+    kernel = f"{route.tag}::{launch.kernel}"
+    occupancy = ", ".join([kernel, cpp_product(launch.block), cpp_expression(launch.smem)])
+    arguments = ", ".join([kernel, *(_argument(signature, entry) for entry in launch.args)])
+    before = f"  {'return' if is_last else 'error ='} {variable}("
+    return {
+        "variable": variable,
+        "grid": _extent(launch.grid, {"blocks_per_sm": f"resident_blocks({occupancy})"}),
+        "block": _extent(launch.block),
+        "attributes": list(_attributes(launch, route, programmatic=not follows_fill)),
+        "follows_fill": launch.pdl and follows_fill,
+        "call": wrapped(f"{arguments});", before, " " * len(before)),
+    }
 
 
-def _launch(signature: Signature, route: Route, launch: LaunchTemplate, variable: str) -> str:
-    """Return the lines that configure one launch."""
-    words = [
-        f"{route.tag}::{launch.kernel}",
-        cpp_product(launch.block),
-        cpp_expression(launch.smem),
-    ]
-    resident = f"resident_blocks({', '.join(words)})"
-    grid = _extent(launch.grid, {"blocks_per_sm": resident})
-    lines = [f"  Launch {variable}({grid}, {_extent(launch.block)}, stream);\n"]
+def _attributes(launch: LaunchTemplate, route: Route, *, programmatic: bool) -> Iterator[str]:
     if launch.smem != "0":
-        lines.append(f"  {variable}.dynamic_smem({cpp_expression(launch.smem)});\n")
+        yield f"dynamic_smem({cpp_expression(launch.smem)})"
     if not _is_one_block(launch.cluster, route):
-        lines.append(f"  {variable}.cluster({_extent(launch.cluster)});\n")
+        yield f"cluster({_extent(launch.cluster)})"
     if launch.cooperative:
-        lines.append(f"  {variable}.cooperative();\n")
+        yield "cooperative()"
     if launch.carveout != "default":
-        lines.append(f"  {variable}.carveout({_CARVEOUT_PERCENT[launch.carveout]});\n")
-    return "".join(lines)
+        yield f"carveout({_CARVEOUT_PERCENT[launch.carveout]})"
+    if launch.pdl and programmatic:
+        yield "programmatic()"
 
 
 def _is_one_block(cluster: tuple[str, ...], route: Route) -> bool:
@@ -103,8 +98,8 @@ def _is_one_block(cluster: tuple[str, ...], route: Route) -> bool:
     return all(evaluate_expression(text, route.defines) == 1 for text in cluster)
 
 
-def _extent(texts: tuple[str, ...], names: dict[str, str] | None = None) -> str:
-    return "{" + ", ".join(cpp_expression(text, names) for text in texts) + "}"
+def _extent(texts: Iterable[str], names: dict[str, str] | None = None) -> str:
+    return "{" + ", ".join(map(partial(cpp_expression, names=names), texts)) + "}"
 
 
 def _argument(signature: Signature, entry: ArgumentTemplate) -> str:
@@ -114,17 +109,11 @@ def _argument(signature: Signature, entry: ArgumentTemplate) -> str:
     name = entry.name or ""
     for tensor in signature.subject.problem.tensors:
         if tensor.name == name:
-            kind = "Readable" if tensor.role == "in" else "Writable"
-            return f"{kind}{{params.{name}}}"
+            return f"{'Readable' if tensor.role == 'in' else 'Writable'}{{params.{name}}}"
     for scalar in signature.subject.problem.scalars:
         if scalar.name == name:
-            is_taken = scalar in signature.scalars
-            return f"params.{name}" if is_taken else _constant(scalar.dtype, scalar.value)
+            return f"params.{name}" if scalar in signature.scalars else cpp_constant(scalar)
     return name  # an axis, a scratch buffer or a tensor map: a local variable
-
-
-def _constant(dtype: str, value: float | int) -> str:
-    return f"{value!r}f" if dtype == "float32" else str(value)
 
 
 def _texts(signature: Signature, route: Route) -> Iterator[str]:
@@ -134,139 +123,51 @@ def _texts(signature: Signature, route: Route) -> Iterator[str]:
         yield from (entry.expression for entry in launch.args if entry.expression is not None)
         axes = signature.subject.problem.axes
         yield from (entry.name for entry in launch.args if entry.name in axes)
-    for entry in signature.subject.header.scratch:
-        yield from entry.shape
-    for one in _maps(signature, route):
-        yield from map_texts(signature, one)
+    for buffer in signature.subject.header.scratch:
+        yield from buffer.shape
+    for entry in _maps(signature, route):
+        yield from (*_view(signature, entry), *entry.box, *(entry.element_strides or ()))
 
 
-def _locals(signature: Signature, texts: list[str]) -> str:
+def _locals(signature: Signature, texts: list[str]) -> list[str]:
     """Return declarations of the axes, and of SM_COUNT, that `texts` name."""
-    lines = [
-        f"  const std::int64_t {axis} = "
-        + (
-            cpp_expression(signature.computed[axis])
-            if axis in signature.computed
-            else f"params.{axis}"
-        )
-        + ";\n"
-        for axis in signature.axes_for(texts)
-    ]
+    lines = signature.locals(texts)
     if any("SM_COUNT" in text for text in texts):
-        lines.append("  const std::int64_t SM_COUNT = multiprocessors();\n")
-    return "".join(lines)
+        lines.append("  const std::int64_t SM_COUNT = multiprocessors();")
+    return lines
 
 
-def _maps(signature: Signature, route: Route) -> list[str]:
-    """Return the names of the tensor maps that the route's launches take."""
+def _buffer_words(buffer: ScratchTemplate) -> dict[str, str]:
+    size = cpp_product([*buffer.shape, str(dtype_size_bytes(buffer.dtype))])
+    padded = f"align_up({size}, {SCRATCH_ALIGNMENT_BYTES})"
+    return {"name": buffer.name, "init": buffer.init, "bytes": size, "padded_bytes": padded}
+
+
+def _maps(signature: Signature, route: Route) -> list[TensorMapTemplate]:
+    """Return the tensor maps that the route's launches take."""
     launches = variant_of(signature.subject, route).launch
     taken = {entry.name for launch in launches for entry in launch.args}
-    return [one.name for one in signature.subject.header.tensor_maps if one.name in taken]
+    return [one for one in signature.subject.header.tensor_maps if one.name in taken]
 
 
-def _scratch_function(signature: Signature, route: Route) -> str:
-    """Return the function that adds up the route's scratch buffers; nothing if it has none."""
-    buffers = signature.subject.header.scratch
-    if not buffers:
-        return ""
-    parts = " +\n         ".join(
-        f"align_up({_bytes(b)}, {SCRATCH_ALIGNMENT_BYTES})" for b in buffers
-    )
-    texts = [text for buffer in buffers for text in buffer.shape]
-    axes = _locals(signature, texts)
-    unused = "" if signature.axes_for(texts) else "  (void)params;\n"
-    return (
-        f"std::size_t scratch_bytes_{route.tag}(const Params& params) {{\n{axes}{unused}"
-        f"  return {parts};\n}}\n\n"
-    )
-
-
-def _scratch_lines(signature: Signature) -> Iterator[str]:
-    buffers = signature.subject.header.scratch
-    if not buffers:
-        return
-    yield "  char* place = static_cast<char*>(params.scratch);\n"
-    for number, buffer in enumerate(buffers):
-        yield f"  const Writable {buffer.name}{{place}};\n"
-        if buffer.init == "zero":
-            yield f"  error = cudaMemsetAsync(place, 0, {_bytes(buffer)}, stream);\n{_CHECK}"
-        if number < len(buffers) - 1:
-            yield f"  place += align_up({_bytes(buffer)}, {SCRATCH_ALIGNMENT_BYTES});\n"
-
-
-def _bytes(buffer: ScratchTemplate) -> str:
-    return cpp_product([*buffer.shape, str(dtype_size_bytes(buffer.dtype))])
-
-
-def _wrapped(opening: str, arguments: list[str], indent: int) -> str:
-    """Return a call, broken into lines below its opening parenthesis."""
-    column = indent + len(opening) - 2
-    lines: list[str] = []
-    line = ""
-    for number, argument in enumerate(arguments):
-        word = argument + (")" if number == len(arguments) - 1 else ", ")
-        if line and column + len(line) + len(word) > 98:
-            lines.append(line.rstrip())
-            line = ""
-        line += word
-    return opening + ("\n" + " " * column).join([*lines, line])
-
-
-_TYPES = {
-    "bool": "UINT8",
-    "uint8": "UINT8",
-    "int8": "UINT8",
-    "float8_e4m3fn": "UINT8",
-    "float8_e5m2": "UINT8",
-    "int16": "UINT16",
-    "uint32": "UINT32",
-    "int32": "INT32",
-    "int64": "INT64",
-    "float16": "FLOAT16",
-    "float32": "FLOAT32",
-    "float64": "FLOAT64",
-    "bfloat16": "BFLOAT16",
-}
-_INTERLEAVES = {"none": "NONE", "16": "16B", "32": "32B"}
-_SWIZZLES = {"none": "NONE", "32": "32B", "64": "64B", "128": "128B"}
-_L2 = {"none": "NONE", "64": "L2_64B", "128": "L2_128B", "256": "L2_256B"}
-_FILLS = {"zero": "NONE", "nan": "NAN_REQUEST_ZERO_FMA"}
-
-
-def map_texts(signature: Signature, name: str) -> tuple[str, ...]:
-    """Return every expression of a tensor map, those of its tensor's shape where it has no view."""
-    entry = _entry(signature, name)
-    return (*_view(signature, entry), *entry.box, *(entry.element_strides or ()))
-
-
-def encoded_map(signature: Signature, name: str) -> str:
-    """Return the lines that declare and encode a tensor map."""
-    entry = _entry(signature, name)
+def _map_words(signature: Signature, entry: TensorMapTemplate) -> dict[str, object]:
+    """Return what the declaration of a tensor map says."""
     dtype, shape = _buffer(signature, entry)
     rank = len(entry.view or shape)
     strides = entry.element_strides or ("1",) * rank
-    lists = ", ".join(
-        "{" + ", ".join(cpp_expression(text) for text in texts) + "}"
-        for texts in (_view(signature, entry), entry.box, strides)
-    )
     is_scratch = any(buffer.name == entry.tensor for buffer in signature.subject.header.scratch)
-    address = f"{entry.tensor}.address" if is_scratch else f"params.{entry.tensor}"
-    return (
-        f"  CUtensorMap {name};\n"
-        f"  error = encode(&{name},\n"
-        f"                 TiledMap<{rank}>{{CU_TENSOR_MAP_DATA_TYPE_{_TYPES[dtype]},"
-        f" {dtype_size_bytes(dtype)}, {lists},\n"
-        f"                             CU_TENSOR_MAP_INTERLEAVE_{_INTERLEAVES[entry.interleave]},"
-        f" CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES[entry.swizzle]},\n"
-        f"                             CU_TENSOR_MAP_L2_PROMOTION_{_L2[entry.l2]},\n"
-        f"                             CU_TENSOR_MAP_FLOAT_OOB_FILL_{_FILLS[entry.fill]}}},\n"
-        f"                 {address});\n"
-        "  if (error != cudaSuccess) return error;\n"
-    )
-
-
-def _entry(signature: Signature, name: str) -> TensorMapTemplate:
-    return next(one for one in signature.subject.header.tensor_maps if one.name == name)
+    return {
+        "name": entry.name,
+        "rank": rank,
+        "dtype": TENSOR_TYPES[dtype].tensor_map,
+        "element_bytes": dtype_size_bytes(dtype),
+        "lists": ", ".join(map(_extent, (_view(signature, entry), entry.box, strides))),
+        "interleave": _INTERLEAVES[entry.interleave],
+        "swizzle": _SWIZZLES[entry.swizzle],
+        "l2": _L2[entry.l2],
+        "fill": _FILLS[entry.fill],
+        "address": f"{entry.tensor}.address" if is_scratch else f"params.{entry.tensor}",
+    }
 
 
 def _view(signature: Signature, entry: TensorMapTemplate) -> tuple[str, ...]:

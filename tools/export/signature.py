@@ -14,8 +14,10 @@ from kopt.kernels.problem import ScalarSpec, TensorSpec
 
 from .expression_code import cpp_expression, divisibility, python_expression
 from .subject import ExportSubject
+from .type_names import SCALAR_TYPES
 
 SCRATCH_ALIGNMENT_BYTES = 256
+_ROLES = {"in": "read", "out": "written", "inout": "read and written"}
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,90 @@ class Signature:
                 pending.extend(expression_names(self.computed.get(name, "0")))
         return tuple(name for name in self.subject.problem.axes if name in needed)
 
+    @property
+    def words(self) -> dict[str, object]:
+        """What every template may say."""
+        problem = self.subject.problem
+        return {
+            "name": self.subject.name,
+            "subject": self.subject,
+            "signature": self,
+            "tensors": problem.tensors,
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "scalars": self.scalars,
+            "scalar_types": SCALAR_TYPES,
+            "first": self.inputs[0].name,
+            "rows": problem.row_axis if problem.row_axis in self.axes else "",
+        }
+
+    def locals(self, texts: Iterable[str]) -> list[str]:
+        """Return C++ declarations of the axes that `texts` need, from those of `params`."""
+        return [
+            f"  const std::int64_t {axis} = "
+            + (cpp_expression(self.computed[axis]) if axis in self.computed else f"params.{axis}")
+            + ";"
+            for axis in self.axes_for(texts)
+        ]
+
+    def cpp_parameters(self, tensor_type: str, tensors: Iterable[TensorSpec]) -> list[str]:
+        """Return the parameters of a binding's function, with their types."""
+        own = [f"{tensor_type} {tensor.name}" for tensor in tensors]
+        return own + [f"{SCALAR_TYPES[one.dtype].parameter} {one.name}" for one in self.scalars]
+
+    def cpp_shape(self, tensor: TensorSpec) -> str:
+        """Return the stored extents as C++, comma-separated."""
+        return ", ".join(map(cpp_expression, storage_texts(tensor)))
+
+    @property
+    def axis_tensors(self) -> tuple[str, ...]:
+        """Names of the tensors that variable axes are read from."""
+        return tuple(dict.fromkeys(self.source_of(axis).tensor.name for axis in self.axes))
+
+    @property
+    def stored(self) -> list[str]:
+        """Every extent of a stored tensor."""
+        tensors = self.subject.problem.tensors
+        return sorted({text for tensor in tensors for text in storage_texts(tensor)})
+
+    def describe(self, tensor: TensorSpec) -> str:
+        """Return what a caller must know of `tensor`."""
+        shape = ", ".join(storage_texts(tensor))
+        words = f"{tensor.dtype} [{shape}], {_ROLES[tensor.role]}"
+        words += f", aligned to {self.alignment_bytes(tensor)} bytes."
+        if tensor.static and self.is_dependent:
+            words += (
+                " Read before an earlier kernel of the stream may have ended: let none write it."
+            )
+        return f"{words} {tensor.description.strip()}" if tensor.description else words
+
+    def has_padding(self, tensor: TensorSpec) -> bool:
+        """Whether the buffer may have elements that no call writes."""
+        axes = self.subject.problem.axes
+        texts = [axes.get(name) or "" for name in tensor.shape]
+        return tensor.layout != "row_major" or any("align_up" in text for text in texts)
+
+    def python_axes(self) -> Iterator[str]:
+        """Give Python lines that read the axes which the shapes of pure outputs need."""
+        texts = [text for tensor in self.outputs for text in storage_texts(tensor)]
+        for axis in self.axes_for(texts):
+            if axis in self.computed:
+                yield f"{axis} = {python_expression(self.computed[axis])}"
+            else:
+                source = self.source_of(axis)
+                yield f"{axis} = {source.tensor.name}.shape[{source.dimension}]"
+
+    def python_shape(self, tensor: TensorSpec) -> str:
+        """Return the stored shape as a Python tuple."""
+        parts = [python_expression(text) for text in storage_texts(tensor)]
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+    def check_of(self, tensor: TensorSpec) -> str:
+        """Return the function of a binding that refuses what `tensor` may not be."""
+        if self.may_be_longer(tensor):
+            return "require_table"
+        return "require_elements" if tensor.layout != "row_major" or not tensor.shape else "require"
+
 
 def storage_texts(tensor: TensorSpec) -> tuple[str, ...]:
     """Return the stored shape as expressions over axes; 128x4 tiles are one flat padded axis."""
@@ -136,96 +222,3 @@ def storage_texts(tensor: TensorSpec) -> tuple[str, ...]:
         return tensor.shape
     *batch, rows, columns = tensor.shape
     return (*batch, f"ceil_div({rows}, 128) * ceil_div({columns}, 4) * 512")
-
-
-def has_padding(tensor: TensorSpec, axes: dict[str, str | None]) -> bool:
-    """Whether the buffer may have elements that no call writes."""
-    texts = [axes.get(name) or "" for name in tensor.shape]
-    return tensor.layout != "row_major" or any("align_up" in text for text in texts)
-
-
-def read_axes(signature: Signature) -> str:
-    """Return the C++ lines that set the axes of `params` from shapes; ranks are checked first."""
-    sources = {axis: signature.source_of(axis) for axis in signature.axes}
-    ranks = dict.fromkeys(source.tensor.name for source in sources.values())
-    lines = [
-        f'  require_rank({name}, "{name}", {len(signature.subject.problem.tensor(name).shape)});\n'
-        for name in ranks
-    ]
-    lines += [
-        f"  params.{axis} = {source.tensor.name}.size({source.dimension});\n"
-        for axis, source in sources.items()
-    ]
-    used = {text for tensor in signature.subject.problem.tensors for text in storage_texts(tensor)}
-    lines += [
-        f"  const std::int64_t {axis} = "
-        + (
-            cpp_expression(signature.computed[axis])
-            if axis in signature.computed
-            else f"params.{axis}"
-        )
-        + ";\n"
-        for axis in signature.axes_for(sorted(used))
-    ]
-    return "".join(lines)
-
-
-def checked_tensors(signature: Signature, dtypes: dict[str, str]) -> str:
-    """Return the C++ lines that refuse tensors of another dtype, shape, layout or device.
-
-    Args:
-        signature: Of the operator.
-        dtypes: The binding's C++ name of each dtype.
-    """
-    first = signature.inputs[0].name
-    lines: list[str] = []
-    for tensor in signature.subject.problem.tensors:
-        name = tensor.name
-        shape = ", ".join(cpp_expression(text) for text in storage_texts(tensor))
-        function = _check_of(signature, tensor)
-        lines.append(
-            f'  {function}({name}, "{name}", {dtypes[tensor.dtype]}, {{{shape}}}, {first});\n'
-            f"  params.{name} = {name}.data_ptr();\n"
-        )
-    return "".join(lines)
-
-
-def _check_of(signature: Signature, tensor: TensorSpec) -> str:
-    if signature.may_be_longer(tensor):
-        return "require_table"
-    return "require_elements" if tensor.layout != "row_major" or not tensor.shape else "require"
-
-
-def python_axes(signature: Signature) -> Iterator[str]:
-    """Give Python lines that read the axes which the shapes of pure outputs need."""
-    texts = [text for tensor in signature.outputs for text in storage_texts(tensor)]
-    for axis in signature.axes_for(texts):
-        if axis in signature.computed:
-            yield f"{axis} = {python_expression(signature.computed[axis])}"
-        else:
-            source = signature.source_of(axis)
-            yield f"{axis} = {source.tensor.name}.shape[{source.dimension}]"
-
-
-def python_shape(tensor: TensorSpec) -> str:
-    """Return the stored shape as a Python tuple."""
-    parts = [python_expression(text) for text in storage_texts(tensor)]
-    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-
-
-_CPP_TYPES = {"float32": "double", "int32": "std::int64_t", "int64": "std::int64_t"}
-"""C++ types of a binding's scalar parameters."""
-_CASTS = {"float32": "float", "int32": "std::int32_t", "int64": "std::int64_t"}
-
-
-def scalar_parameters(signature: Signature) -> list[str]:
-    """Return the scalar parameters of a binding's function, with their types."""
-    return [f"{_CPP_TYPES[scalar.dtype]} {scalar.name}" for scalar in signature.scalars]
-
-
-def scalar_casts(signature: Signature) -> str:
-    """Return the statements that fill the scalars of Params from a binding's parameters."""
-    return "".join(
-        f"  params.{one.name} = static_cast<{_CASTS[one.dtype]}>({one.name});\n"
-        for one in signature.scalars
-    )

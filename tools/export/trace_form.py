@@ -18,12 +18,11 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.oracle import REGIMES, Arrays, load_oracle
 from kopt.kernels.problem import TensorSpec, Workload
 
-from .expression_code import cpp_expression
 from .file_text import filled, measured_speedup
-from .signature import Signature, storage_texts
+from .signature import Signature
 from .subject import ExportSubject
 from .trace_definition import TraceDefinition, output_name, trace_definitions
-from .tvm_ffi_form import DTYPES, binding_words
+from .type_names import DLPACK_DTYPES, TENSOR_TYPES
 
 AUTHOR = "kopt"
 _SEED = 1
@@ -58,11 +57,11 @@ def trace_files(signature: Signature, sources: Mapping[str, str]) -> dict[str, s
             lines.append(_workload_line(signature, definition, workload, files))
         files[f"workloads/{place}.jsonl"] = "".join(lines)
     words = {
-        "SOLUTIONS": repr(solutions),
-        "INPUT_NAMES": repr(tuple(tensor.name for tensor in signature.inputs)),
-        "OUTPUT_NAMES": repr({output_name(t): t.name for t in _written(signature)}),
+        **signature.words,
+        "solutions": solutions,
+        "output_names": {output_name(t): t.name for t in _written(signature)},
     }
-    files["test/call.py"] = filled("call_trace.py", words)
+    files["test/call.py"] = filled("call_trace.py", **words)
     return files
 
 
@@ -124,31 +123,15 @@ def _binding(signature: Signature) -> str:
     written = _written(signature)
     parameters = [f"TensorView {tensor.name}" for tensor in signature.inputs]
     parameters += [f"TensorView {output_name(tensor)}" for tensor in written]
-    before = "".join(
-        _copied(tensor, signature.inputs[0].name) for tensor in written if tensor.role == "inout"
-    )
-    dtypes = {dtype: DTYPES.get(_declared(dtype), code) for dtype, code in DTYPES.items()}
-    words = binding_words(signature, parameters, dtypes)
-    return filled(
-        "tvm_ffi_binding.cu",
-        words | {"NAME": signature.subject.name, "SYMBOL": "run", "SCALARS": "", "BEFORE": before},
-    )
-
-
-def _declared(dtype: str) -> str:
-    return "int8" if dtype == "uint8" else dtype
-
-
-def _copied(tensor: TensorSpec, first: str) -> str:
-    name, target = tensor.name, output_name(tensor)
-    shape = ", ".join(cpp_expression(text) for text in storage_texts(tensor))
-    return (
-        f'  require({target}, "{target}", {name}.dtype(), {{{shape}}}, {first});\n'
-        f"  require_success(cudaMemcpyAsync({target}.data_ptr(), {name}.data_ptr(),\n"
-        f"                                  {name}.numel() * ({name}.dtype().bits / 8),\n"
-        "                                  cudaMemcpyDeviceToDevice, stream));\n"
-        f"  params.{name} = {target}.data_ptr();\n"
-    )
+    words = {
+        **signature.words,
+        "scalars": (),
+        "dtypes": DLPACK_DTYPES | {"uint8": DLPACK_DTYPES["int8"]},
+        "parameters": parameters,
+        "copied": {t.name: output_name(t) for t in written if t.role == "inout"},
+        "symbol": "run",
+    }
+    return filled("tvm_ffi_binding.cu", **words)
 
 
 def _workload_line(
@@ -196,23 +179,6 @@ def _is_structure(subject: ExportSubject, tensor: TensorSpec) -> bool:
     return not is_data or subject.problem.row_axis not in tensor.shape
 
 
-_NAMES = {
-    "bool": "BOOL",
-    "uint8": "U8",
-    "int8": "I8",
-    "float8_e4m3fn": "F8_E4M3",
-    "float8_e5m2": "F8_E5M2",
-    "int16": "I16",
-    "float16": "F16",
-    "bfloat16": "BF16",
-    "int32": "I32",
-    "uint32": "U32",
-    "float32": "F32",
-    "int64": "I64",
-    "float64": "F64",
-}
-
-
 def safetensors_bytes(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
     """Return the file that holds `arrays` by name."""
     header: dict[str, Any] = {}
@@ -221,7 +187,7 @@ def safetensors_bytes(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
     for name, array in arrays.items():
         data = np.ascontiguousarray(array).tobytes()
         header[name] = {
-            "dtype": _NAMES[array.dtype.name],
+            "dtype": TENSOR_TYPES[array.dtype.name].safetensors,
             "shape": list(array.shape),
             "data_offsets": [place, place + len(data)],
         }

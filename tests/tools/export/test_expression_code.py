@@ -44,7 +44,7 @@ SHAPES = tuple(product((1, 3, 8, 17), (1, 4, 16, 33)))
 def compiled_values(lines: list[str], folder: Path) -> list[int]:
     """Return what a program prints that evaluates `lines` at every shape, in that order."""
     body = "".join(f'  std::printf("%lld\\n", static_cast<long long>({line}));\n' for line in lines)
-    (folder / "integers.h").write_text(filled("integers.h", {"NAME": "tested"}))
+    (folder / "integers.h").write_text(filled("integers.h", name="tested"))
     (folder / "main.cpp").write_text(
         '#include "integers.h"\n#include <cstdio>\nusing namespace tested;\n'
         f"void at(std::int64_t B, std::int64_t H) {{\n{body}}}\nint main() {{\n"

@@ -1,7 +1,8 @@
-"""Change one operator or constant of a module at a time and see which tests notice.
+"""Change one operator or constant of a module or C++ source at a time: which tests notice?
 
     .venv/bin/python benchmarks/mutants.py tools/bench/verdict.py -- tests/tools/bench
     .venv/bin/python benchmarks/mutants.py tools/check/*_gate.py --sample 60 -- tests/tools/check
+    .venv/bin/python benchmarks/mutants.py tools/sim/runtime/*.cpp --sample 50 -- tests/tools/sim
 
 Prints the mutants that survive: a line that no test of those looks at, or a change without effect.
 With --json every test that failed for each mutant is written down.
@@ -41,6 +42,30 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.Div: "*",
     ast.FloorDiv: "*",
 }
+_NO_CPP = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|^ *(?:#|static_assert)(?:[^\n]*\\\n)*[^\n]*",
+    re.DOTALL | re.MULTILINE,
+)
+"""Comments, strings and preprocessor lines."""
+_CPP_TOKENS = {
+    " < ": " <= ",
+    " <= ": " < ",
+    " > ": " >= ",
+    " >= ": " > ",
+    " == ": " != ",
+    " != ": " == ",
+    " && ": " || ",
+    " || ": " && ",
+    " + ": " - ",
+    " - ": " + ",
+    "true": "false",
+    "false": "true",
+    "!": "",
+}
+_CPP_TOKEN = re.compile(
+    r" (?:[<>]=?|[=!]=|&&|\|\||[+-]) |\b(?:true|false)\b|!(?!=)|(?<![\w.])\d\w*(?![.\w'])"
+)
+_CPP_CONDITION = re.compile(r"\bif (\()")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 _LIMIT_S = 300.0
 """Seconds after which a run of the tests counts as a mutant noticed: it hangs."""
@@ -63,25 +88,46 @@ class Mutant:
 
 
 def mutants_of(path: Path) -> list[Mutant]:
-    """Return every mutant of a module, in the order of its text."""
+    """Return every mutant of a Python module or a C++ source, in the order of its text."""
     text = path.read_text("utf-8")
-    starts = [0]
-    for line in text.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
+    changes = _python_changes(text) if path.suffix == ".py" else _cpp_changes(text)
     found = [
         Mutant(path, text.count("\n", 0, begin) + 1, begin, text[begin:end], new)
-        for node in _code(ast.parse(text))
-        for begin, end, new in _changes(node, text, starts)
+        for begin, end, new in changes
     ]
     return sorted(set(found), key=lambda one: (one.begin, one.new))
 
 
+def _cpp_changes(text: str) -> Iterator[tuple[int, int, str]]:
+    # Blanks stand for what is no code, so that every offset stays.
+    code = _NO_CPP.sub(lambda found: " " * len(found[0]), text)
+    for found in _CPP_TOKEN.finditer(code):
+        begin, end, token = *found.span(), found[0]
+        if token[0].isdigit():
+            number = re.match(r"0x[0-9a-fA-F]+|\d+", token)
+            if number is not None:
+                yield begin, begin + number.end(), str(int(number[0], 0) + 1)
+        else:
+            yield begin, end, _CPP_TOKENS[token]
+    for found in _CPP_CONDITION.finditer(code):
+        yield found.start(1), found.start(1), "!"
+
+
+def _python_changes(text: str) -> Iterator[tuple[int, int, str]]:
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    for node in _code(ast.parse(text)):
+        yield from _changes(node, text, starts)
+
+
 def _code(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that run: neither annotations nor docstrings."""
+    """Yield the nodes that run: no annotations, docstrings or arguments of decorators."""
+    decorators: list[ast.expr] = getattr(tree, "decorator_list", [])
     for child in ast.iter_child_nodes(tree):
         is_text = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
         is_annotation = isinstance(tree, ast.AnnAssign) and child is tree.annotation
-        if is_text or is_annotation or isinstance(child, ast.arguments):
+        if is_text or is_annotation or isinstance(child, ast.arguments) or child in decorators:
             continue
         yield child
         yield from _code(child)

@@ -11,7 +11,20 @@ MODULE = '''"""Text with 1 < 2 in it."""
 def f(a: int = 1) -> bool:
     """Return a < 3 and more."""
     return a < 3 and not a == 0
+
+
+@dataclass(frozen=True)
+class Point:
+    """Text."""
 '''
+SOURCE = """// 1 < 2
+#define LIMIT 4 \\
+  + 5
+static_assert(sizeof(int) == 4);
+/* a
+   < 3 */
+bool f(std::vector<int>* a) { if (a->size() < 0x10u) return !*a->data(); say("1 < \\"2"); }
+"""
 
 
 @pytest.fixture
@@ -21,7 +34,7 @@ def module(tmp_path: Path) -> Path:
     return path
 
 
-def test_operators_and_constants_are_changed_but_no_text(module: Path) -> None:
+def test_operators_and_constants_are_changed_but_no_text_or_decorator(module: Path) -> None:
     changes = [(one.line, one.old.strip(), one.new.strip()) for one in mutants_of(module)]
     assert changes == [
         (6, "<", "<="),
@@ -31,6 +44,13 @@ def test_operators_and_constants_are_changed_but_no_text(module: Path) -> None:
         (6, "==", "!="),
         (6, "0", "1"),
     ]
+
+
+def test_the_code_of_a_cpp_source_is_changed(tmp_path: Path) -> None:
+    path = tmp_path / "source.cpp"
+    path.write_text(SOURCE, "utf-8")
+    changes = [(one.line, one.old.strip(), one.new.strip()) for one in mutants_of(path)]
+    assert changes == [(7, "", "!"), (7, "<", "<="), (7, "0x10", "17"), (7, "!", "")]
 
 
 def test_every_mutant_can_be_compiled(module: Path) -> None:

@@ -195,7 +195,9 @@ def test_a_late_producer_brings_every_input_but_the_static_ones(rig: Rig) -> Non
     rig.cuda.kernels["late_producer"] = note_and_bring
     answer = rig.execute(late=True)
     assert before == [bytes([POISON]) * rig.inputs["x"].nbytes]
-    assert [name for name, _ in rig.cuda.launched] == ["late_producer", "k"]
+    (producer, config), (kernel, _) = rig.cuda.launched
+    assert (producer, kernel) == ("late_producer", "k")
+    assert (config.gridDimY, config.gridDimZ, config.blockDimY, config.blockDimZ) == (1, 1, 1, 1)
     assert answer.damage == ()
     np.testing.assert_array_equal(rig.outputs(answer)["out"], 2 * rig.inputs["x"])
 

@@ -24,6 +24,12 @@ def test_the_parameter_has_the_layout_of_the_kernels_structure() -> None:
     assert struct.unpack_from("<8Q", parameter) == (2, DELAY_CYCLES, 1, 2, 3, 4, 5, 6)
 
 
+def test_the_kernel_has_room_for_128_inputs() -> None:
+    parameter = copies_parameter([LateCopy(0, 0, 1)] * 127 + [LateCopy(4, 5, 6)])
+    assert struct.unpack_from("<Q", parameter) == (128,)
+    assert struct.unpack("<3Q", parameter[-24:]) == (4, 5, 6)
+
+
 def test_more_inputs_than_the_kernel_has_room_for_are_refused() -> None:
     with pytest.raises(InfraError, match="129 inputs"):
         copies_parameter([LateCopy(0, 0, 0)] * 129)

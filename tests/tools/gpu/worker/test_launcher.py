@@ -121,12 +121,13 @@ def test_a_kernel_gets_the_most_shared_memory_that_any_launch_needs(
     assert host_cuda.function_attributes == [(name, 100_000), (name, 100_000)]
 
 
-def test_a_cluster_beyond_the_portable_size_is_allowed_for_its_kernel(
-    cache: PlanCache, cubin: Path, host_cuda: HostCuda
+@pytest.mark.parametrize(("blocks", "asked"), [(8, []), (9, [1])])
+def test_a_cluster_of_more_than_eight_blocks_is_allowed_for_its_kernel(
+    cache: PlanCache, cubin: Path, host_cuda: HostCuda, blocks: int, asked: list[int]
 ) -> None:
-    cache.load(cubin, _plan(_launch(grid=(16, 1, 1), cluster=(16, 1, 1))), None)
+    cache.load(cubin, _plan(_launch(grid=(blocks, 1, 1), cluster=(blocks, 1, 1))), None)
     name = "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED"
-    assert host_cuda.function_attributes == [(name, 1)]
+    assert host_cuda.function_attributes == [(name, value) for value in asked]
 
 
 def test_each_launch_has_its_own_carveout_and_default_none(
@@ -166,6 +167,13 @@ def test_a_cooperative_grid_that_does_not_fit_is_told_in_numbers(
     ) as caught:
         cache.load(cubin, _plan(*launches), None)
     assert (caught.value.fault.launch, caught.value.fault.sticky) == (1, False)
+
+
+def test_a_cooperative_grid_that_fills_the_device_is_launched(
+    cache: PlanCache, cubin: Path, host_cuda: HostCuda
+) -> None:
+    cache.load(cubin, _plan(_launch(grid=(4, 2, 1), cooperative=True)), None).bind({})()
+    assert len(host_cuda.launched) == 1
 
 
 def test_a_kernel_that_the_cubin_lacks_is_a_failure_to_load(cache: PlanCache, cubin: Path) -> None:

@@ -1,18 +1,21 @@
 """Tensor maps turned from row-major to the driver's order, and encoded at an aligned place."""
 
 import ctypes
+import re
 from typing import Any
 
 import pytest
 
 from kopt.kernels.dtypes import DTYPE_SIZE_BYTES
 from kopt.kernels.plan import TensorMap
+from kopt.tools.cuda.include_tree import cuda_include_folders
 from kopt.tools.gpu.worker import driver_launch
 from kopt.tools.gpu.worker.arguments import encode_descriptor, tiled_map
 from kopt.tools.gpu.worker.driver import CudaError
 from kopt.tools.gpu.worker.driver_launch import TiledMap
 from support.host_cuda import HostCuda
 
+_ENUM = re.compile(r"^typedef enum CUtensorMap\w+_enum \{(.*?)\}", re.DOTALL | re.MULTILINE)
 ENTRY = TensorMap(
     name="x_map",
     tensor="x",
@@ -23,6 +26,14 @@ ENTRY = TensorMap(
     l2="256",
     fill="nan",
 )
+
+
+@pytest.fixture(scope="module")
+def numbers() -> dict[str, int]:
+    """The number of every mode of tensor maps in CUDA's header: 0, 1, ... in each enumeration."""
+    (header,) = (f / "cuda.h" for f in cuda_include_folders() if (f / "cuda.h").is_file())
+    modes = [re.findall(r"CU_TENSOR_MAP_\w+", body) for body in _ENUM.findall(header.read_text())]
+    return {name: number for names in modes for number, name in enumerate(names)}
 
 
 def test_the_innermost_axis_comes_first() -> None:
@@ -46,16 +57,43 @@ def test_one_axis_has_no_stride() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPE_SIZE_BYTES)
-def test_every_dtype_of_a_buffer_has_a_map_type_of_its_width(dtype: str) -> None:
-    # Widths of CUtensorMapDataType, cuda.h: UINT8 … BFLOAT16.
-    widths = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2}
-    assert widths[tiled_map(ENTRY, dtype).dtype] == DTYPE_SIZE_BYTES[dtype]
+def test_every_dtype_of_a_buffer_has_a_map_type_of_its_width(
+    dtype: str, numbers: dict[str, int]
+) -> None:
+    names = {number: name for name, number in numbers.items() if "_DATA_TYPE_" in name}
+    of_map = names[tiled_map(ENTRY, dtype).dtype].removeprefix("CU_TENSOR_MAP_DATA_TYPE_")
+    bits = re.search(r"\d+$", of_map)
+    assert bits is not None
+    assert int(bits[0]) == 8 * DTYPE_SIZE_BYTES[dtype]
+    # What is filled with NaN must be the float that it is called.
+    if dtype in ("float16", "float32", "float64", "bfloat16"):
+        assert of_map == dtype.upper()
 
 
-@pytest.mark.parametrize(("interleave", "number"), [("none", 0), ("16", 1), ("32", 2)])
-def test_interleaves_are_those_of_cuda(interleave: str, number: int) -> None:
-    entry = ENTRY.model_copy(update={"interleave": interleave})
-    assert tiled_map(entry, "float16").interleave == number
+@pytest.mark.parametrize(
+    ("field", "value", "name"),
+    [
+        ("interleave", "none", "INTERLEAVE_NONE"),
+        ("interleave", "16", "INTERLEAVE_16B"),
+        ("interleave", "32", "INTERLEAVE_32B"),
+        ("swizzle", "none", "SWIZZLE_NONE"),
+        ("swizzle", "32", "SWIZZLE_32B"),
+        ("swizzle", "64", "SWIZZLE_64B"),
+        ("swizzle", "128", "SWIZZLE_128B"),
+        ("l2", "none", "L2_PROMOTION_NONE"),
+        ("l2", "64", "L2_PROMOTION_L2_64B"),
+        ("l2", "128", "L2_PROMOTION_L2_128B"),
+        ("l2", "256", "L2_PROMOTION_L2_256B"),
+        ("fill", "zero", "FLOAT_OOB_FILL_NONE"),
+        ("fill", "nan", "FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA"),
+    ],
+)
+def test_modes_have_the_numbers_of_cuda(
+    field: str, value: str, name: str, numbers: dict[str, int]
+) -> None:
+    tiled = tiled_map(ENTRY.model_copy(update={field: value}), "float16")
+    found = tiled.l2_promotion if field == "l2" else getattr(tiled, field)
+    assert found == numbers[f"CU_TENSOR_MAP_{name}"]
 
 
 class _Encoder:

@@ -4,7 +4,7 @@ The reward of a step is its discrepancy, measured - predicted. Only what gained 
 to compare with; tries without effect and failures are counted beside it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 
 from kopt.kernels.record import Record
@@ -43,27 +43,22 @@ def reward(sample: Sample) -> float | None:
 
 def calibrate(samples: Sequence[Sample]) -> tuple[Calibration, ...]:
     """Return the calibration of each architecture key, over all states and then state by state."""
-    predicted = [sample for sample in samples if sample.predicted is not None]
-    found: list[Calibration] = []
-    for key in sorted({_key(sample) for sample in predicted}):
-        of_key = [sample for sample in predicted if _key(sample) == key]
-        found.append(_calibration(None, key, of_key))
-        for state in sorted({sample.state for sample in of_key}):
-            of_state = [sample for sample in of_key if sample.state == state]
-            found.append(_calibration(state, key, of_state))
-    return tuple(found)
-
-
-def _key(sample: Sample) -> str:
-    return arch_key(sample.arch, sample.provenance)
+    groups: dict[tuple[str, str], list[Sample]] = {}  # the state "" stands for all
+    for sample in (one for one in samples if one.predicted is not None):
+        for state in ("", sample.state):
+            key = arch_key(sample.arch, sample.provenance)
+            groups.setdefault((key, state), []).append(sample)
+    return tuple(
+        _calibration(state or None, key, groups[key, state]) for key, state in sorted(groups)
+    )
 
 
 def _calibration(state: str | None, key: str, samples: Sequence[Sample]) -> Calibration:
     rewards = [one for one in map(reward, samples) if one is not None]
     held = [
-        sample.predicted_interval[0] <= sample.measured <= sample.predicted_interval[1]
+        sample.predicted_interval[0] <= (sample.measured or 0.0) <= sample.predicted_interval[1]
         for sample in samples
-        if reward(sample) is not None and sample.predicted_interval and sample.measured is not None
+        if reward(sample) is not None and sample.predicted_interval
     ]
     return Calibration(
         state=state,
@@ -71,13 +66,8 @@ def _calibration(state: str | None, key: str, samples: Sequence[Sample]) -> Cali
         compared=len(rewards),
         without_effect=sum(sample.outcome == "within_noise" for sample in samples),
         failed=sum(sample.outcome == "failed" for sample in samples),
-        reward=_mean(rewards),
-        discrepancy=_mean(abs(one) for one in rewards),
+        reward=fmean(rewards) if rewards else None,
+        discrepancy=fmean(map(abs, rewards)) if rewards else None,
         with_interval=len(held),
-        coverage=_mean(float(one) for one in held),
+        coverage=fmean(held) if held else None,
     )
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return fmean(found) if found else None

@@ -1,5 +1,6 @@
 """Reports of `kopt kb show`: all states of a base, or one state in full."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Literal
 
@@ -182,11 +183,11 @@ def find_state(base: KnowledgeBase, name: str) -> State:
     raise ToolError(f"there is no state {name}: {near_matches(name, base.states)}")
 
 
-def _tries_by_arch(base: KnowledgeBase) -> dict[str, int]:
-    tries: dict[str, int] = {}
+def _tries_by_arch(base: KnowledgeBase) -> Counter[str]:
+    tries: Counter[str] = Counter()
     for entry in base.entries.values():
-        for body in _pooled(entry):
-            tries[body.arch_key] = tries.get(body.arch_key, 0) + body.evidence.tries
+        for key, origins in entry.evidence.items():
+            tries[key] += sum(one.tries for one in origins.values())
     return tries
 
 
@@ -198,7 +199,7 @@ def _summary(base: KnowledgeBase, state: State, key: str) -> StateSummary:
     return StateSummary(
         state=state,
         techniques=len(entries),
-        tried=sum(bool(several) for several in bodies),
+        tried=sum(map(bool, bodies)),
         tries=total.tries,
         gained=total.gained,
         best=next(drawn, None),
@@ -211,7 +212,7 @@ def _entries(base: KnowledgeBase, state: State, key: str) -> tuple[EntryReport, 
     for ancestor in base.ancestry(state.id):
         for entry in base.entries_of(ancestor.id):
             known.setdefault(entry.techniques, entry)
-    reports = [_entry(base, entry, Situation(key, state.id)) for entry in known.values()]
+    reports = (_entry(base, entry, Situation(key, state.id)) for entry in known.values())
     return tuple(sorted(reports, key=_promise))
 
 

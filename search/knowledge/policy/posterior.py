@@ -1,17 +1,37 @@
-"""Predictions: the expected gain of techniques in a situation, from all evidence of a base."""
+"""Predictions: the expected gain of techniques in a situation, from all evidence of a base.
+
+Evidence of the same state and architecture counts in full. Other evidence differs by more than
+chance: by the variance between architectures or states. However much of it there is, it says no
+more than that variance allows: `n` tries count as `n / (1 + n x spread)`, and never as more than
+`1 / spread`.
+"""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from kopt.kernels.record import Record
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.evidence import counted, pooled
-from kopt.search.knowledge.records import Evidence, KnowledgeEntry, Techniques
+from kopt.search.knowledge.records import ESTIMATED, Evidence, KnowledgeEntry, Techniques
 
 from .belief import Belief
-from .kinship import arch_spread, kin_of, supports, trust_in_priors
 
+TRUSTED_TRIES = 4.0
+"""Kept promises that priors are trusted with in advance."""
+OTHER_ARCH = 0.25
+"""Variance of a gain between architectures, in that of single gains: at most 4 tries' worth."""
+OTHER_PROVENANCE = 0.5
+"""Variance between the simulator's estimates and a GPU's measurements: at most 2 tries' worth."""
+INHERITED = 0.25
+"""Variance between a discovered state and the one it inherits from."""
+INHERITED_GAIN = 0.8
+"""Factor on a gain for each step of inheritance (KernelBlaster: 0.8)."""
+SAME_BOTTLENECK = 1.0
+"""Variance between states that share no more than a bottleneck: at most one try's worth."""
+SAME_BOTTLENECK_GAIN = 0.5
+"""Factor on a gain from such a state."""
 COMPOSITE_FACTOR = 0.8
 """Factor on the sum of gains when techniques are mixed: they partly save the same time."""
 COMPOSITE_WEIGHT = 1.0
@@ -20,7 +40,7 @@ OTHER_CHECKS = 0.25
 """Variance of the chance to pass between states and architectures, in that of single tries.
 
 How hard a technique is to write is more its own than how much it gains: what failed elsewhere
-counts, at most as 4 tries (`kinship.py`)."""
+counts, at most as 4 tries."""
 PAIR_WEIGHT = 2.0
 """Tries of a pair after which what it adds is believed by half."""
 
@@ -61,26 +81,82 @@ class Expectation:
     """The belief about techniques in a situation, with its sources."""
 
     belief: Belief
-    tries: int
+    tries: int = 0
     """In this state on this architecture."""
-    sources: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+
+    @property
+    def prediction(self) -> Prediction:
+        """The numbers that are shown and kept."""
+        return Prediction(
+            gain=self.belief.mean,
+            sd=self.belief.sd,
+            interval=self.belief.interval,
+            works=self.belief.works,
+            tries=self.tries,
+            sources=self.sources,
+        )
 
 
 def predict(base: KnowledgeBase, situation: Situation, techniques: Techniques) -> Prediction:
     """Return what `techniques` are expected to do; several are a composite, in order."""
-    return prediction_of(Predictor(base, situation).known(techniques))
+    return Predictor(base, situation).known(techniques).prediction
 
 
-def prediction_of(known: Expectation) -> Prediction:
-    """Return the numbers of `known` that are shown and kept."""
-    return Prediction(
-        gain=known.belief.mean,
-        sd=known.belief.sd,
-        interval=known.belief.interval,
-        works=known.belief.works,
-        tries=known.tries,
-        sources=known.sources,
-    )
+def trust_in_priors(base: KnowledgeBase) -> float:
+    """Return what a prior's weight is multiplied by, 0 to 1.
+
+    A prior promises a gain or a loss. The share of tries that passed the checks and kept the
+    promise, over all entries and architectures: priors have common sources, so that those that
+    were tried speak for those that were not. One that broke its promise is also outweighed by its
+    own evidence; this is for the others.
+    """
+    kept = passed = 0
+    for entry in base.entries.values():
+        for origins in entry.evidence.values() if entry.prior else ():
+            found = counted(origins, base.origin)
+            kept += found.gained if entry.prior and entry.prior.gain > 0 else found.lost
+            passed += found.tries - found.failed
+    return (TRUSTED_TRIES + kept) / (TRUSTED_TRIES + passed)
+
+
+def arch_spread(arch: str, other: str) -> float:
+    """Return the variance between two architecture keys, in that of single gains; 0: the same."""
+    spread = OTHER_ARCH * (arch.removesuffix(ESTIMATED) != other.removesuffix(ESTIMATED))
+    return spread + OTHER_PROVENANCE * (arch.endswith(ESTIMATED) != other.endswith(ESTIMATED))
+
+
+@dataclass(frozen=True)
+class _Kin:
+    """States whose evidence counts alike in a situation."""
+
+    states: tuple[str, ...]
+    spread: float
+    """Variance towards the situation's state, in that of single gains."""
+    factor: float
+    """Factor on their gains."""
+    label: str
+    """For the list of sources; empty for the state itself."""
+    is_line: bool = True
+    """Whether it is the state itself or one that it inherits from: their priors count."""
+
+
+def _kin_of(base: KnowledgeBase, state: str) -> tuple[_Kin, ...]:
+    """Return the state, what it inherits from and the states of its bottleneck, in this order."""
+    found = [_Kin((state,), 0.0, 1.0, "")]
+    line = [one.id for one in base.ancestry(state) if one.id != state]
+    for step, other in enumerate(line, start=1):
+        found.append(_Kin((other,), step * INHERITED, INHERITED_GAIN**step, f"inherits {other}"))
+    known = base.states.get(state)
+    if known is not None and known.bottleneck != "unknown":
+        others = tuple(
+            other.id
+            for other in base.states.values()
+            if other.bottleneck == known.bottleneck and other.id not in (state, *line)
+        )
+        label = f"other {known.bottleneck} states"
+        found.append(_Kin(others, SAME_BOTTLENECK, SAME_BOTTLENECK_GAIN, label, False))
+    return tuple(found)
 
 
 class Predictor:
@@ -90,7 +166,7 @@ class Predictor:
         """Read `base` for `situation`."""
         self._base = base
         self._situation = situation
-        self._kin = kin_of(base, situation.state)
+        self._kin = _kin_of(base, situation.state)
         self._trust = trust_in_priors(base)
         self._entries = defaultdict[Techniques, list[KnowledgeEntry]](list)
         for entry in base.entries.values():
@@ -100,14 +176,11 @@ class Predictor:
         """Return what is known of `techniques`; several are a composite, in order."""
         alone = self._alone(techniques)
         previous = self._situation.previous
-        first, *others = techniques
-        if others or previous is None:
-            return alone
-        extra = self.extra(previous, first)
+        extra = self.extra(previous, techniques[0]) if previous and len(techniques) == 1 else 0.0
         if extra == 0:
             return alone
         sources = (*alone.sources, f"after {previous}")
-        return Expectation(alone.belief.shifted(extra), alone.tries, sources)
+        return replace(alone, belief=alone.belief.shifted(extra), sources=sources)
 
     def extra(self, before: str, after: str) -> float:
         """Return what `before` is known to add to the gain of `after`, ln; 0 if nothing is known.
@@ -131,29 +204,49 @@ class Predictor:
             weight += more
         return total / weight
 
+    def _alone(self, techniques: Techniques) -> Expectation:
+        """Return what is known of `techniques`, whatever was applied before them."""
+        belief, expected_by = self._expected(techniques)
+        known = Expectation(belief)
+        for group in self._kin:
+            known = self._supported(known, group, techniques)
+        belief = known.belief
+        for checked, share in self._checked(techniques):
+            belief = belief.after_checks(checked, share)
+        return Expectation(belief, known.tries, (*known.sources, *expected_by))
+
+    def _supported(self, known: Expectation, group: _Kin, techniques: Techniques) -> Expectation:
+        """Return `known` with the evidence of some states, of the nearest architectures first."""
+        bodies = defaultdict[float, list[tuple[str, Mapping[str, Evidence]]]](list)
+        for state in group.states:
+            entry = self._base.entries.get((state, techniques))
+            for key, origins in entry.evidence.items() if entry else ():
+                bodies[arch_spread(self._situation.arch_key, key)].append((key, origins))
+        for between, several in sorted(bodies.items(), key=lambda item: item[0]):
+            evidence = pooled(counted(origins, self._base.origin) for _, origins in several)
+            tries = sum(one.tries for _, origins in several for one in origins.values())
+            spread = group.spread + between
+            where = ", ".join(dict.fromkeys(key for key, _ in several))
+            label = f" ({group.label})" if group.label else ""
+            source = f"{where}{label}: {tries} {'try' if tries == 1 else 'tries'}"
+            known = Expectation(
+                known.belief.after(evidence, 1 / (1 + evidence.tries * spread), group.factor),
+                known.tries + (tries if spread == 0 else 0),
+                (*known.sources, source),
+            )
+        return known
+
     def _checked(self, techniques: Techniques) -> tuple[tuple[Evidence, float], ...]:
         """Return the tries of this state and architecture and all others, with what they count."""
+        here = self._situation.state, self._situation.arch_key
         own: list[Evidence] = []
         others: list[Evidence] = []
         for entry in self._entries.get(techniques, ()):
             for key, origins in entry.evidence.items():
-                is_own = (entry.state, key) == (self._situation.state, self._situation.arch_key)
-                (own if is_own else others).append(counted(origins, self._base.origin))
+                found = counted(origins, self._base.origin)
+                (own if (entry.state, key) == here else others).append(found)
         elsewhere = pooled(others)
         return (pooled(own), 1.0), (elsewhere, 1 / (1 + elsewhere.tries * OTHER_CHECKS))
-
-    def _alone(self, techniques: Techniques) -> Expectation:
-        """Return what is known of `techniques`, whatever was applied before them."""
-        belief, expected_by = self._expected(techniques)
-        tries = 0
-        sources: list[str] = []
-        for support in supports(self._base, self._kin, self._situation.arch_key, techniques):
-            belief = belief.after(support.evidence, support.share, support.factor)
-            tries += support.tries if support.is_own else 0
-            sources.append(support.source)
-        for checked, share in self._checked(techniques):
-            belief = belief.after_checks(checked, share)
-        return Expectation(belief, tries, (*sources, *expected_by))
 
     def _expected(self, techniques: Techniques) -> tuple[Belief, tuple[str, ...]]:
         """Return the belief before evidence of `techniques` themselves, and where it is from."""

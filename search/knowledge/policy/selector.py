@@ -15,7 +15,7 @@ from random import Random
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.records import Technique
 
-from .posterior import Expectation, Prediction, Predictor, Situation, prediction_of
+from .posterior import Expectation, Prediction, Predictor, Situation
 
 EXPLORED_SHARE = 0.1
 """Share of draws that go to a technique with fewer than NOVEL_TRIES tries here, if there is one.
@@ -69,8 +69,8 @@ def draw(
         is_exploration = rng.random() < EXPLORED_SHARE and bool(novel)
         taken = max(novel if is_exploration else options, key=lambda one: one.value)
         options.remove(taken)
-        prediction = prediction_of(taken.known)
-        why = _why(prediction, taken.prepares, is_exploration)
+        why = _why(taken, is_exploration)
+        prediction = taken.known.prediction
         drawn.append(Drawn(taken.technique, prediction, taken.value, is_exploration, why))
     return tuple(drawn)
 
@@ -88,7 +88,9 @@ def _options(
 ) -> list[_Option]:
     """Return what can be drawn, each with its value in a world drawn from what is believed."""
     reader = Predictor(base, situation)
-    able = {one.id: one for one in allowed if not _is_deprecated(base, situation.state, one.id)}
+    entries = base.entries_of(situation.state)
+    deprecated = {entry.techniques for entry in entries if entry.is_deprecated}
+    able = {one.id: one for one in allowed if (one.id,) not in deprecated}
     known = {name: reader.known((name,)) for name in sorted(able)}
     prepared = _prepared(base, reader, known, situation.used)
     found: list[_Option] = []
@@ -116,21 +118,17 @@ def _prepared(
     return found
 
 
-def _is_deprecated(base: KnowledgeBase, state: str, technique: str) -> bool:
-    entry = base.entries.get((state, (technique,)))
-    return entry is not None and entry.is_deprecated
-
-
-def _why(prediction: Prediction, prepares: str | None, is_exploration: bool) -> str:
+def _why(option: _Option, is_exploration: bool) -> str:
     """Return one line on what is expected, what it rests on and what else spoke for it."""
-    low, high = (100 * expm1(bound) for bound in prediction.interval)
+    belief, sources = option.known.belief, option.known.sources
+    low, high = (100 * expm1(bound) for bound in belief.interval)
     words = [
-        f"{100 * expm1(prediction.gain):+.0f} % expected ({low:+.0f} to {high:+.0f} %)"
-        f" where it has an effect, {100 * prediction.works:.0f} % of tries",
-        "; ".join(prediction.sources) or "nothing is known of it here",
+        f"{100 * expm1(belief.mean):+.0f} % expected ({low:+.0f} to {high:+.0f} %)"
+        f" where it has an effect, {100 * belief.works:.0f} % of tries",
+        "; ".join(sources) or "nothing is known of it here",
     ]
-    if prepares:
-        words.append(f"prepares {prepares}")
+    if option.prepares:
+        words.append(f"prepares {option.prepares}")
     if is_exploration:
         words.append(f"explored: fewer than {NOVEL_TRIES} tries here")
     return "; ".join(words)

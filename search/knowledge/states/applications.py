@@ -5,8 +5,8 @@ stands for it, else the last one. A candidate without a branch is one by itself.
 values of a known source are none: they are sweeps or ablations.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from kopt.search.knowledge.records import technique_of
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import BranchRow
 from kopt.search.selection.family_evidence import is_contradicted
+from kopt.search.selection.ranking import refuted_programs
 
 from .comparing import Judge
 
@@ -35,7 +36,9 @@ class Application:
     after: Member
     techniques: tuple[str, ...]
     """Claimed, in order; at least one."""
-    hypothesis: Mapping[str, Any]
+    previous: str | None
+    """The technique that made the program before, if it is known."""
+    hypothesis: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The branch's hypothesis; {} without a branch."""
 
 
@@ -46,9 +49,15 @@ class History:
     members: Sequence[Member]
     """By `seq`."""
     branches: Sequence[BranchRow]
-    judge: Judge
+    min_effect: float
+    """Fraction of the speed below which a change is none."""
     catalogue: frozenset[str]
     """Techniques that may have a switch."""
+
+    @cached_property
+    def judge(self) -> Judge:
+        """What says which candidates can be believed."""
+        return Judge(frozenset(refuted_programs(self.members)), self.min_effect)
 
     @cached_property
     def by_seq(self) -> Mapping[int, Member]:
@@ -92,32 +101,26 @@ class History:
     @cached_property
     def applications(self) -> tuple[Application, ...]:
         """Every application that has ended, in the order of the candidates."""
-        found = (self._application(unit) for unit in self._units())
-        return tuple(one for one in found if one is not None)
-
-    def _units(self) -> Iterator[list[Member]]:
-        """Yield the evaluated candidates of each application that has ended, first to last."""
         is_open = {row.id for row in self.branches if row.state == "open"}
         units: dict[str, list[Member]] = {}
         for member in sorted(self.members, key=lambda one: one.order):
             key = member.branch or f"#{member.seq}"
             if member.quick is not None and key not in is_open and not self.is_variant(member):
                 units.setdefault(key, []).append(member)
-        yield from units.values()
+        found = map(self._application, units.values())
+        return tuple(one for one in found if one is not None)
 
     def _application(self, unit: Sequence[Member]) -> Application | None:
+        """Return what the evaluated candidates of a branch, first to last, come to."""
         after = next((one for one in reversed(unit) if one.passed), unit[-1])
         before, techniques = self._origin(unit[0])
-        if not techniques:
-            techniques = self._brought_in(unit[0])
         if before is None:
             return None
-        techniques = self._claimed(before, after, techniques)
+        techniques = self._claimed(before, after, techniques or self._brought_in(unit[0]))
         if not 0 < len(techniques) <= MOST_TECHNIQUES:
             return None
-        rows = (row for row in self.branches if row.id == after.branch)
-        row = next(rows, None)
-        return Application(before, after, techniques, {} if row is None else row.hypothesis)
+        told = (row.hypothesis for row in self.branches if row.id == after.branch)
+        return Application(before, after, techniques, self.made_by(before), next(told, {}))
 
     def _origin(self, member: Member) -> tuple[Member | None, tuple[str, ...]]:
         """Return the program that was changed, and what is claimed of the change."""

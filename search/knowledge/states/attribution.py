@@ -6,7 +6,6 @@ Pure: the same candidates give the same samples, in whatever order their branche
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from kopt.kernels.status import Provenance, Status
 from kopt.search.knowledge.records import ProfileSignature, Sample
@@ -14,7 +13,7 @@ from kopt.search.records.members import Member
 from kopt.search.records.run_state import BranchRow
 
 from .applications import History
-from .comparing import are_equal, is_measured, judge_of
+from .comparing import are_equal, is_measured
 from .matching import UNKNOWN_STATE
 from .trials import Ablation, Trial, find_trials, wanted_variants
 
@@ -67,7 +66,7 @@ def make_samples(
         branches: Of all rounds; a candidate of an open one has taught nothing yet.
         context: The run and what is known beside its candidates.
     """
-    history = _history(members, branches, context)
+    history = History(members, branches, context.min_effect, context.catalogue)
     trials = find_trials(history, context.is_final)
     return tuple(_sample(trial, history, context) for trial in trials)
 
@@ -79,7 +78,7 @@ def ablations_wanted(
 
     A composite whose effect is within noise is not worth any.
     """
-    history = _history(members, branches, context)
+    history = History(members, branches, context.min_effect, context.catalogue)
     return tuple(
         variant
         for application in history.applications
@@ -96,19 +95,14 @@ def revoked_samples(taught: Iterable[str], samples: Iterable[Sample]) -> tuple[s
     return tuple(name for name in taught if name not in current)
 
 
-def _history(
-    members: Sequence[Member], branches: Sequence[BranchRow], context: Teaching
-) -> History:
-    judge = judge_of(members, context.min_effect)
-    return History(members, branches, judge, context.catalogue)
-
-
 def _sample(trial: Trial, history: History, context: Teaching) -> Sample:
-    step, found, hypothesis = trial.step, trial.found, trial.hypothesis
+    step, found, hypothesis = trial.step, trial.found, trial.step.hypothesis
     before = _placed(step.before, history, context)
     after = _placed(step.after, history, context)
     start = before or _placed(trial.start, history, context)
     state = start.state if start is not None else hypothesis.get("state")
+    # Of a failure: what its speeds would have been.
+    on_gpu = context.device != "sim" if found is None else is_measured(step.after)
     is_predicted = tuple(hypothesis.get("techniques", ())) == step.techniques
     return Sample(
         id=f"{context.run}/{trial.name}",
@@ -129,19 +123,11 @@ def _sample(trial: Trial, history: History, context: Teaching) -> Sample:
         predicted_interval=hypothesis.get("predicted_interval") if is_predicted else None,
         measured=None if found is None else found.measured,
         interval=None if found is None else found.interval,
-        provenance=_provenance(trial, context),
+        provenance=Provenance.MEASURED if on_gpu else Provenance.ESTIMATED,
         outcome="failed" if found is None else found.outcome,
         status=_status(step.after),
         day=context.day,
     )
-
-
-def _provenance(
-    trial: Trial, context: Teaching
-) -> Literal[Provenance.MEASURED, Provenance.ESTIMATED]:
-    """Return what the speeds are; for a failure what they would have been."""
-    on_gpu = context.device != "sim" if trial.found is None else is_measured(trial.step.after)
-    return Provenance.MEASURED if on_gpu else Provenance.ESTIMATED
 
 
 def _placed(member: Member, history: History, context: Teaching) -> Placed | None:

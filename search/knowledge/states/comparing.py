@@ -3,7 +3,6 @@
 A candidate that cheats, or that a later check refuted, has no speed here, whatever was timed.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import hypot, log, log1p
 
@@ -15,7 +14,6 @@ from kopt.search.selection.ranking import (
     Speed,
     equivalence_of,
     noise_of,
-    refuted_programs,
     speed_of,
 )
 
@@ -76,9 +74,9 @@ class Judge:
         interval = _interval(measured, old, new) if is_measured(after) else None
         low, high = (measured, measured) if interval is None else interval
         noise = max(log1p(self.min_effect), noise_of(before), noise_of(after))
-        if low <= 0.0 <= high or abs(measured) <= noise:
-            return SpeedComparison(measured, interval, "within_noise")
-        return SpeedComparison(measured, interval, "gained" if measured > 0.0 else "lost")
+        outcome: Outcome = "gained" if measured > 0.0 else "lost"
+        is_noise = low <= 0.0 <= high or abs(measured) <= noise
+        return SpeedComparison(measured, interval, "within_noise" if is_noise else outcome)
 
     def is_detour(self, before: Member, between: Member, after: Member) -> bool:
         """Return whether a program between two others is surely slower than both.
@@ -87,11 +85,6 @@ class Judge:
         """
         into, out = self.compare(before, between), self.compare(between, after)
         return into is not None and out is not None and (into.outcome, out.outcome) == _DETOUR
-
-
-def judge_of(members: Iterable[Member], min_effect: float) -> Judge:
-    """Return the judge of all candidates of a run so far."""
-    return Judge(frozenset(refuted_programs(members)), min_effect)
 
 
 def is_unjudged(member: Member) -> bool:
@@ -112,11 +105,9 @@ def program_of(member: Member) -> str:
 def _scale(member: Member) -> str | None:
     """Return what the speed is relative to: the baseline's name, or the simulator's model."""
     timing = member.timing
-    if timing is None:
-        return None
-    if timing.speedup is not None:
-        return None if timing.speedup_interval is None else timing.speedup.unit
-    return Provenance.ESTIMATED.value
+    if timing is None or timing.speedup is None:
+        return None if timing is None else Provenance.ESTIMATED.value
+    return None if timing.speedup_interval is None else timing.speedup.unit
 
 
 def is_measured(member: Member) -> bool:

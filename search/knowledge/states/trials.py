@@ -10,8 +10,7 @@ more, so that the log ratios of the steps add up to that of the whole, and nothi
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
 from kopt.search.knowledge.records import switch_of
 from kopt.search.records.members import Member
@@ -31,38 +30,12 @@ class Ablation:
     """All tune values of the variant."""
 
 
-@dataclass(frozen=True)
-class AblationStep:
-    """A part of a composite, between two programs that were both evaluated."""
-
-    before: Member
-    after: Member
-    techniques: tuple[str, ...]
-    """Several where the program between them does not work, or has no switch."""
-    previous: str | None
-    """The technique that made the program before, if it is known."""
-
-    @property
-    def name(self) -> str:
-        """Return what tells the steps of one candidate apart."""
-        return "+".join(map(switch_of, self.techniques))
-
-
-def missing_variants(application: Application, history: History) -> tuple[Ablation, ...]:
-    """Return the variants of a composite that are not candidates of the run yet."""
-    member = application.after
-    return tuple(
-        Ablation(member.seq, tune)
-        for _, tune in _prefixes(application, history)
-        if _find(member, tune, history) is None
-    )
-
-
-def split(application: Application, history: History) -> tuple[AblationStep, ...]:
+def split(application: Application, history: History) -> tuple[Application, ...]:
     """Return the steps of a composite between the variants that work; () if there are none.
 
     A variant that is slower than both programs is none of them: what it does in place of a
-    technique is worse than what stood there, and not to do it is no gain of the technique.
+    technique is worse than what stood there, and not to do it is no gain of the technique. A step
+    has several techniques where the program between them does not work, or has no switch.
     """
     member, judge, start = application.after, history.judge, application.before
     known = ((kept, _find(member, tune, history)) for kept, tune in _prefixes(application, history))
@@ -71,15 +44,12 @@ def split(application: Application, history: History) -> tuple[AblationStep, ...
         for kept, one in known
         if one is not None and judge.has_speed(one) and not judge.is_detour(start, one, member)
     ]
-    if not working:
-        return ()
     ordered = _ordered(application, history)
-    steps: list[AblationStep] = []
-    before, done = application.before, 0
-    previous = history.made_by(before)
-    for kept, after in (*working, (len(ordered), member)):
-        steps.append(AblationStep(before, after, ordered[done:kept], previous))
-        before, done, previous = after, kept, ordered[kept - 1]
+    steps: list[Application] = []
+    step, done = application, 0
+    for kept, after in (*working, (len(ordered), member)) if working else ():
+        steps.append(replace(step, after=after, techniques=ordered[done:kept]))
+        step, done = replace(step, before=after, previous=ordered[kept - 1]), kept
     return tuple(steps)
 
 
@@ -118,13 +88,12 @@ class Trial:
 
     name: str
     """Unique within the run."""
-    step: AblationStep
+    step: Application
+    """All of a change, or the part of it between two programs that were both evaluated."""
     found: SpeedComparison | None
     """The comparison; None if the program after does not work, or cheats."""
     start: Member
     """The program that the whole change began with."""
-    hypothesis: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """The branch's hypothesis; {} without a branch."""
 
 
 def find_trials(history: History, is_final: bool) -> tuple[Trial, ...]:
@@ -143,45 +112,46 @@ def find_trials(history: History, is_final: bool) -> tuple[Trial, ...]:
 
 
 def wanted_variants(application: Application, history: History) -> tuple[Ablation, ...]:
-    """Return the variants that would split a composite, if its effect is more than noise."""
-    judge = history.judge
-    if len(application.techniques) < 2 or not judge.is_honest(application.after):
+    """Return the missing variants that would split a composite whose effect is no noise."""
+    judge, member = history.judge, application.after
+    if len(application.techniques) < 2 or not judge.is_honest(member):
         return ()
-    found = judge.compare(application.before, application.after)
+    found = judge.compare(application.before, member)
     if found is None or found.outcome == "within_noise" or _relative(application, history):
         return ()
-    return missing_variants(application, history)
+    variants = (tune for _, tune in _prefixes(application, history))
+    return tuple(
+        Ablation(member.seq, tune) for tune in variants if _find(member, tune, history) is None
+    )
 
 
 def _of_application(application: Application, history: History) -> Iterator[Trial]:
     judge, before, after = history.judge, application.before, application.after
-    hypothesis = application.hypothesis
-    whole = AblationStep(before, after, application.techniques, history.made_by(before))
     if is_unjudged(after):
         return
     if not judge.is_honest(after):
         # A name of its own: what was taught before the refutation is to be revoked.
         name = f"{after.seq}/refuted" if judge.is_refuted(after) else f"{after.seq}"
-        yield Trial(name, whole, None, before, hypothesis)
+        yield Trial(name, application, None, before)
         return
-    for name, step in _steps(whole, application, history):
+    for name, step in _steps(application, history):
         found = judge.compare(step.before, step.after)
         if found is not None:
-            yield Trial(name, step, found, before, hypothesis)
+            yield Trial(f"{after.seq}{name}", step, found, before)
 
 
-def _steps(
-    whole: AblationStep, application: Application, history: History
-) -> list[tuple[str, AblationStep]]:
-    """Return the parts that a change can be told in, each with its name within the run."""
-    after = application.after
+def _steps(application: Application, history: History) -> list[tuple[str, Application]]:
+    """Return the parts that a change can be told in, each with the end of its name."""
     relative = _relative(application, history)
     if relative is not None:
+        between = relative.after
         rest = tuple(one for one in application.techniques if one not in relative.techniques)
-        step = AblationStep(relative.after, after, rest, history.made_by(relative.after))
-        return [(f"{after.seq}/from{relative.after.seq}", step)]
+        previous = history.made_by(between)
+        step = replace(application, before=between, techniques=rest, previous=previous)
+        return [(f"/from{between.seq}", step)]
     parts = split(application, history)
-    return [(f"{after.seq}/{one.name}", one) for one in parts] or [(f"{after.seq}", whole)]
+    named = [("/" + "+".join(map(switch_of, one.techniques)), one) for one in parts]
+    return named or [("", application)]
 
 
 def _relative(application: Application, history: History) -> Application | None:
@@ -233,5 +203,5 @@ def _of_sweep(
     found = judge.compare(before, best)
     after, tried = (before, group[0]) if best in known else (best, best)
     if found is not None:
-        step = AblationStep(before, after, (TUNE_CONSTANTS,), history.made_by(before))
+        step = Application(before, after, (TUNE_CONSTANTS,), history.made_by(before))
         yield Trial(f"{tried.seq}/from{before.seq}", step, found, before)

@@ -19,8 +19,7 @@ from kopt.search.knowledge.evidence import (
     pooled,
     weight_of,
 )
-from kopt.search.knowledge.policy.kinship import trust_in_priors
-from kopt.search.knowledge.policy.posterior import Situation, predict
+from kopt.search.knowledge.policy.posterior import Situation, predict, trust_in_priors
 from kopt.search.knowledge.records import Evidence, Prior, Sample
 from support.knowledge_cases import random_samples, sample
 from support.policy_cases import H100, HERE, base_of, entry, failed, gained, prior

@@ -4,8 +4,13 @@ import pytest
 
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.belief import Belief
-from kopt.search.knowledge.policy.kinship import arch_spread, trust_in_priors
-from kopt.search.knowledge.policy.posterior import Predictor, Situation, predict
+from kopt.search.knowledge.policy.posterior import (
+    Predictor,
+    Situation,
+    arch_spread,
+    predict,
+    trust_in_priors,
+)
 from support.policy_cases import (
     B200,
     H100,

@@ -21,10 +21,15 @@ from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.record import because
 from kopt.kernels.status import Status
 from kopt.tools.bench.baselines import timing_rejection
+from kopt.tools.bench.disturbances import is_disturbed
 from kopt.tools.bench.intervals import summarize_latency
-from kopt.tools.bench.library_path import AcceptedPath, check_path
-from kopt.tools.bench.measurement import is_disturbed
-from kopt.tools.bench.reference_side import candidate_side, launched_program, reference_program
+from kopt.tools.bench.library_path import check_path
+from kopt.tools.bench.reference_side import (
+    BaselineSide,
+    candidate_side,
+    launched_program,
+    reference_program,
+)
 from kopt.tools.bench.timed_case import (
     REGIME,
     TimedCase,
@@ -81,12 +86,12 @@ def time_paths(case: TimedCase) -> PathTimes:
     """
     data = case_data(case)
     reference = candidate_side(reference_program(case))
-    accepted: list[AcceptedPath] = []
+    accepted: list[BaselineSide] = []
     rejected: list[RejectedBaseline] = []
     for baseline in case.problem.baselines:
         for pdl in baseline.pdl:
             path = check_path(case, data, LibrarySide(baseline=baseline, pdl=pdl))
-            if isinstance(path, AcceptedPath):
+            if isinstance(path, BaselineSide):
                 accepted.append(path)
             else:
                 rejected.append(path)
@@ -99,7 +104,7 @@ def time_paths(case: TimedCase) -> PathTimes:
         place = find_faulty(request, timed, case.device).side
         if place is None or place >= len(accepted):
             raise _broken(case, timed)
-        rejected.append(timing_rejection(accepted.pop(place).side, timed))
+        rejected.append(timing_rejection(accepted.pop(place).path, timed))
     *libraries, (_, reference_latency), (_, empty), (_, empty_pdl) = timed
     return PathTimes(
         paths=tuple(
@@ -154,11 +159,11 @@ def _empty(workload: Workload, *, pdl: bool) -> Side:
     return EmptySide(plan=plan)
 
 
-def _path_time(path: AcceptedPath, facts: SideFacts, latency: Latency) -> PathTime:
+def _path_time(path: BaselineSide, facts: SideFacts, latency: Latency) -> PathTime:
     allocates = (f"it allocates memory inside the call ({facts.allocations} times)",)
     return PathTime(
-        name=path.side.baseline.name,
-        pdl=path.side.pdl,
+        name=path.path.name,
+        pdl=path.path.pdl,
         library=facts.library,
         latency=latency,
         differences=(*path.differences, *(allocates if facts.allocations else ())),

@@ -161,29 +161,22 @@ def baseline_reason(main: Comparison, result: BenchResult) -> str:
     return "the problem's reference kernel: the problem names no library"
 
 
+_OF_RESULT = ("seed", "latency", "rotation", "timed_outputs", "state")
+_OF_COMPARISON = (
+    *("verdict", "speedup", "interval", "pairs", "dropped_pairs", "log_ratios"),
+    *("noise_floor", "baseline_latency"),
+)
+
+
 def _measurement(attempt: Attempt) -> RepeatedMeasurement:
+    """Return what a receipt keeps: a comparison with a verdict has its times, outputs and seed."""
     result, main = attempt.result, _main(attempt)
-    latency, baseline_latency = result.latency, main.baseline_latency
-    outputs, rotation = result.timed_outputs, result.rotation
-    if None in (latency, baseline_latency, outputs, rotation, result.seed, main.speedup):
-        raise ValueError("a comparison with a verdict has its times, outputs and seed")
     return RepeatedMeasurement.model_validate(
         {
             "process": attempt.process,
             "allocation": attempt.allocation,
-            "seed": result.seed,
-            "verdict": main.verdict,
-            "speedup": main.speedup,
-            "interval": main.interval,
-            "pairs": main.pairs,
-            "dropped_pairs": main.dropped_pairs,
-            "log_ratios": main.log_ratios,
-            "noise_floor": main.noise_floor,
-            "latency": latency,
-            "baseline_latency": baseline_latency,
-            "rotation": rotation,
-            "timed_outputs": outputs,
-            "state": result.state,
+            **{name: getattr(result, name) for name in _OF_RESULT},
+            **{name: getattr(main, name) for name in _OF_COMPARISON},
             "others": without_samples(result).comparisons[1:],
         }
     )

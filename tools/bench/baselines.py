@@ -23,10 +23,10 @@ from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import LibrarySide, TimingFailure, TimingRequest
 
 from .kept_records import forget, keep, load_kept
-from .library_path import AcceptedPath, check_path
-from .reference_side import candidate_side, reference_path, reference_program
+from .library_path import check_path, rejection
+from .reference_side import BaselineSide, candidate_side, reference_path, reference_program
 from .request import BaselineChoice
-from .side_by_side import BaselineSide, Contest
+from .side_by_side import Contest
 from .timed_case import TimedCase, Verified, find_faulty, timing_request
 
 # Distributions whose version may change which path is fastest, or what runs at all.
@@ -42,27 +42,20 @@ _LIBRARIES = (
 )
 
 
-class PathName(Record):
-    """A path within its problem."""
-
-    name: str
-    pdl: bool
-
-
 class KeptChoice(Record):
     """What was found earlier."""
 
-    fastest: PathName
-    slower: tuple[PathName, ...]
+    fastest: BaselinePath
+    slower: tuple[BaselinePath, ...]
 
 
 @dataclass(frozen=True)
 class LibraryChoice:
-    """The paths that may be timed."""
+    """The paths of libraries that may be timed."""
 
-    paths: tuple[AcceptedPath, ...] = ()
+    like: tuple[BaselineSide, ...] = ()
     """Like for like, fastest first; slower ones may be missing."""
-    unlike: tuple[AcceptedPath, ...] = ()
+    unlike: tuple[BaselineSide, ...] = ()
     """Right, but not like for like."""
     rejected: tuple[RejectedBaseline, ...] = ()
 
@@ -82,33 +75,30 @@ def choose_library(
     """
     named = {(entry.name, entry.pdl) for entry in excluded}
     sides = {
-        (baseline.name, pdl): LibrarySide(baseline=baseline, pdl=pdl)
+        BaselinePath(name=baseline.name, pdl=pdl): LibrarySide(baseline=baseline, pdl=pdl)
         for baseline in case.problem.baselines
         for pdl in baseline.pdl
         if (baseline.name, pdl) not in named
     }
     key = _key(case)
     kept = load_kept(case.settings, key, KeptChoice)
-    slower = {(path.name, path.pdl) for path in kept.slower} if kept is not None else ()
-    checked = [check_path(case, data, side) for name, side in sides.items() if name not in slower]
-    if kept is not None and _names(_like(checked)) != [kept.fastest]:
+    slower = () if kept is None else kept.slower
+    checked = [check_path(case, data, side) for path, side in sides.items() if path not in slower]
+    if kept is not None and [one.path for one in _like(checked)] != [kept.fastest]:
         kept = None
-        checked += [check_path(case, data, side) for name, side in sides.items() if name in slower]
+        checked += [check_path(case, data, side) for path, side in sides.items() if path in slower]
     like = _like(checked)
     failed: tuple[RejectedBaseline, ...] = ()
     if kept is None and like:
         like, failed = sort_paths(case, data, like)
         if like:
-            names = _names(like)
-            keep(case.settings, key, KeptChoice(fastest=names[0], slower=tuple(names[1:])))
+            fastest, *others = (one.path for one in like)
+            keep(case.settings, key, KeptChoice(fastest=fastest, slower=tuple(others)))
+    rejected = (path for path in checked if isinstance(path, RejectedBaseline))
     return LibraryChoice(
-        paths=like,
-        unlike=tuple(p for p in checked if isinstance(p, AcceptedPath) and p.differences),
-        rejected=(
-            *excluded,
-            *(path for path in checked if isinstance(path, RejectedBaseline)),
-            *failed,
-        ),
+        like=like,
+        unlike=tuple(p for p in checked if isinstance(p, BaselineSide) and p.differences),
+        rejected=(*excluded, *rejected, *failed),
     )
 
 
@@ -117,12 +107,8 @@ def forget_choice(case: TimedCase) -> None:
     forget(case.settings, _key(case))
 
 
-def _like(checked: Sequence[AcceptedPath | RejectedBaseline]) -> tuple[AcceptedPath, ...]:
-    return tuple(p for p in checked if isinstance(p, AcceptedPath) and not p.differences)
-
-
-def _names(paths: Sequence[AcceptedPath]) -> list[PathName]:
-    return [PathName(name=path.side.baseline.name, pdl=path.side.pdl) for path in paths]
+def _like(checked: Sequence[BaselineSide | RejectedBaseline]) -> tuple[BaselineSide, ...]:
+    return tuple(p for p in checked if isinstance(p, BaselineSide) and not p.differences)
 
 
 def _key(case: TimedCase) -> dict[str, str]:
@@ -154,8 +140,8 @@ _ROUNDS = 4
 
 
 def sort_paths(
-    case: TimedCase, data: CaseData, paths: Sequence[AcceptedPath]
-) -> tuple[tuple[AcceptedPath, ...], tuple[RejectedBaseline, ...]]:
+    case: TimedCase, data: CaseData, paths: Sequence[BaselineSide]
+) -> tuple[tuple[BaselineSide, ...], tuple[RejectedBaseline, ...]]:
     """Return the paths, fastest first, and those that fail when they are timed.
 
     Raises:
@@ -172,20 +158,14 @@ def sort_paths(
         failure = find_faulty(request, times, case.device)
         if failure.side is None:
             raise ValueError("a failure that was attributed has a side")
-        failed.append(timing_rejection(left.pop(failure.side).side, failure))
+        failed.append(timing_rejection(left.pop(failure.side).path, failure))
     return tuple(left), tuple(failed)
 
 
-def timing_rejection(side: LibrarySide, failure: TimingFailure) -> RejectedBaseline:
+def timing_rejection(path: BaselinePath, failure: TimingFailure) -> RejectedBaseline:
     """Return why a path that passed its check is not a baseline after all."""
-    outcome = failure.outcome
-    said = because(outcome.diagnostics)
-    return RejectedBaseline(
-        name=side.baseline.name,
-        pdl=side.pdl,
-        status="failed_check",
-        reason=f"it fails when it is timed, with {outcome.status}{said}",
-    )
+    said = f"{failure.outcome.status}{because(failure.outcome.diagnostics)}"
+    return rejection(path, "failed_check", f"it fails when it is timed, with {said}")
 
 
 def _replay_all(case: TimedCase, request: TimingRequest) -> list[float] | TimingFailure:
@@ -229,22 +209,14 @@ def choose_contestants(case: TimedCase, verified: Verified, wanted: BaselineRequ
     library = LibraryChoice(rejected=wanted.excluded)
     if wanted.choice != "reference":
         library = choose_library(case, verified.data, wanted.excluded)
-    if wanted.choice == "library" and not library.paths:
+    if wanted.choice == "library" and not library.like:
         raise ToolError(_no_library(case, library.rejected))
     reference = reference_program(case)
     side = candidate_side(reference)
-    sides: list[BaselineSide] = []
-    paths = library.paths if wanted.choice == "every" else library.paths[:1]
-    sides += [_library_side(path) for path in paths]
+    sides = list(library.like if wanted.choice == "every" else library.like[:1])
     if not sides or side != candidate_side(wanted.candidate):
         sides.append(BaselineSide(reference_path(reference), side))
-    sides += [_library_side(path) for path in library.unlike]
-    return Contest(wanted.candidate, verified, tuple(sides), library.rejected)
-
-
-def _library_side(path: AcceptedPath) -> BaselineSide:
-    named = BaselinePath(name=path.side.baseline.name, pdl=path.side.pdl)
-    return BaselineSide(named, path.side, path.differences)
+    return Contest(wanted.candidate, verified, (*sides, *library.unlike), library.rejected)
 
 
 def _no_library(case: TimedCase, rejected: Sequence[RejectedBaseline]) -> str:

@@ -7,15 +7,32 @@ from math import exp
 
 import numpy as np
 
-from kopt.kernels.bench_result import Comparison, LikeForLike
+from kopt.kernels.bench_result import BenchResult, Comparison, LikeForLike
+from kopt.kernels.check_result import CheckResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.roofline import memory_floor_us, workload_bytes
 from kopt.kernels.status import Verdict
 
+from .disturbances import device_state
 from .intervals import summarize_latency
-from .measurement import device_state
 from .side_by_side import Timed, pairing_of
 from .verdict import decide, final_verdict
+
+
+def begun(check: CheckResult) -> BenchResult:
+    """Return the result of a benchmark of which only the check is known."""
+    return BenchResult(
+        status=check.status,
+        verdict=None,
+        kernel=check.kernel,
+        candidate=check.candidate,
+        tune=check.tune,
+        device=check.device,
+        gpu=None,
+        check=check,
+        diagnostics=check.diagnostics,
+        elapsed_s=0.0,
+    )
 
 
 def comparisons(timed: Timed) -> tuple[Comparison, ...]:
@@ -31,7 +48,7 @@ def measured_facts(timed: Timed) -> dict[str, object]:
     """Return the fields of the result that are no comparison."""
     case = timed.case
     model = workload_bytes(case.problem, case.workload)
-    times, empty = timed.times_us(0), timed.times_us(timed.plan.places.empty)
+    times, empty = timed.times_us(0), timed.times_us(timed.plan.empty)
     latency = summarize_latency(times) if times else None
     return {
         "latency": latency,
@@ -48,42 +65,36 @@ def measured_facts(timed: Timed) -> dict[str, object]:
 def notes(timed: Timed) -> tuple[Diagnostic, ...]:
     """Return what a reader must know to read the numbers."""
     measurement = timed.measurement
-    texts: list[tuple[str, str]] = []
-    if timed.is_impossible(0):
-        texts.append(
-            (
-                "the measured time is shorter than the memory needs to move the workload's bytes: "
-                "no speedup is reported",
-                "look for work that is skipped in timed calls",
-            )
-        )
-    if timed.is_impossible(1):
-        texts.append(
-            (
-                "the baseline's time is shorter than the data sheet's bandwidth allows",
-                f"is {timed.case.gpu.name} the right data sheet for "
-                f"{timed.case.device.facts.name}? (config/gpus/)",
-            )
-        )
-    if timed.has_too_few_pairs:
-        texts.append(
-            (
-                f"{measurement.disturbed} of {measurement.blocks} blocks were disturbed by "
-                "throttling or clock changes: too few pairs count for a verdict",
-                "wait until the device has cooled and nothing else runs on it",
-            )
-        )
-    if not timed.rotation.is_cold:
-        texts.append(
-            (
-                f"the buffer sets together are {timed.rotation.over_l2:.1f} times the L2: the "
-                "times are of a partly warm cache",
-                "",
-            )
-        )
+    told = (
+        (
+            timed.is_impossible(0),
+            "the measured time is shorter than the memory needs to move the workload's bytes: "
+            "no speedup is reported",
+            "look for work that is skipped in timed calls",
+        ),
+        (
+            timed.is_impossible(1),
+            "the baseline's time is shorter than the data sheet's bandwidth allows",
+            f"is {timed.case.gpu.name} the right data sheet for "
+            f"{timed.case.device.facts.name}? (config/gpus/)",
+        ),
+        (
+            timed.has_too_few_pairs,
+            f"{measurement.disturbed} of {measurement.blocks} blocks were disturbed by "
+            "throttling or clock changes: too few pairs count for a verdict",
+            "wait until the device has cooled and nothing else runs on it",
+        ),
+        (
+            not timed.rotation.is_cold,
+            f"the buffer sets together are {timed.rotation.over_l2:.1f} times the L2: the "
+            "times are of a partly warm cache",
+            None,
+        ),
+    )
     return tuple(
-        Diagnostic(severity="warning", message=message, hint=hint or None)
-        for message, hint in texts
+        Diagnostic(severity="warning", message=message, hint=hint)
+        for holds, message, hint in told
+        if holds
     )
 
 

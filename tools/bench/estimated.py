@@ -6,6 +6,7 @@ always `estimated`, and it has no interval (docs/estimate.md).
 
 from time import perf_counter
 
+from kopt.config.callbacks import prefixed
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import Settings
@@ -28,10 +29,9 @@ from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Device
 from kopt.tools.estimate.stage import estimate_time
 
+from .bench_outcome import begun
 from .reference_side import REFERENCE
 from .request import BenchRequest
-
-_LIKE = LikeForLike(holds=True)
 
 
 def bench_estimated(
@@ -52,29 +52,11 @@ def bench_estimated(
     """
     start = perf_counter()
     gpu = gpu_for_arch(arch)
-    asked = CheckRequest(
-        case=request.case,
-        level="quick",
-        compiler=request.compiler,
-        arch=arch,
-        progress=request.progress,
-    )
+    asked = request.quick_check(arch)
     check = request.checked or check_candidate(asked, device, settings)
-    result = BenchResult(
-        status=check.status,
-        verdict=None,
-        kernel=check.kernel,
-        candidate=check.candidate,
-        tune=check.tune,
-        device=device.name,
-        gpu=None,
-        memory_floor_us=memory_floor_us(
-            workload_bytes(request.case.problem, request.case.workload), gpu
-        ),
-        check=check,
-        diagnostics=check.diagnostics,
-        elapsed_s=0.0,
-    )
+    bytes_moved = workload_bytes(request.case.problem, request.case.workload)
+    floor = {"memory_floor_us": memory_floor_us(bytes_moved, gpu)}
+    result = begun(check).model_copy(update=floor)
     if check.status is Status.PASSED:
         own = _estimate(asked, check, gpu)
         reference = _reference_estimate(request, arch, device, settings)
@@ -93,12 +75,11 @@ def _reference_estimate(
 ) -> TimeEstimate:
     problem = request.case.problem
     path = problem.folder / "reference.cu"
-    progress = request.progress
     asked = CheckRequest(
         case=Case(problem, request.case.workload, read_candidate(path)),
         level="quick",
         arch=arch,
-        progress=lambda line: progress(f"{REFERENCE} kernel: {line}"),
+        progress=prefixed(request.progress, f"{REFERENCE} kernel"),
     )
     check = check_candidate(asked, device, settings)
     if check.status is not Status.PASSED:
@@ -121,7 +102,7 @@ def _comparison(own: TimeEstimate, reference: TimeEstimate) -> Comparison:
         speedup=reference.latency_us / own.latency_us,
         interval=None,
         baseline_latency=_latency(reference),
-        like_for_like=_LIKE,
+        like_for_like=LikeForLike(holds=True),
         provenance=Provenance.ESTIMATED,
     )
 

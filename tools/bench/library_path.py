@@ -6,12 +6,12 @@ rejected here, whatever it returned.
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy.typing as npt
 
 from kopt.config.gpu_specs import GpuSpec
-from kopt.kernels.bench_result import RejectedBaseline
+from kopt.kernels.bench_result import BaselinePath, RejectedBaseline
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.layouts import sf_128x4_offsets
 from kopt.kernels.plan import LaunchPlan
@@ -22,16 +22,8 @@ from kopt.tools.check.run_case import JudgedRun
 from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.devices.timer import LibraryRun, LibrarySide, Timer
 
+from .reference_side import BaselineSide
 from .timed_case import TimedCase, verify
-
-
-@dataclass(frozen=True)
-class AcceptedPath:
-    """A path that computes what the oracle does."""
-
-    side: LibrarySide
-    differences: tuple[str, ...] = ()
-    """Why it is not like for like, as far as its declaration tells."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +36,7 @@ class _Relaid:
 
 def check_path(
     case: TimedCase, data: CaseData, side: LibrarySide
-) -> AcceptedPath | RejectedBaseline:
+) -> BaselineSide | RejectedBaseline:
     """Run the path once under each poison and judge its outputs.
 
     A path with another scale layout is judged through a permutation; where that layout needs a
@@ -53,11 +45,12 @@ def check_path(
     Raises:
         InfraError: The device failed, not the library.
     """
+    path = BaselinePath(name=side.baseline.name, pdl=side.pdl)
     relaid = _relaid(case, data, side)
     if relaid is not None and _size(relaid.tensor, case.workload, side.baseline.layout) != _size(
         relaid.tensor, case.workload, relaid.tensor.layout
     ):
-        return _rejection(side, "failed_check", _layout_difference(relaid) + ", of another size")
+        return rejection(path, "failed_check", _layout_difference(relaid) + ", of another size")
     differences = () if relaid is None else (_layout_difference(relaid),)
     name = f"{side.baseline.name}{' with PDL' if side.pdl else ''}"
     case.progress(
@@ -70,11 +63,11 @@ def check_path(
     )
     verified = verify(case, stand_in, _LibraryDevice(case, side, relaid))
     if not isinstance(verified, JudgedRun):
-        return AcceptedPath(side, differences)
+        return BaselineSide(path, side, differences)
     # What cannot be launched is not there; anything later is its own failure.
     unavailable = verified.status is Status.LAUNCH_ERROR
     reason = "; ".join((_reason(verified), *differences))
-    return _rejection(side, "unavailable" if unavailable else "failed_check", reason)
+    return rejection(path, "unavailable" if unavailable else "failed_check", reason)
 
 
 class _LibraryDevice:
@@ -153,7 +146,8 @@ def _reason(refused: JudgedRun) -> str:
     return said if refused.status is Status.LAUNCH_ERROR else f"{refused.status}: {said}"
 
 
-def _rejection(side: LibrarySide, status: str, reason: str) -> RejectedBaseline:
-    return RejectedBaseline.model_validate(
-        {"name": side.baseline.name, "pdl": side.pdl, "status": status, "reason": reason}
-    )
+def rejection(
+    path: BaselinePath, status: Literal["unavailable", "failed_check"], reason: str
+) -> RejectedBaseline:
+    """Return why `path` is no baseline."""
+    return RejectedBaseline(name=path.name, pdl=path.pdl, status=status, reason=reason)

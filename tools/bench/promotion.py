@@ -7,13 +7,10 @@ promotion that is interrupted leaves no trace. docs/receipts.md has the rules an
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from math import exp, log
 from pathlib import Path
-from statistics import fmean
 from time import perf_counter
 
-from kopt.config.callbacks import ignore
+from kopt.config.callbacks import ignore, prefixed
 from kopt.config.settings import Settings
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult, SanitizerResult
@@ -28,12 +25,16 @@ from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
 
 from .agreement import Attempt, combine, narrower_domain, refusals
-from .receipt_contents import ReceiptContents, make_receipt
+from .receipt_contents import make_receipt
 from .receipt_parts import parts_of
-from .repeated_timing import CheckedCandidate, OpenDevice, by_workload, time_repeatedly
+from .repeated_timing import (
+    CheckedCandidate,
+    OpenDevice,
+    by_workload,
+    time_repeatedly,
+)
 from .winner_files import (
     OnExisting,
-    WinnerPlace,
     place_winner,
     refuse_incomparable,
     require_writable,
@@ -106,7 +107,7 @@ def _places(
     workloads: tuple[Workload, ...],
     device: TimingDevice,
     settings: Settings,
-) -> tuple[WinnerPlace, ...]:
+) -> tuple[Path, ...]:
     folder = (request.winners or settings.winners).absolute()
     places = winner_places(folder, request.case.problem, workloads, device.facts.arch)
     require_writable(places)
@@ -145,7 +146,7 @@ def _sanitized(
     for workload in workloads:
         asked = SanitizeRequest(
             case=request.case.at(workload),
-            progress=partial(_tell_of, request, workload.name),
+            progress=prefixed(request.progress, workload.name),
         )
         one = sanitize(asked, device, settings)
         found.append(one)
@@ -160,10 +161,6 @@ def _sanitized(
     return result.model_copy(
         update={"status": last.status, "sanitizer": tuple(found), "reasons": reasons}
     )
-
-
-def _tell_of(request: PromotionRequest, name: str, line: str) -> None:
-    request.progress(f"{name}: {line}")
 
 
 def _judged(
@@ -191,28 +188,26 @@ def _judged(
 def _written(
     request: PromotionRequest,
     checked: CheckedCandidate,
-    places: tuple[WinnerPlace, ...],
+    places: tuple[Path, ...],
     result: PromotionResult,
 ) -> PromotionResult:
     """Write source and receipts and return `result` as it stands then."""
-    mean = exp(fmean(log(entry.speedup) for entry in result.workloads))
     with winners_lock(places[0]):  # another promotion must not take the same name
         file = source_file(places[0], request.case.problem.name, request.case.candidate)
-        contents = ReceiptContents(checked, result.sanitizer, result.workloads, mean, file)
-        receipts = parts_of(make_receipt(contents))
+        whole = make_receipt(checked, result.sanitizer, result.workloads, file)
         request.progress("writing")
         files = tuple(
             place_winner(place, receipt, request.on_existing)
-            for place, receipt in zip(places, receipts, strict=True)
+            for place, receipt in zip(places, parts_of(whole), strict=True)
         )
     any_written = any(file.action == "written" for file in files)
-    reasons = (f"{file.workload}: {file.reason}" for file in files if file.reason is not None)
+    reasons = tuple(f"{file.workload}: {file.reason}" for file in files if file.reason is not None)
     return result.model_copy(
         update={
             "outcome": "promoted" if any_written else "kept_existing",
-            "reasons": tuple(reasons),
+            "reasons": reasons,
             "workloads": tuple(_without_samples(entry) for entry in result.workloads),
-            "geometric_mean_speedup": mean,
+            "geometric_mean_speedup": whole.geometric_mean_speedup,
             "files": files,
         }
     )

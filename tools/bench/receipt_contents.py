@@ -1,13 +1,12 @@
 """What goes into a receipt, gathered from the records of a promotion. It measures nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from statistics import geometric_mean
 
 from kopt import __version__
 from kopt.kernels.check_result import SanitizerResult
 from kopt.kernels.compile_result import CompileResult
-from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.receipt import (
     Receipt,
     ReceiptCheck,
@@ -21,59 +20,52 @@ from .receipt_file import problem_files
 from .repeated_timing import CheckedCandidate
 
 
-@dataclass(frozen=True)
-class ReceiptContents:
-    """What a promotion found."""
+def make_receipt(
+    checked: CheckedCandidate,
+    sanitizer: Sequence[SanitizerResult],
+    workloads: tuple[WorkloadEvidence, ...],
+    source_file: str,
+) -> Receipt:
+    """Return the receipt of all workloads, not sealed; paths of this machine are left out of it.
 
-    checked: CheckedCandidate
-    sanitizer: Sequence[SanitizerResult]
-    workloads: tuple[WorkloadEvidence, ...]
-    geometric_mean_speedup: float
-    source_file: str
-    """Name that the source gets beside its receipts."""
-
-
-def make_receipt(contents: ReceiptContents) -> Receipt:
-    """Return the receipt of all workloads, not sealed; paths of this machine are left out of it."""
-    checked = contents.checked
-    request = check_request(checked)
+    Args:
+        checked: What was measured, with its full check.
+        sanitizer: What compute-sanitizer found, by workload.
+        workloads: The evidence.
+        source_file: Name that the source gets beside its receipts.
+    """
+    case = checked.case
+    request = CheckRequest(
+        case=case.at(checked.workloads[0]), level="full", arch=checked.facts.arch
+    )
     compiled = checked.check.compiled
     first = compiled.builds[0].toolchain
     return Receipt(
         kopt_version=__version__,
         promoted_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        problem=checked.case.problem.name,
-        problem_files=problem_files(checked.case.problem),
-        candidate=checked.case.candidate.id,
-        source_name=checked.case.candidate.name,
-        source_file=contents.source_file,
-        source=checked.case.candidate.source,
-        domain=tuple(entry.workload for entry in contents.workloads),
+        problem=case.problem.name,
+        problem_files=problem_files(case.problem),
+        candidate=case.candidate.id,
+        source_name=case.candidate.name,
+        source_file=source_file,
+        source=case.candidate.source,
+        domain=tuple(entry.workload for entry in workloads),
         tune=checked.check.tune,
         arch=request.arch,
         device=checked.facts,
         toolchain=ReceiptToolchain(compiler=first.compiler, version=first.version),
         cubins=cubins(compiled),
-        plans=_plans(request, compiled, checked),
+        plans=make_plans(request, checked.gpu).final(compiled, checked.gpu, simulated=False),
         check=ReceiptCheck(
             level=checked.check.level,
             visible_seeds=request.seeds,
             workloads=checked.check.workloads,
         ),
-        sanitizer=tuple(_without_paths(one) for one in contents.sanitizer),
+        sanitizer=tuple(_without_paths(one) for one in sanitizer),
         flagged=compiled.flagged,
         sandbox=checked.check.sandbox,
-        workloads=contents.workloads,
-        geometric_mean_speedup=contents.geometric_mean_speedup,
-    )
-
-
-def check_request(checked: CheckedCandidate) -> CheckRequest:
-    """Return what the full check of `checked` was asked."""
-    return CheckRequest(
-        case=checked.case.at(checked.workloads[0]),
-        level="full",
-        arch=checked.facts.arch,
+        workloads=workloads,
+        geometric_mean_speedup=geometric_mean(entry.speedup for entry in workloads),
     )
 
 
@@ -88,12 +80,6 @@ def cubins(compiled: CompileResult) -> tuple[ReceiptCubin, ...]:
         )
         for build in compiled.builds
     )
-
-
-def _plans(
-    request: CheckRequest, compiled: CompileResult, checked: CheckedCandidate
-) -> dict[str, LaunchPlan]:
-    return make_plans(request, checked.gpu).final(compiled, checked.gpu, simulated=False)
 
 
 def _without_paths(result: SanitizerResult) -> SanitizerResult:

@@ -5,6 +5,7 @@ receipt from claiming what its own samples do not, and `kopt verify` from taking
 promotion would have accepted.
 """
 
+from collections.abc import Iterator
 from math import isclose, log
 from statistics import geometric_mean, median
 
@@ -19,80 +20,89 @@ from .repeated_timing import ALLOCATIONS, PROCESSES
 _EXACT = 1e-9
 _RESAMPLED = 0.25
 """Share of an interval's width by which other random streams may move its ends."""
-_SESSIONS = {
+_SESSIONS = [
     (process, allocation)
     for process in range(1, PROCESSES + 1)
     for allocation in range(1, ALLOCATIONS + 1)
-}
+]
+
+
+Rule = tuple[bool, str]
+"""Whether a receipt breaks it, and what it then says."""
 
 
 def contradiction(receipt: Receipt) -> str | None:
     """Return what in a receipt does not follow from the rest of it; None if all does."""
-    if Candidate(receipt.source).id != receipt.candidate:
-        return "its source has another id than it states"
-    if (found := _of_names(receipt)) is not None:
-        return found
+    return next((found for is_broken, found in _rules(receipt) if is_broken), None)
+
+
+def _rules(receipt: Receipt) -> Iterator[Rule]:
+    """Give the rules in order: each may assume that those before it hold."""
+    several = len(receipt.workloads) > 1
+    yield (
+        Candidate(receipt.source).id != receipt.candidate,
+        "its source has another id than it states",
+    )
+    yield not receipt.workloads, "it has no workload"
+    yield receipt.promotion != "" and several, "it is of one workload and has several"
+    yield len(set(receipt.domain)) < len(receipt.domain), "its domain names a workload twice"
     for entry in receipt.workloads:
-        if receipt.cubin_of(entry.workload) is None:
-            return f"no cubin serves workload {entry.workload}"
-        if (found := _of_workload(entry)) is not None:
-            return found
+        name, kernel = entry.workload, f"{receipt.problem}_{entry.workload}"
+        is_claimed = name in receipt.claimed
+        yield not is_claimed, f"workload {name} is none of those that it claims"
+        yield (
+            entry.kernel != kernel,
+            f"{entry.kernel} is no kernel id of {receipt.problem} at {name}",
+        )
+    for entry in receipt.workloads:
+        no_cubin = receipt.cubin_of(entry.workload) is None
+        yield no_cubin, f"no cubin serves workload {entry.workload}"
+        yield from _of_workload(entry)
     mean = geometric_mean(entry.speedup for entry in receipt.workloads)
-    if not isclose(receipt.geometric_mean_speedup, mean, rel_tol=_EXACT):
-        return "its geometric mean does not follow from its workloads"
-    return None
+    is_other = not isclose(receipt.geometric_mean_speedup, mean, rel_tol=_EXACT)
+    yield is_other, "its geometric mean does not follow from its workloads"
 
 
-def _of_names(receipt: Receipt) -> str | None:
-    if not receipt.workloads:
-        return "it has no workload"
-    if receipt.promotion and len(receipt.workloads) > 1:
-        return "it is of one workload and has several"
-    if len(set(receipt.domain)) < len(receipt.domain):
-        return "its domain names a workload twice"
-    for entry in receipt.workloads:
-        if entry.workload not in receipt.claimed:
-            return f"workload {entry.workload} is none of those that it claims"
-        if entry.kernel != f"{receipt.problem}_{entry.workload}":
-            return f"{entry.kernel} is no kernel id of {receipt.problem} at {entry.workload}"
-    return None
-
-
-def _of_workload(entry: WorkloadEvidence) -> str | None:
+def _of_workload(entry: WorkloadEvidence) -> Iterator[Rule]:
     name = entry.workload
-    if not entry.measurements:
-        return f"workload {name} has no measurement"
     sessions = [(one.process, one.allocation) for one in entry.measurements]
-    if set(sessions) != _SESSIONS or len(sessions) != len(_SESSIONS):
-        return f"workload {name} was not measured {ALLOCATIONS} times in {PROCESSES} processes each"
+    yield not sessions, f"workload {name} has no measurement"
+    yield (
+        sorted(sessions) != _SESSIONS,
+        f"workload {name} was not measured {ALLOCATIONS} times in {PROCESSES} processes each",
+    )
     for one in entry.measurements:
-        if (found := _of_measurement(one)) is not None:
-            return f"{found} of {name} does not follow from its samples"
-        if one.verdict is not Verdict.FASTER or log(one.interval[0]) <= one.noise_floor.threshold:
-            return f"a measurement of {name} is not faster than its baseline"
+        found = next((what for is_broken, what in _of_measurement(one) if is_broken), None)
+        yield found is not None, f"{found} of {name} does not follow from its samples"
+        yield (
+            one.verdict is not Verdict.FASTER or log(one.interval[0]) <= one.noise_floor.threshold,
+            f"a measurement of {name} is not faster than its baseline",
+        )
     speedups = [one.speedup for one in entry.measurements]
-    ends = (min(speedups), max(speedups))
-    if not isclose(entry.speedup, median(speedups), rel_tol=_EXACT) or entry.range != ends:
-        return f"the speedup of {name} does not follow from its measurements"
-    if disagreement(entry) is not None:
-        return f"the measurements of {name} do not agree"
-    return None
+    is_median = isclose(entry.speedup, median(speedups), rel_tol=_EXACT)
+    yield (
+        not is_median or entry.range != (min(speedups), max(speedups)),
+        f"the speedup of {name} does not follow from its measurements",
+    )
+    yield disagreement(entry) is not None, f"the measurements of {name} do not agree"
 
 
-def _of_measurement(one: RepeatedMeasurement) -> str | None:
-    """Return which number of a measurement is not that of its samples."""
+def _of_measurement(one: RepeatedMeasurement) -> Iterator[Rule]:
+    """Give which number of a measurement is not that of its samples."""
     ratios = one.log_ratios
-    if not ratios or len(ratios) % 2 or len(ratios) != one.pairs:
-        return "the number of pairs"
+    yield not ratios or len(ratios) % 2 != 0 or len(ratios) != one.pairs, "the number of pairs"
     now = median_interval(ratios, one.seed)
-    if one.speedup <= 0.0 or not isclose(
-        log(one.speedup), now.median, rel_tol=_EXACT, abs_tol=_EXACT
-    ):
-        return "a speedup"
+    yield (
+        one.speedup <= 0.0
+        or not isclose(log(one.speedup), now.median, rel_tol=_EXACT, abs_tol=_EXACT),
+        "a speedup",
+    )
     low, high = one.interval
     tolerance = max(_RESAMPLED * (now.high - now.low), _EXACT)
-    if low <= 0.0 or high < low:
-        return "an interval"
-    if abs(log(low) - now.low) > tolerance or abs(log(high) - now.high) > tolerance:
-        return "an interval"
-    return None
+    yield (
+        low <= 0.0
+        or high < low
+        or abs(log(low) - now.low) > tolerance
+        or abs(log(high) - now.high) > tolerance,
+        "an interval",
+    )

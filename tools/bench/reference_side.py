@@ -4,6 +4,8 @@ It is trusted no further than that. Where it fails, the problem or the machine i
 the candidate that was to be compared with it.
 """
 
+from dataclasses import dataclass
+
 from kopt.config.errors import InfraError, ToolError
 from kopt.kernels.bench_result import BaselinePath
 from kopt.kernels.candidate import read_candidate
@@ -16,7 +18,7 @@ from kopt.tools.check.request import CheckRequest, cubin_paths, make_plans
 from kopt.tools.check.run_case import JudgedRun
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import Program
-from kopt.tools.devices.timer import CandidateSide
+from kopt.tools.devices.timer import CandidateSide, Side
 
 from .timed_case import TimedCase, verify
 
@@ -24,6 +26,16 @@ REFERENCE = "reference"
 """Name of this baseline in results."""
 
 _MACHINE_FAULTS = (Status.TIMEOUT, Status.CRASH, Status.LAUNCH_ERROR)
+
+
+@dataclass(frozen=True)
+class BaselineSide:
+    """A baseline with its name in results."""
+
+    path: BaselinePath
+    side: Side
+    differences: tuple[str, ...] = ()
+    """Why it is not like for like, as far as is known before it is captured."""
 
 
 def candidate_side(program: Program) -> CandidateSide:

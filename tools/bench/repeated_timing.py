@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kopt.config.callbacks import ignore
+from kopt.config.callbacks import ignore, prefixed
 from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
@@ -96,7 +96,7 @@ def _round(
         request = BenchRequest(
             case=checked.case.at(workload),
             checked=checked.check_of(workload),
-            progress=_prefixed(progress, f"{before}, {workload.name}"),
+            progress=prefixed(progress, f"{before}, {workload.name}"),
         )
         made.append(Attempt(workload, process, allocation, time_once(request, device, settings)))
     return made
@@ -140,10 +140,6 @@ def require_checked_cubins(check: CheckResult) -> None:
             raise InfraError(f"cannot read {build.cubin_path}: {error.strerror}") from error
         if found != build.cubin_sha256:
             raise InfraError(f"{build.cubin_path} was changed after it was checked")
-
-
-def _prefixed(progress: Callable[[str], None], before: str) -> Callable[[str], None]:
-    return lambda line: progress(f"{before}: {line}")
 
 
 def by_workload(attempts: Sequence[Attempt]) -> dict[str, list[Attempt]]:

@@ -7,6 +7,7 @@ from typing import Literal
 from kopt.config.callbacks import ignore
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
+from kopt.tools.check.request import CheckRequest
 from kopt.tools.cuda.compile_job import Compiler
 
 BaselineChoice = Literal["auto", "library", "reference", "every"]
@@ -37,3 +38,13 @@ class BenchRequest:
     """A passed check of the same candidate, tune values and device, which is then not repeated."""
     progress: Callable[[str], None] = ignore
     """Called with a short line before each step."""
+
+    def quick_check(self, arch: str) -> CheckRequest:
+        """Return the check that comes before the timing, on a device of `arch`."""
+        return CheckRequest(
+            case=self.case,
+            level="quick",
+            compiler=self.compiler,
+            arch=arch,
+            progress=self.progress,
+        )

@@ -25,25 +25,15 @@ from kopt.tools.devices.timer import EmptySide, Side, TimingFacts, TimingFailure
 
 from .intervals import Interval
 from .kept_records import keep, load_kept
-from .measurement import Limits, Measurement, Sides, measure
+from .measurement import Measurement, SessionPlan, measure
 from .pair_order import Pairing
-from .reference_side import candidate_side
+from .reference_side import BaselineSide, candidate_side
 from .request import MIN_PAIRS, BenchRequest
 from .timed_case import TimedCase, Verified, find_faulty, timing_request
 from .timed_outputs import OutputInspector
 from .verdict import is_impossible
 
 _CANDIDATE, _MAIN = 0, 1
-
-
-@dataclass(frozen=True)
-class BaselineSide:
-    """A baseline with its name in results."""
-
-    path: BaselinePath
-    side: Side
-    differences: tuple[str, ...] = ()
-    """Why it is not like for like, as far as is known before it is captured."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +51,6 @@ class Contest:
     def main(self) -> BaselineSide:
         """The baseline that decides the verdict."""
         return self.baselines[0]
-
-
-@dataclass(frozen=True)
-class SessionPlan:
-    """What a session measures: the meaning of its places, how much, and the floor known before."""
-
-    places: Sides
-    limits: Limits
-    floor: NoiseFloor | None
 
 
 @dataclass(frozen=True)
@@ -96,11 +77,11 @@ class Timed:
     @property
     def has_too_few_pairs(self) -> bool:
         """Whether disturbed blocks left too few pairs for a verdict."""
-        return self.measurement.pairs(pairing_of(0)) < self.plan.limits.min_pairs
+        return self.measurement.pairs(pairing_of(0)) < self.plan.min_pairs
 
     def interval(self, baseline: int) -> Interval | None:
         """Return the interval against the n-th baseline of the contest."""
-        return self.measurement.interval(pairing_of(baseline), self.plan.limits.seed)
+        return self.measurement.interval(pairing_of(baseline), self.plan.seed)
 
     def times_us(self, place: int) -> list[float]:
         """Return the times of one side; empty where no block counts."""
@@ -138,29 +119,29 @@ def time_side_by_side(
         SetupError: KOPT_HOME cannot be written.
     """
     floor = known_floor(case, contest.main.path)
-    sides: list[Side] = [
-        candidate_side(contest.candidate),
-        *(entry.side for entry in contest.baselines),
-    ]
+    sides: list[Side] = [candidate_side(contest.candidate)]
+    sides += (entry.side for entry in contest.baselines)
     noise: Pairing | None = None
     if floor is None:
         noise = Pairing(len(sides), _MAIN)
         sides.append(contest.main.side)
-    places = Sides(
+    plan = SessionPlan(
         main=pairing_of(0),
         others=tuple(pairing_of(n + 1) for n in range(len(contest.baselines) - 1)),
         noise=noise,
         empty=len(sides),
+        min_pairs=asked.min_pairs,
+        max_pairs=asked.max_pairs,
+        threshold=LEAST_THRESHOLD if floor is None else floor.threshold,
+        seed=case.seed,
     )
     sides.append(EmptySide(plan=contest.candidate.plan))
-    threshold = LEAST_THRESHOLD if floor is None else floor.threshold
-    limits = Limits(asked.min_pairs, asked.max_pairs, threshold=threshold, seed=case.seed)
-    plan = SessionPlan(places, limits, floor)
     request = timing_request(case, contest.verified.data, tuple(sides))
     with case.device.open_timing(request) as session:
-        timed = (
-            session if isinstance(session, TimingFailure) else _timed(session, case, contest, plan)
-        )
+        if isinstance(session, TimingFailure):
+            timed: Timed | TimingFailure = session
+        else:
+            timed = _timed(session, case, contest, plan, floor)
     if isinstance(timed, Timed):
         return timed
     failure = find_faulty(request, timed, case.device)
@@ -173,10 +154,10 @@ def _timed(
     case: TimedCase,
     contest: Contest,
     plan: SessionPlan,
+    floor: NoiseFloor | None,
 ) -> Timed | TimingFailure:
-    places, limits, floor = plan.places, plan.limits, plan.floor
     inspector = OutputInspector(case, contest.verified, np.random.default_rng(case.seed))
-    measurement = measure(session, places, limits, inspector.inspect)
+    measurement = measure(session, plan, inspector.inspect)
     if isinstance(measurement, TimingFailure):
         return measurement
     warm_us: float | None = None
@@ -185,10 +166,10 @@ def _timed(
         if isinstance(warm, TimingFailure):
             return warm
         warm_us = warm
-    if places.noise is not None:
-        interval = measurement.interval(places.noise, limits.seed)
-        if interval is not None and measurement.pairs(places.noise) >= MIN_PAIRS:
-            floor = fresh_floor(interval, measurement.pairs(places.noise))
+    if plan.noise is not None:
+        interval = measurement.interval(plan.noise, plan.seed)
+        if interval is not None and measurement.pairs(plan.noise) >= MIN_PAIRS:
+            floor = fresh_floor(interval, measurement.pairs(plan.noise))
             keep_floor(case, contest.main.path, floor)
     return Timed(case, contest, plan, session.facts, measurement, inspector, floor, warm_us)
 

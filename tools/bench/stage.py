@@ -21,7 +21,7 @@ from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import LibrarySide, TimingDevice, TimingFailure
 
 from .baselines import BaselineRequest, choose_contestants, timing_rejection
-from .bench_outcome import comparisons, measured_facts, notes
+from .bench_outcome import begun, comparisons, measured_facts, notes
 from .reference_side import launched_program
 from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest
 from .side_by_side import Contest, Timed, time_side_by_side
@@ -41,33 +41,17 @@ def bench_candidate(request: BenchRequest, device: TimingDevice, settings: Setti
     """
     _refuse_wrong_pairs(request)
     start = perf_counter()
-    check_request = CheckRequest(
-        case=request.case,
-        level="quick",
-        compiler=request.compiler,
-        arch=device.facts.arch,
-        progress=request.progress,
-    )
-    check = request.checked
-    if check is None:
-        check = check_candidate(check_request, device, settings)
+    asked = request.quick_check(device.facts.arch)
+    if request.checked is None:
+        check = check_candidate(asked, device, settings)
     else:
-        _refuse_other_check(check, check_request, device)
-    result = BenchResult(
-        status=check.status,
-        verdict=None,
-        kernel=check.kernel,
-        candidate=check.candidate,
-        tune=check.tune,
-        device=device.name,
-        gpu=device.facts,
-        check=check,
-        diagnostics=(*check.diagnostics, *_scrutiny(check)),
-        elapsed_s=0.0,
-    )
+        check = request.checked
+        _refuse_other_check(check, asked, device)
+    found = {"gpu": device.facts, "diagnostics": (*check.diagnostics, *_scrutiny(check))}
+    result = begun(check).model_copy(update=found)
     if check.status is Status.PASSED:
         case = _timed_case(request, check, device, settings)
-        program = launched_program(case, check_request, check.compiled)
+        program = launched_program(case, asked, check.compiled)
         result = _bench(request, case, program, result)
     return result.model_copy(update={"elapsed_s": perf_counter() - start})
 
@@ -145,12 +129,12 @@ def _timed_case(
 def _failed_baseline(contest: Contest, failure: TimingFailure) -> RejectedBaseline:
     """Return why a library path is out; the reference kernel cannot be."""
     place = (failure.side or 0) - 1
-    side = contest.baselines[place].side if place < len(contest.baselines) else None
-    if isinstance(side, LibrarySide):
-        return timing_rejection(side, failure)
+    entry = contest.baselines[place] if place < len(contest.baselines) else None
+    if entry is not None and isinstance(entry.side, LibrarySide):
+        return timing_rejection(entry.path, failure)
     outcome = failure.outcome
     raise InfraError(
-        f"{'the reference kernel' if side else 'an empty kernel'} fails when it is timed, with "
+        f"{'the reference kernel' if entry else 'an empty kernel'} fails when it is timed, with "
         f"{outcome.status}{because(outcome.diagnostics)}"
     )
 

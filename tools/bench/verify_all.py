@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from kopt.config.callbacks import ignore
+from kopt.config.callbacks import ignore, prefixed
 from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel, load_problems
@@ -139,7 +139,7 @@ def verify_all(
     planned = len(request.receipts)
     result = VerifyListResult(status=Status.PASSED, planned=planned, results=(), elapsed_s=0.0)
     for number, found in enumerate(request.receipts, start=1):
-        progress = _numbered(request, f"{number} of {planned}")
+        progress = prefixed(request.progress, f"receipt {number} of {planned}")
         entry = _verified(found, progress, open_device, settings)
         results = (*result.results, entry)
         statuses = (one.result.status for one in results if one.result is not None)
@@ -151,10 +151,6 @@ def verify_all(
         result = result.model_copy(update=update)
         request.on_result(result)
     return result
-
-
-def _numbered(request: VerifyAllRequest, number: str) -> Callable[[str], None]:
-    return lambda line: request.progress(f"receipt {number}: {line}")
 
 
 def _verified(

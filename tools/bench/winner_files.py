@@ -9,7 +9,6 @@ source first. A source is never changed, and removed once no receipt names it.
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -31,36 +30,22 @@ OnExisting = Literal["keep_better", "replace"]
 greater speedup. replace: the new one is written, whatever is there."""
 
 
-@dataclass(frozen=True)
-class WinnerPlace:
-    """Where the winner of one workload on one architecture lies, whether or not it is there."""
-
-    workload: str
-    receipt: Path
-
-    @property
-    def source(self) -> Path:
-        """The source that the receipt names."""
-        return source_of(self.receipt)
-
-
 def winner_places(
     folder: Path, problem: Problem, workloads: Sequence[Workload], arch: str
-) -> tuple[WinnerPlace, ...]:
-    """Return the places of several workloads below `folder`, which is for all problems."""
-    own = folder / problem.name
+) -> tuple[Path, ...]:
+    """Return where receipts of several workloads lie below `folder`, whether or not they do."""
     suffix = f"{arch}{EVIDENCE['winner']}"
-    return tuple(WinnerPlace(one.name, own / f"{one.name}.{suffix}") for one in workloads)
+    return tuple(folder / problem.name / f"{one.name}.{suffix}" for one in workloads)
 
 
 @contextmanager
-def winners_lock(place: WinnerPlace) -> Generator[None]:
+def winners_lock(place: Path) -> Generator[None]:
     """Keep other promotions from writing to the folder of winners, where the lock's file stays.
 
     Raises:
         SetupError: The folder cannot be written.
     """
-    folder = ensure_folder(place.receipt.parent)
+    folder = ensure_folder(place.parent)
     try:
         with file_lock(folder.parent / ".promotion.lock"):
             yield
@@ -68,17 +53,17 @@ def winners_lock(place: WinnerPlace) -> Generator[None]:
         raise SetupError(f"cannot write {folder}: {error.strerror}") from error
 
 
-def source_file(place: WinnerPlace, problem: str, candidate: Candidate) -> str:
+def source_file(place: Path, problem: str, candidate: Candidate) -> str:
     """Return the name that the source of a new winner gets beside `place`."""
-    arch = place.receipt.name.removesuffix(EVIDENCE["winner"]).rpartition(".")[2]
+    arch = place.name.removesuffix(EVIDENCE["winner"]).rpartition(".")[2]
     stems = (problem, f"{problem}-{candidate.id[:8]}", f"{problem}-{candidate.id}")
     names = [f"{stem}.{arch}.cu" for stem in stems]
-    beside = (place.receipt.with_name(name) for name in names[:-1])
+    beside = (place.with_name(name) for name in names[:-1])
     return next((path.name for path in beside if _is_free(path, candidate)), names[-1])
 
 
 def refuse_incomparable(
-    places: Sequence[WinnerPlace], problem: Problem, candidate: str, facts: DeviceFacts
+    places: Sequence[Path], problem: Problem, candidate: str, facts: DeviceFacts
 ) -> None:
     """Refuse, before anything is measured, to meet old winners that nothing can be said about.
 
@@ -98,7 +83,7 @@ def refuse_incomparable(
             raise ToolError(_in_the_way(place, reason))
 
 
-def place_winner(place: WinnerPlace, receipt: Receipt, on_existing: OnExisting) -> WinnerFile:
+def place_winner(place: Path, receipt: Receipt, on_existing: OnExisting) -> WinnerFile:
     """Write the source and the receipt of one workload, unless a better winner is there.
 
     Raises:
@@ -114,21 +99,21 @@ def place_winner(place: WinnerPlace, receipt: Receipt, on_existing: OnExisting) 
     if reason is None:
         _write(place, receipt)
     return WinnerFile(
-        workload=place.workload,
-        source_path=str(place.source),
-        receipt_path=str(place.receipt),
+        workload=evidence.workload,
+        source_path=str(source_of(place)),
+        receipt_path=str(place),
         action="written" if reason is None else "kept_existing",
         reason=reason,
     )
 
 
-def require_writable(places: Sequence[WinnerPlace]) -> None:
+def require_writable(places: Sequence[Path]) -> None:
     """Refuse, before minutes of measuring, a folder that could not be written; makes none.
 
     Raises:
         SetupError: The folder, or the nearest one above it that exists, cannot be written.
     """
-    for folder in {place.receipt.parent for place in places}:
+    for folder in {place.parent for place in places}:
         nearest = next(above for above in (folder, *folder.parents) if above.exists())
         if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
             raise SetupError(f"cannot write winners to {folder}: {nearest} is no writable folder")
@@ -144,25 +129,25 @@ def _is_free(path: Path, candidate: Candidate) -> bool:
         return False
 
 
-def _old_receipt(place: WinnerPlace) -> Receipt | None:
+def _old_receipt(place: Path) -> Receipt | None:
     """Return the receipt that is there; None if there is no winner."""
-    if not place.receipt.exists():
+    if not place.exists():
         return None
     try:
-        return read_receipt(place.receipt)
+        return read_receipt(place)
     except ToolError as error:
         raise ToolError(_in_the_way(place, f"cannot be read whole ({error})")) from error
 
 
-def _why_kept(place: WinnerPlace, old: Receipt, new: WorkloadEvidence) -> str | None:
-    (evidence,) = (one for one in old.workloads if one.workload == place.workload)
+def _why_kept(place: Path, old: Receipt, new: WorkloadEvidence) -> str | None:
+    (evidence,) = (one for one in old.workloads if one.workload == new.workload)
     if _path(evidence.baseline) != _path(new.baseline):
         named = f"{evidence.baseline.label}, {evidence.baseline.library or 'of the problem'}"
         return _in_the_way(place, f"was compared with another baseline ({named})")
     if evidence.speedup < new.speedup:
         return None
     return (
-        f"{place.source.name} is {evidence.speedup:.3f}x as fast as "
+        f"{source_of(place).name} is {evidence.speedup:.3f}x as fast as "
         f"{evidence.baseline.label}, this candidate {new.speedup:.3f}x"
     )
 
@@ -171,29 +156,29 @@ def _path(baseline: BaselinePath) -> tuple[str, bool, str | None]:
     return baseline.name, baseline.pdl, baseline.library
 
 
-def _in_the_way(place: WinnerPlace, reason: str) -> str:
+def _in_the_way(place: Path, reason: str) -> str:
     return (
-        f"the winner {place.source} {reason}, so it cannot be compared: replace it (--replace), or "
-        "write elsewhere (--winners DIR)"
+        f"the winner {source_of(place)} {reason}, so it cannot be compared: replace it (--replace),"
+        " or write elsewhere (--winners DIR)"
     )
 
 
-def _write(place: WinnerPlace, receipt: Receipt) -> None:
+def _write(place: Path, receipt: Receipt) -> None:
     replaced = _replaced_source(place)
-    source = place.receipt.with_name(receipt.source_file)
+    source = place.with_name(receipt.source_file)
     try:
         write_atomically(source, receipt.source, mode=0o644)
-        write_atomically(place.receipt, receipt_text(receipt), mode=0o644)
+        write_atomically(place, receipt_text(receipt), mode=0o644)
     except OSError as error:
         raise SetupError(f"cannot write {source.parent}: {error.strerror}") from error
     if replaced is not None and replaced != source and not evidence_of(replaced):
         replaced.unlink(missing_ok=True)
 
 
-def _replaced_source(place: WinnerPlace) -> Path | None:
+def _replaced_source(place: Path) -> Path | None:
     """Return the source of the receipt that is there, if it is still the one of that receipt."""
     try:
-        is_own = read_receipt(place.receipt).candidate == read_candidate(place.source).id
+        is_own = read_receipt(place).candidate == read_candidate(source_of(place)).id
     except ToolError:
         return None
-    return place.source if is_own else None
+    return source_of(place) if is_own else None

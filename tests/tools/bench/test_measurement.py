@@ -1,14 +1,15 @@
 """When outputs are looked at, and how long is measured."""
 
+from dataclasses import replace
+
 import pytest
 
 from kopt.kernels.problem import Problem
 from kopt.tools.bench.measurement import (
     OTHER_PAIRS,
     SAMPLED_SETS,
-    Limits,
     Measurement,
-    Sides,
+    SessionPlan,
     measure,
 )
 from kopt.tools.bench.pair_order import Pairing
@@ -25,7 +26,9 @@ from support.scripted_timer import QUIET, Noise, Script, ScriptedSession, Script
 from support.synthetic_check import plans_for
 
 MAIN, NOISE_PAIR = Pairing(0, 1), Pairing(2, 1)
-SIDES = Sides(main=MAIN, empty=3, noise=NOISE_PAIR)
+PLAN = SessionPlan(
+    main=MAIN, empty=3, noise=NOISE_PAIR, min_pairs=100, max_pairs=1600, threshold=0.003, seed=0
+)
 
 
 def _session(problem: Problem, script: Script) -> tuple[ScriptedTimer, ScriptedSession]:
@@ -47,10 +50,6 @@ def _session(problem: Problem, script: Script) -> tuple[ScriptedTimer, ScriptedS
     return timer, ScriptedSession(timer, request)
 
 
-def _limits(seed: int = 0, most: int = 1600) -> Limits:
-    return Limits(min_pairs=100, max_pairs=most, threshold=0.003, seed=seed)
-
-
 def _measured(found: Measurement | TimingFailure) -> Measurement:
     assert isinstance(found, Measurement)
     return found
@@ -63,7 +62,7 @@ def _accept(outputs: SetOutputs) -> bool:
 @pytest.mark.parametrize("seed", range(5))
 def test_outputs_are_taken_once_on_the_way_and_once_at_the_end(problem: Problem, seed: int) -> None:
     timer, session = _session(problem, Script(noise=QUIET))
-    measure(session, SIDES, _limits(seed), _accept)
+    measure(session, replace(PLAN, seed=seed), _accept)
     first, last = timer.collected_after
     assert 1 <= first < last == len(timer.replayed)
 
@@ -72,7 +71,7 @@ def test_nobody_can_tell_which_replay_is_looked_at(problem: Problem) -> None:
     points: set[int] = set()
     for seed in range(40):
         timer, session = _session(problem, Script(noise=QUIET))
-        measure(session, SIDES, _limits(seed), _accept)
+        measure(session, replace(PLAN, seed=seed), _accept)
         points.add(timer.collected_after[0])
     assert len(points) > 15
 
@@ -82,7 +81,7 @@ def test_the_replay_that_is_looked_at_may_be_any_of_a_block(problem: Problem) ->
     counts: set[int] = set()
     for seed in range(40):
         timer, session = _session(problem, Script(noise=QUIET))
-        measure(session, SIDES, _limits(seed), _accept)
+        measure(session, replace(PLAN, seed=seed), _accept)
         block = timer.replayed[timer.collected_after[0] - 1]
         lengths.add(len(block))
         counts.add(block.count(MAIN.candidate))
@@ -92,7 +91,7 @@ def test_the_replay_that_is_looked_at_may_be_any_of_a_block(problem: Problem) ->
 
 def test_the_block_that_is_broken_off_for_a_look_does_not_count(problem: Problem) -> None:
     timer, session = _session(problem, Script(noise=QUIET))
-    found = _measured(measure(session, SIDES, _limits(), _accept))
+    found = _measured(measure(session, PLAN, _accept))
     assert found.pairs(MAIN) == 100
     assert len(timer.replayed) == found.blocks + 1
 
@@ -101,7 +100,7 @@ def test_on_the_way_a_sample_of_sets_is_looked_at_and_all_at_the_end(problem: Pr
     samples: set[tuple[int, ...]] = set()
     for seed in range(20):
         timer, session = _session(problem, Script(noise=QUIET, sets=64))
-        measure(session, SIDES, _limits(seed), _accept)
+        measure(session, replace(PLAN, seed=seed), _accept)
         sample, everything = timer.collected_places
         assert len(set(sample)) == SAMPLED_SETS
         assert everything == tuple(range(64))
@@ -111,14 +110,14 @@ def test_on_the_way_a_sample_of_sets_is_looked_at_and_all_at_the_end(problem: Pr
 
 def test_the_outputs_are_those_of_a_timed_replay_of_the_candidate(problem: Problem) -> None:
     timer, session = _session(problem, Script())
-    measure(session, SIDES, _limits(), _accept)
+    measure(session, PLAN, _accept)
     ends = [timer.replayed[after - 1][-1] for after in timer.collected_after]
     assert ends == [MAIN.candidate] * len(ends)
 
 
 def test_refused_outputs_end_the_measurement(problem: Problem) -> None:
     timer, session = _session(problem, Script(noise=QUIET))
-    measure(session, SIDES, _limits(), lambda outputs: False)
+    measure(session, PLAN, lambda outputs: False)
     assert timer.collected_after == [len(timer.replayed)]
 
 
@@ -128,14 +127,14 @@ def test_a_disturbed_session_still_ends_with_the_candidates_outputs(
 ) -> None:
     hot = Telemetry(throttle=("hw_slowdown",))
     timer, session = _session(problem, Script(telemetry=lambda block: hot))
-    found = _measured(measure(session, SIDES, _limits(seed), _accept))
+    found = _measured(measure(session, replace(PLAN, seed=seed), _accept))
     assert found.pairs(MAIN) == 0
     assert timer.replayed[timer.collected_after[-1] - 1][-1] == MAIN.candidate
 
 
 def test_the_most_pairs_are_never_passed(problem: Problem) -> None:
     _, session = _session(problem, Script(noise=Noise(white=0.1)))
-    found = _measured(measure(session, SIDES, _limits(most=300), _accept))
+    found = _measured(measure(session, replace(PLAN, max_pairs=300), _accept))
     assert found.pairs(MAIN) == 300
 
 
@@ -143,15 +142,16 @@ def test_a_second_comparison_goes_on_only_while_it_is_open(problem: Problem) -> 
     _, session = _session(
         problem, Script(noise=Noise(white=0.002), candidate_us=5.012, reference_us=5.0)
     )
-    sides = Sides(main=MAIN, empty=3, others=(Pairing(3, 1),))  # an empty kernel: far apart
-    found = _measured(measure(session, sides, _limits(most=400), _accept))
+    far_apart = (Pairing(3, 1),)  # an empty kernel
+    plan = replace(PLAN, noise=None, others=far_apart, max_pairs=400)
+    found = _measured(measure(session, plan, _accept))
     assert (found.pairs(MAIN), found.pairs(Pairing(3, 1))) == (400, OTHER_PAIRS)
 
 
 def test_a_second_comparison_that_is_close_is_not_ended_early(problem: Problem) -> None:
     _, session = _session(problem, Script(noise=QUIET))
-    sides = Sides(main=MAIN, empty=3, others=(Pairing(2, 1),))  # two captures of one baseline
-    found = _measured(measure(session, sides, _limits(), _accept))
+    close = (Pairing(2, 1),)  # two captures of one baseline
+    found = _measured(measure(session, replace(PLAN, noise=None, others=close), _accept))
     assert found.pairs(Pairing(2, 1)) == found.pairs(MAIN) >= 100
 
 
@@ -159,7 +159,7 @@ def test_a_wide_floor_is_measured_on_but_not_for_ever(problem: Problem) -> None:
     _, session = _session(
         problem, Script(noise=Noise(white=0.05), candidate_us=5.0, reference_us=5.0)
     )
-    found = _measured(measure(session, SIDES, _limits(), _accept))
+    found = _measured(measure(session, PLAN, _accept))
     assert found.pairs(NOISE_PAIR) == 400
 
 
@@ -168,7 +168,7 @@ def test_times_of_disturbed_blocks_count_nowhere(problem: Problem) -> None:
         return Telemetry(sm_mhz=1780 if block == 1 else 1980)
 
     _, session = _session(problem, Script(noise=QUIET, telemetry=warm))
-    found = _measured(measure(session, SIDES, _limits(), _accept))
+    found = _measured(measure(session, PLAN, _accept))
     assert (found.disturbed, found.blocks) == (1, 26)
     assert found.dropped == {MAIN: 4, NOISE_PAIR: 4}
     assert len(found.us_per_call[3]) == 25

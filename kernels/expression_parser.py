@@ -6,7 +6,7 @@ evaluates the tree.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -112,7 +112,7 @@ class _Parser:
         return None
 
     @contextmanager
-    def _within(self, token: _Token) -> Iterator[None]:
+    def _within(self, token: _Token) -> Generator[None]:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise ExpressionError(f"nested deeper than {MAX_DEPTH} levels", token.position)

@@ -149,14 +149,18 @@ def _next_pow2(value: int) -> int:
     return 1 << (value - 1).bit_length()
 
 
+def _align_up(value: int, step: int) -> int:
+    return _ceil_div(value, step) * step
+
+
 _OPERATIONS: dict[str, Callable[..., int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
+    "+": int.__add__,
+    "-": int.__sub__,
+    "*": int.__mul__,
+    "//": int.__floordiv__,
+    "%": int.__mod__,
     "ceil_div": _ceil_div,
-    "align_up": lambda value, step: _ceil_div(value, step) * step,
+    "align_up": _align_up,
     "min": min,
     "max": max,
     "next_pow2": _next_pow2,

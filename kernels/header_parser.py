@@ -5,46 +5,20 @@ what a candidate says. Numbers are put in by `plan_resolver.py`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingOf
 from functools import lru_cache
-
-from kopt.config.near_matches import near_matches
 
 from .candidate import Candidate
 from .domain import default_tune, domain
 from .expressions import ExpressionError, evaluate_predicate, expression_names
-from .families import FAMILIES
-from .header import CandidateHeader, HeaderOutcome, TensorMapTemplate, Variant
-from .header_declarations import (
-    Scope,
-    read_scratch,
-    read_tensor_maps,
-    read_tune,
-    read_tune_where,
-)
-from .header_launches import read_variants
+from .header import CandidateHeader, HeaderOutcome, Variant
+from .header_scope import Scope
 from .problem import Problem
-from .record import Diagnostic
-from .strict_yaml import Scalar, Sequence, YamlError, load_yaml
-from .yaml_fields import Fields, Findings, described, text_of
-
-FORMAT_VERSION = 1
+from .record import Diagnostic, Findings
+from .strict_yaml import Mapping, Scalar, Sequence, YamlError, load_yaml
+from .yaml_records import read_record
 
 _OPENING = re.compile(r"/\*[ \t]*(?=kopt[ \t]*:)")
-_KEYS = (
-    "kopt",
-    "family",
-    "note",
-    "where",
-    "specialize",
-    "tune",
-    "tune_where",
-    "flags",
-    "scratch",
-    "tensor_maps",
-    "launch",
-    "variants",
-)
 _YAML_HINTS = {
     "'\\t'": "indent with spaces, not tabs",
     "mapping values are not allowed": 'put a text that has a colon in quotes: note: "a: b"',
@@ -74,14 +48,29 @@ def parse_header(candidate: Candidate, problem: Problem) -> HeaderOutcome:
     except YamlError as error:
         return _refused(_yaml_mistake(error, source[:end]))
     findings = Findings()
-    fields = Fields(root, "header", _KEYS, findings)
-    _check_version(fields)
-    header = _read_header(fields, Scope(problem, findings))
+    key_lines = root.key_lines if isinstance(root, Mapping) else {}
+    if isinstance(root, Mapping) and ("launch" in key_lines) == ("variants" in key_lines):
+        got = "both" if "launch" in key_lines else "neither"
+        message = f"header: exactly one of launch and variants is needed, got {got}"
+        findings.error(message, key_lines.get("variants", root.line))
+    header = read_record(CandidateHeader, root, "header", Scope(problem), {"lines": key_lines})
+    if isinstance(header, tuple):
+        return HeaderOutcome(header=None, diagnostics=(*header, *findings.diagnostics))
+    if not findings.diagnostics:
+        header = _with_variants(header)
+        _check_outputs_are_passed(header, problem, findings)
     if not findings.diagnostics:
         _check_conditions(header, problem, findings)
     if findings.diagnostics:
         return HeaderOutcome(header=None, diagnostics=tuple(findings.diagnostics))
     return HeaderOutcome(header=header)
+
+
+def _with_variants(header: CandidateHeader) -> CandidateHeader:
+    if header.variants:
+        return header
+    only = Variant(when="true", launch=header.launch, line=header.lines["launch"])
+    return header.model_copy(update={"variants": (only,)})
 
 
 def declared_macros(source: str) -> frozenset[str]:
@@ -97,9 +86,12 @@ def declared_macros(source: str) -> frozenset[str]:
         root = load_yaml(source[opening.end() : end])
     except YamlError:
         return frozenset()
-    fields = Fields(root, "header", _KEYS, Findings())
-    axes = {node.text for node in fields.items("specialize") if isinstance(node, Scalar)}
-    return frozenset(fields.entries("tune")) | {f"KOPT_{axis}" for axis in axes}
+    entries = root.entries if isinstance(root, Mapping) else {}
+    tune, axes = entries.get("tune"), entries.get("specialize")
+    names = tune.entries if isinstance(tune, Mapping) else {}
+    axis_nodes = axes.items if isinstance(axes, Sequence) else ()
+    macros = {f"KOPT_{node.text}" for node in axis_nodes if isinstance(node, Scalar)}
+    return frozenset(names) | macros
 
 
 def _refused(diagnostic: Diagnostic) -> HeaderOutcome:
@@ -124,95 +116,18 @@ def _yaml_mistake(error: YamlError, header: str) -> Diagnostic:
     return Diagnostic(message=f"header: {error}", line=error.line, hint=hint)
 
 
-def _check_version(fields: Fields) -> None:
-    node = fields.node("kopt")
-    value = node.value if isinstance(node, Scalar) else None
-    if node is not None and (isinstance(value, bool) or value != FORMAT_VERSION):
-        fields.error("kopt", f"expected format version {FORMAT_VERSION}, got {described(node)}")
-
-
-def _read_header(fields: Fields, scope: Scope) -> CandidateHeader:
-    fields.require("family")
-    read_tune(fields, scope)
-    flags = _flags(fields, scope.findings)
-    scratch = read_scratch(fields, scope)
-    tensor_maps = read_tensor_maps(fields, scope)
-    variants = read_variants(fields, scope)
-    _check_outputs_are_passed(variants, tensor_maps, scope)
-    return CandidateHeader(
-        family=_families(fields),
-        note=fields.text("note") or None,
-        where=fields.predicate("where", scope.axes),
-        specialize=_specialized(fields, scope),
-        tune=scope.tune,
-        tune_where=read_tune_where(fields, scope),
-        fast_math=flags.boolean("fast_math", default=True),
-        max_registers=flags.integer("max_registers", 16, 255),
-        scratch=scratch,
-        tensor_maps=tensor_maps,
-        variants=variants,
-        lines={key: fields.line_of(key) for key in _KEYS if key in fields},
-    )
-
-
-def _flags(fields: Fields, findings: Findings) -> Fields:
-    node = fields.node("flags")
-    keys = ("fast_math", "max_registers")
-    if node is None or (isinstance(node, Scalar) and node.value is None):
-        return Fields(load_yaml("{}", fields.line), "flags", keys, findings)
-    return Fields(node, "flags", keys, findings)
-
-
-def _families(fields: Fields) -> tuple[str, ...]:
-    node = fields.node("family")
-    if node is None:
-        return ()
-    nodes = node.items if isinstance(node, Sequence) else (node,)
-    if not nodes:
-        fields.error("family", "the list is empty; the primary family stands first")
-    families: list[str] = []
-    for item in nodes:
-        family = text_of(item, "header: family", fields.findings)
-        if family is None:
-            continue
-        if family not in FAMILIES:
-            message = f"header: unknown family {family[:80]!r}; {near_matches(family, FAMILIES)}"
-            fields.findings.error(message, item.line)
-        elif family in families:
-            fields.findings.error(f"header: the family {family!r} stands twice", item.line)
-        families.append(family)
-    return tuple(families)
-
-
-def _specialized(fields: Fields, scope: Scope) -> tuple[str, ...]:
-    axes: list[str] = []
-    for node in fields.items("specialize"):
-        axis = text_of(node, "header: specialize", scope.findings)
-        if axis is None:
-            continue
-        if axis not in scope.axes:
-            message = f"header: specialize: unknown axis {axis[:80]!r}; "
-            scope.findings.error(message + near_matches(axis, scope.axes), node.line)
-        elif axis in axes:
-            scope.findings.error(f"header: specialize: the axis {axis!r} stands twice", node.line)
-        axes.append(axis)
-    return tuple(axes)
-
-
 def _check_outputs_are_passed(
-    variants: tuple[Variant, ...], tensor_maps: tuple[TensorMapTemplate, ...], scope: Scope
+    header: CandidateHeader, problem: Problem, findings: Findings
 ) -> None:
     """Report an output that no launch of a variant gets: it could only stay unwritten."""
-    if scope.findings.diagnostics:
-        return
-    mapped = {entry.name: entry.tensor for entry in tensor_maps}
-    for variant in variants:
+    mapped = {entry.name: entry.tensor for entry in header.tensor_maps}
+    for variant in header.variants:
         names = {argument.name for launch in variant.launch for argument in launch.args}
         passed = names | {mapped[name] for name in names if name in mapped}
-        for tensor in scope.problem.tensors:
+        for tensor in problem.tensors:
             if tensor.role != "in" and tensor.name not in passed:
                 message = f"the output {tensor.name!r} is passed to no launch"
-                scope.findings.error(message, variant.line, "add it to args")
+                findings.error(message, variant.line, "add it to args")
 
 
 def _check_conditions(header: CandidateHeader, problem: Problem, findings: Findings) -> None:
@@ -238,7 +153,7 @@ def _check_conditions(header: CandidateHeader, problem: Problem, findings: Findi
 
 
 def _evaluated(
-    predicate: str, names: Mapping[str, int], place: tuple[str, int | None], findings: Findings
+    predicate: str, names: MappingOf[str, int], place: tuple[str, int | None], findings: Findings
 ) -> bool | None:
     key, line = place
     try:

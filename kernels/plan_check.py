@@ -14,8 +14,7 @@ from .compile_result import KernelResources
 from .plan import Argument, Launch, LaunchPlan
 from .plan_resolver import BlocksPerSm
 from .problem import Problem
-from .record import Diagnostic
-from .yaml_fields import Findings
+from .record import Diagnostic, Findings
 
 ARGUMENT_SIZE_BYTES = {
     "tensor": 8,

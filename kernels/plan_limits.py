@@ -11,7 +11,7 @@ from kopt.config.gpu_specs import GpuSpec
 
 from .dtypes import dtype_size_bytes
 from .plan import Launch, Scratch, TensorMap
-from .yaml_fields import Findings
+from .record import Findings
 
 MAX_GRID = (2**31 - 1, 65_535, 65_535)
 MAX_BLOCK = (1024, 1024, 64)

@@ -17,7 +17,7 @@ from .header import ArgumentTemplate, CandidateHeader, LaunchTemplate, TensorMap
 from .plan import Argument, Dim3, Launch, LaunchPlan, PlanOutcome, Scratch, TensorMap
 from .plan_limits import MappedBuffer, check_launch, check_scratch, check_tensor_map
 from .problem import storage_shape
-from .yaml_fields import Findings
+from .record import Findings
 
 BlocksPerSm = Callable[[str, int, int], int]
 """(kernel, threads per block, dynamic shared memory in bytes) -> co-resident blocks on one SM."""
@@ -108,8 +108,8 @@ class _Resolver:
             launches=tuple(launch for launch in launches if launch is not None),
             scratch=scratch,
             tensor_maps=self._tensor_maps(scratch),
-            fast_math=self._header.fast_math,
-            max_registers=self._header.max_registers,
+            fast_math=self._header.flags.fast_math,
+            max_registers=self._header.flags.max_registers,
         )
 
     def _line(self, key: str) -> int | None:

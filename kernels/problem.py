@@ -1,21 +1,35 @@
 """What is computed: a problem's tensors, axes, scalars and workloads, as read from problem.yaml.
 
-Records only. `problem_loader.py` reads them, `oracle.py` runs the fp64 oracle that lies beside
-problem.yaml, `roofline.py` counts bytes.
+The records' fields are the grammar of problem.yaml. `problem_loader.py` reads it, `oracle.py` runs
+the fp64 oracle that lies beside it, `roofline.py` counts bytes.
 """
 
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from .dtypes import dtype_size_bytes
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from .dtypes import DTYPE_SIZE_BYTES, dtype_size_bytes
 from .layouts import padded_sf_128x4_shape
+from .problem_scope import argument_name, axes_in_order, scalar_value, workload_axes
 from .record import Record
+from .yaml_records import Mistake
+from .yaml_types import NAMED, Flag, Text, expression, form, known
 
 Role = Literal["in", "out", "inout"]
 Layout = Literal["row_major", "sf_128x4"]
 Tolerance = Literal["nvfp4", "fp8", "bf16"]
+
+MAX_RANK = 5
 
 TOLERANCES: dict[Tolerance, str] = {
     "nvfp4": "codes element by element given the candidate's own e4m3 scale; scale at most one "
@@ -26,48 +40,68 @@ TOLERANCES: dict[Tolerance, str] = {
 """What each asks of an output, in words; docs/correctness.md says more."""
 
 
+Axis = Annotated[str, known("axes", "axis")]
+ArgumentName = Annotated[str, form(r"[a-z][a-z0-9_]{0,63}"), AfterValidator(argument_name)]
+
+
 class TensorSpec(Record):
     """One tensor argument of a problem."""
 
-    name: str
+    name: ArgumentName
     role: Role
-    dtype: str
+    dtype: Annotated[str, known(DTYPE_SIZE_BYTES, "dtype")]
     """torch's name; packed e2m1 is `uint8` and its shape counts bytes."""
-    shape: tuple[str, ...]
+    shape: Annotated[tuple[Axis, ...], Field(max_length=MAX_RANK)]
     """Axis names, row-major, outermost first; () is one element."""
-    static: bool = False
+    static: Flag = False
     """True for weights and scales that no earlier kernel writes: they may be read before a
     programmatic dependent launch waits."""
     layout: Layout = "row_major"
     """`sf_128x4`: scale factors in 128x4 tiles, padded to whole tiles (kernels/layouts.py)."""
-    description: str = ""
+    description: Text = ""
+
+    @field_validator("layout")
+    @classmethod
+    def _of_scales(cls, layout: Layout, info: ValidationInfo) -> Layout:
+        shape, dtype = info.data.get("shape", ()), info.data.get("dtype", "uint8")
+        if layout == "sf_128x4" and (len(shape) < 2 or DTYPE_SIZE_BYTES[dtype] != 1):
+            raise Mistake("sf_128x4 is for scales of one byte with at least 2 axes")
+        return layout
 
 
 class ScalarSpec(Record):
     """One scalar argument of a problem."""
 
-    name: str
+    name: ArgumentName
     dtype: Literal["float32", "int32", "int64"]
-    value: float | int
+    value: Annotated[float | int, BeforeValidator(scalar_value)]
 
 
 class Workload(Record):
     """Concrete values for every axis of a problem; the kernel id is `<problem>_<workload>`."""
 
     name: str
-    axes: dict[str, int]
+    axes: Annotated[dict[str, int], BeforeValidator(workload_axes)]
     """Variable and computed axes alike."""
+
+    @model_validator(mode="after")
+    def _is_named_by_its_axes(self, info: ValidationInfo) -> Self:
+        if info.context is not None:
+            wanted = "x".join(f"{axis.lower()}{self.axes[axis]}" for axis in info.context.variables)
+            if self.name != wanted:
+                raise Mistake(f"its axes ask for the name {wanted!r}")
+        return self
 
 
 class Baseline(Record):
     """A production implementation that speed is compared with."""
 
-    name: str
-    entry: str
+    name: Text
+    entry: Annotated[Text, form(r"[A-Za-z_][A-Za-z0-9_]{0,79}")]
     """Function in baseline.py (kernels/baseline_loader.py)."""
-    layout: str
+    layout: Text
     """The scale-factor layout it produces: like for like only if it is the problem's."""
-    pdl: tuple[bool, ...] = (False,)
+    pdl: tuple[Flag, ...] = (False,)
     """With and without programmatic dependent launch: the ways that are tried."""
     devices: tuple[str, ...] = ()
     """Compute capabilities on which it is meant to work: ("9.0", "10.0"). For lists only: whether
@@ -77,22 +111,31 @@ class Baseline(Record):
 class Problem(Record):
     """A folder under kernels/problems/, or a user's own folder of the same format."""
 
-    name: str
-    op_type: str
-    description: str
-    axes: dict[str, str | None]
+    name: Annotated[Text, form(r"[a-z][a-z0-9_]{0,79}")]
+    op_type: Text
+    description: Text
+    axes: Annotated[dict[str, str | None], BeforeValidator(axes_in_order)]
     """Axis name to its expression; None for a variable axis."""
-    tensors: tuple[TensorSpec, ...]
+    tensors: Annotated[tuple[TensorSpec, ...], NAMED]
     """In call order."""
-    scalars: tuple[ScalarSpec, ...] = ()
-    row_axis: str
+    scalars: Annotated[tuple[ScalarSpec, ...], NAMED] = ()
+    row_axis: Axis
     """Rows along this axis are computed independently of one another."""
-    workloads: tuple[Workload, ...]
+    workloads: Annotated[tuple[Workload, ...], NAMED, Field(min_length=1)]
     tolerance: Tolerance
     baselines: tuple[Baseline, ...] = ()
-    flops: str = "0"
+    flops: Annotated[str, expression("axes")] = "0"
     """Expression over the axes: floating-point operations of one call (kernels/roofline.py)."""
     folder: Path
+
+    @field_validator("tensors")
+    @classmethod
+    def _computes_something(
+        cls, tensors: tuple[TensorSpec, ...], info: ValidationInfo
+    ) -> tuple[TensorSpec, ...]:
+        if info.context is not None and all(tensor.role == "in" for tensor in tensors):
+            raise Mistake("none has the role out or inout: nothing would be computed")
+        return tensors
 
     def __hash__(self) -> int:
         """Return a hash that equal problems share, so that work on one is done once."""

@@ -9,9 +9,9 @@ from kopt.config.errors import ToolError
 from kopt.config.near_matches import close_names, did_you_mean
 
 from .problem import Problem, Workload
-from .problem_file import read_problem
-from .strict_yaml import YamlError
-from .yaml_fields import Findings
+from .problem_scope import ProblemScope
+from .strict_yaml import YamlError, load_yaml
+from .yaml_records import read_record
 
 FILE_NAME = "problem.yaml"
 MAX_FILE_BYTES = 64 * 1024
@@ -26,22 +26,20 @@ def load_problem(folder: Path) -> Problem:
         ToolError: No problem.yaml, or mistakes in it, each with file, line and field.
     """
     path = folder / FILE_NAME
-    findings = Findings()
     try:
-        problem = read_problem(_read_text(path), folder, findings)
+        root = load_yaml(_read_text(path))
     except YamlError as error:
         raise ToolError(f"{path}:{error.line}: {error}") from error
-    if problem.name and problem.name != folder.name:
-        findings.error(
-            f"problem: name: {problem.name!r} differs from its folder {folder.name!r}", 1
-        )
-    if findings.diagnostics:
-        shown = findings.diagnostics[:_MISTAKES_SHOWN]
-        lines = [f"{path}:{found.line}: {found.message}" for found in shown]
-        if len(findings.diagnostics) > len(shown):
-            lines.append(f"and {len(findings.diagnostics) - len(shown)} more")
-        raise ToolError("\n".join(lines))
-    return problem
+    problem = read_record(Problem, root, "problem", ProblemScope(), {"folder": folder})
+    if isinstance(problem, Problem):
+        if problem.name == folder.name:
+            return problem
+        message = f"problem: name: {problem.name!r} differs from its folder {folder.name!r}"
+        raise ToolError(f"{path}:1: {message}")
+    lines = [f"{path}:{found.line}: {found.message}" for found in problem[:_MISTAKES_SHOWN]]
+    if len(problem) > len(lines):
+        lines.append(f"and {len(problem) - len(lines)} more")
+    raise ToolError("\n".join(lines))
 
 
 def load_problems(extra: Path | None = None) -> dict[str, Problem]:

@@ -39,6 +39,18 @@ class Diagnostic(Record):
     """What to do about it."""
 
 
+class Findings:
+    """Diagnostics in the order found."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self.diagnostics: list[Diagnostic] = []
+
+    def error(self, message: str, line: int | None, hint: str | None = None) -> None:
+        """Add one error."""
+        self.diagnostics.append(Diagnostic(message=message, line=line, hint=hint))
+
+
 def because(diagnostics: Sequence[Diagnostic]) -> str:
     """Return what follows a sentence on a failure: a colon and the first message, if any."""
     return f": {diagnostics[0].message}" if diagnostics else ""

@@ -65,7 +65,7 @@ def test_the_whole_grammar_is_read(tmp_path: Path) -> None:
     assert header.note == "rows: four per block"
     assert header.specialize == ("H",)
     assert header.tune == {"BLOCK": (128, 256), "ROWS": (1, 2, 4)}
-    assert (header.fast_math, header.max_registers) == (False, 64)
+    assert (header.flags.fast_math, header.flags.max_registers) == (False, 64)
     assert [(s.name, s.shape, s.init, s.line) for s in header.scratch] == [
         ("partial", ("B", "ceil_div(H, 64)"), "zero", 12),
         ("counts", ("B",), "poison", 13),
@@ -87,7 +87,7 @@ def test_single_launch_is_one_variant_that_always_holds(tmp_path: Path) -> None:
     header = parsed(tmp_path, HEADER).header
     assert header is not None
     assert [variant.when for variant in header.variants] == ["true"]
-    assert header.fast_math
+    assert header.flags.fast_math
     assert header.where == "true"
     assert header.lines["tune"] == 3
 
@@ -127,7 +127,7 @@ def test_windows_line_ends_are_read(tmp_path: Path) -> None:
         ("family: other", "family: other\nflags: {max_registers: 512}", 3, "16 to 255"),
         ("{BLOCK: [128, 256]}", "[128]", 3, "tune: expected a mapping"),
         ("BLOCK: [128, 256]", "BLOCK: []", 3, "the list is empty"),
-        ("BLOCK: [128, 256]", "BLOCK: 128", 3, "expected a list of integers"),
+        ("BLOCK: [128, 256]", "BLOCK: 128", 3, "BLOCK: expected a list, got '128'"),
         ("BLOCK: [128, 256]", "BLOCK: [128, 128]", 3, "the value 128 stands twice"),
         ("BLOCK: [128, 256]", "BLOCK: [1.5]", 3, "expected an integer"),
         ("BLOCK: [128, 256]", "BLOCK: [0x80]", 3, "got '0x80'"),
@@ -143,7 +143,7 @@ def test_windows_line_ends_are_read(tmp_path: Path) -> None:
         ("launch:", "tune_where: [BLOCK // 0 > 1]\nlaunch:", 4, "division by zero"),
         ("launch:", "tune_where: [BLOK > 128]\nlaunch:", 4, "did you mean BLOCK?"),
         ("launch:", "scratch: {p: {shape: B}}\nlaunch:", 4, "the key 'dtype' is missing"),
-        ("launch:", "scratch: {p: {dtype: fp32, shape: B}}\nlaunch:", 4, "expected one of bool"),
+        ("launch:", "scratch: {p: {dtype: fp32, shape: B}}\nlaunch:", 4, "unknown dtype 'fp32'"),
         ("launch:", "scratch: {x: {dtype: int8, shape: B}}\nlaunch:", 4, "the name of a tensor"),
         ("launch:", "scratch: {BLOCK: {dtype: int8, shape: B}}\nlaunch:", 4, "a tune value"),
         ("launch:", "scratch: {a-b: {dtype: int8, shape: B}}\nlaunch:", 4, "no C identifier"),

@@ -47,7 +47,11 @@ def test_the_oracle_of_the_tiny_problem_loads(tmp_path: Path) -> None:
         ("HB: {", "hb: {", "'hb' does not have the form"),
         ("row_axis: B", "row_axis: R", "row_axis: unknown axis 'R'"),
         ("b8xh64: {axes: {B: 8,", "b8xh64: {axes: {B: 9,", "ask for the name 'b9xh64'"),
-        ("b8xh64: {axes: {B: 8,", "b8xh64: {axes: {B: 0,", ":12: workload b8xh64: B: expected"),
+        (
+            "b8xh64: {axes: {B: 8,",
+            "b8xh64: {axes: {B: 0,",
+            ":12: workload b8xh64: axes: B: expected",
+        ),
         ("{B: 8, H: 64}", "{B: 8}", "no value for H"),
         ("{B: 8, H: 64}", "{B: 8, H: 64, HB: 4}", "'HB' is no variable axis"),
         ("tolerance: bf16", "tolerance: fp16", "expected one of nvfp4, fp8, bf16; got 'fp16'"),

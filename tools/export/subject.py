@@ -57,10 +57,10 @@ def nvcc_flags(subject: ExportSubject) -> tuple[str, ...]:
     """Return the flags of nvcc, the target left out."""
     header = subject.header
     flags = ["-std=c++17", "-O3", "--expt-relaxed-constexpr"]
-    if header.fast_math:
+    if header.flags.fast_math:
         flags.append("--use_fast_math")
-    if header.max_registers is not None:
-        flags.append(f"-maxrregcount={header.max_registers}")
+    if header.flags.max_registers is not None:
+        flags.append(f"-maxrregcount={header.flags.max_registers}")
     return tuple(flags)
 
 

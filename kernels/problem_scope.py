@@ -1,0 +1,105 @@
+"""The axes and argument names of a problem.yaml while it is read, and the checks that need them."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from pydantic import ValidationInfo
+
+from kopt.config.near_matches import near_matches
+
+from .expressions import ExpressionError, evaluate_expression
+from .yaml_records import Mistake, Unlike
+from .yaml_types import checked_expression
+
+MAX_AXIS = 2**31 - 1
+
+_AXIS_NAME = re.compile(r"[A-Z][A-Z0-9]{0,15}")
+
+
+@dataclass
+class ProblemScope:
+    """What was read so far."""
+
+    axes: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    """Axis name to its expression; None for a variable axis."""
+    arguments: set[str] = field(default_factory=set[str])
+
+    @property
+    def variables(self) -> list[str]:
+        """The variable axes in file order."""
+        return [axis for axis, expression in self.axes.items() if expression is None]
+
+
+def axes_in_order(value: object, info: ValidationInfo) -> object:
+    """Return the expression of each axis; a computed one may use those above it."""
+    if info.context is None or not isinstance(value, dict):
+        return value
+    axes = cast(ProblemScope, info.context).axes
+    for name, entry in cast(dict[str, object], value).items():
+        if not _AXIS_NAME.fullmatch(name):
+            shown = f"{name[:80]!r} does not have the form {_AXIS_NAME.pattern}"
+            raise Mistake(shown, at=(name,))
+        axes[name] = _axis(name, entry, frozenset(axes))
+    return axes
+
+
+def _axis(name: str, entry: object, above: frozenset[str]) -> str | None:
+    if entry == {"var": True}:
+        return None
+    text = cast(dict[str, object], entry).get("expr") if isinstance(entry, dict) else None
+    if entry != {"expr": text} or not isinstance(text, str | int) or isinstance(text, bool):
+        raise Mistake("expected either {var: true} or {expr: ...}", at=(name,))
+    try:
+        return checked_expression(str(text), above)
+    except Mistake as mistake:
+        raise Mistake(str(mistake), at=(name, "expr")) from mistake
+
+
+def argument_name(name: str, info: ValidationInfo) -> str:
+    """Return the name of a tensor or scalar, which no other has."""
+    if info.context is not None:
+        names = cast(ProblemScope, info.context).arguments
+        if name in names:
+            raise Mistake(f"the name {name!r} stands twice")
+        names.add(name)
+    return name
+
+
+def scalar_value(value: object, info: ValidationInfo) -> object:
+    """Return a finite number that the dtype before it can hold."""
+    is_float = info.data.get("dtype", "float32") == "float32"
+    if type(value) is int or (type(value) is float and is_float and math.isfinite(value)):
+        return value
+    raise Unlike("a finite number" if is_float else "an integer")
+
+
+def workload_axes(value: object, info: ValidationInfo) -> object:
+    """Return the values of all axes, the computed ones from those that are given."""
+    if info.context is None or not isinstance(value, dict):
+        return value
+    given, scope = cast(dict[str, object], value), cast(ProblemScope, info.context)
+    for axis, number in given.items():
+        if axis not in scope.variables:
+            known = near_matches(axis, scope.variables)
+            raise Mistake(f"{axis[:80]!r} is no variable axis; {known}", at=(axis,))
+        if type(number) is not int or not 1 <= number <= MAX_AXIS:
+            raise Unlike(f"an integer 1 to {MAX_AXIS}", at=(axis,))
+    if missing := [axis for axis in scope.variables if axis not in given]:
+        raise Mistake(f"no value for {', '.join(missing)}")
+    return _computed(scope.axes, cast(Mapping[str, int], given))
+
+
+def _computed(axes: Mapping[str, str | None], given: Mapping[str, int]) -> dict[str, int]:
+    values: dict[str, int] = {}
+    for axis, expression in axes.items():
+        try:
+            value = given[axis] if expression is None else evaluate_expression(expression, values)
+        except ExpressionError as error:
+            raise Mistake(f"{axis} = {expression}: {error}") from error
+        if not 1 <= value <= MAX_AXIS:
+            raise Mistake(f"{axis} = {expression} is {value}; 1 to {MAX_AXIS} is allowed")
+        values[axis] = value
+    return values

@@ -4,9 +4,10 @@ Guesses, all in this one place and all told with the forecast. The most that can
 guess: it follows from the limits of the settings.
 """
 
-from math import ceil
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from kopt.config.search_settings import MAX_CROSSES, Role, SearchSettings
+from kopt.config.search_settings import MAX_CROSSES, MaicRlSettings, Role, SearchSettings
 
 BYTES_PER_TOKEN = 3
 """Bytes of a token in CUDA sources and English prose (estimated); at most, a byte is a token."""
@@ -48,76 +49,46 @@ ASSUMPTIONS = (
 """The assumptions as the forecast prints them."""
 
 
-def expected_rounds(settings: SearchSettings) -> range:
-    """Return the numbers of the rounds that agents probably fill.
+@dataclass(frozen=True)
+class AgentRound:
+    """What agents write in one round."""
 
-    Trajectories take their steps side by side, as many at once as the settings say.
+    branches: int
+    """Candidates, merged ones too; repairs left out."""
+    merges: int
+    """How many of them are merged."""
+
+
+def agent_rounds(settings: SearchSettings, at_most: bool = False) -> tuple[AgentRound, ...]:
+    """Return the rounds that agents probably fill, or `at_most`, in their order.
+
+    The first round of a beam starts as many families as the beam is wide. The others refine every
+    member, expand some, and merge one pair. A round of trajectories takes the next step of each;
+    they go side by side, as many at once as the settings say.
     """
     if settings.strategy == "maic_rl":
-        return range(1, _groups(settings) * settings.maic_rl.steps + 1)
-    return range(1, settings.beam.refine_rounds + 1)
-
-
-def most_rounds(settings: SearchSettings) -> range:
-    """Return the numbers of the rounds that agents fill at most."""
-    if settings.strategy == "maic_rl":
-        return range(1, _groups(settings) * settings.maic_rl.most_steps + 1)
-    return expected_rounds(settings)
-
-
-def expected_branches(number: int, settings: SearchSettings) -> int:
-    """Return how many candidates agents probably write in round `number`, from 1, merged ones too.
-
-    The first starts as many families as the beam is wide. The others refine every member, expand
-    some, and merge one pair. A round of trajectories takes the next step of each.
-    """
-    if settings.strategy == "maic_rl":
-        return _steps_of_round(number, settings, settings.maic_rl.steps)
-    width = settings.beam.width
-    if number == 1:
-        return width
-    expanded = round(width * EXPANDED_SHARE) * settings.tree_branching_factor
-    return min(settings.round_size, width + expanded + expected_merges(number, settings))
-
-
-def expected_merges(number: int, settings: SearchSettings) -> int:
-    """Return how many of them are merged."""
-    return 1 if _merges(number, settings) else 0
-
-
-def most_branches(number: int, settings: SearchSettings) -> int:
-    """Return how many candidates agents write at most in round `number`."""
-    if settings.strategy == "maic_rl":
-        return _steps_of_round(number, settings, settings.maic_rl.most_steps)
-    return settings.beam.width if number == 1 else settings.round_size
-
-
-def most_merges(number: int, settings: SearchSettings) -> int:
-    """Return how many of them are merged at most."""
-    return MAX_CROSSES if _merges(number, settings) else 0
+        return tuple(_rounds_of_trajectories(settings.maic_rl, at_most))
+    width, later = settings.beam.width, settings.round_size
+    merges = MAX_CROSSES if at_most else 1
+    merges = merges if settings.population_crossover else 0
+    if not at_most:
+        expanded = round(width * EXPANDED_SHARE) * settings.tree_branching_factor
+        later = min(later, width + expanded + merges)
+    rounds = (AgentRound(width, 0), *[AgentRound(later, merges)] * settings.beam.refine_rounds)
+    return rounds[: settings.beam.refine_rounds]
 
 
 def expected_updates(settings: SearchSettings) -> int:
     """Return how often the learner probably goes through memory: in the end, and between."""
-    if settings.memory == "off" or settings.agent == "minimal" or not expected_rounds(settings):
+    if settings.memory == "off" or settings.agent == "minimal" or not agent_rounds(settings):
         return 0
     if settings.strategy == "maic_rl":
         return max(1, settings.maic_rl.trajectories // settings.maic_rl.update_every)
     return 1
 
 
-def _merges(number: int, settings: SearchSettings) -> bool:
-    is_beam = settings.strategy == "beam"
-    return is_beam and number > 1 and settings.population_crossover
-
-
-def _groups(settings: SearchSettings) -> int:
-    """Return how many groups of trajectories there are, one after the other."""
-    return ceil(settings.maic_rl.trajectories / settings.maic_rl.at_once)
-
-
-def _steps_of_round(number: int, settings: SearchSettings, steps: int) -> int:
-    """Return the candidates of a round, where every group takes so many `steps`."""
-    size = settings.maic_rl
-    begun = (number - 1) // steps * size.at_once
-    return min(size.at_once, size.trajectories - begun) * size.actions
+def _rounds_of_trajectories(size: MaicRlSettings, at_most: bool) -> Iterator[AgentRound]:
+    steps = size.most_steps if at_most else size.steps
+    for begun in range(0, size.trajectories, size.at_once):
+        taken = min(size.at_once, size.trajectories - begun) * size.actions
+        yield from [AgentRound(taken, 0)] * steps

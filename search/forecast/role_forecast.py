@@ -14,7 +14,6 @@ from kopt.search.agents.learner import STAGES
 from kopt.search.models.model import Usage
 from kopt.search.models.prices import PriceTable
 from kopt.search.models.prompt_bound import SERVICE_TOKENS, PromptBound
-from kopt.search.runs.run import RunRequest
 
 from .expectations import (
     BYTES_PER_TOKEN,
@@ -25,13 +24,8 @@ from .expectations import (
     RESULT_TOKENS,
     ROUND_TOKENS,
     TOOL_USES,
-    expected_branches,
-    expected_merges,
-    expected_rounds,
+    agent_rounds,
     expected_updates,
-    most_branches,
-    most_merges,
-    most_rounds,
 )
 
 
@@ -157,16 +151,11 @@ class RoleForecast(Record):
 class Planned:
     """The inputs of all forecasts of a run."""
 
-    request: RunRequest
+    search: SearchSettings
     briefing: Briefing
     prices: PriceTable
     start_bytes: int
     """Size of the starting kernel."""
-
-    @property
-    def search(self) -> SearchSettings:
-        """How the search behaves."""
-        return self.request.search
 
 
 def forecast_role(role: Role, planned: Planned) -> RoleForecast:
@@ -176,11 +165,11 @@ def forecast_role(role: Role, planned: Planned) -> RoleForecast:
         SetupError: The price of its model is not known.
     """
     settings = planned.search.roles.of(role)
-    expected, most = _conversations(role, planned)
+    expected, most = _conversations(role, planned.search)
     talk = _talk(role, planned)
     first, later = (expected_cost(talk, planned.prices, is_first) for is_first in (True, False))
+    costs = [first, *[later] * (expected - 1)] if expected else []
     worst = most_cost(talk, planned.prices)
-    total = _sum(first, later, expected)
     return RoleForecast(
         role=role,
         model=settings.model,
@@ -189,47 +178,39 @@ def forecast_role(role: Role, planned: Planned) -> RoleForecast:
         tool_calls=settings.tool_calls,
         expected_conversations=expected,
         most_conversations=most,
-        expected_calls=total.calls,
+        expected_calls=sum(one.calls for one in costs),
         most_calls=worst.calls * most,
-        expected_tokens=total.prompt_tokens + total.output_tokens,
-        expected_usd=total.microusd / 1e6,
+        expected_tokens=sum(one.prompt_tokens + one.output_tokens for one in costs),
+        expected_usd=sum(one.microusd for one in costs) / 1e6,
         most_usd=worst.microusd * most / 1e6,
         priced=planned.prices.price(settings.model).dated,
     )
 
 
-def _conversations(role: Role, planned: Planned) -> tuple[int, int]:
+def _conversations(role: Role, search: SearchSettings) -> tuple[int, int]:
     """Return how many conversations a role has: as expected, and at most."""
-    search = planned.search
-    rounds, longest = expected_rounds(search), most_rounds(search)
+    rounds, longest = agent_rounds(search), agent_rounds(search, at_most=True)
     is_planned = search.strategy == "beam" and search.agent == "full"
     planned_rounds = len(rounds) if is_planned else 0
-    merges_at_end = 1 if rounds and search.combine_top_k > 1 else 0
-    branches = sum(expected_branches(n, search) for n in rounds)
-    most = sum(most_branches(n, search) for n in longest)
-    merges = sum(expected_merges(n, search) for n in rounds)
-    most_merged = sum(most_merges(n, search) for n in longest)
+    at_end = 1 if rounds and search.combine_top_k > 1 else 0
+    branches, most = (sum(one.branches for one in some) for some in (rounds, longest))
+    merges, most_merges = (sum(one.merges for one in some) for some in (rounds, longest))
     updates = expected_updates(search)
+    programs = 1 + most * (1 + search.fix_attempts + 1)
     by_role: Mapping[Role, tuple[int, int]] = {
         "planner": (planned_rounds, planned_rounds),
         "reflector": (planned_rounds, planned_rounds),
         "coder": (branches - merges, most),
-        "combiner": (merges + merges_at_end, most_merged + merges_at_end),
+        "combiner": (merges + at_end, most_merges + at_end),
         "fixer": (
-            ceil((branches + merges_at_end) * FIXES_PER_BRANCH) if search.fix_attempts else 0,
-            (most + merges_at_end) * (search.fix_attempts + 1),
+            ceil((branches + at_end) * FIXES_PER_BRANCH) if search.fix_attempts else 0,
+            (most + at_end) * (search.fix_attempts + 1),
         ),
-        "learner": (STAGES * updates, _most_learning(planned, most) if updates else 0),
+        # At most after every round, and two on each program's state.
+        "learner": (STAGES * updates, STAGES * len(longest) + 2 * programs if updates else 0),
         "verifier": (1, search.beam.width) if rounds else (0, 0),
     }
     return by_role[role]
-
-
-def _most_learning(planned: Planned, branches: int) -> int:
-    """Return the learner's conversations: after every round, and two on each program's state."""
-    rounds = len(most_rounds(planned.search))
-    programs = 1 + branches * (1 + planned.search.fix_attempts + 1)
-    return STAGES * rounds + 2 * programs
 
 
 def _talk(role: Role, planned: Planned) -> ConversationSize:
@@ -238,49 +219,35 @@ def _talk(role: Role, planned: Planned) -> ConversationSize:
     blocks = planned.briefing.system_blocks(role)
     system_bytes = sum(len(block.text.encode()) for block in blocks)
     system_bytes += 0 if is_minimal else RUN_TOKENS * BYTES_PER_TOKEN
+    replies, most_replies = 1, _ANSWER_REPLIES
     if role in _AUTHORS:
-        sources = 2 if role == "combiner" else 1
         tools = () if is_minimal else TOOL_DEFINITIONS
         uses = 0 if is_minimal else settings.tool_calls
-        return ConversationSize(
-            settings=settings,
-            system_bytes=system_bytes + sum(len(t.model_dump_json()) for t in tools),
-            opening_bytes=_HYPOTHESIS_BYTES + sources * 2 * planned.start_bytes,
-            reply_tokens=REPLY_TOKENS[role],
-            replies=1 + min(TOOL_USES, uses),
-            most_replies=uses + SPARE_REPLIES,
-        )
+        system_bytes += sum(len(tool.model_dump_json()) for tool in tools)
+        replies, most_replies = 1 + min(TOOL_USES, uses), uses + SPARE_REPLIES
     return ConversationSize(
         settings=settings,
         system_bytes=system_bytes,
         opening_bytes=_shown_bytes(role, planned),
         reply_tokens=REPLY_TOKENS[role],
-        replies=1,
-        most_replies=_ANSWER_REPLIES,
+        replies=replies,
+        most_replies=most_replies,
     )
 
 
 def _shown_bytes(role: Role, planned: Planned) -> int:
-    """Return the size of what a role without tools is shown first."""
+    """Return the size of what a role is shown first."""
     source = 2 * planned.start_bytes
     match role:
+        case "coder" | "fixer":
+            return _HYPOTHESIS_BYTES + source
+        case "combiner":
+            return _HYPOTHESIS_BYTES + 2 * source
         case "planner":
             return ROUND_TOKENS * BYTES_PER_TOKEN + planned.search.beam.width * source
         case "learner":
             return LEARNING_TOKENS * BYTES_PER_TOKEN
         case "verifier":
             return source
-        case _:
+        case "reflector":
             return ROUND_TOKENS * BYTES_PER_TOKEN
-
-
-def _sum(first: ConversationCost, later: ConversationCost, conversations: int) -> ConversationCost:
-    if not conversations:
-        return ConversationCost(0, 0, 0, 0)
-    others = conversations - 1
-    return ConversationCost(
-        calls=first.calls + others * later.calls,
-        prompt_tokens=first.prompt_tokens + others * later.prompt_tokens,
-        output_tokens=first.output_tokens + others * later.output_tokens,
-        microusd=first.microusd + others * later.microusd,
-    )

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from kopt.config.gpu_specs import GpuSpec
-from kopt.config.search_settings import ROLES
+from kopt.config.search_settings import ROLES, SearchSettings
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
@@ -21,10 +21,11 @@ from kopt.search.models.prices import load_prices
 from kopt.search.records.budget import Budget
 from kopt.search.runs.run import RunRequest
 
-from .expectations import ASSUMPTIONS, expected_branches, expected_rounds, most_branches
+from .expectations import ASSUMPTIONS, agent_rounds
 from .role_forecast import Planned, RoleForecast, forecast_role
 
 RoundKind = Literal["start", "agents", "rollouts", "sweep", "combine", "tune"]
+_SEARCHED: tuple[RoundKind, ...] = ("agents", "rollouts", "sweep")
 
 
 class RoundForecast(Record):
@@ -79,11 +80,12 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
         techniques=() if request.search.memory == "off" else tuple(load_seed().techniques.values()),
     )
     briefing = make_briefing(subject, request.search)
-    planned = Planned(request, briefing, load_prices(settings.home), len(start.source.encode()))
+    prices, size = load_prices(settings.home), len(start.source.encode())
+    planned = Planned(request.search, briefing, prices, size)
     roles = tuple(forecast_role(role, planned) for role in ROLES)
     asks_models = settings.claude is not None
-    rounds = tuple(_rounds(planned, asks_models))
-    of_agents = rounds if asks_models else tuple(_rounds(planned, True))
+    rounds = tuple(_rounds(request.search, asks_models))
+    of_agents = rounds if asks_models else tuple(_rounds(request.search, True))
     return RunPlan(
         kernel=request.kernel,
         device=request.device,
@@ -99,22 +101,23 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
     )
 
 
-def _rounds(planned: Planned, asks_models: bool) -> Iterator[RoundForecast]:
-    search = planned.search
+def _rounds(search: SearchSettings, asks_models: bool) -> Iterator[RoundForecast]:
     yield _round(0, "start", 1, 1)
     if not asks_models:
         for number in range(1, search.beam.refine_rounds + 1):
             yield _round(number, "sweep", search.sweep_size, search.sweep_size)
         return
     kind: RoundKind = "rollouts" if search.strategy == "maic_rl" else "agents"
-    rounds = expected_rounds(search)
-    for number in rounds:
-        most = most_branches(number, search) * (1 + search.fix_attempts + 1)
-        yield _round(number, kind, expected_branches(number, search), most)
+    repairs = 1 + search.fix_attempts + 1
+    rounds = agent_rounds(search)
     last = len(rounds)
+    for number, (one, most) in enumerate(
+        zip(rounds, agent_rounds(search, at_most=True), strict=False), 1
+    ):
+        yield _round(number, kind, one.branches, most.branches * repairs)
     if last and search.combine_top_k > 1:
         last += 1
-        yield _round(last, "combine", 1, 1 + search.fix_attempts + 1)
+        yield _round(last, "combine", 1, repairs)
     yield _round(last + 1, "tune", search.sweep_size, search.sweep_size)
 
 
@@ -131,25 +134,22 @@ def _allows(
 ) -> str:
     """Return what each limit of the budget is enough for, as far as that can be expected.
 
-    Args:
-        budget: Of the run.
-        rounds: What would be done, and what agents would do: only they spend dollars and tokens.
-        roles: What the agents cost.
+    `rounds` are what would be done, and what agents would do: only they spend dollars and tokens.
     """
     done, of_agents = rounds
     would = "with agents " if done is not of_agents else ""
+    usd, tokens = (
+        sum(one.expected_usd for one in roles),
+        sum(one.expected_tokens for one in roles),
+    )
+    candidates = sum(one.expected_candidates for one in done)
     limits = (
-        (f"{would}its dollars", budget.usd, sum(one.expected_usd for one in roles), of_agents),
-        (f"{would}its tokens", budget.tokens, sum(one.expected_tokens for one in roles), of_agents),
-        (
-            "its evaluations",
-            budget.evaluations,
-            sum(one.expected_candidates for one in done),
-            done,
-        ),
+        (f"{would}its dollars", budget.usd, usd, of_agents),
+        (f"{would}its tokens", budget.tokens, tokens, of_agents),
+        ("its evaluations", budget.evaluations, candidates, done),
     )
     parts = [
-        _share(name, limit / expected, _searched(whose))
+        _share(name, limit / expected, sum(one.kind in _SEARCHED for one in whose))
         for name, limit, expected, whose in limits
         if limit is not None and expected
     ]
@@ -158,10 +158,6 @@ def _allows(
     if budget.seconds is not None or budget.gpu_seconds is not None:
         parts.append("how far its time reaches cannot be told beforehand")
     return "; ".join(parts) or "a run without agents costs nothing"
-
-
-def _searched(rounds: Sequence[RoundForecast]) -> int:
-    return sum(one.kind in ("agents", "rollouts", "sweep") for one in rounds)
 
 
 def _share(name: str, share: float, rounds: int) -> str:

@@ -19,7 +19,7 @@ from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Verdict
 from kopt.search.advice.retrieval_log import Retrieval, read_retrievals
-from kopt.search.forecast.expectations import most_rounds
+from kopt.search.forecast.expectations import agent_rounds
 from kopt.search.records.evaluation import Evaluation
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunStatus, StopReason
@@ -197,7 +197,7 @@ def report_run(reader: RunReader, folder: Path) -> RunReport:
         winner_times=_winner_times(winner),
         seed=state.settings.seed,
         beam_width=state.settings.search.beam.width,
-        rounds=len(most_rounds(state.settings.search)),
+        rounds=len(agent_rounds(state.settings.search, at_most=True)),
         strategy=state.settings.search.strategy,
         budget=str(state.settings.budget),
         ranking=tuple(member.seq for member in rank(members)),

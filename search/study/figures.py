@@ -60,22 +60,15 @@ class Ground:
     """A smaller change of speed is none."""
 
 
-def speed_figure(outcomes: Outcomes, ground: Ground) -> Figure:
-    """Return the geometric mean of the speeds."""
+def speed_figure(outcomes: Outcomes, ground: Ground, reference: Outcomes | None = None) -> Figure:
+    """Return the geometric mean of the speeds, over the reference's on the same places if given."""
 
     def speed(places: Places) -> float | None:
-        return _geomean([outcomes[place].speed for place in places if place in outcomes])
+        found = (_speed(outcomes, reference, place) for place in places)
+        logs = [log(value) for value in found if value]
+        return exp(fmean(logs)) if logs else None
 
     return _figure(speed, ground)
-
-
-def speed_ratio(outcomes: Outcomes, reference: Outcomes, ground: Ground) -> Figure:
-    """Return the geometric mean of the speeds over the reference's on the same places."""
-
-    def ratio(places: Places) -> float | None:
-        return _geomean([_over(outcomes, reference, place) for place in places])
-
-    return _figure(ratio, ground)
 
 
 def target_cost(
@@ -130,28 +123,21 @@ def _duel(one: RunOutcome, other: RunOutcome, min_effect: float) -> int:
     if abs(log(one.speed / other.speed)) <= log(1.0 + min_effect):
         return 0
     faster, slower = (one, other) if one.speed > other.speed else (other, one)
-    is_sure = _low(faster) > _high(slower)
+    is_sure = _ends(faster)[0] > _ends(slower)[1]
     return (1 if faster is one else -1) if is_sure else 0
 
 
-def _low(one: RunOutcome) -> float:
-    return one.speed_interval[0] if one.speed_interval else one.speed or 0.0
+def _ends(one: RunOutcome) -> tuple[float, float]:
+    return one.speed_interval or (one.speed or 0.0, one.speed or 0.0)
 
 
-def _high(one: RunOutcome) -> float:
-    return one.speed_interval[1] if one.speed_interval else one.speed or 0.0
-
-
-def _over(outcomes: Outcomes, reference: Outcomes, place: Place) -> float | None:
-    if place not in outcomes or place not in reference:
-        return None
-    speed, other = outcomes[place].speed, reference[place].speed
-    return speed / other if speed and other else None
-
-
-def _geomean(values: Sequence[float | None]) -> float | None:
-    logs = [log(value) for value in values if value]
-    return exp(fmean(logs)) if logs else None
+def _speed(outcomes: Outcomes, reference: Outcomes | None, place: Place) -> float | None:
+    """Return the speed of a run, over that of the reference's if there is one."""
+    speed = outcomes[place].speed if place in outcomes else None
+    if reference is None or speed is None:
+        return speed
+    other = reference[place].speed if place in reference else None
+    return speed / other if other else None
 
 
 def _figure(compute: Callable[[Places], float | None], ground: Ground) -> Figure:

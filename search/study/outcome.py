@@ -4,14 +4,12 @@ A run that ended without a winner leaves its user with the starting kernel, and 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance
-from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunStatus
 from kopt.search.reports.run_report import RunReport, report_run, view_run
 from kopt.search.reports.spending import call_tokens, counted_microusd
@@ -124,35 +122,29 @@ def _start_speed(reader: RunReader) -> Speed | None:
     return None if start is None else speed_of(start)
 
 
-@dataclass(frozen=True)
-class _Hit:
-    """A candidate that reached the target."""
-
-    at_us: int
-    """When the evaluation that says so had ended."""
-    seq: int
-
-
 def _reach(reader: RunReader, report: RunReport, target: float) -> TargetReach:
     rows = [row for row in reader.table("evaluation") if row["finished_us"] is not None]
-    calls = reader.calls()
-    hit = min(_hits(reader, rows, target), key=lambda one: (one.at_us, one.seq), default=None)
-    until_us = None if hit is None else hit.at_us
+    hit = min(_hits(reader, rows, target), default=None)
+    until_us, candidate = hit or (None, None)
     quick = [row for row in rows if row["level"] == "quick" and row["candidate"] > 0]
+    calls = reader.calls()
     begun = [call for call in calls if until_us is None or call["started_us"] <= until_us]
     is_cut = report.stop_reason == "budget" or report.status == "budget"
     return TargetReach(
         ending="reached" if hit is not None else "cut" if is_cut else "never",
-        candidate=None if hit is None else hit.seq,
+        candidate=candidate,
         candidates=sum(until_us is None or row["finished_us"] <= until_us for row in quick),
         tokens=sum(map(call_tokens, begun)),
         usd=sum(map(counted_microusd, begun)) / 1e6,
     )
 
 
-def _hits(reader: RunReader, rows: list[Row], target: float) -> Iterator[_Hit]:
-    """Yield the candidates that reached the target; one that a later check refuted did not."""
-    members, start = reader.members(), _start_speed(reader)
+def _hits(reader: RunReader, rows: list[Row], target: float) -> Iterator[tuple[int, int]]:
+    """Yield when evaluations ended by which candidates reached the target, and their `seq`.
+
+    One that a later check refuted did not.
+    """
+    start = _start_speed(reader)
     if reader.state().settings.gpu is not None:
         unit = 1.0
     elif start is not None:
@@ -160,11 +152,8 @@ def _hits(reader: RunReader, rows: list[Row], target: float) -> Iterator[_Hit]:
     else:
         return  # an estimate is told over the start, and that has none
     finished = {(row["candidate"], row["level"]): row["finished_us"] for row in rows}
-    for member in unrefuted(members):
+    for member in unrefuted(reader.members()):
         speed = speed_of(member)
         if speed is not None and speed.low / unit >= target:
-            yield _Hit(finished[member.seq, _level(member)], member.seq)
-
-
-def _level(member: Member) -> str:
-    return "tie" if member.timing is member.tie else "quick"
+            level = "tie" if member.timing is member.tie else "quick"
+            yield finished[member.seq, level], member.seq

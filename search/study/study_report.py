@@ -22,7 +22,6 @@ from .figures import (
     duels,
     log_speedup_per_mtok,
     speed_figure,
-    speed_ratio,
     target_cost,
 )
 from .outcome import RunOutcome, RunStanding, read_standing
@@ -138,7 +137,7 @@ def _arm_figures(name: str, by_arm: Mapping[str, Outcomes], plan: StudyPlan) -> 
         without_winner=sum(one.winner is None for one in runs),
         without_time=sum(one.speed is None for one in runs),
         speed=speed_figure(own, ground),
-        ratio=None if reference is None else speed_ratio(own, reference, ground),
+        ratio=None if reference is None else speed_figure(own, ground, reference),
         duels=None if reference is None else duels(own, reference, ground),
         reached=sum(one.target.ending == "reached" for one in runs),
         cut=sum(one.target.ending == "cut" for one in runs),

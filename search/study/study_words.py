@@ -1,6 +1,6 @@
 """The words and tables of a study's report, for any form of page: nothing is escaped yet."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from math import exp, log
 from statistics import fmean
@@ -8,7 +8,7 @@ from statistics import fmean
 from kopt.config.counted import counted
 from kopt.search.reports.sections import Table
 
-from .figures import Figure, TargetCost
+from .figures import Figure
 from .outcome import RunStanding
 from .study_report import ArmFigures, StudyReport
 
@@ -79,80 +79,52 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
 
 def sections(report: StudyReport) -> Iterator[tuple[str, Table]]:
     """Yield every table but that of the runs, with its title; none is wider than a terminal."""
-    target = f"{report.plan.target:g}x"
-    yield "Speed", _speed_table(report)
-    yield f"Candidates to {target}", _candidates_table(report)
-    yield f"Tokens and dollars to {target}", _tokens_table(report)
+    target, over = f"{report.plan.target:g}x", f"Over {report.plan.reference.name}"
+    heads: tuple[str, ...] = ("Runs", f"Speed ({speed_words(report)})", over, "Won, lost, open")
+    yield "Speed", _arm_table(report, heads, _speed_cells)
+    heads = (f"Reached {target}", "Candidates per success", over, "Median")
+    yield f"Candidates to {target}", _arm_table(report, heads, _candidates_cells)
+    heads = ("Tokens per success", over, "USD per success, computed")
+    yield f"Tokens and dollars to {target}", _arm_table(report, heads, _cost_cells)
     yield PLACES, _place_table(report)
     yield f"Kernels ({speed_words(report)})", _kernel_table(report)
-    yield "Spent in all", _spent_table(report)
+    heads = ("Candidates#", "Tokens#", "USD, computed#", "ln(speed) per Mtok#")
+    yield "Spent in all", _arm_table(report, heads, _spent_cells)
 
 
-def _speed_table(report: StudyReport) -> Table:
-    """Return a row for each arm: speed, and how its runs stand against the first arm's."""
-    reference = report.plan.reference.name
-    rows = tuple(
-        (
-            arm.arm,
-            f"{arm.runs}"
-            + (f" ({arm.without_winner} without a winner)" * bool(arm.without_winner)),
-            _figure(arm.speed, "{:.3f}x"),
-            "-" if arm.ratio is None else _figure(arm.ratio, "{:.3f}"),
-            _duels(arm),
-        )
-        for arm in report.arms
-    )
-    speed = f"Speed ({speed_words(report)})"
-    return Table(("Arm", "Runs", speed, f"Over {reference}", "Won, lost, open"), rows)
+def _arm_table(
+    report: StudyReport, heads: tuple[str, ...], cells: Callable[[ArmFigures], tuple[str, ...]]
+) -> Table:
+    """Return a row for each arm."""
+    return Table(("Arm", *heads), tuple((arm.arm, *cells(arm)) for arm in report.arms))
 
 
-def _spent_table(report: StudyReport) -> Table:
-    """Return a row for each arm: what all its runs took."""
-    rows = tuple(
-        (
-            arm.arm,
-            str(arm.candidates),
-            f"{arm.tokens:,}",
-            f"{arm.usd:.2f}",
-            "-" if arm.log_speedup_per_mtok is None else f"{arm.log_speedup_per_mtok:.3f}",
-        )
-        for arm in report.arms
-    )
-    heads = ("Arm", "Candidates#", "Tokens#", "USD, computed#", "ln(speed) per Mtok#")
-    return Table(heads, rows)
+def _speed_cells(arm: ArmFigures) -> tuple[str, ...]:
+    """Return speed, and how the arm's runs stand against the first arm's."""
+    lacking = f" ({arm.without_winner} without a winner)" if arm.without_winner else ""
+    speed, ratio = _figure(arm.speed, "{:.3f}x"), _figure(arm.ratio, "{:.3f}")
+    return f"{arm.runs}{lacking}", speed, ratio, _duels(arm)
 
 
-def _candidates_table(report: StudyReport) -> Table:
-    """Return a row for each arm: how many candidates reaching the target took."""
-    reference = report.plan.reference.name
-    rows = tuple(
-        (
-            arm.arm,
-            f"{arm.reached} of {arm.runs}" + (f" ({arm.cut} cut by budget)" * bool(arm.cut)),
-            _figure(arm.candidates_to_target.per_success, "{:.1f}"),
-            _ratio(arm.candidates_to_target),
-            _median(arm),
-        )
-        for arm in report.arms
-    )
-    reached = f"Reached {report.plan.target:g}x"
-    heads = ("Arm", reached, "Candidates per success", f"Over {reference}", "Median")
-    return Table(heads, rows)
+def _candidates_cells(arm: ArmFigures) -> tuple[str, ...]:
+    """Return how many candidates reaching the target took."""
+    cut = f" ({arm.cut} cut by budget)" if arm.cut else ""
+    cost = arm.candidates_to_target
+    per_success, ratio = _figure(cost.per_success, "{:.1f}"), _figure(cost.ratio, "{:.2f}")
+    return f"{arm.reached} of {arm.runs}{cut}", per_success, ratio, _median(arm)
 
 
-def _tokens_table(report: StudyReport) -> Table:
-    """Return a row for each arm: what reaching the target cost."""
-    rows = tuple(
-        (
-            arm.arm,
-            _figure(arm.tokens_to_target.per_success, "{:,.0f}"),
-            _ratio(arm.tokens_to_target),
-            _figure(arm.usd_to_target.per_success, "{:.2f}"),
-        )
-        for arm in report.arms
-    )
-    over = f"Over {report.plan.reference.name}"
-    return Table(("Arm", "Tokens per success", over, "USD per success, computed"), rows)
+def _cost_cells(arm: ArmFigures) -> tuple[str, ...]:
+    """Return what reaching the target cost."""
+    tokens, usd = arm.tokens_to_target, arm.usd_to_target
+    ratio = _figure(tokens.ratio, "{:.2f}")
+    return _figure(tokens.per_success, "{:,.0f}"), ratio, _figure(usd.per_success, "{:.2f}")
+
+
+def _spent_cells(arm: ArmFigures) -> tuple[str, ...]:
+    """Return what all runs of the arm took."""
+    gain = "-" if arm.log_speedup_per_mtok is None else f"{arm.log_speedup_per_mtok:.3f}"
+    return str(arm.candidates), f"{arm.tokens:,}", f"{arm.usd:.2f}", gain
 
 
 def _place_table(report: StudyReport) -> Table:
@@ -172,11 +144,12 @@ def _place_table(report: StudyReport) -> Table:
 
 def _kernel_table(report: StudyReport) -> Table:
     """Return a row for each kernel: the geometric mean of each arm's speeds over the repeats."""
-    rows: list[tuple[str, ...]] = []
-    for kernel in report.plan.kernels:
-        cells = [_mean_speed(report, arm.name, kernel) for arm in report.plan.arms]
-        rows.append((kernel, *cells))
-    return Table(("Kernel", *(f"{arm.name}#" for arm in report.plan.arms)), tuple(rows))
+    arms = [arm.name for arm in report.plan.arms]
+    rows = tuple(
+        (kernel, *(_mean_speed(report, arm, kernel) for arm in arms))
+        for kernel in report.plan.kernels
+    )
+    return Table(("Kernel", *(f"{arm}#" for arm in arms)), rows)
 
 
 def run_table(report: StudyReport) -> Table:
@@ -204,16 +177,12 @@ def _run_cells(one: RunStanding) -> Iterator[str]:
     if outcome is None:
         yield from ("",) * 6
         return
+    target, after = outcome.target, ""
+    if target.ending == "reached":
+        after = f" after {counted(target.candidates, 'candidate')}, {target.tokens:,} tokens"
     yield "-" if outcome.speed is None else f"{outcome.speed:.3f}x"
-    target = outcome.target
-    yield target.ending + (
-        f" after {counted(target.candidates, 'candidate')}, {target.tokens:,} tokens"
-        if target.ending == "reached"
-        else ""
-    )
-    yield str(outcome.candidates)
-    yield f"{outcome.tokens:,}"
-    yield f"{outcome.usd:.2f}"
+    yield f"{target.ending}{after}"
+    yield from (str(outcome.candidates), f"{outcome.tokens:,}", f"{outcome.usd:.2f}")
     yield outcome.stop_detail or ""
 
 
@@ -241,10 +210,6 @@ def _duels(arm: ArmFigures) -> str:
     return "-" if duels is None else f"{duels.wins}, {duels.losses}, {duels.inconclusive}"
 
 
-def _ratio(cost: TargetCost) -> str:
-    return "-" if cost.ratio is None else _figure(cost.ratio, "{:.2f}")
-
-
 def _median(arm: ArmFigures) -> str:
     median = arm.candidates_to_target.median
     if median.value is None and arm.runs:
@@ -260,9 +225,9 @@ def _is_open(figure: Figure) -> bool:
     return (low is None or low < 1) and (high is None or high > 1)
 
 
-def _figure(figure: Figure, form: str) -> str:
+def _figure(figure: Figure | None, form: str) -> str:
     """Return a number with its interval; `-` for none."""
-    if figure.value is None:
+    if figure is None or figure.value is None:
         return "-"
     value = form.format(figure.value)
     if figure.interval is None:

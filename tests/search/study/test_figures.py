@@ -9,7 +9,6 @@ from kopt.search.study.figures import (
     duels,
     log_speedup_per_mtok,
     speed_figure,
-    speed_ratio,
     target_cost,
 )
 from kopt.search.study.study_statistics import Grid
@@ -37,7 +36,7 @@ def test_run_without_a_time_is_in_no_average_and_one_without_a_winner_counts_wit
 def test_ratio_pairs_the_same_kernel_and_repeat_so_that_kernels_do_not_spread_it() -> None:
     arm = {("a", 0): outcome(1.0), ("b", 0): outcome(8.0)}
     reference = {("a", 0): outcome(2.0), ("b", 0): outcome(16.0)}
-    figure = speed_ratio(arm, reference, GROUND)
+    figure = speed_figure(arm, GROUND, reference)
     assert figure.value == pytest.approx(0.5)
     assert figure.interval == pytest.approx((0.5, 0.5))
 

@@ -29,11 +29,20 @@ def measure_accuracy(outputs: Mapping[str, Output]) -> tuple[TensorAccuracy, ...
 
 def worst_accuracy(measured: Iterable[TensorAccuracy]) -> tuple[TensorAccuracy, ...]:
     """Return one entry per tensor, each number the worst over all runs."""
-    worst: dict[str, TensorAccuracy] = {}
+    by_tensor: dict[str, list[TensorAccuracy]] = {}
     for entry in measured:
-        seen = worst.get(entry.tensor)
-        worst[entry.tensor] = entry if seen is None else _worse(seen, entry)
-    return tuple(worst.values())
+        by_tensor.setdefault(entry.tensor, []).append(entry)
+    return tuple(
+        TensorAccuracy(
+            tensor=tensor,
+            mismatch_fraction=max(one.mismatch_fraction for one in runs),
+            max_abs=max(one.max_abs for one in runs),
+            max_rel=max(one.max_rel for one in runs),
+            within_fixed_limits=all(one.within_fixed_limits for one in runs),
+            l2_ratio=max((one.l2_ratio for one in runs if one.l2_ratio is not None), default=None),
+        )
+        for tensor, runs in by_tensor.items()
+    )
 
 
 def _measure(output: Output, outputs: Mapping[str, Output]) -> TensorAccuracy:
@@ -74,15 +83,3 @@ def _differences(
     finite = np.isfinite(got) & np.isfinite(expected)
     difference = np.abs(got[finite] - expected[finite]) * np.abs(unit[finite])
     return difference, expected[finite] * unit[finite]
-
-
-def _worse(one: TensorAccuracy, other: TensorAccuracy) -> TensorAccuracy:
-    ratios = [ratio for ratio in (one.l2_ratio, other.l2_ratio) if ratio is not None]
-    return TensorAccuracy(
-        tensor=one.tensor,
-        mismatch_fraction=max(one.mismatch_fraction, other.mismatch_fraction),
-        max_abs=max(one.max_abs, other.max_abs),
-        max_rel=max(one.max_rel, other.max_rel),
-        within_fixed_limits=one.within_fixed_limits and other.within_fixed_limits,
-        l2_ratio=max(ratios) if ratios else None,
-    )

@@ -14,8 +14,8 @@ average.
 import numpy as np
 import numpy.typing as npt
 
-from .number_formats import bf16_ulp, ordinals, show
-from .output import Finding, Indices, Output, finding_at_first
+from .number_formats import bf16_ulp, ordinals
+from .output import Finding, Indices, Output, finding_at, finding_at_first, outside_window
 from .reference import RowNoise
 from .tolerances import (
     BF16_ELEMENT_ULP,
@@ -32,12 +32,13 @@ def bf16_gate(output: Output) -> Finding | None:
     if noise is None or not output.differing.size:
         return None
     refused = _far_elements(output)
-    if refused.size:
-        note = (
-            f"an element may be {BF16_MAX_ULP} bf16 steps from the correctly rounded one, or"
-            f" {BF16_ELEMENT_WINDOW:.4f} and half an ulp from the exact value"
-        )
-        return finding_at_first(output, "ulp", refused, note)
+    note = (
+        f"an element may be {BF16_MAX_ULP} bf16 steps from the correctly rounded one, or"
+        f" {BF16_ELEMENT_WINDOW:.4f} and half an ulp from the exact value"
+    )
+    far = finding_at_first(output, "ulp", refused, note)
+    if far is not None:
+        return far
     row_sq = _row_error_sq(output, noise)
     # The whole first: a coarse method fails both bounds, and "every row" says less than the cause.
     total = _over_total(output, noise, row_sq)
@@ -49,7 +50,7 @@ def bf16_error_ratio(output: Output) -> float | None:
     noise = output.reference.noise
     if noise is None:
         return None
-    unit = _unit_sq(float(noise.correct_sq.sum()), float(noise.ulp_sq.sum()))
+    unit = _unit_sq(noise)
     if unit == 0.0:
         return 0.0
     return float(np.sqrt(_row_error_sq(output, noise).sum() / unit))
@@ -60,8 +61,7 @@ def bf16_row_ratios(output: Output) -> npt.NDArray[np.float64] | None:
     noise = output.reference.noise
     if noise is None:
         return None
-    unit = np.maximum(noise.correct_sq, noise.ulp_sq / 12)
-    row_sq = _row_error_sq(output, noise)
+    row_sq, unit = _row_error_sq(output, noise), _row_unit_sq(noise)
     ratios: npt.NDArray[np.float64] = np.sqrt(
         np.divide(row_sq, unit, out=np.zeros_like(unit), where=unit > 0)
     )
@@ -73,15 +73,8 @@ def _far_elements(output: Output) -> Indices:
     got = ordinals(output.bits_at(indices), "bfloat16")
     right = ordinals(output.expected_bits_at(indices), "bfloat16")
     far = indices[np.abs(got - right) > BF16_MAX_ULP]
-    exact = output.reference.exact_at(far)
-    allowed = BF16_ELEMENT_WINDOW * np.abs(exact) + bf16_ulp(exact) / 2
-    allowed += output.reference.slack_at(far)
-    # Not `>`: the error of an infinity may be NaN, which is no reason to accept.
-    with np.errstate(invalid="ignore"):
-        accepted: npt.NDArray[np.bool_] = np.abs(output.values_at(far) - exact) <= allowed
-    # An infinite exact value allows an infinite error; right bits are not among `far`.
-    refused: Indices = far[~accepted | ~np.isfinite(exact)]
-    return refused
+    half_ulp = bf16_ulp(output.reference.exact_at(far)) / 2
+    return outside_window(output, far, BF16_ELEMENT_WINDOW, half_ulp)
 
 
 def _row_error_sq(output: Output, noise: RowNoise) -> npt.NDArray[np.float64]:
@@ -97,17 +90,16 @@ def _row_error_sq(output: Output, noise: RowNoise) -> npt.NDArray[np.float64]:
     return np.maximum(row_sq, 0.0)
 
 
-def _unit_sq(correct_sq: float, ulp_sq: float) -> float:
-    return max(correct_sq, ulp_sq / 12)
+def _unit_sq(noise: RowNoise) -> float:
+    return max(float(noise.correct_sq.sum()), float(noise.ulp_sq.sum()) / 12)
 
 
-def _row_limit_sq(noise: RowNoise) -> npt.NDArray[np.float64]:
-    unit = np.maximum(noise.correct_sq, noise.ulp_sq / 12)
-    return BF16_ROW_RATIO**2 * unit + np.square(BF16_ELEMENT_ULP * noise.ulp_max)
+def _row_unit_sq(noise: RowNoise) -> npt.NDArray[np.float64]:
+    return np.maximum(noise.correct_sq, noise.ulp_sq / 12)
 
 
 def _over_total(output: Output, noise: RowNoise, row_sq: npt.NDArray[np.float64]) -> Finding | None:
-    unit = _unit_sq(float(noise.correct_sq.sum()), float(noise.ulp_sq.sum()))
+    unit = _unit_sq(noise)
     limit = BF16_TOTAL_RATIO**2 * unit + float(np.square(BF16_ELEMENT_ULP * noise.ulp_max.max()))
     total = float(row_sq.sum())
     if total <= limit:
@@ -120,12 +112,12 @@ def _over_total(output: Output, noise: RowNoise, row_sq: npt.NDArray[np.float64]
 
 
 def _over_rows(output: Output, noise: RowNoise, row_sq: npt.NDArray[np.float64]) -> Finding | None:
-    bad = row_sq > _row_limit_sq(noise)
+    unit = _row_unit_sq(noise)
+    bad = row_sq > BF16_ROW_RATIO**2 * unit + np.square(BF16_ELEMENT_ULP * noise.ulp_max)
     if not bad.any():
         return None
     row = int(np.argmax(bad))
-    unit = _unit_sq(float(noise.correct_sq[row]), float(noise.ulp_sq[row]))
-    ratio = float(np.sqrt(row_sq[row] / unit))
+    ratio = float(np.sqrt(row_sq[row] / unit[row]))
     note = (
         f"row {row} has {ratio:.2f} times the error of correct rounding, {BF16_ROW_RATIO} at most"
     )
@@ -139,13 +131,4 @@ def _worst_element(output: Output, gate: str, wrong: Indices, note: str) -> Find
     columns = output.reference.columns
     first_row = wrong[wrong // columns == wrong[0] // columns]
     error = np.abs(output.values_at(first_row) - output.reference.exact_at(first_row))
-    worst = first_row[np.argmax(error)][None]
-    return Finding(
-        gate=gate,
-        output=output,
-        wrong=wrong,
-        expected=show(output.expected_bits_at(worst)[0], "bfloat16"),
-        got=show(output.bits_at(worst)[0], "bfloat16"),
-        note=note,
-        worst=int(worst[0]),
-    )
+    return finding_at(output, gate, wrong, note, int(first_row[np.argmax(error)]))

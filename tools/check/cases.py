@@ -21,11 +21,15 @@ LARGE_BYTES = 16 << 20
 
 HIDDEN_SEEDS = 2
 
-_ORDINARY = "normal"
 _NEEDS_BOTH_POISONS = "zero_blocks"
-# The most telling first: large workloads take only the head of this list.
-_SPECIAL = ("mixed", "zero_blocks", "outliers", "tiny", "huge")
-if {_ORDINARY, *_SPECIAL} != set(REGIMES):
+LEVEL_REGIMES: dict[CheckLevel, tuple[str, ...]] = {
+    "quick": ("normal",),
+    "full": ("normal", "mixed", "zero_blocks", "outliers", "tiny", "huge"),
+}
+"""Regimes that a level asks for: ordinary inputs, then the most telling first, for large workloads
+take only the head."""
+_ORDINARY, *_SPECIAL = LEVEL_REGIMES["full"]
+if set(LEVEL_REGIMES["full"]) != set(REGIMES):
     raise AssertionError("cases.py must place every regime of kernels/oracle.py")
 
 
@@ -74,8 +78,9 @@ def plan_cases(
     if level == "quick":
         runs = tuple(Run(poison, 0) for poison in POISONS)
         return tuple(
-            InputCase(workload, seeds.visible[0], hidden=False, regime=_ORDINARY, runs=runs)
+            InputCase(workload, seeds.visible[0], hidden=False, regime=regime, runs=runs)
             for workload in workloads
+            for regime in LEVEL_REGIMES["quick"]
         )
     ordered = sorted(workloads, key=lambda workload: buffer_bytes(problem, workload))
     cases: list[InputCase] = []

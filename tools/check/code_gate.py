@@ -16,7 +16,7 @@ import numpy.typing as npt
 from kopt.config.errors import ToolError
 
 from .number_formats import decode_bits, magnitudes, ordinals, show
-from .output import Finding, Indices, Output, finding_at_first
+from .output import Finding, Indices, Output, finding_at_first, outside_window
 from .tolerances import CODE_WINDOW, FLOAT_SCALE_WINDOW, SCALE_STEPS
 
 _BLOCK = 1 << 20  # elements judged at once: some 60 MB of temporaries
@@ -125,6 +125,7 @@ def _finding(output: Output, scale: Output | None, wrong: Indices) -> Finding:
         gate="code",
         output=output,
         wrong=wrong,
+        shown=int(wrong[0]),
         expected=f"{sign}{right:g} (rounds {quotient:.6g}{own_scale};"
         f" worth {sign}{right * abs(factor):g})",
         got=f"{show(got[0], number_format)}; worth {decoded * factor:g}",
@@ -152,33 +153,31 @@ def rounding_window(
     return lower, upper
 
 
-def scale_gate(output: Output) -> Finding | None:
-    """Refuse scales that no honest rounding order gives; the codes are judged by their own scale.
+def code_scale_gate(output: Output) -> Finding | None:
+    """Refuse e4m3 scales that no honest rounding order gives; codes are judged by their own scale.
 
     One step is allowed because the block's largest value may have been rounded to bf16 on its way,
     which moves it across at most one decision boundary of e4m3 (3 mantissa bits), and only from
     beside that boundary. Without the second condition every scale could be one step off, and the
     smallest ones 0, under which any code passes.
     """
-    indices = output.differing
-    number_format = output.reference.number_format
-    if number_format == "float32":
-        exact = output.reference.exact_at(indices)
-        allowed = FLOAT_SCALE_WINDOW * np.abs(exact) + output.reference.slack_at(indices)
-        with np.errstate(invalid="ignore"):
-            close = np.abs(output.values_at(indices) - exact) <= allowed
-        wrong = indices[~close | ~np.isfinite(exact)]  # an infinity allows an infinite error
-        note = f"a scale may be off by {FLOAT_SCALE_WINDOW:.4f} of its exact value"
-    else:
-        got = ordinals(output.bits_at(indices), number_format)
-        right = ordinals(output.expected_bits_at(indices), number_format)
-        exact = output.reference.exact_at(indices)
-        lower, upper = rounding_window(number_format)
-        step = np.abs(got)
-        beside = (got >= 0) & (exact >= lower[step]) & ~(exact > upper[step])
-        wrong = indices[(np.abs(got - right) > SCALE_STEPS) | ~beside]
-        note = (
-            f"a scale may be {SCALE_STEPS} step from the correctly rounded one, and only within"
-            f" {CODE_WINDOW:.4f} of a decision boundary"
-        )
-    return finding_at_first(output, "scale", wrong, note) if wrong.size else None
+    indices, number_format = output.differing, output.reference.number_format
+    got = ordinals(output.bits_at(indices), number_format)
+    right = ordinals(output.expected_bits_at(indices), number_format)
+    exact = output.reference.exact_at(indices)
+    lower, upper = rounding_window(number_format)
+    step = np.abs(got)
+    beside = (got >= 0) & (exact >= lower[step]) & ~(exact > upper[step])
+    wrong = indices[(np.abs(got - right) > SCALE_STEPS) | ~beside]
+    note = (
+        f"a scale may be {SCALE_STEPS} step from the correctly rounded one, and only within"
+        f" {CODE_WINDOW:.4f} of a decision boundary"
+    )
+    return finding_at_first(output, "scale", wrong, note)
+
+
+def float_scale_gate(output: Output) -> Finding | None:
+    """Refuse float32 scales outside the window around the exact one."""
+    wrong = outside_window(output, output.differing, FLOAT_SCALE_WINDOW)
+    note = f"a scale may be off by {FLOAT_SCALE_WINDOW:.4f} of its exact value"
+    return finding_at_first(output, "scale", wrong, note)

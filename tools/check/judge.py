@@ -13,12 +13,15 @@ import numpy.typing as npt
 
 from .bf16_gate import bf16_gate
 from .case_data import CaseData
-from .code_gate import code_gate, scale_gate
+from .code_gate import code_gate, code_scale_gate, float_scale_gate
 from .number_formats import CODE_FORMATS
 from .output import Finding, Output, initial_bits
 from .plain_gates import exact_gate, finite_gate, float_gate, untouched_gate
 
-_SCALE_DTYPES = ("float8_e4m3fn", "float32")
+GATES = {"bfloat16": bf16_gate, "float32": float_gate}
+"""What judges values, by number format; without an entry there is one right answer."""
+SCALE_GATES = {"float8_e4m3fn": code_scale_gate, "float32": float_scale_gate}
+"""What judges block scales, by dtype; without an entry they are values like any others."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +61,12 @@ def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -
 
 
 def _value_gate(output: Output, outputs: Mapping[str, Output], is_scale: bool) -> Finding | None:
-    reference = output.reference
+    reference, number_format = output.reference, output.reference.number_format
     if reference.bit_exact:
         return exact_gate(output)
-    if is_scale and reference.number_format in _SCALE_DTYPES:
-        return scale_gate(output)
-    if reference.number_format in CODE_FORMATS:
+    if is_scale and number_format in SCALE_GATES:
+        return SCALE_GATES[number_format](output)
+    if number_format in CODE_FORMATS:
         scaled_by = reference.scaled_by
         return code_gate(output, None if scaled_by is None else outputs[scaled_by.tensor])
-    if reference.number_format == "bfloat16":
-        return bf16_gate(output)
-    if reference.number_format == "float32":
-        return float_gate(output)
-    return exact_gate(output)
+    return GATES.get(number_format, exact_gate)(output)

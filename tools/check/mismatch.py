@@ -15,7 +15,7 @@ from kopt.kernels.record import Diagnostic
 
 from .cases import InputCase
 from .number_formats import E2M1
-from .output import Finding, Output
+from .output import Finding, Indices, Output
 
 
 def make_mismatch(finding: Finding, case: InputCase) -> Mismatch:
@@ -86,9 +86,7 @@ def likely_cause(finding: Finding, initial: npt.NDArray[Any]) -> str | None:
     return _shift(output, wrong, got)
 
 
-def _shift(
-    output: Output, wrong: npt.NDArray[np.int64], got: npt.NDArray[np.unsignedinteger]
-) -> str | None:
+def _shift(output: Output, wrong: Indices, got: npt.NDArray[np.unsignedinteger]) -> str | None:
     """Return the sentence for values that belong some elements or one row away."""
     columns = output.reference.columns
     for distance, what in (
@@ -104,9 +102,9 @@ def _shift(
 
 def _fits(
     output: Output,
-    wrong: npt.NDArray[np.int64],
+    wrong: Indices,
     got: npt.NDArray[np.unsignedinteger],
-    source: npt.NDArray[np.int64],
+    source: Indices,
 ) -> bool:
     """Return whether most wrong elements equal what is expected at `source`, and it varies."""
     inside = (source >= 0) & (source < output.reference.exact.size)
@@ -117,8 +115,6 @@ def _fits(
     moved = there != here
     return bool(moved.any() and (there[moved] == got[inside][moved]).mean() >= _MOST)
 
-
-Indices = npt.NDArray[np.int64]
 
 _BLOCK = 16  # elements that share one nvfp4 scale: the natural unit of a mistake here
 _SHOWN = 4

@@ -37,6 +37,11 @@ def storage_bits(array: npt.NDArray[Any]) -> Bits:
     return flat.view(np.dtype(f"u{flat.dtype.itemsize}"))
 
 
+def poison_bits(dtype: np.dtype[Any], poison: int) -> Any:
+    """Return an element of the unsigned `dtype` of which every byte is `poison`."""
+    return dtype.type(int.from_bytes(bytes([poison]) * dtype.itemsize, "little"))
+
+
 def decode_bits(bits: Bits, number_format: str) -> npt.NDArray[np.float64]:
     """Return the values of bit patterns as `storage_bits` gives them; e2m1 as codes 0 to 15."""
     if number_format == E2M1:

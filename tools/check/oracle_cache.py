@@ -13,7 +13,7 @@ integers, since .npy knows no such dtypes.
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,15 @@ from kopt.config.files import (
     staging_folder,
 )
 from kopt.config.settings import Settings
-from kopt.kernels.dtypes import DTYPE_SIZE_BYTES, numpy_dtype
+from kopt.kernels.dtypes import numpy_dtype
 from kopt.kernels.oracle import ScaledBy
 
 from .case_data import CaseData, CaseKey, make_case_data
 from .reference import Reference, RowNoise
 
-_FORMAT = "1"
+Array = npt.NDArray[Any]
+
+_FORMAT = "2"
 _LIMIT_BYTES = 4 << 30
 
 
@@ -70,9 +72,9 @@ class OracleCache:
     def _write(self, place: Path, data: CaseData) -> None:
         evict_least_used(self.folder, self.limit_bytes, _size_bytes)
         with staging_folder(place) as staging:
-            files = case_to_files(data)
-            sizes = {name: _save(staging / f"{name}.npy", a) for name, a in files.arrays.items()}
-            entry = {"files": sizes, "case": files.description}
+            arrays, described = _taken_apart(data)
+            sizes = {name: _save(staging / f"{name}.npy", a) for name, a in arrays.items()}
+            entry = {"files": sizes, "case": described}
             (staging / "entry.json").write_text(json.dumps(entry), encoding="utf-8")
             publish_folder(staging, place)
 
@@ -93,13 +95,13 @@ def case_hash(key: CaseKey) -> str:
     return content_hash([*parts, str(key.seed), key.regime, *code])
 
 
-def _save(path: Path, array: npt.NDArray[Any]) -> list[int]:
+def _save(path: Path, array: Array) -> list[int]:
     """Write `array` and return its file's size and its checksum."""
     np.save(path, array, allow_pickle=False)
     return [path.stat().st_size, _checksum(array)]
 
 
-def _checksum(array: npt.NDArray[Any]) -> int:
+def _checksum(array: Array) -> int:
     """Return the sum of the bytes as 64-bit words: memory speed, and finds lost or zeroed pages."""
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     words = data[: data.size // 8 * 8].view(np.uint64)
@@ -116,17 +118,17 @@ def _read(place: Path) -> CaseData | None:
             for name, (size, checksum) in entry["files"].items()
         }
         os.utime(place)
-        return case_from_files(CaseFiles(arrays, entry["case"]))
+        return _put_together(arrays, entry["case"])
     except (ValueError, KeyError, TypeError, OSError):
         if place.exists():
             remove_folder(place)
         return None
 
 
-def _map(path: Path, size: int, checksum: int) -> npt.NDArray[Any]:
+def _map(path: Path, size: int, checksum: int) -> Array:
     if path.stat().st_size != size:
         raise ValueError(f"{path} was cut")
-    array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     if _checksum(array) != checksum:
         raise ValueError(f"{path} was changed")
     return np.asarray(array)
@@ -136,90 +138,44 @@ def _size_bytes(entry: Path) -> int:
     return sum(file.stat().st_size for file in entry.iterdir())
 
 
-_OPTIONAL = ("written", "offsets", "slack")
+_NOISE = tuple(field.name for field in fields(RowNoise))
 
 
-@dataclass(frozen=True)
-class CaseFiles:
-    """Arrays by file name, and JSON data for the rest."""
-
-    arrays: Mapping[str, npt.NDArray[Any]]
-    description: Mapping[str, Any]
-
-
-def case_to_files(data: CaseData) -> CaseFiles:
-    """Return `data` in plain dtypes."""
-    arrays: dict[str, npt.NDArray[Any]] = {}
+def _taken_apart(data: CaseData) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Return the arrays of a case by file name, in plain dtypes, and JSON data for the rest."""
+    arrays: dict[str, Array] = {}
     inputs: dict[str, str] = {}
     references: dict[str, dict[str, Any]] = {}
     for name, array in data.inputs.items():
-        inputs[name] = _dtype_name(array.dtype)
+        inputs[name] = array.dtype.name
         arrays[f"input-{name}"] = array.view(np.dtype(f"u{array.dtype.itemsize}"))
     for name, reference in data.references.items():
-        references[name] = _describe(reference)
-        for part, array in _parts(reference).items():
-            arrays[f"output-{name}-{part}"] = array
-    return CaseFiles(arrays, {"inputs": inputs, "references": references})
+        noise = {} if reference.noise is None else vars(reference.noise)
+        parts = {part: value for part, value in vars(reference).items() if part != "noise"} | noise
+        references[name] = {part: v for part, v in parts.items() if not isinstance(v, np.ndarray)}
+        arrays |= {
+            f"output-{name}-{part}": value
+            for part, value in parts.items()
+            if isinstance(value, np.ndarray)
+        }
+        if reference.scaled_by is not None:
+            references[name]["scaled_by"] = astuple(reference.scaled_by)
+    return arrays, {"inputs": inputs, "references": references}
 
 
-def case_from_files(files: CaseFiles) -> CaseData:
-    """Return the case; KeyError or TypeError if `files` is not from `case_to_files`."""
+def _put_together(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> CaseData:
+    """Return the case; KeyError or TypeError if something of it is missing."""
     inputs = {
-        name: files.arrays[f"input-{name}"].view(numpy_dtype(dtype))
-        for name, dtype in files.description["inputs"].items()
+        name: arrays[f"input-{name}"].view(numpy_dtype(dtype))
+        for name, dtype in described["inputs"].items()
     }
-    references = {
-        name: _reference(files.arrays, f"output-{name}-", fields)
-        for name, fields in files.description["references"].items()
-    }
+    references: dict[str, Reference] = {}
+    for name, parts in described["references"].items():
+        prefix = f"output-{name}-"
+        found = parts | {"shape": tuple(parts["shape"])}
+        found |= {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        if found["scaled_by"] is not None:
+            found["scaled_by"] = ScaledBy(*found["scaled_by"])
+        noise = {part: found.pop(part) for part in _NOISE if part in found}
+        references[name] = Reference(**found, noise=RowNoise(**noise) if noise else None)
     return CaseData(inputs, references)
-
-
-def _dtype_name(dtype: np.dtype[Any]) -> str:
-    for name in DTYPE_SIZE_BYTES:
-        if numpy_dtype(name) == dtype:
-            return name
-    raise ValueError(f"no problem dtype is stored as {dtype}")
-
-
-def _parts(reference: Reference) -> dict[str, npt.NDArray[Any]]:
-    parts = {"exact": reference.exact, "bits": reference.bits, "unit": reference.unit}
-    for name in _OPTIONAL:
-        if getattr(reference, name) is not None:
-            parts[name] = getattr(reference, name)
-    if reference.noise is not None:
-        noise = reference.noise
-        parts["noise"] = np.stack([noise.correct_sq, noise.ulp_sq, noise.ulp_max])
-    return parts
-
-
-def _describe(reference: Reference) -> dict[str, Any]:
-    scaled_by = reference.scaled_by
-    return {
-        "number_format": reference.number_format,
-        "shape": list(reference.shape),
-        "rows": reference.rows,
-        "bit_exact": reference.bit_exact,
-        "scaled_by": None if scaled_by is None else [scaled_by.tensor, scaled_by.block],
-    }
-
-
-def _reference(
-    arrays: Mapping[str, npt.NDArray[Any]], prefix: str, fields: Mapping[str, Any]
-) -> Reference:
-    noise = arrays.get(f"{prefix}noise")
-    scaled_by = fields["scaled_by"]
-    return Reference(
-        number_format=fields["number_format"],
-        shape=tuple(fields["shape"]),
-        rows=fields["rows"],
-        exact=arrays[f"{prefix}exact"],
-        bits=arrays[f"{prefix}bits"],
-        written=arrays.get(f"{prefix}written"),
-        offsets=arrays.get(f"{prefix}offsets"),
-        scaled_by=None if scaled_by is None else ScaledBy(*scaled_by),
-        bit_exact=fields["bit_exact"],
-        slack=arrays.get(f"{prefix}slack"),
-        unit=arrays[f"{prefix}unit"],
-        noise=None if noise is None else RowNoise(noise[0], noise[1], noise[2]),
-    )

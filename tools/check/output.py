@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kopt.kernels.wide_work import run_wide
 
-from .number_formats import E2M1, decode_bits, show, storage_bits
+from .number_formats import E2M1, decode_bits, poison_bits, show, storage_bits
 from .reference import Reference
 
 Indices = npt.NDArray[np.int64]
@@ -110,8 +110,28 @@ def initial_bits(output: Output, poison: int, before: npt.NDArray[Any] | None) -
     """
     if before is not None:
         return storage_bits(before)
-    pattern = int.from_bytes(bytes([poison]) * output.bits.dtype.itemsize, "little")
-    return np.broadcast_to(output.bits.dtype.type(pattern), output.bits.shape)
+    return np.broadcast_to(poison_bits(output.bits.dtype, poison), output.bits.shape)
+
+
+def outside_window(
+    output: Output, indices: Indices, relative: float, more: npt.NDArray[np.float64] | float = 0.0
+) -> Indices:
+    """Return which of `indices` are further from the exact value than rounding explains.
+
+    Args:
+        output: The tensor.
+        indices: Logical elements whose bits are not those of the correctly rounded result.
+        relative: Share of the exact value that they may be off, on top of the oracle's slack.
+        more: What they may be off besides.
+    """
+    exact = output.reference.exact_at(indices)
+    allowed = relative * np.abs(exact) + more + output.reference.slack_at(indices)
+    # Not `>`: the error of an infinity may be NaN, which is no reason to accept.
+    with np.errstate(invalid="ignore"):
+        accepted = np.abs(output.values_at(indices) - exact) <= allowed
+    # An infinite exact value allows an infinite error; right bits are not among `indices`.
+    refused: Indices = indices[~accepted | ~np.isfinite(exact)]
+    return refused
 
 
 @dataclass(frozen=True)
@@ -127,29 +147,33 @@ class Finding:
     got: str
     note: str
     """One sentence: which bound was passed, and by how much."""
-    worst: int = -1
-    """Index to show where no element is wrong by itself; -1 for the first of `wrong`."""
+    shown: int
+    """Flat index of the element that `expected` and `got` belong to: the first wrong one, or the
+    worst where none is wrong by itself."""
 
     @property
     def tensor(self) -> str:
         """Name of the output."""
         return self.output.name
 
-    @property
-    def shown(self) -> int:
-        """Flat index of the element that `expected` and `got` belong to."""
-        return int(self.wrong[0]) if self.worst < 0 else self.worst
+
+def finding_at_first(output: Output, gate: str, wrong: Indices, note: str) -> Finding | None:
+    """Return a finding that shows the first wrong element beside the correctly rounded one.
+
+    None where nothing is wrong.
+    """
+    return finding_at(output, gate, wrong, note, int(wrong[0])) if wrong.size else None
 
 
-def finding_at_first(output: Output, gate: str, wrong: Indices, note: str) -> Finding:
-    """Return a finding that shows the first wrong element beside the correctly rounded one."""
-    first = wrong[:1]
-    number_format = output.reference.number_format
+def finding_at(output: Output, gate: str, wrong: Indices, note: str, shown: int) -> Finding:
+    """Return a finding that shows the element `shown` beside the correctly rounded one."""
+    at, number_format = np.asarray([shown]), output.reference.number_format
     return Finding(
         gate=gate,
         output=output,
         wrong=wrong,
-        expected=show(output.expected_bits_at(first)[0], number_format),
-        got=show(output.bits_at(first)[0], number_format),
+        expected=show(output.expected_bits_at(at)[0], number_format),
+        got=show(output.bits_at(at)[0], number_format),
         note=note,
+        shown=shown,
     )

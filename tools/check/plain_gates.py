@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .number_formats import E2M1, FLOAT_FORMATS
-from .output import Finding, Output, finding_at_first
+from .output import Finding, Output, finding_at_first, outside_window
 from .tolerances import FLOAT32_WINDOW
 
 
@@ -21,8 +21,6 @@ def finite_gate(output: Output) -> Finding | None:
         return None
     indices = output.differing
     wrong = indices[~np.isfinite(output.values_at(indices))]
-    if not wrong.size:
-        return None
     return finding_at_first(output, "finite", wrong, "NaN or infinity where a number is expected")
 
 
@@ -35,22 +33,15 @@ def exact_gate(output: Output) -> Finding | None:
     wrong = output.differing
     if output.reference.number_format in FLOAT_FORMATS:
         wrong = wrong[np.not_equal(output.values_at(wrong), output.expected_values_at(wrong))]
-    if not wrong.size:
-        return None
     note = "this output has one right answer in every honest order of operations"
     return finding_at_first(output, "exact", wrong, note)
 
 
 def float_gate(output: Output) -> Finding | None:
     """Refuse values outside the window around the exact one; infinities must be the same."""
-    indices = output.differing
-    exact = output.reference.exact_at(indices)
-    allowed = FLOAT32_WINDOW * np.abs(exact) + output.reference.slack_at(indices)
-    with np.errstate(invalid="ignore"):
-        close = np.abs(output.values_at(indices) - exact) <= allowed
-    wrong = indices[~close | ~np.isfinite(exact)]
+    wrong = outside_window(output, output.differing, FLOAT32_WINDOW)
     note = f"a float32 result may be off by {FLOAT32_WINDOW:.2g} of its exact value"
-    return finding_at_first(output, "float32", wrong, note) if wrong.size else None
+    return finding_at_first(output, "float32", wrong, note)
 
 
 def untouched_gate(output: Output, initial: npt.NDArray[Any]) -> Finding | None:
@@ -71,6 +62,7 @@ def untouched_gate(output: Output, initial: npt.NDArray[Any]) -> Finding | None:
         gate="untouched",
         output=output,
         wrong=wrong,
+        shown=int(wrong[0]),
         expected=f"unchanged bytes 0x{int(initial[wrong[0]]):0{digits}X}",
         got=f"0x{int(output.bits[wrong[0]]):0{digits}X}",
         note="elements outside the result (padding, masked rows) must keep the bytes they had;"

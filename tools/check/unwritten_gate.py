@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .number_formats import storage_bits
+from .number_formats import poison_bits, storage_bits
 from .output import Finding, Output
 from .reference import Reference
 
@@ -27,8 +27,7 @@ def other_poison(poison: int) -> int:
 def holds_poison(array: npt.NDArray[Any], poison: int) -> npt.NDArray[np.bool_]:
     """Return for each stored element (flat) whether all its bytes are `poison`."""
     bits = storage_bits(array)
-    pattern = int.from_bytes(bytes([poison]) * bits.dtype.itemsize, "little")
-    held: npt.NDArray[np.bool_] = bits == bits.dtype.type(pattern)
+    held: npt.NDArray[np.bool_] = bits == poison_bits(bits.dtype, poison)
     return held
 
 
@@ -44,10 +43,12 @@ def unwritten_gate(output: Output, runs: Sequence[tuple[npt.NDArray[Any], int]])
         stored = stored[reference.written[stored]]
     if not stored.size:
         return None
+    wrong = _logical(reference, stored)
     return Finding(
         gate="unwritten",
         output=output,
-        wrong=_logical(reference, stored),
+        wrong=wrong,
+        shown=int(wrong[0]),
         expected="a value",
         got="the bytes that the buffer held before the launch",
         note="these elements keep the fill pattern of the buffer in two runs with different"

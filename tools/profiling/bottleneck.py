@@ -30,48 +30,67 @@ EXCESS_TRAFFIC = 1.2
 """DRAM bytes / needed bytes from which re-reads are worth a word."""
 _OWN_LIMITS = ("registers", "shared_memory", "blocks", "barriers")
 
-_STATEMENTS: dict[BottleneckName, str] = {
-    "launch_bound": "Starting the kernels takes most of the time; only fewer or earlier launches "
-    "help.",
-    "memory_bound": "DRAM is busy moving bytes; only fewer bytes help.",
-    "l2_bound": "The L2 cache is busier than DRAM; fewer or better coalesced accesses help.",
-    "l1_bound": "Load and store units or shared memory are the busiest part; wider accesses, fewer "
-    "bank conflicts or fewer shared memory passes help.",
-    "compute_bound": "The SMs are busy with instructions; fewer or cheaper ones help.",
-    "occupancy_limited": "Too few warps are resident to hide the wait for memory; fewer registers "
-    "or less shared memory for each block help.",
-    "latency_bound": "Threads wait, one step after the other, while no unit is busy; more bytes in "
-    "flight and shorter dependent chains help.",
+
+@dataclass(frozen=True)
+class Limit:
+    """What is said of one bottleneck, what addresses it, and how the time model knows it."""
+
+    statement: str
+    families: tuple[str, ...]
+    parts: tuple[PartName, ...] = ()
+    """Parts of the time model; `fill`, the first answer from memory, counts as waiting once the
+    launches themselves are timed."""
+
+
+_LIMITS: dict[BottleneckName, Limit] = {
+    "launch_bound": Limit(
+        "Starting the kernels takes most of the time; only fewer or earlier launches help.",
+        ("pass_fusion", "grid_shape"),
+        ("launch", "fill", "block_starts"),
+    ),
+    "memory_bound": Limit(
+        "DRAM is busy moving bytes; only fewer bytes help.",
+        ("pass_fusion", "register_caching", "cache_policy"),
+        ("dram",),
+    ),
+    "l2_bound": Limit(
+        "The L2 cache is busier than DRAM; fewer or better coalesced accesses help.",
+        ("layout", "vectorization", "smem_tiling"),
+        ("l2", "sm_intake"),
+    ),
+    "l1_bound": Limit(
+        "Load and store units or shared memory are the busiest part; wider accesses, fewer "
+        "bank conflicts or fewer shared memory passes help.",
+        ("vectorization", "bank_conflicts", "register_caching"),
+        ("load_store",),
+    ),
+    "compute_bound": Limit(
+        "The SMs are busy with instructions; fewer or cheaper ones help.",
+        ("fp4_intrinsics", "packed_simd", "fast_math", "algebra"),
+        ("issue",),
+    ),
+    "occupancy_limited": Limit(
+        "Too few warps are resident to hide the wait for memory; fewer registers or less shared "
+        "memory for each block help.",
+        ("launch_bounds", "coarsening", "grid_shape"),
+    ),
+    "latency_bound": Limit(
+        "Threads wait, one step after the other, while no unit is busy; more bytes in flight and "
+        "shorter dependent chains help.",
+        ("ilp_unroll", "vectorization", "async_pipeline", "reduction"),
+        ("latency", "barriers"),
+    ),
 }
-_ONE_LAUNCH = (
+_ONE_LAUNCH = Limit(
     "Starting the one launch takes most of the time; little is left beyond fewer bytes or an"
-    " earlier start (programmatic dependent launch, PDL)."
+    " earlier start (programmatic dependent launch, PDL).",
+    ("grid_shape",),
 )
-_ONE_LAUNCH_FAMILIES = ("grid_shape",)
-_MANY_BLOCKS = (
+_MANY_BLOCKS = Limit(
     "Starting so many blocks takes most of the time; fewer ones, larger or with more work each,"
-    " help."
+    " help.",
+    ("grid_shape", "coarsening"),
 )
-_MANY_BLOCKS_FAMILIES = ("grid_shape", "coarsening")
-_FAMILIES: dict[BottleneckName, tuple[str, ...]] = {
-    "launch_bound": ("pass_fusion", "grid_shape"),
-    "memory_bound": ("pass_fusion", "register_caching", "cache_policy"),
-    "l2_bound": ("layout", "vectorization", "smem_tiling"),
-    "l1_bound": ("vectorization", "bank_conflicts", "register_caching"),
-    "compute_bound": ("fp4_intrinsics", "packed_simd", "fast_math", "algebra"),
-    "occupancy_limited": ("launch_bounds", "coarsening", "grid_shape"),
-    "latency_bound": ("ilp_unroll", "vectorization", "async_pipeline", "reduction"),
-}
-_PARTS: dict[BottleneckName, tuple[PartName, ...]] = {
-    "launch_bound": ("launch", "fill", "block_starts"),
-    "memory_bound": ("dram",),
-    "l2_bound": ("l2", "sm_intake"),
-    "l1_bound": ("load_store",),
-    "compute_bound": ("issue",),
-    "latency_bound": ("latency", "barriers"),
-}
-"""Parts of the time model; `fill`, the first answer from memory, counts as waiting once the
-launches themselves are timed."""
 
 
 @dataclass(frozen=True)
@@ -96,18 +115,17 @@ def find_bottleneck(facts: ProfileFacts) -> Bottleneck:
             above = f"{facts.measured.above_null_us:.2f} us above empty launches (measured)"
             found = found.model_copy(update={"facts": (*found.facts, above)})
     found = found or _from_estimate(facts)
-    if found.name != "launch_bound":
-        return found
-    return found.model_copy(update=_launch_advice(facts.estimate))
+    limit = limit_of(found.name, facts.estimate)
+    return found.model_copy(update={"statement": limit.statement, "families": limit.families})
 
 
-def _launch_advice(estimate: TimeEstimate) -> dict[str, object]:
-    """Return what helps this launch-bound candidate; nothing where the usual advice does."""
+def limit_of(name: BottleneckName, estimate: TimeEstimate) -> Limit:
+    """Return what is said of a bottleneck of this candidate."""
+    if name != "launch_bound":
+        return _LIMITS[name]
     if estimate.part_us("block_starts") > estimate.part_us("launch"):
-        return {"statement": _MANY_BLOCKS, "families": _MANY_BLOCKS_FAMILIES}
-    if len(estimate.launches) == 1:
-        return {"statement": _ONE_LAUNCH, "families": _ONE_LAUNCH_FAMILIES}
-    return {}
+        return _MANY_BLOCKS
+    return _ONE_LAUNCH if len(estimate.launches) == 1 else _LIMITS[name]
 
 
 def _from_time(measured: MeasuredTime) -> Bottleneck | None:
@@ -141,9 +159,8 @@ def _from_counters(facts: ProfileFacts) -> Bottleneck | None:
     if max(compute, memory) < BUSY_FRACTION:
         return _waiting(facts, main, busy)
     if compute >= memory:
-        issue = main.issue_fraction
-        more = [] if issue is None else [f"instructions issued in {issue:.0%} of active cycles"]
-        return _measured("compute_bound", busy, *more)
+        issued = _known("instructions issued in {:.0%} of active cycles", main.issue_fraction)
+        return _measured("compute_bound", busy, issued)
     return _busy_memory(facts, main, busy)
 
 
@@ -151,25 +168,25 @@ def _busy_memory(facts: ProfileFacts, main: LaunchCounters, busy: str) -> Bottle
     dram, l2, memory = main.dram_fraction or 0.0, main.l2_fraction or 0.0, main.memory_fraction
     parts = f"DRAM {dram:.0%}, L2 {l2:.0%} of their peaks (counters)"
     if memory is not None and memory > max(dram, l2) + 0.1:
-        conflicts = main.bank_conflicts
-        more = [] if conflicts is None else [f"{conflicts:,} shared memory bank conflicts"]
-        return _measured("l1_bound", busy, parts, *more)
+        conflicts = _known("{:,} shared memory bank conflicts", main.bank_conflicts)
+        return _measured("l1_bound", busy, parts, conflicts)
     if l2 > dram:
-        hits = main.l2_hit_fraction
-        more = [] if hits is None else [f"{hits:.0%} of the sectors asked for are found in L2"]
-        return _measured("l2_bound", busy, parts, *more)
-    return _measured("memory_bound", busy, parts, *_excess(facts))
+        hits = _known("{:.0%} of the sectors asked for are found in L2", main.l2_hit_fraction)
+        return _measured("l2_bound", busy, parts, hits)
+    return _measured("memory_bound", busy, parts, _excess(facts))
 
 
-def _excess(facts: ProfileFacts) -> list[str]:
-    """Say what DRAM delivers beyond the need, over all launches."""
-    read = [launch.dram_read_bytes for launch in facts.counters]
-    if any(count is None for count in read):
-        return []
-    read_bytes = sum(count or 0 for count in read)
-    if read_bytes < EXCESS_TRAFFIC * facts.model.read_bytes:
-        return []
-    return [f"{read_bytes:,} bytes read from DRAM where {facts.model.read_bytes:,} are needed"]
+def _known(words: str, value: float | None) -> str:
+    return "" if value is None else words.format(value)
+
+
+def _excess(facts: ProfileFacts) -> str:
+    """Say what DRAM delivers beyond the need, over all launches; nothing unless all are known."""
+    read = [count for one in facts.counters if (count := one.dram_read_bytes) is not None]
+    needed = facts.model.read_bytes
+    if len(read) < len(facts.counters) or sum(read) < EXCESS_TRAFFIC * needed:
+        return ""
+    return f"{sum(read):,} bytes read from DRAM where {needed:,} are needed"
 
 
 def _waiting(facts: ProfileFacts, main: LaunchCounters, busy: str) -> Bottleneck:
@@ -179,48 +196,45 @@ def _waiting(facts: ProfileFacts, main: LaunchCounters, busy: str) -> Bottleneck
     stall = _stall(main)
     limit = _own_limit(occupancy)
     if limit is not None:
-        achieved = main.achieved_occupancy
-        got = "" if achieved is None else f", achieved {achieved:.0%} (counters)"
-        return _measured("occupancy_limited", busy, f"{limit}{got}", *stall)
-    few: list[str] = []
-    if occupancy.waves < 1.0:
-        few = [
-            f"{counted(occupancy.grid_blocks, 'block')}: {occupancy.waves:.0%} of what the GPU"
-            " holds at once (computed)"
-        ]
-    return _measured("latency_bound", busy, *stall, *few)
+        got = _known(", achieved {:.0%} (counters)", main.achieved_occupancy)
+        return _measured("occupancy_limited", busy, f"{limit}{got}", stall)
+    blocks = counted(occupancy.grid_blocks, "block")
+    few = f"{blocks}: {occupancy.waves:.0%} of what the GPU holds at once (computed)"
+    return _measured("latency_bound", busy, stall, few if occupancy.waves < 1.0 else "")
 
 
-def _stall(main: LaunchCounters) -> list[str]:
+def _stall(main: LaunchCounters) -> str:
     if not main.stalls:
-        return []
+        return ""
     top = main.stalls[0]
     lines = [line for line in main.stall_lines if line.reason == top.reason]
     where = f", most at line {lines[0].line}" if lines else ""
-    return [f"warps wait {top.fraction:.0%} of their time for {top.reason}{where} (counters)"]
+    return f"warps wait {top.fraction:.0%} of their time for {top.reason}{where} (counters)"
 
 
 def _from_estimate(facts: ProfileFacts) -> Bottleneck:
     """Take the largest share of the model, without what a measured time has ruled out."""
     estimate = facts.estimate
     shares: dict[BottleneckName, float] = {
-        name: sum(map(estimate.part_us, parts)) for name, parts in _PARTS.items()
+        name: sum(map(estimate.part_us, limit.parts))
+        for name, limit in _LIMITS.items()
+        if limit.parts
     }
-    ruled_out: tuple[str, ...] = ()
+    ruled_out = ""
     if facts.measured is not None:
-        ruled_out = (_ruled_out(facts.measured),)
+        ruled_out = _ruled_out(facts.measured)
         shares["latency_bound"] += estimate.part_us("fill")
         del shares["launch_bound"], shares["memory_bound"]
     name = max(shares, key=lambda one: shares[one])
-    timed = [part for part in _PARTS[name] if estimate.part_us(part)]
-    parts = ", ".join(timed).replace("_", " ")
+    named = _LIMITS[name].parts
+    parts = ", ".join(part for part in named if estimate.part_us(part)).replace("_", " ")
     share = f"{parts}: {shares[name]:.2f} us of {estimate.latency_us:.2f} us (estimated)"
-    why = _evidence(estimate, _PARTS[name])
+    why = _evidence(estimate, named)
     occupancy = max((one.occupancy for one in facts.launches), key=lambda one: one.grid_blocks)
     limit = _own_limit(occupancy)
     if name == "latency_bound" and limit is not None:
-        return _estimated("occupancy_limited", *ruled_out, share, limit)
-    return _estimated(name, *ruled_out, share, why)
+        return _estimated("occupancy_limited", ruled_out, share, limit)
+    return _estimated(name, ruled_out, share, why)
 
 
 def _evidence(estimate: TimeEstimate, names: tuple[PartName, ...]) -> str:
@@ -251,9 +265,9 @@ def _own_limit(occupancy: Occupancy) -> str | None:
 def _measured(name: BottleneckName, *facts: str) -> Bottleneck:
     return Bottleneck(
         name=name,
-        statement=_STATEMENTS[name],
+        statement=_LIMITS[name].statement,
         facts=tuple(fact for fact in facts if fact)[:MOST_FACTS],
-        families=_FAMILIES[name],
+        families=_LIMITS[name].families,
         provenance=Provenance.MEASURED,
     )
 

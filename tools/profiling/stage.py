@@ -14,7 +14,7 @@ from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.case import Case
 from kopt.kernels.compile_result import KernelResources
-from kopt.kernels.counters import BufferTraffic, ExecutionCounters, HardwareCounters
+from kopt.kernels.counters import ExecutionCounters, HardwareCounters
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.profile_result import (
     BufferRole,
@@ -40,6 +40,7 @@ from .what_if import Evaluated
 
 _POISON = 0xFF
 _TIMEOUT_S = 120.0
+_COUNTED = ("load_bytes", "store_bytes", "sectors_per_request", "ideal_sectors_per_request")
 
 
 @dataclass(frozen=True)
@@ -230,26 +231,17 @@ def _launches(
 def _traffic(
     model: ByteModel, plan: LaunchPlan, counters: ExecutionCounters | None
 ) -> tuple[TensorTraffic, ...]:
+    needed = {one.name: (one.role, one.read_bytes, one.written_bytes) for one in model.tensors}
+    buffers: dict[str, tuple[BufferRole, int, int]] = {**needed}
+    buffers |= {one.name: ("scratch", 0, 0) for one in plan.scratch}
     counted = counters.traffic if counters else {}
-    tensors = [
-        _buffer_traffic(one.name, one.role, (one.read_bytes, one.written_bytes), counted)
-        for one in model.tensors
-    ]
-    scratch = [_buffer_traffic(one.name, "scratch", (0, 0), counted) for one in plan.scratch]
-    return (*tensors, *scratch)
-
-
-def _buffer_traffic(
-    name: str, role: BufferRole, needed: tuple[int, int], counted: Mapping[str, BufferTraffic]
-) -> TensorTraffic:
-    one = counted.get(name)
-    return TensorTraffic(
-        name=name,
-        role=role,
-        needed_read_bytes=needed[0],
-        needed_written_bytes=needed[1],
-        load_bytes=one.load_bytes if one else None,
-        store_bytes=one.store_bytes if one else None,
-        sectors_per_request=one.sectors_per_request if one else None,
-        ideal_sectors_per_request=one.ideal_sectors_per_request if one else None,
+    return tuple(
+        TensorTraffic(
+            name=name,
+            role=role,
+            needed_read_bytes=read_bytes,
+            needed_written_bytes=written_bytes,
+            **{field: getattr(counted.get(name), field, None) for field in _COUNTED},
+        )
+        for name, (role, read_bytes, written_bytes) in buffers.items()
     )

@@ -5,112 +5,88 @@ fall of the estimate ranks it. What makes up most of the estimate (launch, bandw
 instructions) is named first. Nothing here is a measurement.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 
 from kopt.config.counted import counted
-from kopt.kernels.profile_result import Suspect, SuspectName
+from kopt.kernels.profile_result import BottleneckName, Suspect, SuspectName
 from kopt.kernels.time_estimate import PartName, TimeEstimate
 from kopt.tools.cuda.occupancy import launch_occupancy
 
 from . import what_if
+from .bottleneck import limit_of
 from .what_if import Evaluated
-
-
-def _sector_evidence(evaluated: Evaluated) -> tuple[str, ...]:
-    """Buffers whose accesses touch more sectors than needed."""
-    traffic = evaluated.counters.traffic if evaluated.counters else {}
-    return tuple(
-        f"{name}: {one.sectors_per_request:.3g} sectors per warp access, "
-        f"{one.ideal_sectors_per_request:.3g} would do"
-        for name, one in traffic.items()
-        if one.sectors_per_request
-        and one.ideal_sectors_per_request
-        and one.sectors_per_request > one.ideal_sectors_per_request
-    )
-
-
-def _reread_evidence(evaluated: Evaluated) -> tuple[str, ...]:
-    """Inputs that are loaded more than once."""
-    traffic = evaluated.counters.traffic if evaluated.counters else {}
-    return tuple(
-        f"{tensor.name}: {traffic[tensor.name].load_bytes / 1e6:.3g} MB loaded, "
-        f"{tensor.read_bytes / 1e6:.3g} MB needed"
-        for tensor in evaluated.model.tensors
-        if tensor.name in traffic and traffic[tensor.name].load_bytes > tensor.read_bytes
-    )
-
-
-def _width_evidence(evaluated: Evaluated) -> tuple[str, ...]:
-    """Widths of the global accesses in the code."""
-    return tuple(
-        f"{kernel.name}: "
-        + ", ".join(
-            f"{count} {name}"
-            for name, count in sorted(kernel.instruction_mix.items())
-            if name.startswith(("ldg_", "stg_"))
-        )
-        for kernel in evaluated.kernels()
-    )
-
-
-def _spill_evidence(evaluated: Evaluated) -> tuple[str, ...]:
-    """Kernels that spill."""
-    return tuple(
-        f"{kernel.name}: {kernel.spill_store_bytes} bytes stored and {kernel.spill_load_bytes} "
-        f"loaded per thread, {kernel.registers_per_thread} registers"
-        for kernel in evaluated.kernels()
-        if kernel.spill_store_bytes or kernel.spill_load_bytes
-    )
-
-
-def _occupancy_evidence(evaluated: Evaluated) -> tuple[str, ...]:
-    """Resident blocks of each launch and what limits them."""
-    kernels = {kernel.name: kernel for kernel in evaluated.kernels()}
-    texts: list[str] = []
-    for launch in evaluated.plan.launches:
-        occupancy = launch_occupancy(launch, kernels[launch.kernel], evaluated.gpu)
-        texts.append(
-            f"{launch.kernel}: occupancy {occupancy.theoretical_occupancy:.2f}, "
-            f"{counted(occupancy.blocks_per_sm, 'block')} per SM, limited by "
-            f"{', '.join(occupancy.limiters)}"
-        )
-    return tuple(texts)
-
-
-def _grid_evidence(evaluated: Evaluated) -> tuple[str, ...]:
-    """Blocks against SMs."""
-    return tuple(
-        f"{launch.kernel}: {counted(prod(launch.grid), 'block')} for {evaluated.gpu.sm_count} SMs"
-        for launch in evaluated.plan.launches
-    )
-
-
-def _block_evidence(evaluated: Evaluated) -> tuple[str, ...]:
-    """Blocks and their threads."""
-    return tuple(
-        f"{launch.kernel}: {counted(prod(launch.grid), 'block')} of {prod(launch.block)} threads"
-        for launch in evaluated.plan.launches
-    )
-
-
-def _barrier_evidence(evaluated: Evaluated) -> tuple[str, ...]:
-    """Barriers that one block passes."""
-    barriers = evaluated.counters.barriers_per_block if evaluated.counters else 0.0
-    return (f"{counted(barriers, 'barrier')} per block",)
-
-
-def _launch_evidence(evaluated: Evaluated) -> tuple[str, ...]:
-    """How many launches there are."""
-    launches = len(evaluated.plan.launches)
-    return ("1 launch" if launches == 1 else f"{launches} launches",)
-
 
 MIN_GAIN_FRACTION = 0.02
 """Below this share of the estimate a trait is not worth a line."""
 MOST = 0.4
 """From this share of the estimate on, a part is called what bounds the candidate."""
+
+
+def _sectors(evaluated: Evaluated) -> Iterator[str]:
+    for name, one in evaluated.traffic.items():
+        moved, ideal = one.sectors_per_request, one.ideal_sectors_per_request
+        if moved and ideal and moved > ideal:
+            yield f"{name}: {moved:.3g} sectors per warp access, {ideal:.3g} would do"
+
+
+def _rereads(evaluated: Evaluated) -> Iterator[str]:
+    for tensor in evaluated.model.tensors:
+        one = evaluated.traffic.get(tensor.name)
+        if one is not None and one.load_bytes > tensor.read_bytes:
+            needed = f"{tensor.read_bytes / 1e6:.3g} MB needed"
+            yield f"{tensor.name}: {one.load_bytes / 1e6:.3g} MB loaded, {needed}"
+
+
+def _widths(evaluated: Evaluated) -> Iterator[str]:
+    for kernel in evaluated.kernels():
+        mix = sorted(kernel.instruction_mix.items())
+        accesses = (f"{count} {name}" for name, count in mix if name.startswith(("ldg_", "stg_")))
+        yield f"{kernel.name}: {', '.join(accesses)}"
+
+
+def _spills(evaluated: Evaluated) -> Iterator[str]:
+    for kernel in evaluated.kernels():
+        if kernel.spill_store_bytes or kernel.spill_load_bytes:
+            yield (
+                f"{kernel.name}: {kernel.spill_store_bytes} bytes stored and "
+                f"{kernel.spill_load_bytes} loaded per thread, "
+                f"{kernel.registers_per_thread} registers"
+            )
+
+
+def _occupancies(evaluated: Evaluated) -> Iterator[str]:
+    kernels = {kernel.name: kernel for kernel in evaluated.kernels()}
+    for launch in evaluated.plan.launches:
+        occupancy = launch_occupancy(launch, kernels[launch.kernel], evaluated.gpu)
+        yield (
+            f"{launch.kernel}: occupancy {occupancy.theoretical_occupancy:.2f}, "
+            f"{counted(occupancy.blocks_per_sm, 'block')} per SM, limited by "
+            f"{', '.join(occupancy.limiters)}"
+        )
+
+
+def _grids(evaluated: Evaluated) -> Iterator[str]:
+    for launch in evaluated.plan.launches:
+        blocks = counted(prod(launch.grid), "block")
+        yield f"{launch.kernel}: {blocks} for {evaluated.gpu.sm_count} SMs"
+
+
+def _blocks(evaluated: Evaluated) -> Iterator[str]:
+    for launch in evaluated.plan.launches:
+        blocks = counted(prod(launch.grid), "block")
+        yield f"{launch.kernel}: {blocks} of {prod(launch.block)} threads"
+
+
+def _barriers(evaluated: Evaluated) -> Iterator[str]:
+    barriers = evaluated.counters.barriers_per_block if evaluated.counters else 0.0
+    yield f"{counted(barriers, 'barrier')} per block"
+
+
+def _launches(evaluated: Evaluated) -> Iterator[str]:
+    launches = len(evaluated.plan.launches)
+    yield "1 launch" if launches == 1 else f"{launches} launches"
 
 
 @dataclass(frozen=True)
@@ -119,116 +95,80 @@ class _Trait:
 
     name: SuspectName
     without: Callable[[Evaluated], Evaluated]
-    evidence: Callable[[Evaluated], tuple[str, ...]]
+    evidence: Callable[[Evaluated], Iterator[str]]
     statement: str
     families: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Bound:
-    """Parts of the estimate that together may be most of it."""
-
-    name: SuspectName
-    parts: tuple[PartName, ...]
-    statement: str
-    families: tuple[str, ...]
-
-
-ONE_START = (
-    "Most of the time is starting the one launch and the first answer from memory; little is left"
-    " beyond fewer bytes or an earlier start (programmatic dependent launch)."
-)
-ONE_START_FAMILIES = ("grid_shape",)
-
-_BOUNDS = (
-    _Bound(
-        "launch_latency",
-        ("launch", "fill"),
-        "Most of the time is starting the launch and the first answer from memory; only fewer "
-        "launches or an earlier start help.",
-        ("pass_fusion", "grid_shape"),
-    ),
-    _Bound(
-        "memory_bandwidth",
-        ("dram",),
-        "Most of the time is moving bytes to and from DRAM; only fewer bytes help.",
-        ("pass_fusion", "register_caching", "cache_policy"),
-    ),
-    _Bound(
-        "memory_latency",
-        ("latency",),
-        "Threads wait for one round trip to memory after the other with few bytes in flight.",
-        ("ilp_unroll", "vectorization", "async_pipeline"),
-    ),
-    _Bound(
-        "instruction_issue",
-        ("issue",),
-        "The SMs are busy with instructions rather than with memory.",
-        ("fp4_intrinsics", "packed_simd", "fast_math", "algebra"),
-    ),
-)
+_BOUNDS: dict[SuspectName, tuple[BottleneckName, tuple[PartName, ...]]] = {
+    "launch_latency": ("launch_bound", ("launch", "fill")),
+    "memory_bandwidth": ("memory_bound", ("dram",)),
+    "memory_latency": ("latency_bound", ("latency",)),
+    "instruction_issue": ("compute_bound", ("issue",)),
+}
+"""What may be most of the estimate: the bottleneck that it is, and its parts."""
 
 _TRAITS = (
     _Trait(
         "several_launches",
         what_if.one_launch,
-        _launch_evidence,
+        _launches,
         "Each further launch costs its start and sends what lies between through memory.",
         ("pass_fusion",),
     ),
     _Trait(
         "uncoalesced_access",
         what_if.coalesced,
-        _sector_evidence,
+        _sectors,
         "Warps touch more 32-byte sectors than coalesced accesses to the same bytes would.",
         ("layout", "vectorization"),
     ),
     _Trait(
         "repeated_reads",
         what_if.read_once,
-        _reread_evidence,
+        _rereads,
         "Inputs are loaded from global memory more than once.",
         ("register_caching", "smem_tiling", "pass_fusion"),
     ),
     _Trait(
         "narrow_access",
         what_if.wide,
-        _width_evidence,
+        _widths,
         "Loads and stores are narrower than 16 bytes: more instructions, fewer bytes in flight.",
         ("vectorization",),
     ),
     _Trait(
         "spills",
         what_if.without_spills,
-        _spill_evidence,
+        _spills,
         "Registers are spilled to local memory.",
         ("launch_bounds", "coarsening"),
     ),
     _Trait(
         "low_occupancy",
         what_if.few_registers,
-        _occupancy_evidence,
+        _occupancies,
         "Registers or shared memory keep blocks from being resident together.",
         ("launch_bounds", "grid_shape"),
     ),
     _Trait(
         "few_blocks",
         what_if.every_sm,
-        _grid_evidence,
+        _grids,
         "The grid has fewer blocks than the GPU has SMs.",
         ("grid_shape", "thread_utilization"),
     ),
     _Trait(
         "many_blocks",
         what_if.larger_blocks,
-        _block_evidence,
+        _blocks,
         "Starting small blocks one after the other takes longer than their work.",
         ("grid_shape", "coarsening"),
     ),
     _Trait(
         "barriers",
         what_if.without_barriers,
-        _barrier_evidence,
+        _barriers,
         "Threads wait for each other at block-wide barriers.",
         ("reduction",),
     ),
@@ -249,7 +189,7 @@ def find_suspects(evaluated: Evaluated) -> tuple[Suspect, ...]:
                 Suspect(
                     name=trait.name,
                     statement=trait.statement,
-                    evidence=trait.evidence(evaluated),
+                    evidence=tuple(trait.evidence(evaluated)),
                     gain_us=gain_us,
                     families=trait.families,
                 )
@@ -259,23 +199,24 @@ def find_suspects(evaluated: Evaluated) -> tuple[Suspect, ...]:
 
 
 def _bounds(estimate: TimeEstimate) -> list[Suspect]:
-    times_us = {bound: sum(map(estimate.part_us, bound.parts)) for bound in _BOUNDS}
-    bound = max(times_us, key=lambda one: times_us[one])
-    is_one_start = bound.name == "launch_latency" and len(estimate.launches) == 1
-    if times_us[bound] < MOST * estimate.latency_us:
+    times_us = {name: sum(map(estimate.part_us, parts)) for name, (_, parts) in _BOUNDS.items()}
+    name = max(times_us, key=lambda one: times_us[one])
+    if times_us[name] < MOST * estimate.latency_us:
         return []
-    evidence_of_parts = tuple(
+    bottleneck, parts = _BOUNDS[name]
+    limit = limit_of(bottleneck, estimate)
+    evidence_of_parts = (
         f"{part.name} {part.time_us:.3g} us: {part.evidence}"
         for launch in estimate.launches
         for part in launch.parts
-        if part.name in bound.parts
+        if part.name in parts
     )
-    share = f"{times_us[bound]:.3g} us of estimated {estimate.latency_us:.3g} us"
+    share = f"{times_us[name]:.3g} us of estimated {estimate.latency_us:.3g} us"
     return [
         Suspect(
-            name=bound.name,
-            statement=ONE_START if is_one_start else bound.statement,
+            name=name,
+            statement=limit.statement,
             evidence=(share, *evidence_of_parts),
-            families=ONE_START_FAMILIES if is_one_start else bound.families,
+            families=limit.families,
         )
     ]

@@ -4,7 +4,7 @@ Each function changes one thing and leaves the rest as it is, also where no comp
 answer says how much a trait matters to the estimate, not what a rewrite would reach.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -45,6 +45,11 @@ class Evaluated:
         found = {k.name: k for b in self.compiled.builds for k in b.kernels if k.name in launched}
         return list(found.values())
 
+    @property
+    def traffic(self) -> dict[str, BufferTraffic]:
+        """Counted traffic by buffer; empty without counters."""
+        return {} if self.counters is None else dict(self.counters.traffic)
+
     def with_kernels(self, change: Callable[[KernelResources], KernelResources]) -> "Evaluated":
         """Return the same with every kernel changed."""
         builds = tuple(
@@ -55,17 +60,24 @@ class Evaluated:
 
     def with_traffic(self, change: Callable[[str, BufferTraffic], BufferTraffic]) -> "Evaluated":
         """Return the same with every counted buffer changed; unchanged without counters."""
+        traffic = {name: change(name, one) for name, one in self.traffic.items()}
+        return self.with_counters(traffic=traffic)
+
+    def with_counters(self, **changed: object) -> "Evaluated":
+        """Return the same with other counters; unchanged without any."""
         if self.counters is None:
             return self
-        traffic = {name: change(name, one) for name, one in self.counters.traffic.items()}
-        return replace(self, counters=self.counters.model_copy(update={"traffic": traffic}))
+        return replace(self, counters=self.counters.model_copy(update=changed))
+
+    def with_launches(self, launches: Iterable[Launch]) -> "Evaluated":
+        """Return the same with another launch list."""
+        plan = self.plan.model_copy(update={"launches": tuple(launches)})
+        return replace(self, plan=plan)
 
 
 def one_launch(evaluated: Evaluated) -> Evaluated:
     """All work in the launch with the most threads; its kernel stands for the others."""
-    plan = evaluated.plan
-    largest = max(plan.launches, key=_threads)
-    return replace(evaluated, plan=plan.model_copy(update={"launches": (largest,)}))
+    return evaluated.with_launches([max(evaluated.plan.launches, key=_threads)])
 
 
 def coalesced(evaluated: Evaluated) -> Evaluated:
@@ -151,8 +163,7 @@ def every_sm(evaluated: Evaluated) -> Evaluated:
         blocks = max(prod(launch.grid), evaluated.gpu.sm_count)
         return launch.model_copy(update={"grid": (blocks, 1, 1)})
 
-    launches = tuple(map(spread, evaluated.plan.launches))
-    return replace(evaluated, plan=evaluated.plan.model_copy(update={"launches": launches}))
+    return evaluated.with_launches(map(spread, evaluated.plan.launches))
 
 
 def larger_blocks(evaluated: Evaluated) -> Evaluated:
@@ -163,16 +174,12 @@ def larger_blocks(evaluated: Evaluated) -> Evaluated:
         blocks = -(-_threads(launch) // per_block)
         return launch.model_copy(update={"grid": (blocks, 1, 1), "block": (per_block, 1, 1)})
 
-    launches = tuple(map(join, evaluated.plan.launches))
-    return replace(evaluated, plan=evaluated.plan.model_copy(update={"launches": launches}))
+    return evaluated.with_launches(map(join, evaluated.plan.launches))
 
 
 def without_barriers(evaluated: Evaluated) -> Evaluated:
     """No block-wide barriers."""
-    if evaluated.counters is None:
-        return evaluated
-    counters = evaluated.counters.model_copy(update={"barriers_per_block": 0.0})
-    return replace(evaluated, counters=counters)
+    return evaluated.with_counters(barriers_per_block=0.0)
 
 
 def _threads(launch: Launch) -> int:

@@ -12,7 +12,13 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.kernels.oracle import ScaledBy
 from kopt.kernels.rounding import pack_e2m1
-from kopt.tools.check.code_gate import code_gate, scale_gate, scale_index, suspects
+from kopt.tools.check.code_gate import (
+    code_gate,
+    code_scale_gate,
+    float_scale_gate,
+    scale_index,
+    suspects,
+)
 from kopt.tools.check.number_formats import E2M1
 from kopt.tools.check.output import Finding, Output
 from kopt.tools.check.plain_gates import exact_gate, float_gate, untouched_gate
@@ -193,7 +199,7 @@ def test_a_float_scale_is_right_up_to_the_edges_of_its_window(
 ) -> None:
     right, got = np.full(1, 4.0, np.float32), np.asarray([value], np.float32)
     output = small_output("float32", [4.0], right, got, slack=slack)
-    assert (scale_gate(output) is None) is is_accepted
+    assert (float_scale_gate(output) is None) is is_accepted
 
 
 @pytest.mark.parametrize(
@@ -211,7 +217,7 @@ def test_a_float_scale_is_right_up_to_the_edges_of_its_window(
 def test_a_scale_is_one_step_off_only_beside_the_boundary(
     exact: float, got: int, right: int, is_accepted: bool
 ) -> None:
-    assert (scale_gate(_e4m3(exact, got, right)) is None) is is_accepted
+    assert (code_scale_gate(_e4m3(exact, got, right)) is None) is is_accepted
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The rows of `samples.sqlite` as records; every method is called within a transaction."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +16,15 @@ from .merge import without_origin
 from .projection import LedgerChange, LedgerContent
 from .records import Sample
 
-_EDITS = TypeAdapter[Edit](Edit)
+ChangeKind = Literal["learn", "edit", "import", "forget"]
+_EDITS = TypeAdapter[Sample | Edit](Edit)
+_SAMPLES = TypeAdapter[Sample | Edit](Sample)
+_INSERT: dict[ChangeKind, str] = {
+    "learn": "INSERT INTO sample (version, id, run, state, document) VALUES (?, ?, ?, ?, ?)",
+    "edit": "INSERT INTO edit (version, document) VALUES (?, ?)",
+    "import": "INSERT INTO import (version, document) VALUES (?, ?)",
+    "forget": "INSERT INTO revocation (version, kind, target) VALUES (?, ?, ?)",
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Ledger:
         """Number of changes so far."""
         return self._number("SELECT coalesce(max(version), 0) FROM change")
 
-    def add_change(self, kind: Literal["learn", "edit", "import", "forget"]) -> int:
+    def add_change(self, kind: ChangeKind) -> int:
         """Begin a change and return its version."""
         version = self.version + 1
         self.connection.execute("INSERT INTO change VALUES (?, ?, ?)", (version, kind, now_us()))
@@ -61,23 +69,15 @@ class Ledger:
         """Return the samples and edits of the versions above `after` up to `version`, in order."""
         revoked = self.revoked("sample", version)
         read = "SELECT version, document FROM {} WHERE version > ? AND version <= ? ORDER BY place"
-        span = (after, version)
-        samples = (
-            (at, Sample.model_validate_json(document))
-            for at, document in self.connection.execute(read.format("sample"), span)
-        )
-        edits = (
-            (at, _EDITS.validate_json(document))
-            for at, document in self.connection.execute(read.format("edit"), span)
-        )
-        learned: list[LedgerChange] = [(at, one) for at, one in samples if one.id not in revoked]
-        # An edit of whose evidence nothing is left goes with it.
-        learned += [
-            (at, one)
-            for at, one in edits
-            if not one.evidence or not revoked.issuperset(one.evidence)
-        ]
-        return sorted(learned, key=lambda change: change[0])  # one kind a version
+        found: list[LedgerChange] = []
+        for table, form in (("sample", _SAMPLES), ("edit", _EDITS)):
+            for at, document in self.connection.execute(read.format(table), (after, version)):
+                change = form.validate_json(document)
+                # A revoked sample goes, and an edit of whose evidence nothing is left.
+                rests_on = (change.id,) if isinstance(change, Sample) else change.evidence
+                if not rests_on or not revoked.issuperset(rests_on):
+                    found.append((at, change))
+        return sorted(found, key=lambda change: change[0])  # one kind a version
 
     def revoked(self, kind: Literal["sample", "origin"], version: int) -> set[str]:
         """Return the samples or origins that were forgotten at or before `version`."""
@@ -109,33 +109,13 @@ class Ledger:
         find = "SELECT count(*) FROM change WHERE version > ? AND kind NOT IN ('learn', 'edit')"
         return not self._number(find, after)
 
-    def insert_samples(self, samples: Iterable[Sample], version: int) -> None:
-        """Add samples, none of which is known."""
-        self.connection.executemany(
-            "INSERT INTO sample (id, version, run, state, document) VALUES (?, ?, ?, ?, ?)",
-            [(one.id, version, one.run, one.state, one.model_dump_json()) for one in samples],
-        )
+    def insert(self, kind: ChangeKind, rows: Iterable[tuple[str, ...]], version: int) -> None:
+        """Add rows, none of which is known, to the table of a kind of change.
 
-    def insert_edits(self, edits: Sequence[Edit], version: int) -> None:
-        """Add edits that fit the base."""
-        self.connection.executemany(
-            "INSERT INTO edit (version, document) VALUES (?, ?)",
-            [(version, edit.model_dump_json()) for edit in edits],
-        )
-
-    def insert_import(self, base: KnowledgeBase, version: int) -> None:
-        """Add a base of another origin."""
-        self.connection.execute(
-            "INSERT INTO import (version, document) VALUES (?, ?)", (version, dump_base(base))
-        )
-
-    def revoke(
-        self, kind: Literal["sample", "origin"], targets: Iterable[str], version: int
-    ) -> None:
-        """Let samples or an origin count no more from `version` on."""
-        self.connection.executemany(
-            "INSERT INTO revocation VALUES (?, ?, ?)", [(kind, name, version) for name in targets]
-        )
+        Of a sample its id, run, state and document, of an edit or a base its document, of what is
+        forgotten `sample` or `origin` and its name.
+        """
+        self.connection.executemany(_INSERT[kind], [(version, *row) for row in rows])
 
     def known_samples(self, ids: Iterable[str]) -> set[str]:
         """Return those of `ids` that were ever learned, forgotten ones too."""

@@ -16,7 +16,7 @@ from kopt.config.files import ensure_folder, write_atomically
 from kopt.kernels.record import Record
 from kopt.search.storage.transaction import Transaction
 
-from .base import KnowledgeBase
+from .base import KnowledgeBase, dump_base
 from .edits import Edit, changes_nothing, clamped, refusal
 from .ledger import Ledger, ProjectedBase
 from .ledger_file import FILE_NAME, guarded, open_ledger
@@ -104,8 +104,9 @@ class KnowledgeStore:
             barred = [sample.id for sample in new if sample.run in gone]
             if new:
                 version = ledger.add_change("learn")
-                ledger.insert_samples(new, version)
-                ledger.revoke("sample", barred, version)
+                rows = ((one.id, one.run, one.state, one.model_dump_json()) for one in new)
+                ledger.insert("learn", rows, version)
+                ledger.insert("forget", (("sample", name) for name in barred), version)
         return len(new) - len(barred)
 
     def edit(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
@@ -129,7 +130,8 @@ class KnowledgeStore:
                 applied.append(edit)
                 base = extend(base, [(base.version + 1, edit)], base.version)
             if applied:
-                ledger.insert_edits(applied, ledger.add_change("edit"))
+                rows = ((edit.model_dump_json(),) for edit in applied)
+                ledger.insert("edit", rows, ledger.add_change("edit"))
         return tuple(applied)
 
     def samples(
@@ -159,7 +161,8 @@ class KnowledgeStore:
             kind, targets = ledger.find(text)
             barred = {text} - ledger.revoked(kind, ledger.version)
             if targets or barred:
-                ledger.revoke(kind, {*targets, *barred}, ledger.add_change("forget"))
+                rows = ((kind, name) for name in {*targets, *barred})
+                ledger.insert("forget", rows, ledger.add_change("forget"))
         return targets
 
     def import_(self, document: str, name: str = "the document") -> Imported:
@@ -184,15 +187,14 @@ class KnowledgeStore:
             version, is_new = before.version, after != before
             if is_new:
                 version = ledger.add_change("import")
-                ledger.insert_import(theirs, version)
+                ledger.insert("import", [(dump_base(theirs),)], version)
         newer = (name for name, at in theirs.origins.items() if at > before.origins.get(name, -1))
-        tries = after.tries - before.tries
         return Imported(
             version=version,
             is_new=is_new,
             origins=tuple(sorted(newer)),
             left_out=left_out,
-            tries=tries,
+            tries=after.tries - before.tries,
         )
 
     def export(self) -> str:

@@ -6,7 +6,7 @@ Numbers are clamped, texts are data, and an edit that names something unknown is
 from collections.abc import Container, Iterable
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.record import Record
@@ -61,24 +61,30 @@ class _OfEntry(_Edit):
     techniques: Techniques
 
 
+def _clamp(low: float, high: float) -> AfterValidator:
+    return AfterValidator(lambda value: max(low, min(high, value)))
+
+
+Gain = Annotated[Finite, _clamp(-GAIN_LIMIT, GAIN_LIMIT)]
+"""ln ratio, clamped."""
+Weight = Annotated[Finite, _clamp(0.0, PRIOR_WEIGHT_LIMIT)]
+"""Pseudo-tries, clamped."""
+
+
 class AddEntry(_OfEntry):
     """Techniques worth trying in a state, with what is expected of them."""
 
     kind: Literal["add_entry"] = "add_entry"
-    gain: Finite
-    """ln ratio, clamped to records.GAIN_LIMIT."""
-    weight: Finite = 1.0
-    """Pseudo-tries, clamped to records.PRIOR_WEIGHT_LIMIT."""
+    gain: Gain
+    weight: Weight = 1.0
 
 
 class AdjustPrior(_OfEntry):
     """Another expectation for an entry that exists."""
 
     kind: Literal["adjust_prior"] = "adjust_prior"
-    gain: Finite
-    """ln ratio, clamped."""
-    weight: Finite = 1.0
-    """Pseudo-tries, clamped."""
+    gain: Gain
+    weight: Weight = 1.0
 
 
 class AddNote(_OfEntry):
@@ -104,25 +110,8 @@ EntryEdit = AddEntry | AdjustPrior | AddNote | Deprecate | Revive
 Edit = Annotated[AddState | AddTechnique | EntryEdit, Field(discriminator="kind")]
 
 
-def clamped(edit: Edit) -> Edit:
-    """Return `edit` with its numbers inside their limits."""
-    if isinstance(edit, AddEntry | AdjustPrior):
-        numbers = {
-            "gain": max(-GAIN_LIMIT, min(GAIN_LIMIT, edit.gain)),
-            "weight": max(0.0, min(PRIOR_WEIGHT_LIMIT, edit.weight)),
-        }
-        return edit.model_copy(update=numbers)
-    return edit
-
-
 def refusal(edit: Edit, base: KnowledgeBase, samples: Container[str]) -> str | None:
-    """Return why `edit` does not fit `base`, or None if it does.
-
-    Args:
-        edit: What is asked for.
-        base: The base before it.
-        samples: Ids of all samples that may be referred to.
-    """
+    """Return why `edit` does not fit `base`, or None; it may refer to the ids in `samples`."""
     missing = [name for name in edit.evidence if name not in samples]
     if missing:
         return f"there is no sample {missing[0]}"

@@ -36,14 +36,10 @@ def absorb(evidence: Evidence, sample: Sample) -> Evidence:
 def absorb_pair(pair: Evidence, sample: Sample, alone: Evidence) -> Evidence:
     """Return the evidence of a pair after one more try: its gain is what came on top.
 
-    What came on top is the gain less the mean gain of the same entry so far. A mean of n tries is
-    itself uncertain, so that the difference counts n / (n + 1) of a gain, and nothing while the
-    entry has none: a pair learns nothing where its second technique is known only in the pair.
-
-    Args:
-        pair: Evidence of the pair before.
-        sample: A try of the second technique right after the first.
-        alone: Evidence of the second technique in the sample's state, without this sample.
+    What came on top is the gain less the mean gain in `alone`, what is known of the second
+    technique in the sample's state without it. A mean of n tries is itself uncertain, so that the
+    difference counts n / (n + 1) of a gain, and nothing while there is none: a pair learns nothing
+    where its second technique is known only in the pair.
     """
     gain = gain_of(sample)
     if gain is None or alone.weight == 0:
@@ -139,12 +135,7 @@ An assumption: enough to be sure of a gain of the size of its spread from kernel
 
 
 def counted(origins: Mapping[str, Evidence], own: str) -> Evidence:
-    """Return what counts of the evidence of all `origins`: `own` in full, the others up to a limit.
-
-    Args:
-        origins: By the id of their base, on one architecture.
-        own: Id of the base that is read.
-    """
+    """Return what counts of the evidence of `origins`: all of the base `own`, some of others."""
     theirs = pooled(origins[name] for name in sorted(origins) if name != own)
     return pooled([_limited(theirs), *(origins[name] for name in origins if name == own)])
 

@@ -17,9 +17,8 @@ from kopt.kernels.record import Record
 from kopt.search.storage.transaction import Transaction
 
 from .base import KnowledgeBase, dump_base
-from .edits import Edit, changes_nothing, clamped, refusal
-from .ledger import Ledger, ProjectedBase
-from .ledger_file import FILE_NAME, guarded, open_ledger
+from .edits import Edit, changes_nothing, refusal
+from .ledger import FILE_NAME, Ledger, ProjectedBase, guarded, open_ledger
 from .merge import without_origin
 from .projection import extend, project
 from .records import Sample
@@ -51,11 +50,7 @@ class KnowledgeStore:
     """The open base in a folder."""
 
     def __init__(self, folder: Path, say: Callable[[str], None] = logger.warning) -> None:
-        """Open or create the base in `folder`, usually `Settings.knowledge`.
-
-        Args:
-            folder: Made if need be.
-            say: Told in one line when base.yaml was not what kopt had rendered.
+        """Open or create the base in `folder`; `say` is told if base.yaml was not kopt's.
 
         Raises:
             SetupError: The folder cannot be written, or the ledger is damaged or of a newer kopt.
@@ -110,7 +105,7 @@ class KnowledgeStore:
         return len(new) - len(barred)
 
     def edit(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
-        """Apply edits, all or none, and return those that changed something, clamped.
+        """Apply edits, all or none, and return those that changed something.
 
         An edit that changes nothing is left out, so that the same list may come twice.
 
@@ -122,7 +117,7 @@ class KnowledgeStore:
             base = self._present()
             known = ledger.known_samples(name for edit in edits for name in edit.evidence)
             known -= ledger.revoked("sample", base.version)
-            for edit in map(clamped, edits):
+            for edit in edits:
                 if changes_nothing(edit, base):
                     continue
                 if why := refusal(edit, base, known):
@@ -137,22 +132,18 @@ class KnowledgeStore:
     def samples(
         self, last: int | None = None, state: str | None = None, run: str | None = None
     ) -> tuple[Sample, ...]:
-        """Return samples in the order in which they were learned, without forgotten ones.
+        """Return the `last` samples of programs in `state` and of `run`, in the order of learning.
 
-        Args:
-            last: Only so many, the latest.
-            state: Only of programs that were in this state.
-            run: Only of this run.
+        Forgotten ones are left out; None stands for all.
         """
         with self._reading() as ledger:
             return ledger.samples(last, state, run)
 
     def forget(self, text: str) -> tuple[str, ...]:
-        """Let evidence count no more, for good, and return the ids of what was forgotten.
+        """Let a sample, a run or an imported origin count no more, for good.
 
-        Args:
-            text: A sample id, a run id or the id of an origin that was imported. Of a sample that
-                was forgotten before nothing is returned.
+        Returns:
+            The ids of what was forgotten by this call.
 
         Raises:
             ToolError: There is nothing of that name.

@@ -197,13 +197,9 @@ def _described_line(
 
 
 def _item_lines(item: Held, own: str, known: Held | None, detail: _Detail) -> Iterator[_Line]:
-    """Yield the line of an entry or a pair itself, then one for each body of its evidence.
+    """Yield the line of an entry or a pair itself, then those of its evidence and its notes.
 
-    Args:
-        item: To be told.
-        own: Origin of the base: its own evidence does not name it.
-        known: What ships of the same name.
-        detail: How much is told.
+    The evidence of the base's `own` origin does not name it; `known` is what ships of that name.
     """
     indent = "    " if isinstance(item, KnowledgeEntry) else "  "
     is_shipped = known is not None and known.prior == item.prior

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from kopt.config.errors import ToolError
 from kopt.kernels.status import Provenance
 from kopt.search.knowledge.base import KnowledgeBase, parse_base
-from kopt.search.knowledge.edits import Edit, clamped, refusal
-from kopt.search.knowledge.ledger_file import LedgerBusy
+from kopt.search.knowledge.edits import Edit, refusal
+from kopt.search.knowledge.ledger import LedgerBusy
 from kopt.search.knowledge.policy.posterior import Situation, predict
 from kopt.search.knowledge.projection import extend
 from kopt.search.knowledge.records import Sample, arch_key
@@ -225,7 +225,7 @@ class RunMemory:
         """Apply the edits that the shared base, which others change too, still takes."""
         run = self._context.state().id
         known = {sample.id for sample in shared.samples(run=run)}
-        for edit in (clamped(renamed(one, run)) for one in edits):
+        for edit in (renamed(one, run) for one in edits):
             if refusal(edit, shared.base(), known) is None:
                 with suppress(ToolError):  # another run has changed the base meanwhile
                     shared.edit((edit,))

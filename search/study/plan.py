@@ -12,12 +12,12 @@ Source:
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError
 
 from kopt.config.errors import ToolError
-from kopt.config.search_settings import SearchSettings, complete_settings, load_search_settings
+from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
 from kopt.search.records.budget import Budget
@@ -43,13 +43,6 @@ class Arm(Record):
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,19}$")
     search: SearchSettings
-
-    @field_validator("search", mode="before")
-    @classmethod
-    def _of_an_older_study(cls, kept: Any) -> Any:
-        """Take the settings of a study that was begun before newer keys existed."""
-        is_tree = isinstance(kept, dict)
-        return complete_settings(cast(dict[str, Any], kept)) if is_tree else kept
 
 
 class StudyPlan(Record):

@@ -35,12 +35,9 @@ _WINNERS = "winners"  # what search_docs calls them
 
 
 def begin_study(asked: Mapping[str, Any], base: Path | None, settings: Settings) -> StudyPlan:
-    """Create a study and return its plan; from here on it can be resumed.
+    """Create the study of the fields in `asked` and return its plan; now it can be resumed.
 
-    Args:
-        asked: The fields of the plan that the user decides.
-        base: What every base begins as: an exported one; None for the packaged seed alone.
-        settings: Of this process.
+    Every base begins as the exported one in `base`; None for the packaged seed alone.
 
     Raises:
         ToolError: `base` cannot be read or is none.

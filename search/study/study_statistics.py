@@ -44,11 +44,8 @@ def interval_of(
 ) -> tuple[float, float] | None:
     """Return the 95 % interval of `figure` over grids drawn from `grid`.
 
-    Args:
-        figure: Computes the figure from places; may be infinite, None where it is undefined.
-        grid: What was run.
-        seed: Of the draws. Figures with the same seed and grid see the same draws.
-        draws: How many.
+    Figures, which may be infinite, or None where undefined, see the same draws with the same seed
+    and grid.
 
     Returns:
         The percentiles 2.5 and 97.5, without interpolation so that an infinite figure stays one;

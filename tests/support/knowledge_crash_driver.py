@@ -19,11 +19,11 @@ from typing import Any
 
 import pytest
 
-from kopt.search.knowledge import ledger_file
+from kopt.search.knowledge import ledger
 from kopt.search.knowledge import store as store_module
 from kopt.search.knowledge.base import dump_base
 from kopt.search.knowledge.edits import AddNote
-from kopt.search.knowledge.ledger_file import FILE_NAME
+from kopt.search.knowledge.ledger import FILE_NAME
 from kopt.search.knowledge.projection import LedgerContent, project
 from kopt.search.knowledge.store import KnowledgeStore
 from support.crash_driver import count_writes, counted, forked
@@ -71,7 +71,7 @@ def seen(folder: Path) -> dict[str, Any]:
 def main(root: Path) -> dict[str, Any]:
     """Kill at every step once and return what was seen."""
     patches = pytest.MonkeyPatch()
-    patches.setattr(ledger_file, "token_hex", "0".zfill)  # the same origin every time
+    patches.setattr(ledger, "token_hex", "0".zfill)  # the same origin every time
     patches.setattr(store_module, "load_seed", lambda: SMALL)
     count_writes()
     os.rename = counted(os.rename)

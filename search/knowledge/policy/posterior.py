@@ -183,12 +183,7 @@ class Predictor:
         return replace(alone, belief=alone.belief.shifted(extra), sources=sources)
 
     def extra(self, before: str, after: str) -> float:
-        """Return what `before` is known to add to the gain of `after`, ln; 0 if nothing is known.
-
-        Args:
-            before: Technique applied first.
-            after: Technique applied next.
-        """
+        """Return what the technique `before` adds to the gain of `after`, ln; 0 if not known."""
         pair = self._base.pairs.get((before, after))
         if pair is None:
             return 0.0

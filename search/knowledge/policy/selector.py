@@ -52,14 +52,10 @@ def draw(
     k: int,
     seed: str,
 ) -> tuple[Drawn, ...]:
-    """Return `k` different techniques to try next, the first drawn first, or all if there are less.
+    """Return `k` techniques to try next, the first drawn first, or all if there are less.
 
-    Args:
-        base: What is known. Without entries and pairs all techniques are equally likely.
-        situation: Of the program that they are applied to.
-        allowed: Techniques that can be applied to it; deprecated ones are not drawn.
-        k: How many to draw.
-        seed: Names the draw, e.g. `0/r3/t2`.
+    They are of those that are `allowed` and not deprecated; where `base` has no entries and pairs
+    all are equally likely. `seed` names the draw, e.g. `0/r3/t2`.
     """
     options = _options(base, situation, allowed, seed)
     rng = Random(f"{seed}/slots")

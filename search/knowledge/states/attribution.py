@@ -59,12 +59,8 @@ def make_samples(
     """Return all that the candidates of a run have taught so far.
 
     Called after every round with everything, it gives what it gave before and what is new, except
-    for what a later check refuted (`revoked_samples`).
-
-    Args:
-        members: Every candidate of the run.
-        branches: Of all rounds; a candidate of an open one has taught nothing yet.
-        context: The run and what is known beside its candidates.
+    for what a later check refuted (`revoked_samples`). A candidate of an open branch has taught
+    nothing yet.
     """
     history = History(members, branches, context.min_effect, context.catalogue)
     trials = find_trials(history, context.is_final)

@@ -13,7 +13,6 @@ from kopt.search.knowledge.edits import (
     AdjustPrior,
     Deprecate,
     Edit,
-    clamped,
     refusal,
 )
 from kopt.search.knowledge.records import (
@@ -87,7 +86,7 @@ def test_an_edit_that_fits_is_not_refused(asked: Edit) -> None:
 
 @pytest.mark.parametrize(("asked", "made"), [(9.0, GAIN_LIMIT), (-9.0, -GAIN_LIMIT), (0.2, 0.2)])
 def test_a_gain_is_clamped(asked: float, made: float) -> None:
-    made_edit = clamped(edit(AdjustPrior, gain=asked, weight=99.0))
+    made_edit = edit(AdjustPrior, gain=asked, weight=99.0)
     assert isinstance(made_edit, AdjustPrior)
     assert (made_edit.gain, made_edit.weight) == (made, PRIOR_WEIGHT_LIMIT)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import InfraError, SetupError
-from kopt.search.knowledge import ledger_file
-from kopt.search.knowledge.ledger_file import FILE_NAME
+from kopt.search.knowledge import ledger
+from kopt.search.knowledge.ledger import FILE_NAME
 from kopt.search.knowledge.store import BASE_NAME, KnowledgeStore
 from support.knowledge_cases import ENTRY, random_samples, sample
 
@@ -146,7 +146,7 @@ def test_a_damaged_snapshot_is_projected_again(tmp_path: Path) -> None:
 
 def test_the_ledger_of_a_newer_kopt_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     _learned(tmp_path)
-    _execute(tmp_path, f"PRAGMA user_version = {ledger_file.FORMAT + 1}")
+    _execute(tmp_path, f"PRAGMA user_version = {ledger.FORMAT + 1}")
     before = (tmp_path / FILE_NAME).read_bytes()
     with pytest.raises(SetupError, match=r"has format 2, this kopt reads up to 1: upgrade kopt"):
         KnowledgeStore(tmp_path)
@@ -162,7 +162,7 @@ def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
 def test_a_ledger_that_another_process_keeps_busy_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_file, "_BUSY_S", 0.0)
+    monkeypatch.setattr(ledger, "_BUSY_S", 0.0)
     _learned(tmp_path)
     other = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from kopt.search.knowledge.ledger_file import FILE_NAME, FORMAT, open_ledger
+from kopt.search.knowledge.ledger import FILE_NAME, FORMAT, open_ledger
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.knowledge.yaml_writer import render_small
 from support.knowledge_cases import ENTRY, SEED

@@ -9,7 +9,7 @@ import pytest
 from kopt.config.errors import SetupError
 from kopt.config.search_settings import load_search_settings
 from kopt.search.knowledge.base import parse_base
-from kopt.search.knowledge.ledger_file import LedgerBusy
+from kopt.search.knowledge.ledger import LedgerBusy
 from kopt.search.knowledge.records import Sample
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.records.evaluation import Evaluation, EvaluationJob

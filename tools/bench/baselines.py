@@ -102,29 +102,20 @@ def choose_library(
     )
 
 
-def forget_choice(case: TimedCase) -> None:
-    """Make the next choice check and sort all paths."""
-    forget(case.settings, _key(case))
-
-
 def _like(checked: Sequence[BaselineSide | RejectedBaseline]) -> tuple[BaselineSide, ...]:
     return tuple(p for p in checked if isinstance(p, BaselineSide) and not p.differences)
 
 
 def _key(case: TimedCase) -> dict[str, str]:
-    facts = case.device.facts
     source = case.problem.folder / "baseline.py"
     code = source.read_bytes() if source.is_file() else b""
     declared = "".join(baseline.model_dump_json() for baseline in case.problem.baselines)
-    return {
-        "kind": "fastest_path/1",
-        "device": facts.uuid,
-        "driver": facts.driver_version,
-        "kernel": case.kernel,
-        "baselines": hashlib.sha256(code + declared.encode()).hexdigest(),
-        "libraries": " ".join(f"{name} {_version(name)}" for name in _LIBRARIES),
-        "environment": repr(case.settings.library_environment),
-    }
+    return case.key(
+        "fastest_path/1",
+        baselines=hashlib.sha256(code + declared.encode()).hexdigest(),
+        libraries=" ".join(f"{name} {_version(name)}" for name in _LIBRARIES),
+        environment=repr(case.settings.library_environment),
+    )
 
 
 def _version(distribution: str) -> str:
@@ -205,7 +196,7 @@ def choose_contestants(case: TimedCase, verified: Verified, wanted: BaselineRequ
         InfraError: The device failed.
     """
     if wanted.choice == "every":
-        forget_choice(case)
+        forget(case.settings, _key(case))  # check and sort all paths
     library = LibraryChoice(rejected=wanted.excluded)
     if wanted.choice != "reference":
         library = choose_library(case, verified.data, wanted.excluded)

@@ -25,8 +25,7 @@ from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
 
 from .agreement import Attempt, combine, narrower_domain, refusals
-from .receipt_contents import make_receipt
-from .receipt_parts import parts_of
+from .receipt_parts import make_receipt, parts_of
 from .repeated_timing import (
     CheckedCandidate,
     OpenDevice,

@@ -205,12 +205,4 @@ def keep_floor(case: TimedCase, path: BaselinePath, floor: NoiseFloor) -> None:
 
 
 def _key(case: TimedCase, path: BaselinePath) -> dict[str, str]:
-    facts = case.device.facts
-    return {
-        "kind": "noise_floor/1",
-        "device": facts.uuid,
-        "driver": facts.driver_version,
-        "kernel": case.kernel,
-        "baseline": path.name,
-        "pdl": str(path.pdl),
-    }
+    return case.key("noise_floor/1", baseline=path.name, pdl=str(path.pdl))

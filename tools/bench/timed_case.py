@@ -66,6 +66,12 @@ class TimedCase:
         key = CaseKey(self.problem, self.workload, self.input_seed, REGIME)
         return open_cache(self.settings).load(key)
 
+    def key(self, kind: str, **more: str) -> dict[str, str]:
+        """Return what a record that is kept of this kernel on this device is kept under."""
+        facts = self.device.facts
+        own = {"device": facts.uuid, "driver": facts.driver_version, "kernel": self.kernel}
+        return {"kind": kind, **own, **more}
+
     @property
     def poison(self) -> int:
         """Byte that fills outputs before each timed replay."""

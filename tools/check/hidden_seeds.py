@@ -49,21 +49,10 @@ def _secret(path: Path) -> bytes:
     """Return the secret; the first process makes it, and a damaged file is replaced."""
     ensure_folder(path.parent)
     try:
-        kept = path.read_bytes()
-        if len(kept) == _SECRET_BYTES:
-            return kept
-        path.unlink(missing_ok=True)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise SetupError(f"cannot read {path}: {error.strerror}") from error
-    return _new_secret(path)
-
-
-def _new_secret(path: Path) -> bytes:
-    """Write a fresh secret, unless another process was first, and return the one that stands."""
-    try:
-        create_file(path, secrets.token_bytes(_SECRET_BYTES))
+        if path.exists() and path.stat().st_size != _SECRET_BYTES:
+            path.unlink(missing_ok=True)
+        if not path.exists():
+            create_file(path, secrets.token_bytes(_SECRET_BYTES))
         return path.read_bytes()
     except OSError as error:
         raise SetupError(f"cannot keep a secret in {path.parent}: {error.strerror}") from error

@@ -1,5 +1,6 @@
 """A kernel's instruction mix as the time model reads it: counts of the code, not of a run."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from kopt.kernels.compile_result import KernelResources
@@ -7,7 +8,7 @@ from kopt.kernels.compile_result import KernelResources
 from . import constants
 
 _REGISTER_BYTES = 4
-_ASYNC_COPY_BYTES = 16
+_ASYNC_COPY_BYTES = 16.0
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class StaticMix:
     @property
     def loads(self) -> int:
         """Global loads, asynchronous copies among them."""
-        return sum(self._widths("ldg_").values()) + self.count("ld") + self.count("ldgsts")
+        return sum(self._loads.values()) + self.count("ld")
 
     @property
     def stores(self) -> int:
@@ -38,21 +39,12 @@ class StaticMix:
     @property
     def load_bytes(self) -> float:
         """Mean bytes that one thread's load asks for."""
-        widths = self._widths("ldg_")
-        copies = self.count("ldgsts")
-        count = sum(widths.values()) + copies
-        if not count:
-            return constants.ASSUMED_ACCESS_BYTES
-        total = sum(width * number for width, number in widths.items())
-        return (total + copies * _ASYNC_COPY_BYTES) / count
+        return _mean_width(self._loads)
 
     @property
     def store_bytes(self) -> float:
         """Mean bytes that one thread's store writes."""
-        widths = self._widths("stg_")
-        count = sum(widths.values())
-        total = sum(width * number for width, number in widths.items())
-        return total / count if count else constants.ASSUMED_ACCESS_BYTES
+        return _mean_width(self._widths("stg_"))
 
     @property
     def access_bytes(self) -> float:
@@ -80,10 +72,21 @@ class StaticMix:
         slowest = max(clocks, key=lambda name: clocks[name])
         return slowest, clocks[slowest]
 
-    def _widths(self, prefix: str) -> dict[float, int]:
+    @property
+    def _loads(self) -> Counter[float]:
+        return self._widths("ldg_") + Counter({_ASYNC_COPY_BYTES: self.count("ldgsts")})
+
+    def _widths(self, prefix: str) -> Counter[float]:
         """Bytes of an access to the number of instructions of that width."""
-        return {
-            int(name.removeprefix(prefix)) / 8: number
-            for name, number in self.kernel.instruction_mix.items()
-            if name.startswith(prefix)
-        }
+        return Counter(
+            {
+                int(name.removeprefix(prefix)) / 8: number
+                for name, number in self.kernel.instruction_mix.items()
+                if name.startswith(prefix)
+            }
+        )
+
+
+def _mean_width(widths: Counter[float]) -> float:
+    total = sum(width * number for width, number in widths.items())
+    return total / widths.total() if widths.total() else constants.ASSUMED_ACCESS_BYTES

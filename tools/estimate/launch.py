@@ -4,6 +4,7 @@ The unit of thought is the SM with the most blocks: the launch ends when that on
 is a lower bound of its own kind; docs/estimate.md says how they combine and why.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, prod
 
@@ -12,13 +13,15 @@ from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.compile_result import KernelResources, Occupancy
 from kopt.kernels.counters import ExecutionCounters
 from kopt.kernels.plan import Launch
-from kopt.kernels.time_estimate import LaunchEstimate, TimePart
+from kopt.kernels.time_estimate import LaunchEstimate, PartName, TimePart
 
 from . import constants
 from .instructions import StaticMix
 from .traffic import SECTOR_BYTES, Traffic
 
 _WARP_THREADS = 32
+TimeAndEvidence = tuple[float, str]
+"""Microseconds of a part, and the numbers behind them."""
 
 
 @dataclass(frozen=True)
@@ -112,17 +115,10 @@ class LaunchModel:
 
 def estimate_launch(model: LaunchModel) -> LaunchEstimate:
     """Return the parts of one launch and the time they combine to."""
-    parts = (
-        _launch_part(model),
-        _fill_part(model),
-        _barrier_part(model),
-        _block_start_part(model),
-        _dram_part(model),
-        _l2_part(model),
-        _sm_intake_part(model),
-        _load_store_part(model),
-        _issue_part(model),
-        _latency_part(model),
+    computed = ((name, compute(model)) for name, compute in _PARTS.items())
+    parts = tuple(
+        TimePart(name=name, time_us=time_us, overlaps=name not in _ADDED, evidence=evidence)
+        for name, (time_us, evidence) in computed
     )
     return LaunchEstimate(kernel=model.launch.kernel, latency_us=combine(parts), parts=parts)
 
@@ -140,30 +136,23 @@ def combine(parts: tuple[TimePart, ...]) -> float:
     return float(added + max(overlapped, starts))
 
 
-def _launch_part(model: LaunchModel) -> TimePart:
+def _launch(model: LaunchModel) -> TimeAndEvidence:
     share = constants.PDL_LAUNCH_SHARE if model.launch.pdl else 1.0
     count = share + model.memsets
-    return TimePart(
-        name="launch",
-        time_us=count * model.gpu.null_kernel_us,
-        overlaps=False,
-        evidence=f"{count:g} x {model.gpu.null_kernel_us:g} us of an empty kernel"
+    return count * model.gpu.null_kernel_us, (
+        f"{count:g} x {model.gpu.null_kernel_us:g} us of an empty kernel"
         + (", programmatic dependent launch" if model.launch.pdl else "")
-        + (f", {model.memsets} memset of scratch" if model.memsets else ""),
+        + (f", {model.memsets} memset of scratch" if model.memsets else "")
     )
 
 
-def _fill_part(model: LaunchModel) -> TimePart:
-    loads = model.traffic.load_bytes > 0
-    return TimePart(
-        name="fill",
-        time_us=constants.DRAM_LATENCY_US if loads else 0.0,
-        overlaps=False,
-        evidence="the first load's round trip to DRAM" if loads else "no global loads",
-    )
+def _fill(model: LaunchModel) -> TimeAndEvidence:
+    if model.traffic.load_bytes > 0:
+        return constants.DRAM_LATENCY_US, "the first load's round trip to DRAM"
+    return 0.0, "no global loads"
 
 
-def _barrier_part(model: LaunchModel) -> TimePart:
+def _barrier(model: LaunchModel) -> TimeAndEvidence:
     barriers = (
         model.counters.barriers_per_block
         if model.counters
@@ -172,109 +161,100 @@ def _barrier_part(model: LaunchModel) -> TimePart:
     clocks_each = (
         constants.BARRIER_BASE_CLOCKS + constants.BARRIER_CLOCKS_PER_WARP * model.warps_per_block
     )
-    return TimePart(
-        name="barriers",
-        time_us=barriers * clocks_each * model.rounds / model.gpu.clock_mhz,
-        overlaps=False,
-        evidence=f"{barriers:.3g} per block of {counted(model.warps_per_block, 'warp')}, "
-        f"{counted(model.rounds, 'round')} of blocks",
+    return barriers * clocks_each * model.rounds / model.gpu.clock_mhz, (
+        f"{barriers:.3g} per block of {counted(model.warps_per_block, 'warp')}, "
+        f"{counted(model.rounds, 'round')} of blocks"
     )
 
 
-def _block_start_part(model: LaunchModel) -> TimePart:
+def _block_start(model: LaunchModel) -> TimeAndEvidence:
     free_per_sm, start_us = constants.FREE_BLOCKS_PER_SM, constants.BLOCK_START_US
     if model.launch.pdl:
         free_per_sm, start_us = constants.PDL_FREE_BLOCKS_PER_SM, constants.PDL_BLOCK_START_US
     free = free_per_sm * model.gpu.sm_count
-    return TimePart(
-        name="block_starts",
-        time_us=max(0, model.blocks - free) * start_us,
-        overlaps=True,
-        evidence=f"{counted(model.blocks, 'block')} of {prod(model.launch.block)} threads, all but "
+    return max(0, model.blocks - free) * start_us, (
+        f"{counted(model.blocks, 'block')} of {prod(model.launch.block)} threads, all but "
         f"{free} start {start_us * 1e3:g} ns after the one before"
-        + (", programmatic dependent launch" if model.launch.pdl else ""),
+        + (", programmatic dependent launch" if model.launch.pdl else "")
     )
 
 
-def _dram_part(model: LaunchModel) -> TimePart:
+def _dram(model: LaunchModel) -> TimeAndEvidence:
     bandwidth_gb_s = model.gpu.dram_bandwidth_gb_s * constants.DRAM_EFFICIENCY
-    return TimePart(
-        name="dram",
-        time_us=model.traffic.dram_bytes / (bandwidth_gb_s * 1e3),
-        overlaps=True,
-        evidence=f"{model.traffic.dram_bytes / 1e6:.3g} MB at {bandwidth_gb_s:.0f} GB/s",
-    )
+    moved = model.traffic.dram_bytes
+    return moved / (bandwidth_gb_s * 1e3), f"{moved / 1e6:.3g} MB at {bandwidth_gb_s:.0f} GB/s"
 
 
-def _l2_part(model: LaunchModel) -> TimePart:
+def _l2(model: LaunchModel) -> TimeAndEvidence:
     moved = model.traffic.sector_bytes + _spill_requests(model) * 4 * SECTOR_BYTES
     clocks = moved / constants.L2_BYTES_PER_CLOCK
-    return TimePart(
-        name="l2",
-        time_us=clocks / model.gpu.clock_mhz,
-        overlaps=True,
-        evidence=f"{moved / 1e6:.3g} MB in whole sectors, {model.traffic.sector_waste:.3g} x what "
-        "coalesced accesses need",
+    return clocks / model.gpu.clock_mhz, (
+        f"{moved / 1e6:.3g} MB in whole sectors, {model.traffic.sector_waste:.3g} x what "
+        "coalesced accesses need"
     )
 
 
-def _sm_intake_part(model: LaunchModel) -> TimePart:
+def _sm_intake(model: LaunchModel) -> TimeAndEvidence:
     bytes_in = model.traffic.sector_bytes * model.busiest_fraction
-    return TimePart(
-        name="sm_intake",
-        time_us=bytes_in / constants.SM_INTAKE_BYTES_PER_CLOCK / model.gpu.clock_mhz,
-        overlaps=True,
-        evidence=f"{bytes_in / 1e3:.3g} kB through the busiest SM, which has "
-        f"{model.busiest_blocks} of {counted(model.blocks, 'block')}",
+    return bytes_in / constants.SM_INTAKE_BYTES_PER_CLOCK / model.gpu.clock_mhz, (
+        f"{bytes_in / 1e3:.3g} kB through the busiest SM, which has "
+        f"{model.busiest_blocks} of {counted(model.blocks, 'block')}"
     )
 
 
-def _load_store_part(model: LaunchModel) -> TimePart:
+def _load_store(model: LaunchModel) -> TimeAndEvidence:
     spills = _spill_requests(model)
     requests = model.accesses_per_thread * model.warps + spills
     sectors = model.traffic.l1_bytes / SECTOR_BYTES + 4 * spills
     bytes_per_clock = constants.L1_SECTORS_PER_CLOCK * SECTOR_BYTES
     clocks = max(requests, sectors / constants.L1_SECTORS_PER_CLOCK)
     clocks += model.shared_bytes / bytes_per_clock
-    return TimePart(
-        name="load_store",
-        time_us=clocks * model.busiest_fraction / model.gpu.clock_mhz,
-        overlaps=True,
-        evidence=f"{requests:.3g} warp accesses, {counted(sectors, 'sector')}, {spills:.3g} of the "
-        f"accesses spills, {model.shared_bytes / 1e6:.3g} MB of shared memory",
+    return clocks * model.busiest_fraction / model.gpu.clock_mhz, (
+        f"{requests:.3g} warp accesses, {counted(sectors, 'sector')}, {spills:.3g} of the "
+        f"accesses spills, {model.shared_bytes / 1e6:.3g} MB of shared memory"
     )
 
 
-def _issue_part(model: LaunchModel) -> TimePart:
+def _issue(model: LaunchModel) -> TimeAndEvidence:
     pipe, clocks = model.mix.clocks_per_warp()
     time_us = clocks * model.trips * model.warps * model.busiest_fraction / model.gpu.clock_mhz
-    return TimePart(
-        name="issue",
-        time_us=time_us,
-        overlaps=True,
-        evidence=f"{counted(model.kernel.instructions or 0, 'instruction')} in the code, gone "
-        f"through {counted(model.trips, 'time')}; bound by {pipe}",
+    return time_us, (
+        f"{counted(model.kernel.instructions or 0, 'instruction')} in the code, gone "
+        f"through {counted(model.trips, 'time')}; bound by {pipe}"
     )
 
 
-def _latency_part(model: LaunchModel) -> TimePart:
+def _latency(model: LaunchModel) -> TimeAndEvidence:
     known = model.kernel.loads_in_flight
     in_code = model.mix.loads if known is None else known
     in_flight = min(max(in_code, 1), constants.MAX_LOADS_IN_FLIGHT)
     phases = model.counters.load_phases_per_thread if model.counters else 0.0
     trips_each = max(phases, model.loads_per_thread / in_flight)
     trips = max(0.0, trips_each * model.rounds - 1)  # the first one is `fill`
-    return TimePart(
-        name="latency",
-        time_us=trips * constants.DRAM_LATENCY_US,
-        overlaps=True,
-        evidence=f"{counted(trips_each, 'dependent round trip')} per thread "
+    return trips * constants.DRAM_LATENCY_US, (
+        f"{counted(trips_each, 'dependent round trip')} per thread "
         f"({counted(in_flight, 'load')} of {counted(model.mix.load_bytes, 'byte')} in flight), "
         f"{counted(model.rounds, 'round')} of {counted(model.resident_blocks, 'block')} on the "
-        "busiest SM",
+        "busiest SM"
     )
 
 
 def _spill_requests(model: LaunchModel) -> float:
     """Warp accesses to local memory in the whole launch."""
     return model.mix.spills * model.trips * model.warps
+
+
+_PARTS: dict[PartName, Callable[[LaunchModel], TimeAndEvidence]] = {
+    "launch": _launch,
+    "fill": _fill,
+    "barriers": _barrier,
+    "block_starts": _block_start,
+    "dram": _dram,
+    "l2": _l2,
+    "sm_intake": _sm_intake,
+    "load_store": _load_store,
+    "issue": _issue,
+    "latency": _latency,
+}
+_ADDED: tuple[PartName, ...] = ("launch", "fill", "barriers")
+"""Parts that add up; the others overlap."""

@@ -43,15 +43,16 @@ def estimate_time(
     """
     kernels = {kernel.name: kernel for kernel in find_build(compiled, plan, gpu).kernels}
     mixes = [StaticMix(kernel) for kernel in kernels.values()]
+    resident_fraction, warps_per_sm = _residence(plan, kernels, gpu)
     demand = Demand(
         plan=plan,
         counters=counters,
         model=model,
         load_width_bytes=_mean([mix.load_bytes for mix in mixes if mix.loads]),
         store_width_bytes=_mean([mix.store_bytes for mix in mixes if mix.stores]),
-        warps_per_sm=_resident_warps(plan, kernels, gpu),
+        warps_per_sm=warps_per_sm,
     )
-    traffic = traffic_of(demand, _resident_fraction(plan, kernels, gpu), gpu)
+    traffic = traffic_of(demand, resident_fraction, gpu)
     launches = tuple(
         estimate_launch(part) for part in _launch_models(plan, kernels, gpu, (traffic, counters))
     )
@@ -116,24 +117,19 @@ def _threads(launch: Launch) -> int:
     return prod(launch.grid) * prod(launch.block)
 
 
-def _resident_fraction(
+def _residence(
     plan: LaunchPlan, kernels: dict[str, KernelResources], gpu: GpuSpec
-) -> float:
-    if len(plan.launches) != 1:
-        return 1.0
-    launch = plan.launches[0]
-    waves = launch_occupancy(launch, kernels[launch.kernel], gpu).waves
-    return 1 / waves if waves > 1 else 1.0
+) -> tuple[float, int]:
+    """Return the share of the blocks, and the warps on an SM, that run at the same time.
 
-
-def _resident_warps(plan: LaunchPlan, kernels: dict[str, KernelResources], gpu: GpuSpec) -> int:
-    """Return the warps on an SM at a time; 0 with several launches, of which counters tell none."""
+    1 and 0 with several launches, of which counters tell none.
+    """
     if len(plan.launches) != 1:
-        return 0
+        return 1.0, 0
     launch = plan.launches[0]
     occupancy = launch_occupancy(launch, kernels[launch.kernel], gpu)
     blocks = min(occupancy.blocks_per_sm, -(-prod(launch.grid) // gpu.sm_count))
-    return blocks * -(-prod(launch.block) // 32)
+    return 1 / max(occupancy.waves, 1.0), blocks * -(-prod(launch.block) // 32)
 
 
 def _mean(values: list[float]) -> float:

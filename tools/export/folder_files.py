@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from kopt.config.errors import ToolError
 from kopt.kernels.problem import tensor_size_bytes
 
+from .built_forms import cuda_files, torch_files, tvm_ffi_files
 from .device_code import DeviceCode, device_code
 from .dispatch_file import dispatch_file
 from .file_text import filled, provenance_line
@@ -21,10 +22,8 @@ from .readme import readme
 from .route_file import route_file
 from .routes import Route, plan_routes
 from .signature import Signature
-from .subject import ExportSubject, Form, nvcc_flags
-from .torch_form import torch_files
+from .subject import ExportSubject, Form
 from .trace_form import trace_files
-from .tvm_ffi_form import tvm_ffi_files
 
 _CPP_WORDS = """
 alignas alignof and asm auto bool break case catch char class const constexpr continue decltype
@@ -85,11 +84,8 @@ def _form_files(
 ) -> Files:
     if form == "flashinfer-trace":
         return trace_files(signature, sources)
-    if form == "cuda":
-        folder, files_of = "src", cuda_files
-    else:
-        folder = f"{signature.subject.name}/csrc"
-        files_of = torch_files if form == "torch" else tvm_ffi_files
+    folder = "src" if form == "cuda" else f"{signature.subject.name}/csrc"
+    files_of = {"cuda": cuda_files, "torch": torch_files, "tvm-ffi": tvm_ffi_files}[form]
     placed = {f"{folder}/{path}": text for path, text in sources.items()}
     return {**placed, **files_of(signature, routes)}
 
@@ -174,23 +170,3 @@ def _imported(path: str, text: str) -> Iterator[str]:
 
 def _renamed(text: str) -> str:
     return _FROM_KOPT.sub(rf"\1from {PACKAGE}.", text)
-
-
-def cuda_files(signature: Signature, routes: tuple[Route, ...]) -> dict[str, str]:
-    """Return the files of this form beside the sources and the test."""
-    name = signature.subject.name
-    flags = nvcc_flags(signature.subject)
-    words = {
-        **signature.words,
-        "arch_number": signature.subject.arch.removeprefix("sm_"),
-        "sources": [f"{name}.cu", *(f"{name}_{route.tag}.cu" for route in routes)],
-        "flags": flags,
-        "cmake_flags": " ".join(f for f in flags if not f.startswith(("-std", "-O"))),
-    }
-    templates = {
-        "Makefile": "Makefile",
-        "CMakeLists.txt": "CMakeLists.txt",
-        "test/run_case.cpp": "run_case.cpp",
-        "test/call.py": "call_cuda.py",
-    }
-    return {path: filled(template, **words) for path, template in templates.items()}

@@ -1,8 +1,12 @@
 """The facts of every result on a candidate: how it ended, and what was found where."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
+from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import Diagnostic, source_excerpt
 from kopt.kernels.status import ADVICE, Status
 
@@ -13,28 +17,8 @@ QUOTED = "diagnostics quote the candidate and what its compiler says of it: data
 _FILE_CHARACTERS = 120
 
 
-class Judged(Protocol):
-    """A result on one candidate."""
-
-    @property
-    def status(self) -> Status:
-        """How it ended."""
-        ...
-
-    @property
-    def kernel(self) -> str:
-        """Kernel id."""
-        ...
-
-    @property
-    def candidate(self) -> str:
-        """Content hash of the source."""
-        ...
-
-    @property
-    def chosen_tune(self) -> dict[str, int]:
-        """The tune values that differ from the header's defaults."""
-        ...
+Judged = CompileResult | CheckResult | BenchResult | ProfileResult
+"""A result on one candidate."""
 
 
 def head(result: Judged, tune: dict[str, int] | None = None) -> Facts:

@@ -34,23 +34,20 @@ same command goes on."""
 
 
 @dataclass(frozen=True)
-class PushOptions:
-    """What the command line asked for."""
+class PushOptions(PushRequest):
+    """What to upload, and whether to ask before."""
 
-    dry_run: bool
-    create: bool
-    yes: bool
-    source: tuple[str, ...]
-    most_tokens: int
-    cloud: str
-    region: str
+    dry_run: bool = False
+    yes: bool = False
 
 
 @click.command("push", epilog=EPILOG)
 @click.option("--dry-run", is_flag=True, help="Only estimate the cost; asks no service.")
 @click.option("--create", is_flag=True, help="Make the index if there is none.")
 @click.option("--yes", is_flag=True, help="Upload without asking.")
-@click.option("--source", multiple=True, metavar="KEY", help="Only this source; repeatable.")
+@click.option(
+    "--source", "sources", multiple=True, metavar="KEY", help="Only this source; repeatable."
+)
 @click.option(
     "--most-tokens",
     default=MOST_TOKENS,
@@ -69,14 +66,7 @@ def command(session: Session, options: PushOptions) -> int:
 
     The estimated cost is shown first, and asked about on a terminal.
     """
-    request = PushRequest(
-        create=options.create,
-        sources=options.source,
-        most_tokens=options.most_tokens,
-        cloud=options.cloud,
-        region=options.region,
-    )
-    estimate = push_estimate(request, session.settings)
+    estimate = push_estimate(options, session.settings)
     if options.dry_run and session.as_json:
         print_record(estimate)
     elif not session.as_json:
@@ -88,7 +78,7 @@ def command(session: Session, options: PushOptions) -> int:
     if not options.yes and not _agreed(session):
         click.echo("nothing was uploaded")
         return ExitCode.PASSED
-    _upload(session, request)
+    _upload(session, options)
     return ExitCode.PASSED
 
 

@@ -20,18 +20,16 @@ from .push_records import ANY_ARCH, uid_of
 from .service import (
     IndexShape,
     find_index,
-    namespace_empty,
     opened_client,
     opened_index,
+    quoted,
     records_in,
-    stumbled,
     unavailable,
     within,
 )
 
 if TYPE_CHECKING:
     from pinecone import Document, Index, Pinecone
-    from pinecone.errors import PineconeError
 
 DEADLINE_S = 3.0
 """Limit from the call to the answer, the import of the SDK included."""
@@ -129,23 +127,25 @@ class PineconeBackend:
         namespace = namespace_of(self._settings)
         if namespace is None or not filters.sources:
             return ()
-        self._refuse_while_resting()
+        until, reason = self._resting
+        if (left_s := until - self._clock()) > 0:
+            raise BackendUnavailable(f"{reason}; it is asked again in {left_s:.0f} s")
         question = Question(namespace, query, filters, most)
         try:
             return within(self._deadline_s, lambda: self._answer(question))
         except BackendUnavailable as error:
-            raise self._rested(error) from error
+            raise self._rested(str(error)) from error
         except TimeoutError as error:
             reason = f"Pinecone did not answer within {self._deadline_s:g} s"
-            raise self._rested(BackendUnavailable(reason)) from error
+            raise self._rested(reason) from error
         except (ImportError, OSError) as error:  # a broken package; certificates that are not there
-            reason = f"Pinecone's client does not work here: {error}"
-            raise self._rested(BackendUnavailable(reason)) from error
+            raise self._rested(f"Pinecone's client does not work here: {error}") from error
         except UnicodeError as error:  # a name of a host that no name server could be asked for
             reason = f"Pinecone cannot be reached: PINECONE_INDEX_HOST names no host ({error})"
-            raise self._rested(BackendUnavailable(reason)) from error
+            raise self._rested(reason) from error
         except Exception as error:  # answers that the client itself stumbles over
-            raise self._rested(stumbled(error, self._settings)) from error
+            said = quoted(f"{type(error).__name__}: {error}", self._settings)
+            raise self._rested(f"Pinecone's client stumbles over what answered: {said}") from error
 
     def _answer(self, question: Question) -> tuple[str, ...]:
         from pinecone import RetryConfig
@@ -160,7 +160,11 @@ class PineconeBackend:
                 with opened_index(client, shape.host, retries) as index:
                     found = self._ranked(client, index, shape, question)
                     if not found and records_in(index, question.namespace) == 0:
-                        raise namespace_empty(question.namespace, self._settings)
+                        raise BackendUnavailable(
+                            f"Pinecone's index {self._settings.pinecone_index_name} has no records"
+                            f" of this library (namespace {question.namespace}): upload them with"
+                            " `kopt docs push`"
+                        )
                     return tuple(uid_of(id_) for id_ in found[: question.most])
         except PineconeError as error:
             raise unavailable(error, self._settings) from error
@@ -175,24 +179,19 @@ class PineconeBackend:
             try:
                 return _reranked(client, index, shape, question)
             except ApiError as error:
-                if not _is_about_reranking(error):
+                # Plans count reranking apart, and models come and go.
+                if "rerank" not in error.message.lower():
                     raise
                 self._reranks_from = self._clock() + WITHOUT_RERANKER_S
         if shape.kind == "records":
             return _record_ids(index, shape, question)
         return [match.id for match in _matches(index, shape, question)]
 
-    def _refuse_while_resting(self) -> None:
-        until, reason = self._resting
-        left_s = until - self._clock()
-        if left_s > 0:
-            raise BackendUnavailable(f"{reason}; it is asked again in {left_s:.0f} s")
-
-    def _rested(self, error: BackendUnavailable) -> BackendUnavailable:
-        """Return `error`, which opens the circuit for REST_S."""
+    def _rested(self, reason: str) -> BackendUnavailable:
+        """Return the error that opens the circuit for REST_S."""
         self._shape = None  # it may have been made anew, or another host be meant
-        self._resting = (self._clock() + REST_S, str(error))
-        return error
+        self._resting = (self._clock() + REST_S, reason)
+        return BackendUnavailable(reason)
 
 
 @lru_cache(maxsize=8)
@@ -203,11 +202,7 @@ def _backend(settings: Settings) -> PineconeBackend:
 def _reranked(
     client: "Pinecone", index: "Index", shape: IndexShape, question: Question
 ) -> list[str]:
-    """Return the ids of what answers the question, in the order of the reranker.
-
-    Raises:
-        PineconeError: A request failed.
-    """
+    """Return the ids of what answers the question, in the order of the reranker."""
     reranking: dict[str, Any] = {
         "model": RERANKER,
         "rank_fields": [shape.text_field],
@@ -228,15 +223,6 @@ def _reranked(
         top_n=min(question.most, len(texts)),
     )
     return [matches[one.index].id for one in order.data if 0 <= one.index < len(matches)]
-
-
-def _is_about_reranking(error: "PineconeError") -> bool:
-    """Say whether the service refuses the reranker and not the search.
-
-    Plans count reranking apart (500 requests a month on the Starter plan, by its documentation),
-    and models come and go.
-    """
-    return "rerank" in error.message.lower()
 
 
 def _record_ids(

@@ -8,7 +8,7 @@ from kopt.config.files import ensure_folder
 from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
 
-from .push_plan import PushPlan, planned
+from .push_plan import planned
 from .push_records import PushProgress, PushRequest, PushResult
 from .service import (
     EMBEDDING_MODEL,
@@ -19,7 +19,7 @@ from .service import (
     opened_index,
     unavailable,
 )
-from .upload import OnProgress, Pacing, Upload, Way, sent_folder, until
+from .upload import OnProgress, Pacing, Upload, sent_folder, until
 
 if TYPE_CHECKING:
     from pinecone import Pinecone
@@ -44,32 +44,28 @@ def push_library(
         BackendUnavailable: The service does not do it; what was sent stays, and the same call goes
             on from there.
     """
+    from pinecone import RetryConfig
+    from pinecone.errors import PineconeError
+
     if settings.pinecone_api_key is None:
         raise SetupError("there is no key to upload with: set PINECONE_API_KEY")
     started = time.monotonic()
     plan = planned(request, settings)
-    way = Way(pacing, on_progress)
     total = len(plan.records)
     waiting = PushProgress("wait", 0, total, "another upload from this machine is under way")
-    with file_lock(
-        ensure_folder(settings.docs_cache / "pinecone") / "lock", lambda: on_progress(waiting)
-    ):
-        result = _pushed(plan, request, settings, way)
-    return result.model_copy(update={"seconds": round(time.monotonic() - started, 1)})
-
-
-def _pushed(plan: PushPlan, request: PushRequest, settings: Settings, way: Way) -> PushResult:
-    from pinecone import RetryConfig
-    from pinecone.errors import PineconeError
-
+    lock = ensure_folder(settings.docs_cache / "pinecone") / "lock"
     upload: Upload | None = None
     try:
-        with opened_client(settings, RetryConfig(max_wait=10.0)) as client:
-            way.on_progress(PushProgress("index", 0, len(plan.records)))
-            shape, created = ready_index(client, request, settings, way.pacing)
-            # Without retries of the SDK: those of `with_retries` can be seen and ended.
+        with (
+            file_lock(lock, lambda: on_progress(waiting)),
+            opened_client(settings, RetryConfig(max_wait=10.0)) as client,
+        ):
+            on_progress(PushProgress("index", 0, total))
+            shape, created = ready_index(client, request, settings, pacing)
+            # Without retries of the SDK: those of `Upload` can be seen and ended.
             with opened_index(client, shape.host, RetryConfig(max_retries=0)) as index:
-                upload = Upload(plan, index, shape, sent_folder(shape.host, settings), way)
+                folder = sent_folder(shape.host, settings)
+                upload = Upload(plan, index, shape, folder, pacing, on_progress)
                 upload.send_missing()
                 is_visible = upload.settle()
                 deleted = upload.delete_earlier() if is_visible else ()
@@ -77,7 +73,7 @@ def _pushed(plan: PushPlan, request: PushRequest, settings: Settings, way: Way) 
         reason = str(unavailable(error, settings))
         if upload is not None:
             reason += (
-                f"; {upload.there:,} of {len(plan.records):,} records are there, and the"
+                f"; {upload.there:,} of {total:,} records are there, and the"
                 " same command goes on from them"
             )
         raise BackendUnavailable(reason) from error
@@ -86,14 +82,14 @@ def _pushed(plan: PushPlan, request: PushRequest, settings: Settings, way: Way) 
         host=shape.host,
         namespace=plan.namespace,
         created=created,
-        sources=plan.sources,
-        records=len(plan.records),
+        sources=dict(plan.sources),
+        records=total,
         sent=upload.sent,
         requests=upload.requests,
         estimated_tokens=upload.tokens,
         is_visible=is_visible,
         deleted_namespaces=deleted,
-        seconds=0.0,
+        seconds=round(time.monotonic() - started, 1),
     )
 
 
@@ -122,7 +118,11 @@ def ready_index(
         if not request.create:
             raise
         created = _make(client, request, settings)
-    if not until(lambda: _is_ready(client, settings), _READY_S, pacing):
+
+    def is_ready() -> bool:
+        return client.indexes.describe(settings.pinecone_index_name).status.ready
+
+    if not until(is_ready, _READY_S, pacing):
         raise BackendUnavailable(
             f"Pinecone's index {settings.pinecone_index_name} is not ready after"
             f" {_READY_S:.0f} s: run it again later"
@@ -152,8 +152,3 @@ def _make(client: "Pinecone", request: PushRequest, settings: Settings) -> bool:
     except ConflictError:
         return False
     return True
-
-
-def _is_ready(client: "Pinecone", settings: Settings) -> bool:
-    model = client.indexes.describe(settings.pinecone_index_name)
-    return model.status.ready

@@ -2,8 +2,9 @@
 
 import hashlib
 import sqlite3
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -33,21 +34,11 @@ LEAST_TOKENS = 60
 """Least limit on one record: half a card, which has 120 at the median."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class PushPlan:
-    """All records of one namespace."""
+    """The documents of the library, by what becomes of them in one namespace."""
 
     namespace: str
-    records: Sequence[RemoteRecord]
-    sources: dict[str, int]
-    kept_back: dict[str, str]
-    left_out: int
-
-
-@dataclass
-class _Sorted:
-    """The documents of the library, by what becomes of them."""
-
     records: list[RemoteRecord] = field(default_factory=list[RemoteRecord])
     sources: Counter[str] = field(default_factory=Counter[str])
     """Numbers of these records, by source."""
@@ -56,6 +47,14 @@ class _Sorted:
     others: set[str] = field(default_factory=set[str])
     """Sources that are not wanted."""
     left_out: int = 0
+    """Records whose ids are too long for the service."""
+
+    def kept_back(self) -> dict[str, str]:
+        """Return the sources that are not sent, whole or in part, and why."""
+        kept = {name: _why(name) for name in self.others}
+        for name, count in self.closed.items():
+            kept[name] = f"{count:,} documents whose licence forbids it or is not known"
+        return dict(sorted(kept.items()))
 
 
 def push_estimate(request: PushRequest, settings: Settings) -> PushEstimate:
@@ -74,8 +73,8 @@ def push_estimate(request: PushRequest, settings: Settings) -> PushEstimate:
         cloud=request.cloud,
         region=request.region,
         model=EMBEDDING_MODEL,
-        sources=plan.sources,
-        kept_back=plan.kept_back,
+        sources=dict(plan.sources),
+        kept_back=plan.kept_back(),
         left_out=plan.left_out,
         records=len(plan.records),
         requests=sum(1 for _ in batches(plan.records, TEXT_FIELD, MOST_RECORDS["records"])),
@@ -100,38 +99,32 @@ def planned(request: PushRequest, settings: Settings) -> PushPlan:
     namespace = namespace_of(settings)
     if namespace is None:
         raise SetupError("there is no library to upload: build it with `kopt docs build`")
-    found = _sorted(request, settings)
-    _refuse_what_cannot_be_sent(request.sources, found)
-    kept_back = {name: _why(name) for name in found.others}
-    for name, count in found.closed.items():
-        kept_back[name] = f"{count:,} documents whose licence forbids it or is not known"
-    return PushPlan(
-        namespace,
-        found.records,
-        dict(found.sources),
-        dict(sorted(kept_back.items())),
-        found.left_out,
-    )
+    plan = PushPlan(namespace)
+    try:
+        for chunk in all_chunks(settings):
+            _place(chunk, request, plan)
+    except (sqlite3.Error, ValueError) as error:
+        raise SetupError(
+            f"the library index cannot be read ({error}): build it again with `kopt docs build`"
+        ) from error
+    _refuse_what_cannot_be_sent(request.sources, plan)
+    return plan
 
 
-def _sorted(request: PushRequest, settings: Settings) -> _Sorted:
-    found = _Sorted()
-    for chunk in _chunks(settings):
-        if not _is_wanted(chunk.source, request.sources):
-            found.others.add(chunk.source)
-        elif chunk.source in KNOWN_LIBRARIES and not is_public(chunk.source, chunk.license):
-            found.closed[chunk.source] += 1
-        else:
-            record = remote_record(chunk, request.most_tokens)
-            if len(record.id) > MOST_ID_BYTES:
-                found.left_out += 1
-            else:
-                found.sources[chunk.source] += 1
-                found.records.append(record)
-    return found
+def _place(chunk: Chunk, request: PushRequest, plan: PushPlan) -> None:
+    """Put `chunk` where it belongs; without names a request means the known libraries."""
+    if chunk.source not in (request.sources or KNOWN_LIBRARIES):
+        plan.others.add(chunk.source)
+    elif chunk.source in KNOWN_LIBRARIES and not is_public(chunk.source, chunk.license):
+        plan.closed[chunk.source] += 1
+    elif len((record := remote_record(chunk, request.most_tokens)).id) > MOST_ID_BYTES:
+        plan.left_out += 1
+    else:
+        plan.sources[chunk.source] += 1
+        plan.records.append(record)
 
 
-def _refuse_what_cannot_be_sent(named: Sequence[str], found: _Sorted) -> None:
+def _refuse_what_cannot_be_sent(named: Sequence[str], found: PushPlan) -> None:
     """Raise what `planned` raises of the sources."""
     there = found.sources.keys() | found.closed.keys() | found.others
     if unknown := sorted(set(named) - there):
@@ -146,20 +139,6 @@ def _refuse_what_cannot_be_sent(named: Sequence[str], found: _Sorted) -> None:
         )
 
 
-def _chunks(settings: Settings) -> Iterator[Chunk]:
-    try:
-        yield from all_chunks(settings)
-    except (sqlite3.Error, ValueError) as error:
-        raise SetupError(
-            f"the library index cannot be read ({error}): build it again with `kopt docs build`"
-        ) from error
-
-
-def _is_wanted(source: str, named: Sequence[str]) -> bool:
-    """Say whether the call means this source; without names it means the known libraries."""
-    return source in named if named else source in KNOWN_LIBRARIES
-
-
 def _why(source: str) -> str:
     if source in KNOWN_LIBRARIES:
         return "not asked for"
@@ -168,14 +147,11 @@ def _why(source: str) -> str:
 
 def _that_fit(sizes: Sequence[int]) -> int:
     """Return the largest limit on one record with which all fit the Starter plan."""
-    low, high = 0, max(sizes)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if sum(min(size, middle) for size in sizes) <= STARTER_PLAN_TOKENS:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+
+    def tokens_at(most: int) -> int:
+        return sum(min(size, most) for size in sizes)
+
+    return bisect_right(range(max(sizes) + 1), STARTER_PLAN_TOKENS, key=tokens_at) - 1
 
 
 def is_public(source: str, license_id: str | None) -> bool:

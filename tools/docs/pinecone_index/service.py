@@ -161,6 +161,16 @@ def ids_in(index: "Index", shape: IndexShape, namespace: str) -> frozenset[str]:
 
 
 _MOST_QUOTED = 200
+ADVICE = {
+    401: ": it does not know this key; set PINECONE_API_KEY to one of the index's project",
+    402: ": the project has to pay for this; see to its plan",
+    403: ": this key may not do this with the index {name}; use another or see to its role",
+    404: ": there is no index {name}; make it with `kopt docs push --create`, or set"
+    " PINECONE_INDEX_NAME and PINECONE_INDEX_HOST",
+    429: ": a limit of the plan is reached; wait, or see to the plan",
+    500: ": the service has trouble; try again later",
+}
+"""What to do, by the status of an answer; 500 stands for all from there on."""
 
 
 def unavailable(error: "PineconeError", settings: Settings) -> BackendUnavailable:
@@ -172,61 +182,28 @@ def unavailable(error: "PineconeError", settings: Settings) -> BackendUnavailabl
         ResponseParsingError,
     )
 
-    name = settings.pinecone_index_name
     if isinstance(error, ApiError):
-        advice = _advice(error.status_code, name)
-        text = f"Pinecone answered {error.status_code}{advice}"
-        said = _quoted(error.message, settings)
+        status = error.status_code
+        advice = ADVICE.get(500 if status >= 500 else status, "")
+        text = f"Pinecone answered {status}{advice.format(name=settings.pinecone_index_name)}"
+        said = quoted(error.message, settings)
         return BackendUnavailable(f"{text} (it says: {said})" if said else text)
     if isinstance(error, PineconeTimeoutError):
         return BackendUnavailable("Pinecone did not answer in time: try again")
     if isinstance(error, PineconeConnectionError):
         return BackendUnavailable(
             "Pinecone cannot be reached: see to the network, a firewall and PINECONE_INDEX_HOST"
-            f" ({_quoted(error.message, settings)})"
+            f" ({quoted(error.message, settings)})"
         )
     if isinstance(error, ResponseParsingError):
         return BackendUnavailable(
             "what answered is not Pinecone, or a newer one: see to PINECONE_INDEX_HOST and proxies"
         )
-    said = _quoted(str(error), settings)
+    said = quoted(str(error), settings)
     return BackendUnavailable(f"Pinecone's client refuses the request: {said}")
 
 
-def stumbled(error: Exception, settings: Settings) -> BackendUnavailable:
-    """Return the error of kopt for one that the client does not know itself."""
-    said = _quoted(f"{type(error).__name__}: {error}", settings)
-    return BackendUnavailable(f"Pinecone's client stumbles over what answered: {said}")
-
-
-def namespace_empty(namespace: str, settings: Settings) -> BackendUnavailable:
-    """Return the error of an index without records of this library."""
-    return BackendUnavailable(
-        f"Pinecone's index {settings.pinecone_index_name} has no records of this library"
-        f" (namespace {namespace}): upload them with `kopt docs push`"
-    )
-
-
-def _advice(status: int, name: str) -> str:
-    if status == 401:
-        return ": it does not know this key; set PINECONE_API_KEY to one of the index's project"
-    if status == 402:
-        return ": the project has to pay for this; see to its plan"
-    if status == 403:
-        return f": this key may not do this with the index {name}; use another or see to its role"
-    if status == 404:
-        return (
-            f": there is no index {name}; make it with `kopt docs push --create`, or set"
-            " PINECONE_INDEX_NAME and PINECONE_INDEX_HOST"
-        )
-    if status == 429:
-        return ": a limit of the plan is reached; wait, or see to the plan"
-    if status >= 500:
-        return ": the service has trouble; try again later"
-    return ""
-
-
-def _quoted(text: str, settings: Settings) -> str:
+def quoted(text: str, settings: Settings) -> str:
     """Return the first line of foreign text, short, without controls and without the key."""
     visible = (letter for letter in text if letter in "\n\t" or not is_invisible(letter))
     line = " ".join("".join(visible).split())

@@ -6,9 +6,10 @@ However it ends, what the service took is known, and the next upload goes on fro
 import hashlib
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from kopt.config.files import ensure_folder
 from kopt.config.settings import Settings
@@ -20,7 +21,6 @@ from .service import MOST_RECORDS, IndexShape, ids_in, records_in
 if TYPE_CHECKING:
     from pinecone import Index
 
-T = TypeVar("T")
 _FIRST_S, _LONGEST_S = 1.0, 60.0
 _POLL_S = 2.0
 
@@ -34,42 +34,6 @@ class Pacing:
     """Limit on waiting in a row without a success; a limit by the minute needs one minute."""
     settle_s: float = 60.0
     """Limit on waiting until what was written is counted."""
-
-
-def with_retries(call: Callable[[], T], pacing: Pacing, on_wait: Callable[[str], None]) -> T:
-    """Return what `call` comes back with, called again after failures that may pass.
-
-    Raises:
-        PineconeError: It failed in another way, or for longer than `pacing.most_wait_s`.
-    """
-    from pinecone.errors import (
-        ApiError,
-        PineconeConnectionError,
-        PineconeTimeoutError,
-        RateLimitError,
-        ServiceError,
-    )
-
-    waited_s, delay_s = 0.0, _FIRST_S
-    while True:
-        try:
-            return call()
-        except (
-            PineconeConnectionError,
-            PineconeTimeoutError,
-            RateLimitError,
-            ServiceError,
-        ) as error:
-            asked_s = (error.retry_after or 0.0) if isinstance(error, RateLimitError) else 0.0
-            wait_s = max(asked_s, delay_s)
-            # What is used up for a month does not come back in a minute.
-            if waited_s + wait_s > pacing.most_wait_s or "month" in error.message.lower():
-                raise
-            said = f"answers {error.status_code}" if isinstance(error, ApiError) else "is silent"
-            on_wait(f"Pinecone {said}: again in {wait_s:.0f} s")
-            pacing.sleep(wait_s)
-            waited_s += wait_s
-            delay_s = min(2 * delay_s, _LONGEST_S)
 
 
 def until(is_done: Callable[[], bool], limit_s: float, pacing: Pacing) -> bool:
@@ -86,14 +50,6 @@ def until(is_done: Callable[[], bool], limit_s: float, pacing: Pacing) -> bool:
 OnProgress = Callable[[PushProgress], None]
 
 
-@dataclass(frozen=True)
-class Way:
-    """How an upload waits and what it tells."""
-
-    pacing: Pacing
-    on_progress: OnProgress
-
-
 @dataclass
 class Upload:
     """Sends a plan to an index, and counts what it has sent."""
@@ -103,7 +59,8 @@ class Upload:
     shape: IndexShape
     folder: Path
     """Folder of what this machine knows about the index."""
-    way: Way
+    pacing: Pacing
+    on_progress: OnProgress
     there: int = field(default=0, init=False)
     """Records that the namespace has, those of this upload included."""
     sent: int = field(default=0, init=False)
@@ -130,26 +87,21 @@ class Upload:
         self._tell("settle")
 
         def counted() -> bool:
-            count = records_in(self.index, self.plan.namespace)
-            return count >= len(self.plan.records)
+            return records_in(self.index, self.plan.namespace) >= len(self.plan.records)
 
-        return until(counted, self.way.pacing.settle_s, self.way.pacing)
+        return until(counted, self.pacing.settle_s, self.pacing)
 
     def delete_earlier(self) -> tuple[str, ...]:
         """Delete the other namespaces that this machine filled, and return their names."""
         from pinecone.errors import NotFoundError
 
         deleted: list[str] = []
-        for name in known_namespaces(self.folder):
-            if name == self.plan.namespace:
-                continue
-            try:
+        for name in known_namespaces(self.folder) - {self.plan.namespace}:
+            with suppress(NotFoundError):  # somebody else has
                 self.index.delete_namespace(name=name)
                 deleted.append(name)
-            except NotFoundError:
-                pass  # somebody else has
             forget(self.folder, name)
-        return tuple(deleted)
+        return tuple(sorted(deleted))
 
     def _there(self) -> frozenset[str]:
         """Return the ids that need not be sent.
@@ -171,7 +123,7 @@ class Upload:
         from pinecone.errors import PayloadTooLargeError
 
         try:
-            with_retries(lambda: self._upsert(batch), self.way.pacing, self._tell_wait)
+            self._with_retries(lambda: self._upsert(batch))
         except PayloadTooLargeError:
             if len(batch) == 1:
                 raise
@@ -185,6 +137,35 @@ class Upload:
         self.tokens += sum(record.tokens for record in batch)
         self._tell("upload")
 
+    def _with_retries(self, call: Callable[[], None]) -> None:
+        """Do `call`, again after failures that may pass, for `pacing.most_wait_s` in a row."""
+        from pinecone.errors import (
+            ApiError,
+            PineconeConnectionError,
+            PineconeTimeoutError,
+            RateLimitError,
+            ServiceError,
+        )
+
+        passing = (PineconeConnectionError, PineconeTimeoutError, RateLimitError, ServiceError)
+        waited_s, delay_s = 0.0, _FIRST_S
+        while True:
+            try:
+                return call()
+            except passing as error:
+                asked_s = (error.retry_after or 0.0) if isinstance(error, RateLimitError) else 0.0
+                wait_s = max(asked_s, delay_s)
+                is_over = waited_s + wait_s > self.pacing.most_wait_s
+                # What is used up for a month does not come back in a minute.
+                if is_over or "month" in error.message.lower():
+                    raise
+                status = error.status_code if isinstance(error, ApiError) else None
+                said = f"answers {status}" if status else "is silent"
+                self._tell("wait", f"Pinecone {said}: again in {wait_s:.0f} s")
+                self.pacing.sleep(wait_s)
+                waited_s += wait_s
+                delay_s = min(2 * delay_s, _LONGEST_S)
+
     def _upsert(self, batch: list[RemoteRecord]) -> None:
         self.requests += 1
         fields = [record.fields(self.shape.text_field) for record in batch]
@@ -194,11 +175,7 @@ class Upload:
             self.index.upsert_records(namespace=self.plan.namespace, records=fields)
 
     def _tell(self, step: Literal["upload", "settle", "wait"], note: str = "") -> None:
-        total = len(self.plan.records)
-        self.way.on_progress(PushProgress(step, self.there, total, note))
-
-    def _tell_wait(self, note: str) -> None:
-        self._tell("wait", note)
+        self.on_progress(PushProgress(step, self.there, len(self.plan.records), note))
 
 
 _SUFFIX = ".ids"
@@ -234,6 +211,6 @@ def forget(folder: Path, namespace: str) -> None:
     (folder / f"{namespace}{_SUFFIX}").unlink(missing_ok=True)
 
 
-def known_namespaces(folder: Path) -> list[str]:
+def known_namespaces(folder: Path) -> set[str]:
     """Return the namespaces that something was sent to."""
-    return sorted(path.name.removesuffix(_SUFFIX) for path in folder.glob(f"*{_SUFFIX}"))
+    return {path.name.removesuffix(_SUFFIX) for path in folder.glob(f"*{_SUFFIX}")}

@@ -2,23 +2,24 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from kopt import __version__
 from kopt.config.counted import counted
 from kopt.config.errors import KoptError, SetupError, ToolError
-from kopt.config.search_settings import SearchSettings, load_search_settings
+from kopt.config.search_settings import load_search_settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.models.model_source import ModelSource, refuse_unaskable
 from kopt.search.records.budget import UNLIMITED, Budget, parse_budget
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.study.outcome import RunStanding, read_standing
-from kopt.search.study.plan import ABLATIONS, Cell, StudyPlan, make_arms
+from kopt.search.study.plan import ABLATIONS, StudyPlan, make_arms
 from kopt.search.study.study_folder import drive_cell
 from kopt.search.study.study_page import write_study
 from kopt.search.study.study_report import StudyReport, report_study
@@ -34,10 +35,7 @@ NO_KEY = (
     "no ANTHROPIC_API_KEY: a study compares what models do, and sweeps are the same in every arm;"
     " make demo-study shows one with a scripted model"
 )
-_OF_NEW_STUDIES = (
-    *("kernel", "arm", "strategy", "rounds", "beam_width", "config", "seed", "repeats", "target"),
-    *("budget", "base", "arch"),
-)
+_OF_EVERY_STUDY = ("device", "resume", "dry_run", "progress")
 REPEATS, TARGET = 1, 1.3
 
 
@@ -65,7 +63,8 @@ class StudyOptions:
     @property
     def for_new_studies(self) -> tuple[str, ...]:
         """Names of what was given of all that only a new study can be told."""
-        return tuple(name for name in _OF_NEW_STUDIES if getattr(self, name) not in (None, ()))
+        names = (one.name for one in fields(self) if one.name not in _OF_EVERY_STUDY)
+        return tuple(name for name in names if getattr(self, name) not in (None, ()))
 
     def is_quiet(self, session: Session) -> bool:
         """Return whether nothing but one JSON document is to be shown."""
@@ -73,7 +72,7 @@ class StudyOptions:
 
 
 def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
-    """Return what a new study is asked for, but its device, before anything waits for a GPU.
+    """Return the fields of a new study's plan but its device, before anything waits for a GPU.
 
     Raises:
         ToolError: A kernel, an arm, a setting or a base that is not there.
@@ -88,7 +87,8 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
         find_kernel(kernel, session.settings.problems)
     if options.base is not None:
         read_base_file(options.base)
-    common = _common(options)
+    common = load_search_settings(options.config).with_beam(options.beam_width, options.rounds)
+    common = common.model_copy(update={"strategy": options.strategy or common.strategy})
     arms = make_arms(options.arm or tuple(ABLATIONS), common)
     for arm in arms:
         refuse_unaskable(ModelSource(), arm.search.roles, session.settings)
@@ -102,13 +102,21 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
         "target": options.target or TARGET,
         "budget": budget.with_dollars(common.budget_usd),
         "seed": options.seed or 0,
+        "has_base": options.base is not None,
     }
 
 
-def place_of_study(opened: OpenedDevice) -> dict[str, Any]:
-    """Return what the plan of a study says of its device."""
-    gpu = None if opened.timer is None else opened.timer.facts
-    return {"device": opened.device.name, "gpu": gpu, "arch": opened.arch}
+def plan_of_study(asked: dict[str, Any], opened: OpenedDevice) -> StudyPlan:
+    """Return the plan of a study on the opened device; it has no id before it is begun."""
+    return StudyPlan(
+        **asked,
+        id="study-dry-run",
+        device=opened.device.name,
+        gpu=None if opened.timer is None else opened.timer.facts,
+        arch=opened.arch,
+        kopt_version=__version__,
+        created_us=0,
+    )
 
 
 def drive_study(
@@ -128,9 +136,10 @@ def drive_study(
         for number, cell in enumerate(cells, start=1):
             if read_standing(cell, plan.target, settings).outcome is not None:
                 continue
-            _say(quiet, f"[{number}/{len(cells)}] {cell_words(cell)}")
+            place = f"{cell.arm}, repeat {cell.repeat + 1}: {cell.kernel} ({cell.run})"
+            _say(quiet, f"[{number}/{len(cells)}] {place}")
             drive_cell(plan, cell, site, partial(run_progress, quiet))
-            _say(quiet, f"  {result_words(read_standing(cell, plan.target, settings))}")
+            _say(quiet, f"  {_result_words(read_standing(cell, plan.target, settings))}")
     except KeyboardInterrupt as stop:
         raise Interrupted(f"interrupted; {go_on}") from stop
     except KoptError as error:
@@ -161,12 +170,7 @@ def device_of_study(
         yield on
 
 
-def cell_words(cell: Cell) -> str:
-    """Return which run of a study this is."""
-    return f"{cell.arm}, repeat {cell.repeat + 1}: {cell.kernel} ({cell.run})"
-
-
-def result_words(standing: RunStanding) -> str:
+def _result_words(standing: RunStanding) -> str:
     """Return what a run came to, in a line."""
     outcome = standing.outcome
     if outcome is None:
@@ -181,13 +185,6 @@ def result_words(standing: RunStanding) -> str:
         "never": "it ended without the target",
     }
     return f"{speed}{winner}; {told[target.ending]}; ${outcome.usd:.2f} in all"
-
-
-def _common(options: StudyOptions) -> SearchSettings:
-    """Return the settings that all arms have in common."""
-    search = load_search_settings(options.config).with_beam(options.beam_width, options.rounds)
-    changes = {} if options.strategy is None else {"strategy": options.strategy}
-    return search.model_copy(update=changes)
 
 
 def _say(quiet: bool, line: str) -> None:

@@ -3,7 +3,7 @@
 Numbers are clamped, texts are data, and an edit that names something unknown is refused.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -112,18 +112,55 @@ Edit = Annotated[AddState | AddTechnique | EntryEdit, Field(discriminator="kind"
 
 def refusal(edit: Edit, base: KnowledgeBase, samples: Container[str]) -> str | None:
     """Return why `edit` does not fit `base`, or None; it may refer to the ids in `samples`."""
-    missing = [name for name in edit.evidence if name not in samples]
-    if missing:
-        return f"there is no sample {missing[0]}"
+    return next(_refusals(edit, base, samples), None)
+
+
+def _refusals(edit: Edit, base: KnowledgeBase, samples: Container[str]) -> Iterator[str]:
+    yield from (f"there is no sample {name}" for name in edit.evidence if name not in samples)
     # What has never been tried can be proposed without evidence, but not judged.
     is_proposal = isinstance(edit, AddTechnique | AddEntry)
     if edit.author == "model" and not edit.evidence and not is_proposal:
-        return "a model's edit must name the samples that it rests on"
+        yield "a model's edit must name the samples that it rests on"
     if isinstance(edit, AddState):
-        return _state_refusal(edit, base)
-    if isinstance(edit, AddTechnique):
-        return _technique_refusal(edit, base)
-    return _entry_refusal(edit, base)
+        yield from _state_refusals(edit.state, base)
+    elif isinstance(edit, AddTechnique):
+        yield from _technique_refusals(edit.technique, base)
+    else:
+        yield from _entry_refusals(edit, base)
+
+
+def _state_refusals(state: State, base: KnowledgeBase) -> Iterator[str]:
+    if state.id in base.states:
+        yield f"there is a state {state.id} already"
+    if not state.is_discovered:
+        yield f"the new state {state.id} must be marked is_discovered"
+    if state.inherits is not None and state.inherits not in base.states:
+        yield f"{state.id} inherits from {state.inherits}, which there is not"
+
+
+def _technique_refusals(technique: Technique, base: KnowledgeBase) -> Iterator[str]:
+    if technique.id in base.techniques:
+        yield f"there is a technique {technique.id} already"
+    if len(base.techniques) >= NAME_LIMIT:
+        yield f"the base has {len(base.techniques)} techniques, which is enough"
+    if not technique.is_discovered:
+        yield f"the new technique {technique.id} must be marked is_discovered"
+    if technique.family not in FAMILIES:
+        yield f"{technique.family!r} is no family"
+    unknown = (name for name in technique.prepares if name not in base.techniques)
+    yield from (f"{technique.id} prepares {name}, which there is not" for name in unknown)
+
+
+def _entry_refusals(edit: EntryEdit, base: KnowledgeBase) -> Iterator[str]:
+    if edit.state not in base.states:
+        yield f"there is no state {edit.state}"
+    unknown = (name for name in edit.techniques if name not in base.techniques)
+    yield from (f"there is no technique {name}" for name in unknown)
+    entry, name = base.entries.get((edit.state, edit.techniques)), " + ".join(edit.techniques)
+    if isinstance(edit, AddEntry) and entry is not None and entry.prior is not None:
+        yield f"{edit.state}: {name} has a prior already: adjust it"
+    if entry is None and not isinstance(edit, AddEntry):
+        yield f"{edit.state}: {name} is no entry"
 
 
 def changes_nothing(edit: Edit, base: KnowledgeBase) -> bool:
@@ -168,40 +205,3 @@ def latest_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
 
 def _age(note: Note) -> tuple[int, str, tuple[str, ...]]:
     return note.version, note.text, note.evidence
-
-
-def _state_refusal(edit: AddState, base: KnowledgeBase) -> str | None:
-    state = edit.state
-    if state.id in base.states:
-        return f"there is a state {state.id} already"
-    if not state.is_discovered:
-        return f"the new state {state.id} must be marked is_discovered"
-    if state.inherits is not None and state.inherits not in base.states:
-        return f"{state.id} inherits from {state.inherits}, which there is not"
-    return None
-
-
-def _technique_refusal(edit: AddTechnique, base: KnowledgeBase) -> str | None:
-    technique = edit.technique
-    if technique.id in base.techniques:
-        return f"there is a technique {technique.id} already"
-    if len(base.techniques) >= NAME_LIMIT:
-        return f"the base has {len(base.techniques)} techniques, which is enough"
-    if not technique.is_discovered:
-        return f"the new technique {technique.id} must be marked is_discovered"
-    if technique.family not in FAMILIES:
-        return f"{technique.family!r} is no family"
-    unknown = [name for name in technique.prepares if name not in base.techniques]
-    return f"{technique.id} prepares {unknown[0]}, which there is not" if unknown else None
-
-
-def _entry_refusal(edit: EntryEdit, base: KnowledgeBase) -> str | None:
-    if edit.state not in base.states:
-        return f"there is no state {edit.state}"
-    unknown = [name for name in edit.techniques if name not in base.techniques]
-    if unknown:
-        return f"there is no technique {unknown[0]}"
-    name = f"{edit.state}: {' + '.join(edit.techniques)}"
-    if isinstance(edit, AddEntry):
-        return f"{name} has a prior already: adjust it" if changes_nothing(edit, base) else None
-    return None if (edit.state, edit.techniques) in base.entries else f"{name} is no entry"

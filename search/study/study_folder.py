@@ -5,15 +5,13 @@ taken up where it was left, and driven to its end.
 """
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
-from kopt import __version__
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.files import ensure_folder, write_atomically
 from kopt.config.settings import Settings
@@ -34,8 +32,8 @@ _BASE = "base.yaml"
 _WINNERS = "winners"  # what search_docs calls them
 
 
-def begin_study(asked: Mapping[str, Any], base: Path | None, settings: Settings) -> StudyPlan:
-    """Create the study of the fields in `asked` and return its plan; now it can be resumed.
+def begin_study(asked: StudyPlan, base: Path | None, settings: Settings) -> StudyPlan:
+    """Create the study that is `asked` for and return its plan with its id; now it can be resumed.
 
     Every base begins as the exported one in `base`; None for the packaged seed alone.
 
@@ -45,13 +43,7 @@ def begin_study(asked: Mapping[str, Any], base: Path | None, settings: Settings)
     """
     text = None if base is None else _read_base(base)
     folder = new_run_folder(ensure_folder(settings.studies), STUDY_PREFIX)
-    plan = StudyPlan(
-        **asked,
-        id=folder.name,
-        has_base=text is not None,
-        kopt_version=__version__,
-        created_us=now_us(),
-    )
+    plan = asked.model_copy(update={"id": folder.name, "created_us": now_us()})
     if base is not None and text is not None:
         write_atomically(folder / _BASE, text.encode())
         try:

@@ -1,15 +1,13 @@
 """`kopt study`: ways to search compared on a set of kernels, with and without memory."""
 
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import click
 
-from kopt import __version__
 from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.search.study.plan import StudyPlan
 from kopt.search.study.study_folder import begin_study, find_study
 from kopt.search.study.study_report import StudyReport, report_study
 from kopt.server.exits import ExitCode
@@ -24,7 +22,7 @@ from kopt.server.study_driving import (
     asked_of_study,
     device_of_study,
     drive_study,
-    place_of_study,
+    plan_of_study,
 )
 from kopt.server.views.study_view import forecast_view, study_view
 
@@ -55,13 +53,10 @@ def _target(_: click.Context, __: click.Parameter, text: str | None) -> float | 
     """
     if text is None:
         return None
-    try:
-        target = float(text.removesuffix("x"))
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} is no speed such as 1.3x") from error
-    if not 0.0 < target < 1000.0:
-        raise click.BadParameter(f"{text!r} is no speed such as 1.3x")
-    return target
+    with suppress(ValueError):
+        if 0.0 < (target := float(text.removesuffix("x"))) < 1000.0:
+            return target
+    raise click.BadParameter(f"{text!r} is no speed such as 1.3x")
 
 
 @click.command("study", epilog=EPILOG)
@@ -120,7 +115,7 @@ def _begun(session: Session, options: StudyOptions) -> StudyReport:
     asked = asked_of_study(options, session)
     choice = DeviceChoice(options.device, options.arch)
     with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
-        plan = begin_study(asked | place_of_study(on), options.base, session.settings)
+        plan = begin_study(plan_of_study(asked, on), options.base, session.settings)
         if not options.is_quiet(session):
             click.echo(f"{plan.id}: {len(list(plan.cells()))} runs", err=True)
         return drive_study(plan, session, options, on)
@@ -144,18 +139,11 @@ def _show_forecast(session: Session, options: StudyOptions) -> int:
 
     if options.resume is not None:
         raise ToolError("--dry-run shows the plan of a new study: leave --resume out")
-    asked: dict[str, Any] = asked_of_study(options, session)
+    asked = asked_of_study(options, session)
     choice = DeviceChoice(options.device, options.arch)
     # Looked at and not used: nothing waits for a GPU here.
     with opened_device(choice, session.settings, ignore) as on:
-        plan = StudyPlan(
-            **asked,
-            **place_of_study(on),
-            id="study-dry-run",
-            has_base=options.base is not None,
-            kopt_version=__version__,
-            created_us=0,
-        )
+        plan = plan_of_study(asked, on)
         gpu = on.device.gpu or gpu_for_arch(on.arch)
     forecast = forecast_study(plan, session.settings, gpu)
     session.show(forecast, forecast_view(forecast))

@@ -13,11 +13,10 @@ from kopt.search.knowledge.policy.overview import (
     BaseReport,
     EntryReport,
     PairReport,
-    PooledEvidence,
     StateReport,
     StateSummary,
 )
-from kopt.search.knowledge.records import ESTIMATED, Evidence, Prior, Sample, arch_key
+from kopt.search.knowledge.records import ESTIMATED, Evidence, Sample, arch_key
 from kopt.tools.docs.visible_text import shown
 
 from .tables import View, grid
@@ -77,7 +76,8 @@ def state_view(report: StateReport) -> View:
     if report.pairs:
         yield Text("\nWhat comes before them and what that adds:", style="bold")
         for pair in report.pairs:
-            yield from _pair_parts(pair)
+            yield Text(f"{pair.before} before {pair.after}")
+            yield from _known_parts(pair)
     yield Text("\nWhat the techniques are:", style="bold")
     for technique in report.techniques:
         yield Text(f"{technique.id} ({technique.family}): {shown(technique.description)}")
@@ -115,34 +115,24 @@ def _entry_parts(entry: EntryReport) -> Iterator[Text]:
     yield Text(f"\n{_name(entry)}", style="bold")
     if entry.is_deprecated:
         yield Text("  deprecated: not drawn any more")
-    if entry.prior:
-        yield Text(f"  {_prior_words(entry.prior)}")
-    for body in entry.evidence:
-        yield from _evidence_parts(body)
+    yield from _known_parts(entry)
     for note in entry.notes:
         rests = f" ({', '.join(note.evidence)})" if note.evidence else ""
         yield Text(f"  note: {shown(note.text)}{rests}")
 
 
-def _pair_parts(pair: PairReport) -> Iterator[Text]:
-    yield Text(f"{pair.before} before {pair.after}")
-    if pair.prior:
-        yield Text(f"  {_prior_words(pair.prior)}")
-    for body in pair.evidence:
-        yield from _evidence_parts(body)
-
-
-def _evidence_parts(body: PooledEvidence) -> Iterator[Text]:
-    evidence = body.evidence
-    yield Text(f"  {arch_words(body.arch_key)}: {evidence_words(evidence)}")
-    where = f"    on {', '.join(evidence.kernels)}; last {', '.join(evidence.seen)}"
-    yield Text(f"{where}; by {', '.join(body.origins)}", style="dim")
-
-
-def _prior_words(prior: Prior) -> str:
-    return (
-        f"prior {ratio(prior.gain)}, counts as {tries_words(prior.weight)}: {shown(prior.source)}"
-    )
+def _known_parts(item: EntryReport | PairReport) -> Iterator[Text]:
+    """Yield prior and evidence of an entry or a pair."""
+    if item.prior:
+        yield Text(
+            f"  prior {ratio(item.prior.gain)}, counts as {tries_words(item.prior.weight)}:"
+            f" {shown(item.prior.source)}"
+        )
+    for body in item.evidence:
+        evidence = body.evidence
+        yield Text(f"  {arch_words(body.arch_key)}: {evidence_words(evidence)}")
+        where = f"    on {', '.join(evidence.kernels)}; last {', '.join(evidence.seen)}"
+        yield Text(f"{where}; by {', '.join(body.origins)}", style="dim")
 
 
 def _name(entry: EntryReport) -> str:
@@ -152,11 +142,16 @@ def _name(entry: EntryReport) -> str:
 
 def samples_view(samples: Sequence[Sample]) -> View:
     """Yield each sample with what was predicted and what came: too much for columns."""
+    if not samples:
+        yield Text("no such samples; runs with techniques or sweeps leave some: kopt run")
     yield from (line for sample in samples for line in _sample_lines(sample))
 
 
 def calibration_view(found: Sequence[Calibration]) -> View:
     """Yield predicted against measured, over all states and state by state."""
+    if not found:
+        yield Text("nothing was predicted yet: run a search with techniques first")
+        return
     table = grid(*_CALIBRATION)
     for one in found:
         table.add_row(
@@ -242,12 +237,8 @@ def evidence_words(evidence: Evidence) -> str:
     """Return `5 tries: 3 gained, 1 lost, 1 failed; 1.24x where it had an effect`."""
     if not evidence.tries:
         return "no tries"
-    outcomes = {
-        "gained": evidence.gained,
-        "lost": evidence.lost,
-        "within noise": evidence.within_noise,
-        "failed": evidence.failed,
-    }
-    counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items() if count)
+    outcomes = ("gained", "lost", "within_noise", "failed")
+    numbers = ((getattr(evidence, name), name.replace("_", " ")) for name in outcomes)
+    counts = ", ".join(f"{count} {outcome}" for count, outcome in numbers if count)
     effect = f"; {ratio(evidence.mean)} where it had an effect" if evidence.weight else ""
     return f"{tries_words(evidence.tries)}: {counts}{effect}"

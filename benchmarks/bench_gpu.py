@@ -26,7 +26,8 @@ from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.case import Case
-from kopt.kernels.oracle import REGIMES, load_oracle
+from kopt.kernels.input_regimes import REGIMES
+from kopt.kernels.oracle import load_oracle
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.status import Status, Verdict

@@ -20,7 +20,8 @@ import numpy.typing as npt
 from honest_orders import Arrays, Order, emulations
 
 from kopt.kernels.expressions import evaluate_expression
-from kopt.kernels.oracle import REGIMES, load_oracle
+from kopt.kernels.input_regimes import REGIMES
+from kopt.kernels.oracle import load_oracle
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.rounding import round_to_bf16

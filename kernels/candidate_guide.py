@@ -95,7 +95,7 @@ def candidate_skeleton(problem: Problem) -> str:
     )
     tails = ", ".join(
         [f"int32_t {axis}" for axis in axes]
-        + [f"{DTYPE_CUDA_TYPES[scalar.dtype][0]} {scalar.name}" for scalar in scalars]
+        + [f"{DTYPE_CUDA_TYPES[scalar.dtype]} {scalar.name}" for scalar in scalars]
     )
     return TEMPLATE.format(
         name=problem.name,
@@ -117,7 +117,7 @@ def _passed_axes(problem: Problem) -> list[str]:
 def _pointer_parameters(tensors: tuple[TensorSpec, ...]) -> Iterator[str]:
     for tensor in tensors:
         const = "const " if tensor.role == "in" else ""
-        pointee = DTYPE_CUDA_TYPES[tensor.dtype][0]
+        pointee = DTYPE_CUDA_TYPES[tensor.dtype]
         shape = ", ".join(tensor.shape)
         layout = "" if tensor.layout == "row_major" else f", {tensor.layout}"
         yield (

@@ -4,38 +4,26 @@ from typing import Any
 
 import numpy as np
 
-DTYPE_SIZE_BYTES = {
-    "bool": 1,
-    "uint8": 1,
-    "int8": 1,
-    "float8_e4m3fn": 1,
-    "float8_e5m2": 1,
-    "float16": 2,
-    "bfloat16": 2,
-    "int16": 2,
-    "float32": 4,
-    "int32": 4,
-    "uint32": 4,
-    "int64": 8,
-    "float64": 8,
+# Size in bytes, what authors write for it in CUDA, and the types that it may be to the compiler.
+_DTYPES = {
+    "bool": (1, "bool", ("bool",)),
+    "uint8": (1, "uint8_t", ("unsigned char",)),
+    "int8": (1, "int8_t", ("signed char",)),
+    "float8_e4m3fn": (1, "__nv_fp8_e4m3", ("__nv_fp8_e4m3", "unsigned char")),
+    "float8_e5m2": (1, "__nv_fp8_e5m2", ("__nv_fp8_e5m2", "unsigned char")),
+    "float16": (2, "__half", ("__half",)),
+    "bfloat16": (2, "__nv_bfloat16", ("__nv_bfloat16",)),
+    "int16": (2, "int16_t", ("short",)),
+    "float32": (4, "float", ("float",)),
+    "int32": (4, "int32_t", ("int",)),
+    "uint32": (4, "uint32_t", ("unsigned int",)),
+    "int64": (8, "int64_t", ("long long", "long")),
+    "float64": (8, "double", ("double",)),
 }
-
-# The C++ type that a candidate's pointer parameter must point to.
-DTYPE_CUDA_TYPES = {
-    "bool": ("bool",),
-    "uint8": ("uint8_t", "unsigned char"),
-    "int8": ("int8_t", "signed char"),
-    "float8_e4m3fn": ("__nv_fp8_e4m3", "__nv_fp8_storage_t"),
-    "float8_e5m2": ("__nv_fp8_e5m2", "__nv_fp8_storage_t"),
-    "float16": ("__half",),
-    "bfloat16": ("__nv_bfloat16",),
-    "int16": ("int16_t", "short"),
-    "float32": ("float",),
-    "int32": ("int32_t", "int"),
-    "uint32": ("uint32_t", "unsigned int"),
-    "int64": ("int64_t", "long long"),
-    "float64": ("double",),
-}
+DTYPE_SIZE_BYTES = {name: size for name, (size, _, _) in _DTYPES.items()}
+DTYPE_CUDA_TYPES = {name: written for name, (_, written, _) in _DTYPES.items()}
+DTYPE_SPELLINGS = {name: spellings for name, (_, _, spellings) in _DTYPES.items()}
+"""Accepted element types. `uint8_t`, `int64_t` and `__nv_fp8_storage_t` are names of these."""
 
 
 def dtype_size_bytes(dtype: str) -> int:

@@ -13,12 +13,12 @@ too.
 | mixed | a power of two from 2^-12 to 2^12 for each block of 16 |
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from .oracle import REGIMES
 from .row_chunks import row_chunks
 from .wide_work import run_wide
 
@@ -32,26 +32,6 @@ class Magnitudes:
 
     tiny: float
     huge: float
-
-
-def draw_amplitudes(
-    rng: np.random.Generator, shape: tuple[int, int], regime: str, magnitudes: Magnitudes
-) -> npt.NDArray[np.float32]:
-    """Return the amplitudes of `regime`, of `shape` (rows, columns) or broadcastable to it.
-
-    Raises:
-        ValueError: `regime` is not one of `REGIMES`.
-    """
-    if regime == "outliers":
-        return _outliers(rng, shape)
-    if regime == "zero_blocks":
-        return _zero_blocks(rng, shape)
-    if regime == "mixed":
-        return _mixed(rng, shape)
-    uniform = {"normal": 1.0, "tiny": magnitudes.tiny, "huge": magnitudes.huge}
-    if regime not in uniform:
-        raise ValueError(f"unknown regime {regime!r}; allowed: {', '.join(REGIMES)}")
-    return np.full((1, 1), uniform[regime], dtype=np.float32)
 
 
 def draw_values(
@@ -115,3 +95,34 @@ def _mixed(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.f
     rows, columns = shape
     exponents = rng.integers(-12, 13, (rows, -(-columns // _BLOCK))).astype(np.float32)
     return np.repeat(np.exp2(exponents), _BLOCK, axis=1)[:, :columns]
+
+
+def _uniform(amplitude: float) -> npt.NDArray[np.float32]:
+    return np.full((1, 1), amplitude, dtype=np.float32)
+
+
+_Draw = Callable[[np.random.Generator, tuple[int, int], Magnitudes], npt.NDArray[np.float32]]
+_AMPLITUDES: dict[str, _Draw] = {
+    "normal": lambda rng, shape, magnitudes: _uniform(1.0),
+    "outliers": lambda rng, shape, magnitudes: _outliers(rng, shape),
+    "zero_blocks": lambda rng, shape, magnitudes: _zero_blocks(rng, shape),
+    "tiny": lambda rng, shape, magnitudes: _uniform(magnitudes.tiny),
+    "huge": lambda rng, shape, magnitudes: _uniform(magnitudes.huge),
+    "mixed": lambda rng, shape, magnitudes: _mixed(rng, shape),
+}
+REGIMES = tuple(_AMPLITUDES)
+"""Input distributions that every problem provides; magnitudes stay within 2^-50 to 2^50. A seed's
+inputs depend on the place of the regime: a new one comes last."""
+
+
+def draw_amplitudes(
+    rng: np.random.Generator, shape: tuple[int, int], regime: str, magnitudes: Magnitudes
+) -> npt.NDArray[np.float32]:
+    """Return the amplitudes of `regime`, of `shape` (rows, columns) or broadcastable to it.
+
+    Raises:
+        ValueError: `regime` is not one of `REGIMES`.
+    """
+    if regime not in _AMPLITUDES:
+        raise ValueError(f"unknown regime {regime!r}; allowed: {', '.join(REGIMES)}")
+    return _AMPLITUDES[regime](rng, shape, magnitudes)

@@ -23,9 +23,6 @@ from .problem import Problem, Workload
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
-REGIMES = ("normal", "outliers", "zero_blocks", "tiny", "huge", "mixed")
-"""Input distributions that every problem provides; magnitudes stay within 2^-50 to 2^50."""
-
 
 @dataclass(frozen=True)
 class ScaledBy:

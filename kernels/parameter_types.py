@@ -10,28 +10,12 @@ from collections.abc import Iterator
 
 from kopt.config.near_matches import either
 
-from .plan import Argument, Launch, LaunchPlan
+from .dtypes import DTYPE_SPELLINGS
+from .plan import Argument, Launch, LaunchPlan, described_argument
 from .problem import Problem
 
 ASSERTIONS_FILE = "launch_plan"
 """The file name of these lines in compiler messages."""
-
-DTYPE_SPELLINGS = {
-    "bool": ("bool",),
-    "uint8": ("unsigned char",),
-    "int8": ("signed char",),
-    "float8_e4m3fn": ("__nv_fp8_e4m3", "unsigned char"),
-    "float8_e5m2": ("__nv_fp8_e5m2", "unsigned char"),
-    "float16": ("__half",),
-    "bfloat16": ("__nv_bfloat16",),
-    "int16": ("short",),
-    "float32": ("float",),
-    "int32": ("int",),
-    "uint32": ("unsigned int",),
-    "int64": ("long long", "long"),
-    "float64": ("double",),
-}
-"""Accepted element types. `uint8_t`, `int64_t` and `__nv_fp8_storage_t` are names of these."""
 
 _NEAR_COUNTS = 8
 """How far the number of parameters may be off for the message to say it."""
@@ -123,7 +107,8 @@ def _launch_assertions(name: str, launch: Launch, plan: LaunchPlan, problem: Pro
         accepted = _accepted_types(argument, plan, problem)
         shown = either(tuple(dict.fromkeys(_shown(spelling) for spelling in accepted)))
         condition = f"kopt_accepts<{name}, {ordinal}, {', '.join(accepted)}>::kopt_is"
-        message = f"{where}: parameter {ordinal + 1}, {_role(argument, problem)}, must be {shown}"
+        passed = described_argument(argument, problem)
+        message = f"{where}: parameter {ordinal + 1}, {passed}, must be {shown}"
         lines.append(f'static_assert(!({has_count}) || {condition}, "{message}");')
     return "\n".join(lines) + "\n"
 
@@ -172,13 +157,3 @@ def _shown(spelling: str) -> str:
     const = "const " if spelling.startswith("const ") else ""
     core = spelling.removeprefix("const ").removesuffix("*")
     return f"{const}{_SHOWN.get(core, core)}{'*' if spelling.endswith('*') else ''}"
-
-
-def _role(argument: Argument, problem: Problem) -> str:
-    if argument.kind == "tensor":
-        return f"the tensor '{argument.name}' of role {problem.tensor(argument.name).role}"
-    if argument.kind == "scratch":
-        return f"the scratch buffer '{argument.name}'"
-    if argument.kind == "tensor_map":
-        return f"the tensor map '{argument.name}'"
-    return f"the {'axis' if argument.is_axis else argument.kind} '{argument.name}'"

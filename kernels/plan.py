@@ -6,6 +6,7 @@ the GPU, the simulator and the exporters. `plan_resolver.py` makes it.
 
 from typing import Literal
 
+from .problem import Problem
 from .record import Diagnostic, Record
 
 Dim3 = tuple[int, int, int]
@@ -84,3 +85,19 @@ class PlanOutcome(Record):
 
     plan: LaunchPlan | None
     diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def described_argument(argument: Argument, problem: Problem) -> str:
+    """Return what is passed, as messages say it."""
+    match argument.kind:
+        case "tensor":
+            tensor = problem.tensor(argument.name)
+            return f"the tensor '{tensor.name}' ({tensor.role}, pointer to {tensor.dtype})"
+        case "scratch":
+            return f"the scratch buffer '{argument.name}' (pointer)"
+        case "tensor_map":
+            return f"the tensor map '{argument.name}' (CUtensorMap by value)"
+        case _ if argument.is_axis:
+            return f"the axis '{argument.name}' (int32 or int64)"
+        case _:
+            return f"'{argument.name}' ({argument.kind})"

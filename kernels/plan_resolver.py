@@ -4,8 +4,10 @@ Limits that follow from the header and the GPU alone are checked here (`plan_lim
 what needs the cubin is `plan_check.py`'s.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
+from math import prod
 
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.near_matches import near_matches
@@ -14,15 +16,13 @@ from .case import Case
 from .domain import default_tune
 from .expressions import ExpressionError, evaluate_expression, evaluate_predicate
 from .header import ArgumentTemplate, CandidateHeader, LaunchTemplate, TensorMapTemplate, Variant
-from .plan import Argument, Dim3, Launch, LaunchPlan, PlanOutcome, Scratch, TensorMap
-from .plan_limits import MappedBuffer, check_launch, check_scratch, check_tensor_map
+from .plan import Argument, ArgumentKind, Dim3, Launch, LaunchPlan, PlanOutcome, Scratch, TensorMap
+from .plan_limits import MappedBuffer, launch_mistakes, scratch_mistakes, tensor_map_mistakes
 from .problem import storage_shape
 from .record import Findings
 
 BlocksPerSm = Callable[[str, int, int], int]
 """(kernel, threads per block, dynamic shared memory in bytes) -> co-resident blocks on one SM."""
-
-_INT32 = (-(2**31), 2**31 - 1)
 
 
 def needs_blocks_per_sm(header: CandidateHeader) -> bool:
@@ -82,143 +82,121 @@ class _Resolver:
         self._names: dict[str, int] = {**self._axes, "SM_COUNT": gpu.sm_count}
 
     def plan(self) -> LaunchPlan | None:
-        if not self._holds(self._header.where, "where"):
+        header = self._header
+        if not self._holds(header.where, "where"):
             message = f"the workload {self._case.workload.name} is outside the candidate's domain"
-            shape = ", ".join(f"{axis} = {value}" for axis, value in self._axes.items())
-            place = f"where is {self._header.where!r}, and {shape}"
-            self.findings.error(f"{message}: {place}", self._line("where"))
+            place = f"where is {header.where!r}, and {_shown(self._axes, ' = ')}"
+            self._error("where", f"{message}: {place}")
             return None
-        variant = next(v for v in self._header.variants if self._holds(v.when, "when"))
-        values = self._tune_values(self._case.tune, variant)
+        variant = next(v for v in header.variants if self._holds(v.when, "when"))
+        values = {**default_tune(header), **self._case.tune, **variant.set}
+        self._check_tune(values)
         if self.findings.diagnostics:
             return None
         self._names.update(values)
         scratch = self._scratch()
-        launches = (
-            self._launch(template, f"launch {index} ({template.kernel})")
-            for index, template in enumerate(variant.launch, 1)
-        )
         return LaunchPlan(
             workload=self._case.workload.name,
             axes=dict(self._axes),
-            defines={
-                **values,
-                **{f"KOPT_{axis}": self._axes[axis] for axis in self._header.specialize},
-            },
-            launches=tuple(launch for launch in launches if launch is not None),
-            scratch=scratch,
-            tensor_maps=self._tensor_maps(scratch),
-            fast_math=self._header.flags.fast_math,
-            max_registers=self._header.flags.max_registers,
+            defines={**values, **{f"KOPT_{axis}": self._axes[axis] for axis in header.specialize}},
+            launches=tuple(self._launches(variant)),
+            scratch=tuple(scratch),
+            tensor_maps=tuple(self._tensor_maps(scratch)),
+            fast_math=header.flags.fast_math,
+            max_registers=header.flags.max_registers,
         )
 
-    def _line(self, key: str) -> int | None:
-        return self._header.lines.get(key)
+    def _error(self, key: str, message: str) -> None:
+        self.findings.error(message, self._header.lines.get(key))
 
-    def _holds(self, predicate: str, key: str) -> bool:
+    def _holds(self, predicate: str, key: str) -> bool | None:
+        """Return whether it is true; None, with a report, if it has no value."""
         try:
             return evaluate_predicate(predicate, self._names)
         except ExpressionError as error:
-            self.findings.error(f"{key}: {error} in {predicate!r}", self._line(key))
-            return False
+            self._error(key, f"{key}: {error} in {predicate!r}")
+            return None
 
-    def _tune_values(self, tune: Mapping[str, int], variant: Variant) -> dict[str, int]:
+    def _check_tune(self, values: Mapping[str, int]) -> None:
         allowed = self._header.tune
-        for name, value in tune.items():
+        for name, value in self._case.tune.items():
             if name not in allowed:
-                message = f"unknown tune name {name!r}; {near_matches(name, allowed)}"
-                self.findings.error(message, self._line("tune"))
+                self._error("tune", f"unknown tune name {name!r}; {near_matches(name, allowed)}")
             elif value not in allowed[name]:
                 listed = ", ".join(str(option) for option in allowed[name])
-                message = f"tune: {name} is {value}; declared are {listed}"
-                self.findings.error(message, self._line("tune"))
-        values = {**default_tune(self._header), **tune, **variant.set}
+                self._error("tune", f"tune: {name} is {value}; declared are {listed}")
         if self.findings.diagnostics:
-            return values
-        names = {**self._axes, **values}
+            return
+        self._names.update(values)
         for condition in self._header.tune_where:
-            try:
-                holds = evaluate_predicate(condition, names)
-            except ExpressionError as error:
-                message = f"tune_where: {error} in {condition!r}"
-                self.findings.error(message, self._line("tune_where"))
-                continue
-            if not holds:
-                shown = ", ".join(f"{name}={value}" for name, value in values.items())
-                message = f"tune_where: {condition!r} does not hold for {shown}"
-                where = f" in the workload {self._case.workload.name}"
-                self.findings.error(message + where, self._line("tune_where"))
-        return values
+            if self._holds(condition, "tune_where") is False:
+                where = f"{_shown(values)} in the workload {self._case.workload.name}"
+                self._error("tune_where", f"tune_where: {condition!r} does not hold for {where}")
 
-    def _value(self, text: str, what: str, line: int | None) -> int | None:
+    def _report(self, what: str, line: int | None, mistakes: Iterable[str]) -> None:
+        for mistake in mistakes:
+            self.findings.error(f"{what}: {mistake}", line)
+
+    @contextmanager
+    def _reported(self, what: str, line: int | None) -> Generator[None]:
+        """Report an expression without a value and leave out what needs it."""
+        try:
+            yield
+        except ExpressionError as error:
+            self.findings.error(f"{what}: {error}", line)
+
+    def _values(self, texts: Iterable[str], what: str) -> tuple[int, ...]:
+        return tuple(self._value(text, what) for text in texts)
+
+    def _value(self, text: str, what: str) -> int:
         try:
             return evaluate_expression(text, self._names)
         except ExpressionError as error:
-            self.findings.error(f"{what}: {error} in {text!r}", line)
-            return None
+            raise ExpressionError(f"{what}: {error} in {text!r}") from error
 
-    def _values(
-        self, texts: tuple[str, ...], what: str, line: int | None
-    ) -> tuple[int, ...] | None:
-        values = [self._value(text, what, line) for text in texts]
-        known = tuple(value for value in values if value is not None)
-        return known if len(known) == len(values) else None
-
-    def _dim3(self, texts: tuple[str, ...], what: str, line: int | None) -> Dim3 | None:
-        values = self._values(texts, what, line)
-        if values is None:
-            return None
-        x, y, z, *_ = (*values, 1, 1)
+    def _dim3(self, texts: tuple[str, ...], what: str) -> Dim3:
+        x, y, z, *_ = (*self._values(texts, what), 1, 1)
         return x, y, z
 
-    def _launch(self, template: LaunchTemplate, what: str) -> Launch | None:
-        line = template.line
-        block = self._dim3(template.block, f"{what}: block", line)
-        cluster = self._dim3(template.cluster, f"{what}: cluster", line)
-        smem = self._value(template.smem, f"{what}: smem", line)
-        arguments = [self._argument(entry, f"{what}: args", line) for entry in template.args]
-        if block is None or cluster is None or smem is None:
-            return None
-        if self._blocks_per_sm is None:
-            self._names["blocks_per_sm"] = 1
-        elif any("blocks_per_sm" in text for text in template.grid):
-            threads = block[0] * block[1] * block[2]
-            resident = self._blocks_per_sm(template.kernel, threads, smem)
+    def _launches(self, variant: Variant) -> Iterator[Launch]:
+        for index, template in enumerate(variant.launch, 1):
+            what = f"launch {index} ({template.kernel})"
+            with self._reported(what, template.line):
+                launch = self._launch(template)
+                self._report(what, template.line, launch_mistakes(launch, self._gpu))
+                yield launch
+
+    def _launch(self, template: LaunchTemplate) -> Launch:
+        block = self._dim3(template.block, "block")
+        smem = self._value(template.smem, "smem")
+        self._names["blocks_per_sm"] = 1
+        if self._blocks_per_sm and any("blocks_per_sm" in text for text in template.grid):
+            resident = self._blocks_per_sm(template.kernel, prod(block), smem)
             self._names["blocks_per_sm"] = resident
-        grid = self._dim3(template.grid, f"{what}: grid", line)
-        if grid is None:
-            return None
-        launch = Launch(
+        return Launch(
             kernel=template.kernel,
-            grid=grid,
+            grid=self._dim3(template.grid, "grid"),
             block=block,
-            cluster=cluster,
+            cluster=self._dim3(template.cluster, "cluster"),
             dynamic_smem_bytes=smem,
             cooperative=template.cooperative,
             pdl=template.pdl,
             carveout=template.carveout,
-            arguments=tuple(argument for argument in arguments if argument is not None),
-            line=line,
+            arguments=tuple(self._argument(entry) for entry in template.args),
+            line=template.line,
         )
-        check_launch(launch, what, self._gpu, self.findings)
-        return launch
 
-    def _argument(self, entry: ArgumentTemplate, what: str, line: int | None) -> Argument | None:
+    def _argument(self, entry: ArgumentTemplate) -> Argument:
         if entry.int_type is not None and entry.expression is not None:
-            value = self._value(entry.expression, what, line)
-            if value is not None and entry.int_type == "int32" and not _fits_int32(value):
-                message = f"{what}: {entry.expression} is {value}, which no int32 holds"
-                self.findings.error(message, line)
+            value = self._value(entry.expression, "args")
+            if entry.int_type == "int32" and not _fits_int32(value):
+                raise ExpressionError(f"args: {entry.expression} is {value}, which no int32 holds")
             return Argument(kind=entry.int_type, name=entry.expression, value=value)
         name = entry.name or ""
         if name in self._axes:
             value = self._axes[name]
-            return Argument(
-                kind="int32" if _fits_int32(value) else "int64",
-                name=name,
-                value=value,
-                is_axis=True,
-            )
+            kind: ArgumentKind = "int32" if _fits_int32(value) else "int64"
+            return Argument(kind=kind, name=name, value=value, is_axis=True)
         for scalar in self._case.problem.scalars:
             if scalar.name == name:
                 return Argument(kind=scalar.dtype, name=name, value=scalar.value)
@@ -228,60 +206,44 @@ class _Resolver:
             return Argument(kind="tensor_map", name=name)
         return Argument(kind="tensor", name=name)
 
-    def _scratch(self) -> tuple[Scratch, ...]:
+    def _scratch(self) -> list[Scratch]:
         buffers: list[Scratch] = []
         for template in self._header.scratch:
-            what = f"scratch {template.name}: shape"
-            shape = self._values(template.shape, what, template.line)
-            if shape is not None:
-                buffers.append(
-                    Scratch(
-                        name=template.name, dtype=template.dtype, shape=shape, init=template.init
-                    )
-                )
-                check_scratch(buffers, template.line, self.findings)
-        return tuple(buffers)
+            what = f"scratch {template.name}"
+            with self._reported(what, template.line):
+                fields = template.model_dump(exclude={"line", "shape"})
+                buffers.append(Scratch(**fields, shape=self._values(template.shape, "shape")))
+                self._report(what, template.line, scratch_mistakes(buffers))
+        return buffers
 
-    def _tensor_maps(self, scratch: tuple[Scratch, ...]) -> tuple[TensorMap, ...]:
+    def _tensor_maps(self, scratch: list[Scratch]) -> Iterator[TensorMap]:
         buffers = {b.name: MappedBuffer(b.dtype, b.shape) for b in scratch}
         for tensor in self._case.problem.tensors:
             buffers[tensor.name] = MappedBuffer(tensor.dtype, storage_shape(tensor, self._axes))
-        maps: list[TensorMap] = []
         for template in self._header.tensor_maps:
-            buffer = buffers.get(template.tensor)
-            made = None if buffer is None else self._tensor_map(template, buffer)
-            if made is not None and buffer is not None:
-                check_tensor_map(made, buffer, template.line, self.findings)
-                maps.append(made)
-        return tuple(maps)
+            buffer, what = buffers.get(template.tensor), f"tensor map {template.name}"
+            if buffer is not None:  # else its own shape was reported
+                with self._reported(what, template.line):
+                    made = self._tensor_map(template, buffer)
+                    self._report(what, template.line, tensor_map_mistakes(made, buffer))
+                    yield made
 
-    def _tensor_map(self, template: TensorMapTemplate, buffer: MappedBuffer) -> TensorMap | None:
-        what = f"tensor map {template.name}"
-        line = template.line
+    def _tensor_map(self, template: TensorMapTemplate, buffer: MappedBuffer) -> TensorMap:
         view = buffer.shape or (1,)
         if template.view is not None:
-            given = self._values(template.view, f"{what}: view", line)
-            if given is None:
-                return None
-            view = given
-        box = self._values(template.box, f"{what}: box", line)
-        strides = self._values(
-            template.element_strides or ("1",) * len(view), f"{what}: element_strides", line
-        )
-        if box is None or strides is None:
-            return None
+            view = self._values(template.view, "view")
+        strides = template.element_strides or ("1",) * len(view)
         return TensorMap(
-            name=template.name,
-            tensor=template.tensor,
+            **template.model_dump(exclude={"line", "view", "box", "element_strides"}),
             view=view,
-            box=box,
-            element_strides=strides,
-            swizzle=template.swizzle,
-            interleave=template.interleave,
-            l2=template.l2,
-            fill=template.fill,
+            box=self._values(template.box, "box"),
+            element_strides=self._values(strides, "element_strides"),
         )
+
+
+def _shown(values: Mapping[str, int], sign: str = "=") -> str:
+    return ", ".join(f"{name}{sign}{value}" for name, value in values.items())
 
 
 def _fits_int32(value: int) -> bool:
-    return _INT32[0] <= value <= _INT32[1]
+    return -(2**31) <= value < 2**31

@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from kopt.kernels.dtypes import numpy_dtype
-from kopt.kernels.oracle import REGIMES, Expected
+from kopt.kernels.input_regimes import REGIMES
+from kopt.kernels.oracle import Expected
 from kopt.kernels.problem import TensorSpec, storage_shape
 from kopt.kernels.roofline import workload_bytes
 from kopt.kernels.rounding import decode

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pytest
 
 from kopt.kernels.dtypes import numpy_dtype
-from kopt.kernels.oracle import REGIMES, Expected
+from kopt.kernels.input_regimes import REGIMES
+from kopt.kernels.oracle import Expected
 from kopt.kernels.rounding import decode, round_to_bf16
 from support.gates import l2_ratio, worst_bf16_ulps, worst_row_l2_ratio
 from support.narrow_values import bf16_magnitudes, nearest

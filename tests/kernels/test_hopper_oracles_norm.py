@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from kopt.kernels.dtypes import numpy_dtype
-from kopt.kernels.oracle import REGIMES
+from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.rounding import decode, round_to_bf16, round_to_e4m3
 from support.gates import l2_ratio, refused_codes, worst_bf16_ulps, worst_row_l2_ratio
 from support.narrow_values import bf16_magnitudes, e4m3_magnitudes, nearest

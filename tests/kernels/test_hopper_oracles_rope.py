@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kopt.kernels.dtypes import numpy_dtype
-from kopt.kernels.oracle import REGIMES
+from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.rounding import decode, round_to_e4m3
 from support.gates import refused_codes
 from support.narrow_values import e4m3_magnitudes, nearest

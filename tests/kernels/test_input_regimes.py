@@ -5,8 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from kopt.kernels import row_chunks, wide_work
-from kopt.kernels.input_regimes import Magnitudes, draw_amplitudes, draw_values
-from kopt.kernels.oracle import REGIMES
+from kopt.kernels.input_regimes import REGIMES, Magnitudes, draw_amplitudes, draw_values
 
 MAGNITUDES = Magnitudes(tiny=2.0**-7, huge=2.0**9)
 SHAPE = (24, 640)

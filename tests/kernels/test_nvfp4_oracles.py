@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from kopt.kernels.dtypes import numpy_dtype
-from kopt.kernels.oracle import REGIMES
+from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.problem import storage_shape
 from kopt.kernels.rounding import decode, round_to_bf16
 from support.oracle_run import OracleRun, draw, expect, problems

@@ -13,7 +13,7 @@ from kopt.kernels.dtypes import DTYPE_SIZE_BYTES
 from kopt.kernels.expression_parser import FUNCTIONS
 from kopt.kernels.families import FAMILIES
 from kopt.kernels.header import CandidateHeader, LaunchTemplate
-from kopt.kernels.oracle import REGIMES
+from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.plan_resolver import resolve_plan
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.source_names import kopt_headers

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from kopt.config.errors import KoptError, ToolError
 from kopt.kernels.dtypes import numpy_dtype
-from kopt.kernels.oracle import REGIMES, load_oracle
+from kopt.kernels.input_regimes import REGIMES
+from kopt.kernels.oracle import load_oracle
 from kopt.kernels.problem import Problem, Workload, storage_shape
 
 from .reference import Reference, make_reference

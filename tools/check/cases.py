@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 
 from kopt.kernels.check_result import CheckLevel
-from kopt.kernels.oracle import REGIMES
+from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.problem import Problem, Workload, tensor_size_bytes
 
 from .unwritten_gate import POISONS
@@ -30,7 +30,7 @@ LEVEL_REGIMES: dict[CheckLevel, tuple[str, ...]] = {
 take only the head."""
 _ORDINARY, *_SPECIAL = LEVEL_REGIMES["full"]
 if set(LEVEL_REGIMES["full"]) != set(REGIMES):
-    raise AssertionError("cases.py must place every regime of kernels/oracle.py")
+    raise AssertionError("cases.py must place every regime of kernels/input_regimes.py")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.kernels.oracle import REGIMES, Arrays, load_oracle
+from kopt.kernels.input_regimes import REGIMES
+from kopt.kernels.oracle import Arrays, load_oracle
 from kopt.kernels.problem import TensorSpec, Workload
 
 from .file_text import filled, measured_speedup

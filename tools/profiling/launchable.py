@@ -11,7 +11,8 @@ from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
 from kopt.kernels.case import Case
 from kopt.kernels.compile_result import Build, CompileResult
-from kopt.kernels.oracle import REGIMES, load_oracle
+from kopt.kernels.input_regimes import REGIMES
+from kopt.kernels.oracle import load_oracle
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_resolver import resolve_plan
 from kopt.tools.cuda.compile_job import CompileContext

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.kernels.oracle import REGIMES
+from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.problem import Problem
 from kopt.tools.check.cases import LARGE_BYTES, Seeds, buffer_bytes, plan_cases
 from kopt.tools.check.unwritten_gate import POISONS

@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.nvfp4 import quantize_blocks
-from kopt.kernels.oracle import REGIMES, load_oracle
+from kopt.kernels.oracle import load_oracle
 from kopt.kernels.rounding import decode, pack_e2m1, round_to_bf16, round_to_e4m3
 from kopt.tools.check.accuracy import measure_accuracy
 from kopt.tools.check.case_data import CaseData

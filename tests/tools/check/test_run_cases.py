@@ -10,7 +10,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.counters import ExecutionCounters
-from kopt.kernels.oracle import REGIMES
+from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
 from kopt.tools.check.cases import Seeds, plan_cases

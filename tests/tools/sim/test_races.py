@@ -41,6 +41,26 @@ RACES = {
         "if (threadIdx.x == 40) s = 5; else atomicAdd(&s, 1);\n"
         "__syncthreads(); out[blockIdx.x * 64 + threadIdx.x] = s;"
     ),
+    "atomics after a reset that only one warp has waited for": (
+        "__shared__ int s; if (threadIdx.x == 0) s = 0; __syncwarp();\n"
+        "if (threadIdx.x < 32) atomicAdd(&s, 1); else atomicAdd(&s, 2);\n"
+        "__syncthreads(); out[blockIdx.x * 64 + threadIdx.x] = s;"
+    ),
+    "a sum over blocks that the first one resets": (
+        "float* sum = out + 255; if (blockIdx.x == 0 && threadIdx.x == 0) *sum = 0;\n"
+        "__syncthreads(); atomicAdd(sum, 1.0f);\n"
+        "for (int i = threadIdx.x; i < 60; i += 64) out[blockIdx.x * 60 + i] = 0;"
+    ),
+    "a plain load behind the last atomic": (
+        "__shared__ int s; if (threadIdx.x == 0) s = 0; __syncthreads();\n"
+        "atomicAdd(&s, 1); if (threadIdx.x == 63) tmp[blockIdx.x] = s;\n"
+        "out[blockIdx.x * 64 + threadIdx.x] = 0;"
+    ),
+    "two loads and then a store by the last thread": (
+        "__shared__ float s[2]; if (threadIdx.x < 2) s[threadIdx.x] = 1; __syncthreads();\n"
+        "const float v = s[threadIdx.x / 64] + s[threadIdx.x / 128];\n"
+        "if (threadIdx.x == 63) s[0] = v; out[blockIdx.x * 64 + threadIdx.x] = v;"
+    ),
 }
 
 

@@ -77,8 +77,10 @@ inline void check_volatile(std::uintptr_t address, unsigned bytes, bool is_store
   end_turn_if_due();
   Access access{address, pc, nullptr, 0, 0, bytes, is_store};
   access.is_volatile = true;
+  const std::uintptr_t place = address_among_blocks(address);
+  order_after_atomics(place);
   check_any(access, true);
-  order_by_atomic(address_among_blocks(address), is_store);
+  if (is_store) publish_by_atomic(place);
 }
 
 bool is_candidate_memory(std::uintptr_t address) {
@@ -102,8 +104,10 @@ void check_atomic(std::uintptr_t address, unsigned bytes, bool reads, std::uintp
   Access access{address, pc, nullptr, 0, 0, bytes, true};
   access.is_atomic = true;
   access.reads_too = reads;
+  const std::uintptr_t place = address_among_blocks(address);
+  order_after_atomics(place);
   check_any(access, true);
-  order_by_atomic(address_among_blocks(address), true);
+  publish_by_atomic(place);
 }
 
 // Both sides are checked as accesses of the running thread.

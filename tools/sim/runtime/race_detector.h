@@ -14,9 +14,9 @@ inline bool is_of_resident(Stamp stamp) {
 // True if the resident blocks have met since `earlier` and the running thread knows: it waited for
 // the barrier, and `earlier` came before the arrival at it.
 inline bool before_wide_barrier(Stamp earlier) {
+  if (!is_of_resident(earlier) || (earlier & kStrangers) != 0) return false;
   const SyncedEpochs& synced = g.synced[g.fiber->phase != g.phase];
-  const std::uint32_t epoch = (earlier & kArrived) != 0 ? synced.ahead : synced.all;
-  return stamp_epoch(earlier) < epoch && is_of_resident(earlier);
+  return stamp_epoch(earlier) < ((earlier & kArrived) != 0 ? synced.ahead : synced.all);
 }
 
 // True if the access stamped `earlier` happens before the running thread's next access.
@@ -38,22 +38,18 @@ inline bool is_ordered(Stamp earlier) {
 
 inline bool is_valid_here(Stamp stamp) { return (stamp & kValid) != 0; }
 
-// The stamp that stands for the readers so far and the running thread.
-inline Stamp join_readers(Stamp readers) {
-  if (!is_valid_here(readers) || stamp_thread(readers) == g.fiber->linear) {
-    if (!is_valid_here(readers) || stamp_block(readers) == stamp_block(g.stamp)) return g.stamp;
+// The stamp that stands for those that made `earlier` and for the running thread. What comes after
+// this access comes after those that it is ordered after: they need not be kept.
+inline Stamp join(Stamp earlier) {
+  if (!is_valid_here(earlier) || is_ordered(earlier)) return g.stamp;
+  const Stamp mine = g.stamp | (earlier & kArrived);
+  if (stamp_block(earlier) != stamp_block(g.stamp) || stamp_many(earlier) == 3) {
+    const bool strangers = (earlier & kStrangers) != 0 || !is_of_resident(earlier);
+    return mine | (strangers ? kStrangers : 0) | Stamp{3} << kManyShift;
   }
-  if (stamp_block(readers) < g.first_stamp_block || before_wide_barrier(readers)) return g.stamp;
-  // What comes after this load comes after the readers that it is ordered after.
-  if (stamp_many(readers) != 3 && stamp_block(readers) != stamp_block(g.stamp) &&
-      is_ordered(readers))
-    return g.stamp;
-  if (stamp_block(readers) != stamp_block(g.stamp) || stamp_many(readers) == 3)
-    return g.stamp | Stamp{3} << kManyShift;
-  if (stamp_epoch(readers) != stamp_epoch(g.stamp)) return g.stamp;
-  if (stamp_thread(readers) / 32 != g.fiber->linear / 32 || stamp_many(readers) == 2)
-    return g.stamp | Stamp{2} << kManyShift;
-  return g.stamp | Stamp{1} << kManyShift;
+  if (stamp_thread(earlier) / 32 != g.fiber->linear / 32 || stamp_many(earlier) == 2)
+    return mine | Stamp{2} << kManyShift;
+  return mine | Stamp{1} << kManyShift;
 }
 
 struct Access {
@@ -75,54 +71,62 @@ void require_after_producer(const Access& access, const Buffer& buffer);
 void report_race(const Access& access, Stamp other, bool other_stored);
 void note_uninitialized(const Access& access);
 
-inline Stamp exchange_stamp(Stamp& cell, Stamp value) {
-  if (!g.single_process) return __atomic_exchange_n(&cell, value, __ATOMIC_SEQ_CST);
-  const Stamp old = cell;
-  cell = value;
-  return old;
+inline Stamp load_stamp(const Stamp& cell) { return __atomic_load_n(&cell, __ATOMIC_SEQ_CST); }
+
+// Puts next(old) in the place of a stamp, and returns the old one.
+template <class Next>
+inline Stamp replace_stamp(Stamp& cell, Next next) {
+  if (g.single_process) {
+    const Stamp old = cell;
+    cell = next(old);
+    return old;
+  }
+  Stamp old = load_stamp(cell);
+  for (;;) {
+    const Stamp wanted = next(old);
+    if (wanted == old) return old;
+    if (__atomic_compare_exchange_n(&cell, &old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+      return old;
+  }
 }
 
 // Atomics of any threads may meet. Volatile accesses may across warps, where flags are passed on;
 // within a warp they are how unsynchronised reductions used to be written.
-inline bool may_meet(const Access& access, Stamp other) {
-  if ((other & kAtomic) == 0) return false;
+inline bool may_meet(const Access& access, Stamp met) {
   if (!access.is_volatile) return access.is_atomic;
-  return stamp_block(other) != stamp_block(g.stamp) ||
-         stamp_thread(other) / 32 != g.fiber->linear / 32;
+  return stamp_block(met) != stamp_block(g.stamp) ||
+         stamp_thread(met) / 32 != g.fiber->linear / 32;
 }
 
 // Checks one access against `cells` and stamps them. `initialized`: holds values from the start.
 // `per_block`: shared memory, where stamps of blocks that are gone are of an earlier use.
 template <bool per_block>
 inline void check_cells(Cell* cell, Cell* end, const Access& access, bool initialized) {
-  const Stamp mine = access.is_atomic || access.is_volatile ? g.stamp | kAtomic : g.stamp;
   const auto counts = [](Stamp stamp) {
     if (!is_valid_here(stamp)) return false;
     return !per_block || is_of_resident(stamp);
   };
+  const auto joined = [counts](Stamp old) { return join(counts(old) ? old : 0); };
+  const auto mine = [](Stamp) { return g.stamp; };
+  const bool meets = access.is_store && (access.is_atomic || access.is_volatile);
+  const bool stores = access.is_store && !meets;
   for (; cell != end; ++cell) {
-    if (access.is_store) {
-      const Stamp writer = exchange_stamp(cell->write, mine);
-      const Stamp reader = __atomic_load_n(&cell->read, __ATOMIC_SEQ_CST);
-      if (!counts(writer)) {
-        if (access.reads_too && !initialized) note_uninitialized(access);
-      } else if (!access.lands && !may_meet(access, writer) && !is_ordered(writer)) {
-        report_race(access, writer, true);
-      }
-      if (counts(reader) && !is_ordered(reader)) report_race(access, reader, false);
-    } else {
-      // A volatile load may meet volatile stores: it leaves no stamp.
-      if (!access.is_volatile) {
-        const Stamp joined = join_readers(per_block && !counts(cell->read) ? 0 : cell->read);
-        if (joined != cell->read) exchange_stamp(cell->read, joined);
-      }
-      const Stamp writer = __atomic_load_n(&cell->write, __ATOMIC_SEQ_CST);
-      if (!counts(writer)) {
-        if (!initialized) note_uninitialized(access);
-      } else if (!may_meet(access, writer) && !is_ordered(writer)) {
-        report_race(access, writer, true);
-      }
+    // A volatile load may meet volatile stores: it leaves no stamp.
+    if (!access.is_store && !access.is_volatile) replace_stamp(cell->read, joined);
+    // The own stamp is there before others are read: of two processes one sees the other's.
+    const Stamp before = meets ? replace_stamp(cell->met, joined) : 0;
+    const Stamp writer = stores ? replace_stamp(cell->write, mine) : load_stamp(cell->write);
+    const Stamp met = meets ? before : load_stamp(cell->met);
+    if (!counts(writer) && !counts(met)) {
+      if ((!access.is_store || access.reads_too) && !initialized) note_uninitialized(access);
+    } else if (!access.lands) {
+      if (counts(writer) && !is_ordered(writer)) report_race(access, writer, true);
+      else if (counts(met) && !may_meet(access, met) && !is_ordered(met))
+        report_race(access, met, true);
     }
+    if (!access.is_store) continue;
+    const Stamp reader = load_stamp(cell->read);
+    if (counts(reader) && !is_ordered(reader)) report_race(access, reader, false);
   }
 }
 

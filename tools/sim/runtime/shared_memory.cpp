@@ -134,14 +134,13 @@ void check_end(Block& block) {
     g.fiber->phase = std::max(g.fiber->phase, block.fibers[i].phase);
   for (const SharedVariable& variable : g.shared) {
     for (const Cell& cell : variable.shadow.cells) {
-      for (const bool is_store : {false, true}) {
-        const Stamp stamp = is_store ? cell.write : cell.read;
+      for (const Stamp stamp : {cell.read, cell.write, cell.met}) {
         if (!is_valid_here(stamp) || is_ordered(stamp)) continue;
         if (stamp_many(stamp) != 3 && stamp_block(stamp) == stamp_block(g.stamp)) continue;
         const auto offset = static_cast<std::uint64_t>(&cell - variable.shadow.cells.data())
                             << variable.shadow.granule_shift;
         Access access{variable.address + offset, g.last_pc, variable.name, offset, variable.bytes,
-                      1u << variable.shadow.granule_shift, is_store};
+                      1u << variable.shadow.granule_shift, stamp != cell.read};
         FaultRecord record = describe_access(Fault::data_race, access);
         std::snprintf(record.note, sizeof record.note, kEnded,
                       static_cast<unsigned long long>(block.index), "may end before another uses it");

@@ -5,18 +5,20 @@
 
 namespace kopt_sim {
 
-// Bits: 63 valid, 62 atomic, 42-61 block, 24-41 block epoch (barriers passed), 23 made between
-// arriving at a cluster barrier and its completion, 12-22 lane epoch (warp syncs since), 10-11 how
-// many readers the stamp stands for, 0-9 thread of the block.
+// Bits: 63 valid, 62 of blocks that are not all resident together, 42-61 block, 24-41 block epoch
+// (barriers passed), 23 made between arriving at a cluster barrier and its completion, 12-22 lane
+// epoch (warp syncs since), 10-11 whose (0 one thread's, else several ones' of 1 a warp, 2 a block,
+// 3 several blocks; the other bits are those of the last), 0-9 thread of the block.
 using Stamp = std::uint64_t;
 
 struct Cell {
   Stamp write;
   Stamp read;
+  Stamp met;  // by atomics or volatile stores, which may meet others of their kind
 };
 
 constexpr Stamp kValid = Stamp{1} << 63;
-constexpr Stamp kAtomic = Stamp{1} << 62;
+constexpr Stamp kStrangers = Stamp{1} << 62;
 constexpr Stamp kManyShift = 10;
 inline std::uint32_t stamp_block(Stamp s) { return static_cast<std::uint32_t>(s >> 42) & 0xfffffu; }
 inline std::uint32_t stamp_epoch(Stamp s) { return static_cast<std::uint32_t>(s >> 24) & 0x3ffffu; }

@@ -279,7 +279,8 @@ void finish_trace(Block& block);
 
 // synchronization.cpp
 bool ordered_by_atomics(std::uint32_t block, std::uint32_t epoch);
-void order_by_atomic(std::uintptr_t address, bool publishes);
+void order_after_atomics(std::uintptr_t address);
+void publish_by_atomic(std::uintptr_t address);
 
 // access_hooks.cpp
 std::uint32_t draw_turn();

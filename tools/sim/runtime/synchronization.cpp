@@ -148,11 +148,14 @@ bool ordered_by_atomics(std::uint32_t block, std::uint32_t epoch) {
   return known != clock->second.end() && known->second > epoch;
 }
 
-void order_by_atomic(std::uintptr_t address, bool publishes) {
-  const std::uint32_t block = stamp_block(g.stamp);
+void order_after_atomics(std::uintptr_t address) {
   const auto earlier = published.find(address);
-  if (earlier != published.end()) merge(seen_by_block[block], earlier->second);
-  if (!publishes || g.fiber->fence == 0) return;
+  if (earlier != published.end()) merge(seen_by_block[stamp_block(g.stamp)], earlier->second);
+}
+
+void publish_by_atomic(std::uintptr_t address) {
+  if (g.fiber->fence == 0) return;
+  const std::uint32_t block = stamp_block(g.stamp);
   ++g.block->epoch;  // what the block does from here on is not published
   if (g.fiber->fence == 2) {
     Clock& mine = seen_by_block[block];

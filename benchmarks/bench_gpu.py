@@ -39,8 +39,9 @@ from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.device_choice import open_device
 from kopt.tools.devices.device import ExecutionRequest, Program
 from kopt.tools.devices.timer import TimingDevice
+from kopt.tools.selftest.sample import SAMPLES
 
-EVIL = Path(__file__).parent.parent / "tests" / "samples" / "evil_infinite_loop.cu"
+EVIL = SAMPLES / "evil_infinite_loop.cu"
 KERNEL = f"fused_add_rmsnorm_{WORKLOAD}"
 SPINNING_KERNEL = "silu_and_mul_b8xh14336"
 SPIN_S = 2.0

@@ -23,10 +23,8 @@ from kopt.search.knowledge.states.matching import Match, match_state
 from kopt.search.knowledge.states.signature import extract_signature
 from kopt.tools.device_choice import open_device
 from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.selftest.sample import SAMPLES, read_samples
 from kopt.tools.sim.device import SimDevice
-from support.samples import read_samples
-
-SAMPLES = Path(__file__).resolve().parent.parent / "tests" / "samples"
 
 
 def main() -> None:

@@ -37,6 +37,7 @@ COMMANDS = {
     "docs": LazyCommand("docs", "Search production kernels, headers, techniques, the manual."),
     "serve": LazyCommand("serve", "Serve kopt's tools to an MCP client."),
     "setup": LazyCommand("setup", "Enter kopt in Claude Code, Codex, VS Code and others."),
+    "selftest": LazyCommand("selftest", "Whether every false candidate is caught on this machine."),
     "doctor": LazyCommand("doctor", "What this machine has, and what it lacks."),
 }
 

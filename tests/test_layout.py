@@ -15,6 +15,7 @@ FLOORS = {
     "tools": (
         *("sandbox", "cuda", "devices", "sim", "gpu", "gpu/worker"),
         *("estimate", "profiling", "sanitize", "check", "bench", "export", "docs", "facts"),
+        "selftest",
     ),
     "search": (
         *("records", "storage", "selection"),
@@ -29,7 +30,8 @@ face: they import all floors, and no floor imports them."""
 MAX_LINES = 300
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 SETUPTOOLS = PYPROJECT["tool"]["setuptools"]
-PROBLEMS = ROOT / "kernels" / "problems"  # data, loaded by path: no packages
+PROBLEMS = (ROOT / "kernels" / "problems", ROOT / "tools" / "selftest" / "samples")
+"""Data, loaded by path: no packages."""
 
 
 def _files_below(folder: Path) -> list[Path]:
@@ -41,7 +43,7 @@ def _files_below(folder: Path) -> list[Path]:
 
 
 LAYER_FILES = [path for layer in LAYERS for path in _files_below(ROOT / layer)]
-MODULES = [p for p in LAYER_FILES if p.suffix == ".py" and not p.is_relative_to(PROBLEMS)]
+MODULES = [p for p in LAYER_FILES if p.suffix == ".py" and not any(map(p.is_relative_to, PROBLEMS))]
 
 
 def _dotted(folder: Path) -> str:

@@ -1,17 +1,16 @@
 """Every sample gets its status: honest kernels of many styles pass, each flaw is named and placed.
 
-The candidates are in tests/samples, with what must come out written in each (support/samples.py).
+The candidates are those of `kopt selftest`, with what must come out written in each.
 """
-
-from pathlib import Path
 
 import pytest
 
 from kopt.kernels.status import Status
+from kopt.tools.selftest.sample import Sample, read_samples
 from support.checked_samples import CheckedSamples
-from support.samples import Sample, describe, read_samples
+from support.samples import describe
 
-SAMPLES = read_samples(Path(__file__).parent / "samples")
+SAMPLES = read_samples()
 EVIL = [sample for sample in SAMPLES if sample.path.name.startswith("evil_")]
 GOOD = [sample for sample in SAMPLES if sample.path.name.startswith("good_")]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kopt.server.exits import ExitCode, failure_of
+from kopt.tools.selftest.sample import SAMPLES
 from support.command_line import Kopt
 
 KERNEL = "silu_and_mul_b8xh14336"
@@ -155,7 +156,7 @@ def test_a_tune_value_that_every_variant_overrides_is_the_caller_s_mistake(
 
 
 def test_a_tune_value_that_a_variant_leaves_open_is_taken(kopt: Kopt) -> None:
-    sample = Path(__file__).parents[1] / "samples" / "good_variants_by_shape.cu"
+    sample = SAMPLES / "good_variants_by_shape.cu"
     words = ("--kernel", "merge_state_n8xh64xd128", "--tune", "WARPS=8")
     assert kopt("compile", sample, *words).code == ExitCode.PASSED
 

@@ -1,12 +1,11 @@
 """`kopt check` of a candidate whose variants set tune values: those that ran are named."""
 
-from pathlib import Path
-
 from kopt.kernels.check_result import CheckResult
 from kopt.tools.facts.check_facts import check_facts
+from kopt.tools.selftest.sample import SAMPLES
 from support.command_line import Kopt
 
-SAMPLE = Path(__file__).parents[1] / "samples" / "good_variants_by_shape.cu"
+SAMPLE = SAMPLES / "good_variants_by_shape.cu"
 
 
 def test_the_values_that_a_variant_sets_are_named_not_the_defaults(kopt: Kopt) -> None:

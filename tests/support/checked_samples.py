@@ -6,8 +6,9 @@ from pathlib import Path
 
 from kopt.config.settings import Settings
 from kopt.kernels.check_result import CheckResult
+from kopt.tools.selftest.sample import Sample
 
-from .samples import Sample, check_sample
+from .samples import check_sample
 
 
 class CheckedSamples:

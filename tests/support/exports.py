@@ -7,14 +7,11 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
 from kopt.tools.export.subject import ExportSubject
-
-from .samples import read_sample
-
-SAMPLES = Path(__file__).parents[1] / "samples"
+from kopt.tools.selftest.sample import SAMPLES, read_sample
 
 
 def sample_subject(name: str, arch: str = "sm_90a") -> ExportSubject:
-    """Return the sample `tests/samples/<name>.cu`, for `arch`."""
+    """Return the sample called `name`, for `arch`."""
     sample = read_sample(SAMPLES / f"{name}.cu")
     problem, _ = find_kernel(sample.kernel)
     candidate = Candidate(sample.path.read_text("utf-8"), sample.path.name)

@@ -8,11 +8,12 @@ from kopt.server.jobs.job_host import JobHost
 from kopt.server.jobs.process_tree import ProcessKey, descendants
 from kopt.server.jobs.records import Progress
 from kopt.server.work.requests import CheckWork, CompileWork
+from kopt.tools.selftest.sample import SAMPLES
 
 ROOT = Path(__file__).parents[2]
 KERNEL = "silu_and_mul_b8xh14336"
 REFERENCE = (ROOT / "kernels/problems/silu_and_mul/reference.cu").read_text("utf-8")
-_ENDLESS = (ROOT / "tests/samples/evil_infinite_loop.cu").read_text("utf-8")
+_ENDLESS = (SAMPLES / "evil_infinite_loop.cu").read_text("utf-8")
 _BOMB = """
 template <int N, int M> struct Bomb { static constexpr int value =
     Bomb<N - 1, 2 * M>::value + Bomb<N - 1, 2 * M + 1>::value; };

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kopt.tools.selftest.sample import SAMPLES
 from support.messages_wire import Exchange, ToolCall, Turn
 from support.session_document import reply_facts
 
 KERNEL = "silu_and_mul_b8xh14336"
 PROMPT = f"Make {KERNEL} faster. Use the simulator."
-_SAMPLES = Path(__file__).parents[1] / "samples"
 
 Facts = dict[str, Any]
 
@@ -52,7 +52,7 @@ class ScriptedModel:
 
 def candidate(name: str) -> str:
     """Return the source of a sample, without the line that is for the tests."""
-    lines = (_SAMPLES / name).read_text("utf-8").splitlines(keepends=True)
+    lines = (SAMPLES / name).read_text("utf-8").splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("// sample:"))
 
 

@@ -14,10 +14,10 @@ from kopt.search.selection.family_evidence import MachineCode, judge_family
 from kopt.tools.check.request import CheckRequest, make_plans
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.estimate.stage import find_build
-from support.samples import Sample, read_samples
+from kopt.tools.selftest.sample import Sample, read_samples
 from support.shared_caches import share_caches
 
-SAMPLES = read_samples(Path(__file__).parents[2] / "samples")
+SAMPLES = read_samples()
 GOOD = [sample for sample in SAMPLES if sample.path.name.startswith("good_")]
 
 

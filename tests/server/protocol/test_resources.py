@@ -27,12 +27,13 @@ from kopt.server.jobs.records import JobView
 from kopt.server.protocol.addresses import document_uri
 from kopt.server.protocol.resources import add_resources
 from kopt.tools.docs.query.search import read_document
+from kopt.tools.selftest.sample import SAMPLES
 from support.job_views import JOB_ID, KERNEL, done_job, failed_job, job
 from support.scripted_jobs import ScriptedJobs
 from support.scripted_runs import new_store
 
 pytestmark = pytest.mark.anyio
-TINY = Path(__file__).parents[2] / "samples" / "problems"
+TINY = SAMPLES / "problems"
 INVALID_PARAMS = -32602
 
 

@@ -12,7 +12,8 @@ from mcp.types import CallToolResult
 from kopt.config.settings import Settings
 from kopt.server.jobs.job_host import JobHost
 from kopt.server.protocol.serve_options import ServeOptions
-from support.job_works import KERNEL, ON_SIM, REFERENCE, ROOT, SPINNING, job_settings
+from kopt.tools.selftest.sample import SAMPLES
+from support.job_works import KERNEL, ON_SIM, REFERENCE, SPINNING, job_settings
 from support.tool_client import ERAS, connected, facts_of, text_of
 
 pytestmark = pytest.mark.anyio
@@ -20,7 +21,6 @@ pytestmark = pytest.mark.anyio
 LIMIT_S = 240.0
 """The first job builds the simulator, on a machine that may be busy."""
 GOOD = {"kernel": KERNEL, "source": REFERENCE}
-SAMPLES = ROOT / "tests" / "samples"
 
 
 @pytest.fixture

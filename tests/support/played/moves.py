@@ -8,9 +8,8 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-SAMPLES = Path(__file__).parents[2] / "samples"
+from kopt.tools.selftest.sample import SAMPLES
 
 _SHUFFLE_SUM = """\
 // Every thread of the block calls this and gets the same sum: warps by shuffles, then their sums.
@@ -73,7 +72,7 @@ def _shuffles(source: str) -> str | None:
 
 
 def from_sample(name: str) -> Callable[[str], str | None]:
-    """Return an edit that writes a whole kernel anew: tests/samples/good_NAME.cu, for any rows."""
+    """Return an edit that writes a whole kernel anew: the sample good_NAME.cu, for any rows."""
     source = (SAMPLES / f"good_{name}.cu").read_text("utf-8")
     source = re.sub(r"^// sample:.*\n", "", source, flags=re.MULTILINE)
     # The samples are checked at their smallest workload only, to be quick; they hold for any.

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -16,11 +15,10 @@ from kopt.tools.device_choice import open_device
 from kopt.tools.gpu.device import CudaDevice
 from kopt.tools.profiling.nvidia_tools import find_sanitizer
 from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
-from support.samples import read_sample
+from kopt.tools.selftest.sample import SAMPLES, read_sample
 
 pytestmark = pytest.mark.gpu
 
-SAMPLES = Path(__file__).parents[2] / "samples"
 GOOD = (
     "good_vectorized_16_bytes",
     "good_cp_async_pipeline",

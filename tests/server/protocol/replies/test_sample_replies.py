@@ -15,16 +15,16 @@ from kopt.kernels.status import ADVICE, Status
 from kopt.server.jobs.records import JobView
 from kopt.server.protocol.replies.reply import job_reply
 from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
+from kopt.tools.selftest.sample import SAMPLES as FOLDER
+from kopt.tools.selftest.sample import Sample, read_samples
 from kopt.tools.sim.device import SimDevice
 from support.checked_samples import CheckedSamples
 from support.job_views import done_job
-from support.samples import Sample, read_samples
 from support.sound_replies import PAGE_TOKENS, sound
 
 pytestmark = pytest.mark.slow  # every sample over MCP
 
-FOLDER = Path(__file__).parents[3] / "samples"
-SAMPLES = read_samples(FOLDER)
+SAMPLES = read_samples()
 PROFILED = ("good_two_pass", "good_split_row_scratch", "good_scalar", "evil_missing_barrier")
 
 

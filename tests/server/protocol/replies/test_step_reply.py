@@ -16,13 +16,13 @@ from kopt.search.step.step import take_step
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.server.protocol.replies.reply import job_reply
 from kopt.tools.facts.fitting import Detail
+from kopt.tools.selftest.sample import SAMPLES
 from kopt.tools.sim.device import SimDevice
 from support.built_docs import copy_docs
 from support.job_views import KERNEL, done_job
 from support.shared_caches import share_caches
 from support.sound_replies import PAGE_TOKENS, sound, text_of
 
-SAMPLES = Path(__file__).parents[3] / "samples"
 DETAILS: tuple[Detail, ...] = ("concise", "full")
 
 

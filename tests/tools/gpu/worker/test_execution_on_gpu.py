@@ -5,7 +5,6 @@ Everything goes the way of `kopt check --device cuda:0`: worker process, guards,
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -19,12 +18,13 @@ from kopt.kernels.status import Status
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.device_choice import open_device
 from kopt.tools.gpu.device import CudaDevice
-from support.samples import Sample, check_sample, describe, read_samples
+from kopt.tools.selftest.sample import Sample, read_samples
+from support.samples import check_sample, describe
 
 pytestmark = pytest.mark.gpu
 
 KERNELS = [name for problem in load_problems().values() for name in problem.kernel_ids]
-SAMPLES = read_samples(Path(__file__).parents[3] / "samples")
+SAMPLES = read_samples()
 GOOD = [sample for sample in SAMPLES if sample.status is Status.PASSED]
 TIMING_DEPENDENT = {"evil_clock_dependent", "evil_ticket_order"}
 WRONG = [

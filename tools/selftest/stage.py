@@ -1,0 +1,82 @@
+"""The self-test stage: every sample checked on one device, as a user's candidate would be."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from kopt.config.callbacks import ignore
+from kopt.config.settings import Settings
+from kopt.kernels.status import Status
+from kopt.tools.devices.device import Device
+from kopt.tools.facts.check_facts import check_summary
+
+from .result import SampleResult, SelftestResult, outcome_of
+from .sample import Sample, check_sample
+
+
+@dataclass(frozen=True)
+class SelftestRequest:
+    """What to check, and for which architecture it is compiled."""
+
+    samples: Sequence[Sample]
+    arch: str
+    progress: Callable[[str], None] = ignore
+    """Called with a short line before each sample."""
+
+
+def run_selftest(
+    request: SelftestRequest,
+    device: Device,
+    settings: Settings,
+    keep: Callable[[SelftestResult], None] = ignore,
+) -> SelftestResult:
+    """Return what became of every sample; `keep` is given the result so far after each.
+
+    A sample that only the simulator cannot run says nothing about a GPU and is left out there.
+
+    Raises:
+        SetupError: No compiler, or KOPT_HOME cannot be written.
+        InfraError: The device failed, not a sample.
+    """
+    taken = [one for one in request.samples if device.gpu is None or not _is_of_sim(one)]
+    left_out = tuple(one.name for one in request.samples if one not in taken)
+    result = SelftestResult(
+        device=device.name,
+        arch=request.arch,
+        planned=len(taken),
+        left_out=left_out,
+    )
+    begin = perf_counter()
+    for number, sample in enumerate(taken, 1):
+        request.progress(f"{number} of {len(taken)}: {sample.name}{_left(begin, number, taken)}")
+        found = _checked(sample, device, request.arch, settings)
+        result = result.with_sample(found)
+        keep(result)
+    return result
+
+
+def _is_of_sim(sample: Sample) -> bool:
+    return sample.status is Status.UNSUPPORTED_ON_SIM
+
+
+def _left(begin: float, number: int, taken: Sequence[Sample]) -> str:
+    """Return the time left, once ten samples tell how long one takes."""
+    if number <= 10:
+        return ""
+    each_s = (perf_counter() - begin) / (number - 1)
+    return f", about {each_s * (len(taken) - number + 1):.0f} s left"
+
+
+def _checked(sample: Sample, device: Device, arch: str, settings: Settings) -> SampleResult:
+    start = perf_counter()
+    result = check_sample(sample, device, arch, settings)
+    return SampleResult(
+        name=sample.name,
+        kernel=sample.kernel,
+        level=sample.level,
+        expected=sample.status,
+        status=result.status,
+        outcome=outcome_of(sample.status, result.status),
+        said=check_summary(result),
+        elapsed_s=perf_counter() - start,
+    )

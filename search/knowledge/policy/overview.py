@@ -112,7 +112,7 @@ class BaseReport(Record):
 def report_base(base: KnowledgeBase, path: Path, arch: str | None = None) -> BaseReport:
     """Return what `base`, at `path`, knows of every state; `arch` None: where most was tried."""
     key = arch or busiest_arch(base)
-    states = tuple(_summary(base, state, key) for state in base.states.values())
+    states = (_summary(base, state, key) for state in base.states.values())
     return BaseReport(
         path=path,
         version=base.version,

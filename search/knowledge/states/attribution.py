@@ -12,8 +12,7 @@ from kopt.search.knowledge.records import ProfileSignature, Sample
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import BranchRow
 
-from .applications import History
-from .comparing import are_equal, is_measured
+from .applications import History, are_equal, is_measured
 from .matching import UNKNOWN_STATE
 from .trials import Ablation, Trial, find_trials, wanted_variants
 

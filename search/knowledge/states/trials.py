@@ -16,8 +16,15 @@ from kopt.search.knowledge.records import switch_of
 from kopt.search.records.members import Member
 from kopt.search.selection.ranking import rank
 
-from .applications import TUNE_CONSTANTS, Application, History, Line
-from .comparing import SpeedComparison, is_unjudged, program_of
+from .applications import (
+    TUNE_CONSTANTS,
+    Application,
+    History,
+    Line,
+    SpeedComparison,
+    is_unjudged,
+    program_of,
+)
 
 
 @dataclass(frozen=True)
@@ -37,12 +44,12 @@ def split(application: Application, history: History) -> tuple[Application, ...]
     technique is worse than what stood there, and not to do it is no gain of the technique. A step
     has several techniques where the program between them does not work, or has no switch.
     """
-    member, judge, start = application.after, history.judge, application.before
+    member, start = application.after, application.before
     known = ((kept, _find(member, tune, history)) for kept, tune in _prefixes(application, history))
     working = [
         (kept, one)
         for kept, one in known
-        if one is not None and judge.has_speed(one) and not judge.is_detour(start, one, member)
+        if one is not None and history.has_speed(one) and not history.is_detour(start, one, member)
     ]
     ordered = _ordered(application, history)
     steps: list[Application] = []
@@ -62,7 +69,7 @@ def _prefixes(application: Application, history: History) -> list[tuple[int, dic
     switches = history.switches(application.after)
     fixed = sum(name not in switches for name in ordered)
     return [
-        (kept, {**application.after.tune, **_off(ordered[kept:])})
+        (kept, application.after.tune | {switch_of(name): 0 for name in ordered[kept:]})
         for kept in range(max(fixed, 1), len(ordered))
     ]
 
@@ -71,10 +78,6 @@ def _ordered(application: Application, history: History) -> tuple[str, ...]:
     """Return the techniques as they are taken apart: those without a switch come first."""
     switches = history.switches(application.after)
     return tuple(sorted(application.techniques, key=lambda name: name in switches))
-
-
-def _off(techniques: tuple[str, ...]) -> Mapping[str, int]:
-    return {switch_of(technique): 0 for technique in techniques}
 
 
 def _find(member: Member, tune: Mapping[str, int], history: History) -> Member | None:
@@ -113,10 +116,10 @@ def find_trials(history: History, is_final: bool) -> tuple[Trial, ...]:
 
 def wanted_variants(application: Application, history: History) -> tuple[Ablation, ...]:
     """Return the missing variants that would split a composite whose effect is no noise."""
-    judge, member = history.judge, application.after
-    if len(application.techniques) < 2 or not judge.is_honest(member):
+    member = application.after
+    if len(application.techniques) < 2 or not history.is_honest(member):
         return ()
-    found = judge.compare(application.before, member)
+    found = history.compare(application.before, member)
     if found is None or found.outcome == "within_noise" or _relative(application, history):
         return ()
     variants = (tune for _, tune in _prefixes(application, history))
@@ -126,16 +129,16 @@ def wanted_variants(application: Application, history: History) -> tuple[Ablatio
 
 
 def _of_application(application: Application, history: History) -> Iterator[Trial]:
-    judge, before, after = history.judge, application.before, application.after
+    before, after = application.before, application.after
     if is_unjudged(after):
         return
-    if not judge.is_honest(after):
+    if not history.is_honest(after):
         # A name of its own: what was taught before the refutation is to be revoked.
-        name = f"{after.seq}/refuted" if judge.is_refuted(after) else f"{after.seq}"
+        name = f"{after.seq}/refuted" if history.is_refuted(after) else f"{after.seq}"
         yield Trial(name, application, None, before)
         return
     for name, step in _steps(application, history):
-        found = judge.compare(step.before, step.after)
+        found = history.compare(step.before, step.after)
         if found is not None:
             yield Trial(f"{after.seq}{name}", step, found, before)
 
@@ -161,15 +164,14 @@ def _relative(application: Application, history: History) -> Application | None:
     is slower than both programs, since to be better than that is no gain.
     """
     techniques, before, after = set(application.techniques), application.before, application.after
-    judge = history.judge
     parts = [
         other
         for other in history.applications
         if set(other.techniques) < techniques
         and other.before.seq == before.seq
         and other.after.round <= after.round
-        and judge.is_honest(other.after)
-        and not judge.is_detour(before, other.after, after)
+        and history.is_honest(other.after)
+        and not history.is_detour(before, other.after, after)
     ]
     return max(parts, key=lambda one: len(one.techniques), default=None)
 
@@ -194,13 +196,12 @@ def _of_sweep(
 
     One that finds nothing faster leaves the program as it was, which is no loss.
     """
-    judge = history.judge
-    known = rank(one for one in earlier if judge.is_honest(one))
+    known = rank(one for one in earlier if history.is_honest(one))
     if not known:
         return
     before = known[0]
-    best = rank(one for one in (*known, *group) if judge.is_honest(one))[0]
-    found = judge.compare(before, best)
+    best = rank(one for one in (*known, *group) if history.is_honest(one))[0]
+    found = history.compare(before, best)
     after, tried = (before, group[0]) if best in known else (best, best)
     if found is not None:
         step = Application(before, after, (TUNE_CONSTANTS,), history.made_by(before))

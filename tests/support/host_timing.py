@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kopt.tools.gpu.worker import driver, driver_graphs, driver_launch
+from kopt.tools.gpu.worker import driver, driver_launch
 
 from .host_cuda import CUresult, HostCuda
 
@@ -210,6 +210,6 @@ def host_timing(monkeypatch: pytest.MonkeyPatch) -> HostTimingCuda:
     cuda = HostTimingCuda()
     monkeypatch.setitem(sys.modules, "cuda.bindings.driver", cuda)
     fresh = driver.bindings.__wrapped__
-    for module in (driver, driver_launch, driver_graphs):
+    for module in (driver, driver_launch):
         monkeypatch.setattr(module, "bindings", fresh)
     return cuda

@@ -19,10 +19,11 @@ from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.problem import Problem, Workload, storage_shape, tensor_size_bytes
 from kopt.kernels.problem_loader import load_problems
 from kopt.tools.devices.timer import LibrarySide
-from kopt.tools.gpu.worker import driver, driver_graphs
+from kopt.tools.gpu.worker import driver
 from kopt.tools.gpu.worker.driver import Address, Stream
 from kopt.tools.gpu.worker.failure import ExecutionFailure
 from kopt.tools.gpu.worker.library_side import BoundLibrary, bind_library
+from kopt.tools.gpu.worker.replay_graphs import capture, graph_nodes
 
 POISONS = (0xAA, 0x55)
 CAPTURED = "captured"
@@ -67,11 +68,9 @@ class Buffers:
 
 def replay_captured(bound: BoundLibrary, stream: Stream) -> list[str]:
     """Capture one call, replay it once, and return the kinds of its nodes."""
-    driver_graphs.begin_capture(stream)
-    bound.launch()
-    graph = driver_graphs.end_capture(stream)
-    driver_graphs.launch_graph(driver_graphs.instantiate(graph), stream)
-    return [node.kind for node in driver_graphs.graph_nodes(graph)]
+    graph = capture([bound.launch], stream)
+    driver.call("cuGraphLaunch", driver.call("cuGraphInstantiate", graph, 0), stream)
+    return [node.kind for node in graph_nodes(graph)]
 
 
 def probe(side: LibrarySide, buffers: Buffers, inputs: Bits) -> tuple[dict[str, Any], Bits]:
@@ -103,12 +102,14 @@ def main(problem_name: str, workload_name: str, folder: Path) -> None:
     problem = load_problems()[problem_name]
     with np.load(folder / "inputs.npz") as file:
         inputs = {name: np.ascontiguousarray(file[name]) for name in file.files}
-    driver.initialize()
-    driver.retain_primary_context(0)
+    driver.call("cuInit", 0)
+    driver.call("cuCtxSetCurrent", int(driver.call("cuDevicePrimaryCtxRetain", 0)))
+    flags = driver.enum("CUstream_flags", "CU_STREAM_NON_BLOCKING").value
+    stream = Stream(int(driver.call("cuStreamCreate", flags)))
     capability = [
         driver.device_attribute(0, f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR")
     ]
-    buffers = Buffers(problem, problem.workload(workload_name), driver.create_stream())
+    buffers = Buffers(problem, problem.workload(workload_name), stream)
     outputs: Bits = {}
     paths: dict[str, dict[str, Any]] = {}
     for baseline in problem.baselines:

@@ -79,8 +79,8 @@ class BufferSets:
         self.set_bytes = sum(tensor_size_bytes(t, axes) for t in problem.tensors)
         restored_bytes = -(-self._layout.restored.size_bytes // 256) * 256
         with step("allocate"):
-            free_bytes, _ = driver.memory_info()
-            affordable = free_bytes // 2 // (self._layout.part_bytes + restored_bytes)
+            free_bytes, _ = driver.call("cuMemGetInfo")
+            affordable = int(free_bytes) // 2 // (self._layout.part_bytes + restored_bytes)
             self.count = set_count(self.set_bytes, memory.l2_bytes, affordable)
         self._places = place_sets(self.count, axes[problem.row_axis], random)
         self._comparison = SetComparison(problem, self._layout.layout)
@@ -149,8 +149,12 @@ class BufferSets:
         restored, poisoned = self._layout.restored, self._layout.poisoned
         if restored.size_bytes:
             source = self._copies[place.rotation]
-            driver.copy_on_device(
-                origin + restored.start, source, restored.size_bytes, self._stream
+            driver.call(
+                "cuMemcpyDtoDAsync",
+                origin + restored.start,
+                source,
+                restored.size_bytes,
+                self._stream,
             )
         if poisoned.size_bytes:
             driver.fill(

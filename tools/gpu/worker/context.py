@@ -53,12 +53,13 @@ def open_context(request: StartRequest) -> WorkerContext:
         InfraError: The device is not visible here.
         CudaError: The driver refuses.
     """
-    driver.initialize()
+    driver.call("cuInit", 0)
     device = _find(request.device_uuid)
-    driver.retain_primary_context(device)
+    driver.call("cuCtxSetCurrent", int(driver.call("cuDevicePrimaryCtxRetain", device)))
     if driver.device_attribute(device, "MAX_PERSISTING_L2_CACHE_SIZE"):
         driver.switch_persisting_l2_off()
-    stream = driver.create_stream()
+    flags = driver.enum("CUstream_flags", "CU_STREAM_NON_BLOCKING").value
+    stream = Stream(int(driver.call("cuStreamCreate", flags)))
     facts = OpenedGpu(
         index=device,
         uuid=request.device_uuid,
@@ -70,7 +71,7 @@ def open_context(request: StartRequest) -> WorkerContext:
 
 
 def _find(device_uuid: str) -> int:
-    found = [_uuid_text(device) for device in range(driver.device_count())]
+    found = [_uuid_text(device) for device in range(int(driver.call("cuDeviceGetCount")))]
     if device_uuid not in found:
         shown = ", ".join(found) or "none"
         raise InfraError(f"the worker sees no GPU {device_uuid}; it sees {shown}")
@@ -78,4 +79,5 @@ def _find(device_uuid: str) -> int:
 
 
 def _uuid_text(device: int) -> str:
-    return f"GPU-{uuid.UUID(bytes=driver.device_uuid_bytes(device))}"
+    raw = bytes(driver.call("cuDeviceGetUuid", device).bytes)
+    return f"GPU-{uuid.UUID(bytes=raw)}"

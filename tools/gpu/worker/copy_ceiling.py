@@ -25,8 +25,8 @@ def copy_ceiling_gb_s(l2_bytes: int, stream: Stream) -> float:
     Raises:
         CudaError: The device failed, or has no memory to spare.
     """
-    free_bytes, _ = driver.memory_info()
-    size_bytes = copy_bytes(l2_bytes, free_bytes)
+    free_bytes, _ = driver.call("cuMemGetInfo")
+    size_bytes = copy_bytes(l2_bytes, int(free_bytes))
     with ExitStack() as resources:
         events = EventPool()
         resources.callback(events.close)
@@ -37,7 +37,7 @@ def copy_ceiling_gb_s(l2_bytes: int, stream: Stream) -> float:
         driver.fill(source, 0x5A, size_bytes, stream)  # memory never written may read faster
 
         def copy() -> None:
-            driver.copy_on_device(target, source, size_bytes, stream)
+            driver.call("cuMemcpyDtoDAsync", target, source, size_bytes, stream)
 
         times = events.time_each_us([(copy, copy)] * _COPIES, stream)
     return 2 * size_bytes / (median(times) * 1e3)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from kopt.kernels.plan import Launch
+
 from .driver import Function, Stream, bindings, call, cuda_error, enum
 
 TENSOR_MAP_BYTES = 128
@@ -12,52 +14,42 @@ TENSOR_MAP_BYTES = 128
 _CUDA_12 = 12000
 
 
-@dataclass(frozen=True)
-class LaunchShape:
-    """An execution configuration. `grid` counts blocks, also with clusters."""
-
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    cluster: tuple[int, int, int] = (1, 1, 1)
-    dynamic_smem_bytes: int = 0
-    cooperative: bool = False
-    pdl: bool = False
-    carveout_percent: int | None = None
-    """Shared memory to prefer, in percent of the most that an SM can have; None: no preference."""
+_CARVEOUT_PERCENT = {"max_l1": 0, "max_shared": 100}
+"""Percentages by the numbers of CUshared_carveout."""
 
 
-def launch_config(shape: LaunchShape, stream: Stream) -> Any:
-    """Return the CUlaunchConfig of `shape` on `stream`, for any number of launches."""
+def launch_config(launch: Launch, stream: Stream) -> Any:
+    """Return the CUlaunchConfig of a plan's launch on `stream`, for any number of launches."""
     cuda = bindings()
     config = cuda.CUlaunchConfig()
-    config.gridDimX, config.gridDimY, config.gridDimZ = shape.grid
-    config.blockDimX, config.blockDimY, config.blockDimZ = shape.block
-    config.sharedMemBytes = shape.dynamic_smem_bytes
+    config.gridDimX, config.gridDimY, config.gridDimZ = launch.grid
+    config.blockDimX, config.blockDimY, config.blockDimZ = launch.block
+    config.sharedMemBytes = launch.dynamic_smem_bytes
     config.hStream = cuda.CUstream(stream)
-    attributes = _launch_attributes(shape)
+    attributes = _launch_attributes(launch)
     config.attrs = attributes
     config.numAttrs = len(attributes)
     return config
 
 
-def _launch_attributes(shape: LaunchShape) -> list[Any]:
+def _launch_attributes(launch: Launch) -> list[Any]:
     attributes: list[Any] = []
-    if shape.cooperative:
+    if launch.cooperative:
         attributes.append(_launch_attribute("COOPERATIVE"))
         attributes[-1].value.cooperative = 1
-    if shape.cluster != (1, 1, 1):
+    if launch.cluster != (1, 1, 1):
         attributes.append(_launch_attribute("CLUSTER_DIMENSION"))
         dimension = attributes[-1].value.clusterDim
-        dimension.x, dimension.y, dimension.z = shape.cluster
-    if shape.pdl:
+        dimension.x, dimension.y, dimension.z = launch.cluster
+    if launch.pdl:
         attributes.append(_launch_attribute("PROGRAMMATIC_STREAM_SERIALIZATION"))
         attributes[-1].value.programmaticStreamSerializationAllowed = 1
-    if shape.carveout_percent is not None:
+    if launch.carveout in _CARVEOUT_PERCENT:
         # Of the launch, not of the function: a captured node keeps it. It goes before
         # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT. Unsigned, 0 to 100: there is no value
         # for "no preference". Source: CUlaunchAttributeID in the cuda.h of CUDA 13.0.
         attributes.append(_launch_attribute("PREFERRED_SHARED_MEMORY_CARVEOUT"))
-        attributes[-1].value.sharedMemCarveout = shape.carveout_percent
+        attributes[-1].value.sharedMemCarveout = _CARVEOUT_PERCENT[launch.carveout]
     return attributes
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kopt.config.errors import InfraError
+from kopt.kernels.plan import Launch
 from kopt.kernels.problem import Problem
 from kopt.tools.devices.device import Arrays
 from kopt.tools.gpu.array_file import MappedFile, overwrite_arrays
@@ -25,8 +26,7 @@ from . import driver, driver_launch
 from .arguments import ArgumentBlock
 from .buffers import LATE_PREFIX, CallBuffers, CallData
 from .context import WorkerContext
-from .driver import Stream
-from .driver_launch import LaunchShape
+from .driver import Module, Stream
 from .failure import ExecutionFailure, step
 from .launcher import BoundPlan
 from .sides import Call, bind_side
@@ -34,7 +34,7 @@ from .sides import Call, bind_side
 DELAY_CYCLES = 200_000
 """About 0.1 ms at 2 GHz: the next launch comes from the host some 10 us later and must start
 within that time."""
-_BLOCKS, _THREADS = 8, 256
+_LAUNCH = Launch(kernel="late_producer", grid=(8, 1, 1), block=(256, 1, 1), arguments=())
 _MOST_COPIES = 128
 """MOST_COPIES of late_producer.cu; the entries fill most of the 4 KiB of parameters."""
 
@@ -95,10 +95,9 @@ class LateProducer:
             ExecutionFailure: It does not load.
         """
         with step("load"):
-            module = driver.load_module(cubin.read_bytes())
-            self._function = driver.get_function(module, "late_producer")
-        shape = LaunchShape(grid=(_BLOCKS, 1, 1), block=(_THREADS, 1, 1))
-        self._config = driver_launch.launch_config(shape, stream)
+            module = driver.call("cuModuleLoadData", cubin.read_bytes())
+            self._function = driver.get_function(Module(int(module)), _LAUNCH.kernel)
+        self._config = driver_launch.launch_config(_LAUNCH, stream)
 
     def launch(self, copies: Sequence[LateCopy]) -> None:
         """Launch; what follows on the stream with the PDL attribute starts beside it.

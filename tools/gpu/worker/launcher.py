@@ -6,7 +6,7 @@ order on the worker's stream. It allocates nothing on the device and may be capt
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,11 @@ from kopt.tools.gpu.messages import Fault
 from . import driver, driver_launch
 from .arguments import ArgumentBlock, argument_bytes, encode_descriptor, tiled_map
 from .driver import Function, Module, Stream
-from .driver_launch import LaunchShape
 from .failure import ExecutionFailure, step
 
 PORTABLE_CLUSTER_BLOCKS = 8
 """Larger clusters need a kernel's consent. Source: CUDA C++ Programming Guide, Thread Block
 Clusters."""
-_CARVEOUT_PERCENT = {"default": None, "max_l1": 0, "max_shared": 100}
-"""Percentages by the numbers of CUshared_carveout."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +170,7 @@ class PlanCache:
         )
         if key not in self._plans:
             with step("load"):
-                module = driver.load_module(image)
+                module = Module(int(driver.call("cuModuleLoadData", image)))
             self._plans[key] = LoadedPlan(module, plan, dtypes, self._device)
         return self._plans[key]
 
@@ -190,30 +187,17 @@ def _configured(plan: LaunchPlan, number: int, function: Function, device: Launc
             driver.set_function_attribute(function, "NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
         if launch.cooperative:
             _check_co_residency(launch, number, function, device)
-        shape = _shape(launch)
         # A programmatic dependency is legal between kernels only, and a fill is no kernel.
         # Source: CUgraphDependencyType in the cuda.h of CUDA 13.0 ("may only be used between kernel
         # nodes"); for streams, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION there overlaps
         # with "the previous kernel in the stream".
         follows_fill = number == 0 and any(s.init == "zero" for s in plan.scratch)
-        in_call = replace(shape, pdl=False) if follows_fill else shape
+        in_call = launch.model_copy(update={"pdl": False}) if follows_fill else launch
         return _Kernel(
             function,
-            config=driver_launch.launch_config(shape, device.stream),
+            config=driver_launch.launch_config(launch, device.stream),
             config_in_call=driver_launch.launch_config(in_call, device.stream),
         )
-
-
-def _shape(launch: Launch) -> LaunchShape:
-    return LaunchShape(
-        grid=launch.grid,
-        block=launch.block,
-        cluster=launch.cluster,
-        dynamic_smem_bytes=launch.dynamic_smem_bytes,
-        cooperative=launch.cooperative,
-        pdl=launch.pdl,
-        carveout_percent=_CARVEOUT_PERCENT[launch.carveout],
-    )
 
 
 def _check_co_residency(
@@ -221,7 +205,8 @@ def _check_co_residency(
 ) -> None:
     """Say in numbers what the driver would only call too large."""
     threads = prod(launch.block)
-    per_sm = driver.blocks_per_sm(function, threads, launch.dynamic_smem_bytes)
+    occupancy = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
+    per_sm = int(driver.call(occupancy, function, threads, launch.dynamic_smem_bytes))
     at_once = per_sm * device.sm_count
     if prod(launch.grid) > at_once:
         message = (

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
-from . import driver_graphs
+from . import driver
 from .driver import CudaError, Stream
-from .driver_graphs import Graph, GraphExec
 from .failure import step
 from .sides import Call
 
@@ -49,22 +49,22 @@ class CallGraph:
         chosen = copies or Copies(1, 0)
         self._stream = stream
         self._rng = Random(chosen.seed)
-        self._executables: list[GraphExec] = []
-        self._waiting: list[GraphExec] = []
+        self._executables: list[int] = []
+        self._waiting: list[int] = []
         graph = capture(calls, stream)
         try:
             with step("capture"):
-                self.nodes = driver_graphs.node_count(graph)
+                self.nodes = int(driver.call("cuGraphGetNodes", graph)[1])
                 for _ in range(chosen.count):
-                    executable = driver_graphs.instantiate(graph)
+                    executable = int(driver.call("cuGraphInstantiate", graph, 0))
                     self._executables.append(executable)
-                    driver_graphs.upload(executable, stream)
+                    driver.call("cuGraphUpload", executable, stream)
         except BaseException:
             with suppress(CudaError):  # what failed first is raised
                 self.close()
             raise
         finally:
-            driver_graphs.destroy_graph(graph)
+            driver.call("cuGraphDestroy", graph)
 
     def launch(self) -> None:
         """Put all calls on the stream."""
@@ -72,12 +72,12 @@ class CallGraph:
             raise ValueError("the graph is closed")
         if not self._waiting:
             self._waiting = self._rng.sample(self._executables, len(self._executables))
-        driver_graphs.launch_graph(self._waiting.pop(), self._stream)
+        driver.call("cuGraphLaunch", self._waiting.pop(), self._stream)
 
     def close(self) -> None:
         """Give the graph back; it must have ended."""
         while self._executables:
-            driver_graphs.destroy_executable(self._executables.pop())
+            driver.call("cuGraphExecDestroy", self._executables.pop())
 
 
 @dataclass(frozen=True)
@@ -99,24 +99,57 @@ def inspect_call(call: Call, stream: Stream) -> CapturedCall:
     graph = capture([call], stream)
     with step("capture"):
         try:
-            nodes = driver_graphs.graph_nodes(graph)
+            nodes = graph_nodes(graph)
         finally:
-            driver_graphs.destroy_graph(graph)
+            driver.call("cuGraphDestroy", graph)
     return CapturedCall(
         kernels=tuple(node.kernel for node in nodes if node.kernel is not None),
         allocations=sum(node.kind == "MEM_ALLOC" for node in nodes),
     )
 
 
-def capture(calls: Iterable[Call], stream: Stream) -> Graph:
+def capture(calls: Iterable[Call], stream: Stream) -> int:
     """Return the graph of `calls`; the stream is as before, also after a failure."""
     with step("capture"):
-        driver_graphs.begin_capture(stream)
+        mode = driver.enum("CUstreamCaptureMode", "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL")
+        driver.call("cuStreamBeginCapture", stream, mode)
         try:
             for call in calls:
                 call()
         except BaseException:
             with suppress(CudaError):  # the capture is void already; what voided it is raised
-                driver_graphs.destroy_graph(driver_graphs.end_capture(stream))
+                driver.call("cuGraphDestroy", int(driver.call("cuStreamEndCapture", stream)))
             raise
-        return driver_graphs.end_capture(stream)
+        return int(driver.call("cuStreamEndCapture", stream))
+
+
+@dataclass(frozen=True)
+class GraphNode:
+    """One node of a captured graph."""
+
+    kind: str
+    """The driver's name without CU_GRAPH_NODE_TYPE_: KERNEL, MEMSET, MEMCPY, MEM_ALLOC, …"""
+    kernel: str | None
+    """Name of a kernel node's function, mangled if it is C++."""
+
+
+def graph_nodes(graph: int) -> tuple[GraphNode, ...]:
+    """Return every node of `graph`, in the order in which the driver lists them."""
+    _, count = driver.call("cuGraphGetNodes", graph)
+    handles, _ = driver.call("cuGraphGetNodes", graph, int(count))
+    return tuple(_node(handle) for handle in handles[: int(count)])
+
+
+def _node(handle: Any) -> GraphNode:
+    kind = driver.bindings().CUgraphNodeType(driver.call("cuGraphNodeGetType", handle)).name
+    kind = kind.removeprefix("CU_GRAPH_NODE_TYPE_")
+    return GraphNode(kind, _kernel_name(handle) if kind == "KERNEL" else None)
+
+
+def _kernel_name(handle: Any) -> str:
+    parameters = driver.call("cuGraphKernelNodeGetParams", handle)
+    if int(parameters.func) != 0:
+        name = driver.call("cuFuncGetName", parameters.func)
+    else:  # launched through the runtime as a CUkernel
+        name = driver.call("cuKernelGetName", parameters.kern)
+    return bytes(name).decode()

@@ -5,11 +5,10 @@ from contextlib import ExitStack
 from functools import partial
 from statistics import median
 
-from . import driver, driver_graphs
+from . import driver
 from .buffer_sets import BufferSets
 from .context import WorkerContext
 from .driver import Stream
-from .driver_graphs import Event
 from .failure import step
 from .replay_graphs import CallGraph
 from .sides import Call
@@ -20,7 +19,7 @@ class EventPool:
 
     def __init__(self) -> None:
         """Start without any."""
-        self._pairs: list[tuple[Event, Event]] = []
+        self._pairs: list[tuple[int, int]] = []
         self._resources = ExitStack()
 
     def time_each_us(self, works: Sequence[tuple[Call, Call]], stream: Stream) -> list[float]:
@@ -37,20 +36,21 @@ class EventPool:
         pairs = self._pairs[: len(works)]
         for (prepare, work), (start, end) in zip(works, pairs, strict=True):
             prepare()
-            driver_graphs.record_event(start, stream)
+            driver.call("cuEventRecord", start, stream)
             work()
-            driver_graphs.record_event(end, stream)
+            driver.call("cuEventRecord", end, stream)
         driver.synchronize_stream(stream)
-        return [driver_graphs.elapsed_us(start, end) for start, end in pairs]
+        return [float(driver.call("cuEventElapsedTime", *pair)) * 1e3 for pair in pairs]  # from ms
 
     def close(self) -> None:
         """Give all events back."""
         self._pairs.clear()
         self._resources.close()
 
-    def _create(self) -> Event:
-        event = driver_graphs.create_event()
-        self._resources.callback(driver_graphs.destroy_event, event)
+    def _create(self) -> int:
+        flags = driver.enum("CUevent_flags", "CU_EVENT_DEFAULT").value
+        event = int(driver.call("cuEventCreate", flags))
+        self._resources.callback(driver.call, "cuEventDestroy", event)
         return event
 
 

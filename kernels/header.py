@@ -13,13 +13,15 @@ from .dtypes import DTYPE_SIZE_BYTES
 from .families import FAMILIES
 from .header_scope import argument, declared, identifier, tune_name
 from .record import Diagnostic, Record
-from .yaml_records import Mistake, Placed, Unlike
 from .yaml_types import (
     DIGITS,
     NAMED,
     TEXT,
     Flag,
+    Mistake,
+    Placed,
     Text,
+    Unlike,
     condition,
     distinct,
     expression,

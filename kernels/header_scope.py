@@ -9,8 +9,7 @@ from pydantic import AfterValidator, ValidationInfo
 from kopt.config.near_matches import near_matches
 
 from .problem import Problem
-from .yaml_records import Mistake, Unlike
-from .yaml_types import checked_expression
+from .yaml_types import Mistake, Unlike, checked_expression
 
 _TUNE_NAME = re.compile(r"[A-Z][A-Z0-9_]{2,31}")
 _TUNE_FORM = (

@@ -22,8 +22,7 @@ from .dtypes import DTYPE_SIZE_BYTES, dtype_size_bytes
 from .layouts import padded_sf_128x4_shape
 from .problem_scope import argument_name, axes_in_order, scalar_value, workload_axes
 from .record import Record
-from .yaml_records import Mistake
-from .yaml_types import NAMED, Flag, Text, expression, form, known
+from .yaml_types import NAMED, Flag, Mistake, Text, expression, form, known
 
 Role = Literal["in", "out", "inout"]
 Layout = Literal["row_major", "sf_128x4"]

@@ -11,8 +11,7 @@ from pydantic import ValidationInfo
 from kopt.config.near_matches import near_matches
 
 from .expressions import ExpressionError, evaluate_expression
-from .yaml_records import Mistake, Unlike
-from .yaml_types import checked_expression
+from .yaml_types import Mistake, Unlike, checked_expression
 
 MAX_AXIS = 2**31 - 1
 

@@ -8,12 +8,13 @@ from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast, get_args
 
-from pydantic import ValidationError, model_validator
+from pydantic import ValidationError
 
 from kopt.config.near_matches import near_matches
 
 from .record import Diagnostic, Record
 from .strict_yaml import Mapping, Node, Scalar, Sequence
+from .yaml_types import Entry, Mistake, Unlike
 
 R = TypeVar("R", bound=Record)
 
@@ -25,43 +26,6 @@ _WANTED = {
 }
 """What a field of pydantic's type wants, by the type of its error."""
 _ONE_OF = {"axes": "axis", "args": "argument"}
-
-
-class Mistake(ValueError):
-    """What is wrong with a value: `at` leads from the value to the part that is meant."""
-
-    def __init__(
-        self, message: str, hint: str | None = None, at: tuple[int | str, ...] = ()
-    ) -> None:
-        """Keep the hint and the place beside the message."""
-        super().__init__(message)
-        self.hint = hint
-        self.at = at
-
-
-class Unlike(Mistake):
-    """A value of another kind; the message is what was expected."""
-
-
-class Entry(dict[str, Any]):
-    """A mapping of the file with its line."""
-
-    line: int
-
-
-class Placed(Record):
-    """A record that knows its line in the file."""
-
-    line: int | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_line(cls, data: object) -> object:
-        if not isinstance(data, Entry):
-            return data
-        if "line" in data:
-            raise Mistake("unknown key 'line'")
-        return {**data, "line": data.line}
 
 
 def read_record(

@@ -6,14 +6,51 @@ record was not read from a file, and its names are taken as they are.
 
 import re
 from collections.abc import Collection
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from kopt.config.near_matches import near_matches
 
 from .expressions import ExpressionError, check_expression, split_expressions
-from .yaml_records import Entry, Mistake, Unlike
+from .record import Record
+
+
+class Mistake(ValueError):
+    """What is wrong with a value: `at` leads from the value to the part that is meant."""
+
+    def __init__(
+        self, message: str, hint: str | None = None, at: tuple[int | str, ...] = ()
+    ) -> None:
+        """Keep the hint and the place beside the message."""
+        super().__init__(message)
+        self.hint = hint
+        self.at = at
+
+
+class Unlike(Mistake):
+    """A value of another kind; the message is what was expected."""
+
+
+class Entry(dict[str, Any]):
+    """A mapping of the file with its line."""
+
+    line: int
+
+
+class Placed(Record):
+    """A record that knows its line in the file."""
+
+    line: int | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_line(cls, data: object) -> object:
+        if not isinstance(data, Entry):
+            return data
+        if "line" in data:
+            raise Mistake("unknown key 'line'")
+        return {**data, "line": data.line}
 
 
 def checked_expression(text: str, names: frozenset[str], *, predicate: bool = False) -> str:

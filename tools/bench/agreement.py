@@ -200,15 +200,10 @@ def narrower_domain(
     grouped: Mapping[str, Sequence[Attempt]],
     refused: Collection[str],
 ) -> NarrowerDomain | None:
-    """Return the domain of the workloads that held; None where none did, or none was refused.
+    """Return the domain of the workloads that held; None where none did, or none was `refused`.
 
     A candidate that faulted, or was faster than the memory allows, is to be mended: there is no
     domain for it.
-
-    Args:
-        case: What was to be promoted.
-        grouped: By workload, its measurements.
-        refused: The workloads that stopped the promotion.
     """
     held = {name: made for name, made in grouped.items() if name not in refused}
     attempts = [attempt.result for made in grouped.values() for attempt in made]

@@ -63,12 +63,9 @@ class LibraryChoice:
 def choose_library(
     case: TimedCase, data: CaseData, excluded: Sequence[RejectedBaseline] = ()
 ) -> LibraryChoice:
-    """Return the fastest path for the case, and what became of the others.
+    """Return the fastest path on the timed inputs `data`, and what became of the others.
 
-    Args:
-        case: Device and workload.
-        data: The timed inputs with their references.
-        excluded: Paths that failed earlier in the same benchmark.
+    `excluded` are paths that failed earlier in the same benchmark.
 
     Raises:
         InfraError: The device failed, not a library.

@@ -37,13 +37,10 @@ from .request import BenchRequest
 def bench_estimated(
     request: BenchRequest, arch: str, device: Device, settings: Settings
 ) -> BenchResult:
-    """Return a ratio of estimates for `arch`, verdict `estimated`; nothing is timed.
+    """Return a ratio of estimates for the data sheet of `arch`, verdict `estimated`.
 
-    Args:
-        request: Pairs, seed and library baselines are of no use here.
-        arch: Whose data sheet the estimates are made for.
-        device: Checks both kernels and counts their accesses.
-        settings: Compiler and caches.
+    Nothing is timed: pairs, seed and library baselines of the request are of no use, and `device`
+    checks both kernels and counts their accesses.
 
     Raises:
         ToolError: No data sheet for `arch`, or the reference kernel is wrong.

@@ -41,11 +41,7 @@ class Block:
     """Two of a double pair follow each other."""
 
     def log_ratios(self, us_per_call: Sequence[float]) -> dict[Pairing, list[float]]:
-        """Return ln(baseline / candidate) of every pair, by pairing and in order.
-
-        Args:
-            us_per_call: Time of each replay of the sequence, positive.
-        """
+        """Return ln(baseline / candidate) of every pair, by pairing, given each replay's time."""
         found: dict[Pairing, list[float]] = {}
         for pair in self.pairs:
             ratio = us_per_call[pair.baseline_at] / us_per_call[pair.candidate_at]
@@ -61,11 +57,8 @@ def make_block(
 ) -> Block:
     """Return the next block.
 
-    Args:
-        pairings: At least one.
-        rng: Decides the order.
-        single: A side replayed once on its own, somewhere between double pairs.
-        last: The side whose replay ends the block; one of the first pairing's.
+    `single` is replayed once on its own, somewhere between double pairs; `last`, one of the first
+    pairing's sides, ends the block.
     """
     parts = [_double(pairing, bool(rng.integers(2))) for pairing in pairings for _ in range(2)]
     final: list[_Part] = []

@@ -61,11 +61,6 @@ def promote_candidate(
 ) -> PromotionResult:
     """Return whether the candidate is a winner at every workload it claims; if so, write it.
 
-    Args:
-        request: What, and where to.
-        open_device: Opens the GPU with worker processes of its own, each time it is called.
-        settings: Of this process.
-
     Raises:
         ToolError: A winner is in the way that cannot be compared, or the problem's oracle or
             reference kernel is at fault.

@@ -33,14 +33,7 @@ def make_receipt(
     workloads: tuple[WorkloadEvidence, ...],
     source_file: str,
 ) -> Receipt:
-    """Return the receipt of all workloads, not sealed; paths of this machine are left out of it.
-
-    Args:
-        checked: What was measured, with its full check.
-        sanitizer: What compute-sanitizer found, by workload.
-        workloads: The evidence.
-        source_file: Name that the source gets beside its receipts.
-    """
+    """Return the receipt of all workloads, not sealed; paths of this machine are left out of it."""
     case = checked.case
     request = CheckRequest(
         case=case.at(checked.workloads[0]), level="full", arch=checked.facts.arch

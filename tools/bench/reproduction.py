@@ -102,12 +102,7 @@ def case_of(receipt: Receipt, problem: Problem) -> Case:
 def verify_receipt(
     request: VerifyRequest, open_device: OpenDevice, settings: Settings
 ) -> VerifyResult:
-    """Return whether the receipt reproduces here.
-
-    Args:
-        request: A receipt with its problem.
-        open_device: Opens the GPU; after its SetupError only the binary is compared.
-        settings: Of this process.
+    """Return whether the receipt reproduces here; only its binary where no GPU can be opened.
 
     Raises:
         SetupError: No compiler, or KOPT_HOME cannot be written.

@@ -104,15 +104,9 @@ def pairing_of(baseline: int) -> Pairing:
 def time_side_by_side(
     case: TimedCase, contest: Contest, asked: BenchRequest
 ) -> Timed | TimingFailure:
-    """Return the times of all sides, or the failure of one of them.
+    """Return the times of all sides, or the failure of one.
 
-    Args:
-        case: Device, workload and inputs.
-        contest: What to time.
-        asked: Has the least and the most pairs.
-
-    Returns:
-        A failure has its side: 0 is the candidate, n + 1 the n-th baseline.
+    Side 0 is the candidate, n + 1 the n-th baseline.
 
     Raises:
         InfraError: The device failed, or a failure can be pinned on no side.

@@ -90,13 +90,8 @@ class Verified:
 def verify(case: TimedCase, program: Program, device: Device) -> Verified | JudgedRun:
     """Execute `program` on the timed inputs, once under each poison, and judge what it wrote.
 
-    Args:
-        case: Problem, workload and inputs.
-        program: What to execute.
-        device: The timing device, or what stands for a library's function on it.
-
-    Returns:
-        The outputs, or the report of the run that faulted or was refused.
+    `device` is the timing device, or what stands for a library's function on it. A run that
+    faulted or was refused is returned as its report.
     """
     runs = (Run(case.poison, 0), Run(other_poison(case.poison), 0))
     checked = InputCase(case.workload, case.input_seed, hidden=True, regime=REGIME, runs=runs)
@@ -132,10 +127,7 @@ _REPLAYS = 50
 def find_faulty(request: TimingRequest, failure: TimingFailure, timer: Timer) -> TimingFailure:
     """Return a failure whose side is known: `failure`, or that of the first side to fail alone.
 
-    Args:
-        request: Of the session that failed, which is closed.
-        failure: How it failed.
-        timer: Opens a session per side.
+    The session of `request`, which failed, is closed.
 
     Raises:
         InfraError: No side fails alone.

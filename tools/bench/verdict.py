@@ -17,15 +17,10 @@ _ENOUGH_ROTATION = 4.0
 
 
 def decide(interval: Interval, threshold: float) -> Verdict | None:
-    """Return what `interval` says, or None while more pairs could change it.
+    """Return what an interval of ln(baseline / candidate) says; None while pairs could change it.
 
-    Args:
-        interval: Of ln(baseline / candidate).
-        threshold: Least log ratio that counts as a difference.
-
-    Returns:
-        `inconclusive` only where the interval lies inside the threshold: what difference there is
-        does not count.
+    `threshold` is the least log ratio that counts. `inconclusive` only where the interval lies
+    inside it: what difference there is does not count.
     """
     if interval.low > threshold:
         return Verdict.FASTER

@@ -35,10 +35,8 @@ class Judgement:
 def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -> Judgement:
     """Return the first finding in the outputs of one run, or none.
 
-    Args:
-        data: Inputs and references of the case.
-        arrays: Every `out` and `inout` tensor as the device gave it back.
-        poison: Byte that filled pure outputs before the launch.
+    `arrays` has every `out` and `inout` tensor as the device gave it back; `poison` is the byte
+    that filled pure outputs before.
     """
     outputs = {
         name: Output(name, reference, arrays[name]) for name, reference in data.references.items()

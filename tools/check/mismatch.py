@@ -64,11 +64,9 @@ _ENOUGH = 8  # wrong elements below which a fit says nothing
 
 
 def likely_cause(finding: Finding, initial: npt.NDArray[Any]) -> str | None:
-    """Return a sentence on the likely cause, or None when nothing fits.
+    """Return a sentence on the likely cause, given what was there before (`output.initial_bits`).
 
-    Args:
-        finding: What was refused.
-        initial: What each stored element held before the launch (`output.initial_bits`).
+    None when nothing fits.
     """
     if finding.gate in ("untouched", "unwritten", "row_l2", "total_l2"):
         return None
@@ -122,13 +120,7 @@ _DENSE = 0.5
 
 
 def describe_pattern(wrong: Indices, rows: int, columns: int) -> str:
-    """Return where `wrong` lies in a (rows, columns) tensor, as one phrase.
-
-    Args:
-        wrong: Ascending flat indices, at least one.
-        rows: Rows of the logical tensor.
-        columns: Logical elements of one row.
-    """
+    """Return in one phrase where `wrong`, ascending flat indices, lies in a 2-D tensor."""
     count = wrong.size
     if count == rows * columns:
         return "every element"

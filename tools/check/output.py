@@ -101,13 +101,7 @@ class Output:
 
 
 def initial_bits(output: Output, poison: int, before: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
-    """Return what each stored element held before the launch, flat.
-
-    Args:
-        output: The tensor.
-        poison: Byte that filled it, if it is a pure output.
-        before: What an inout tensor held; None for a pure output.
-    """
+    """Return what each stored element held before the launch, flat: `before`, else the poison."""
     if before is not None:
         return storage_bits(before)
     return np.broadcast_to(poison_bits(output.bits.dtype, poison), output.bits.shape)

@@ -45,12 +45,7 @@ def float_gate(output: Output) -> Finding | None:
 
 
 def untouched_gate(output: Output, initial: npt.NDArray[Any]) -> Finding | None:
-    """Refuse changes outside the `written` mask.
-
-    Args:
-        output: The candidate's tensor.
-        initial: What each stored element held before the launch (`output.initial_bits`).
-    """
+    """Refuse changes of `initial` (`output.initial_bits`) outside the `written` mask."""
     written = output.reference.written
     if written is None:
         return None

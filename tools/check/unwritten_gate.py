@@ -32,11 +32,9 @@ def holds_poison(array: npt.NDArray[Any], poison: int) -> npt.NDArray[np.bool_]:
 
 
 def unwritten_gate(output: Output, runs: Sequence[tuple[npt.NDArray[Any], int]]) -> Finding | None:
-    """Refuse elements of a pure output that hold the poison of every run.
+    """Refuse elements of a pure output, of the first run, that hold the poison of every run.
 
-    Args:
-        output: The tensor of the first run.
-        runs: The tensor as each run left it, with that run's poison; the same inputs in all.
+    Each run has the tensor as it left it, and its poison; the same inputs in all.
     """
     reference, stored = output.reference, _held_in_all(runs)
     if reference.written is not None:

@@ -16,11 +16,9 @@ _PRECEDENCE = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "//": _PRODUCT, "%": _PRODUC
 
 
 def cpp_expression(text: str, names: Mapping[str, str] | None = None) -> str:
-    """Return an integer expression as C++.
+    """Return an integer expression of a header or a problem.yaml as C++.
 
-    Args:
-        text: As it stands in a header or a problem.yaml; known to be an expression.
-        names: C++ text of names that are not spelled as they are.
+    `names` has the C++ text of names that are not spelled as they are.
     """
     return _cpp(parse(text), names or {})[0]
 

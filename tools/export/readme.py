@@ -106,9 +106,8 @@ def _proof_words(receipt: Receipt) -> dict[str, object]:
 
 
 def unproven_words(kernels: Sequence[UnprovenFacts]) -> str:
-    """Return Markdown: nothing was measured there; what was found out without that GPU.
+    """Return Markdown on one source at each workload that it has facts of; no words for none.
 
-    Args:
-        kernels: One source at each workload that it has facts of; none gives no words.
+    Nothing was measured there; it says what was found out without that GPU.
     """
     return filled("unproven.md", first=kernels[0], kernels=kernels) if kernels else ""

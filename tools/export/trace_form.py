@@ -35,10 +35,6 @@ _TELLING_REGIMES = (REGIMES[0], REGIMES[-1])
 def trace_files(signature: Signature, sources: Mapping[str, str]) -> dict[str, str | bytes]:
     """Return the files of this form beside the test.
 
-    Args:
-        signature: Of the operator.
-        sources: The C++ sources that every form shares.
-
     Raises:
         ToolError: The format cannot hold the problem; the message says why.
     """

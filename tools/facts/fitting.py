@@ -84,9 +84,7 @@ _FULL = _Limits(sentence=1_000, block_lines=10, block_width=160)
 def fitted(facts: Facts, rest: str) -> Facts:
     """Return the beginning of each listing, so that all of it is at most `CONCISE_TOKENS`.
 
-    Args:
-        facts: May hold listings at any depth of its dicts.
-        rest: Where what is left out can be had; said only if something is.
+    `rest` says where what is left out can be had; it is said only if something is.
     """
     facts = _tamed(facts, _CONCISE)
     listings = list(_listings(facts))

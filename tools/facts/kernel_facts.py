@@ -72,10 +72,7 @@ def full_kernel_facts(problem: Problem, workload: Workload) -> dict[str, Any]:
     model = workload_bytes(problem, workload)
     lines = [roofline(model, gpu) for gpu in _gpus()]
     return {
-        **_definition(problem, workload, model),
-        "tensor_remarks": _remarks(problem),
-        "workloads": list(problem.kernel_ids),
-        "flop": model.flop,
+        **_whole_definition(problem, workload, model),
         "rooflines": [
             line.model_dump(mode="json", exclude={"kernel", "provenance"}) for line in lines
         ],
@@ -91,20 +88,20 @@ def full_kernel_facts(problem: Problem, workload: Workload) -> dict[str, Any]:
 def author_facts(problem: Problem, workload: Workload, gpu: GpuSpec) -> dict[str, Any]:
     """Return what an author for one GPU needs to know of a kernel, but for the sources."""
     model = workload_bytes(problem, workload)
-    line = roofline(model, gpu)
     return {
-        **_definition(problem, workload, model),
-        "tensor_remarks": _remarks(problem),
-        "workloads": list(problem.kernel_ids),
-        "flop": model.flop,
-        "floors": line.model_dump(mode="json", exclude={"kernel"}),
+        **_whole_definition(problem, workload, model),
+        "floors": roofline(model, gpu).model_dump(mode="json", exclude={"kernel"}),
         "baselines": [baseline.name for baseline in problem.baselines],
     }
 
 
-def _remarks(problem: Problem) -> dict[str, str]:
+def _whole_definition(problem: Problem, workload: Workload, model: ByteModel) -> dict[str, Any]:
+    remarks = {one.name: one.description.strip() for one in problem.tensors if one.description}
     return {
-        tensor.name: tensor.description.strip() for tensor in problem.tensors if tensor.description
+        **_definition(problem, workload, model),
+        "tensor_remarks": remarks,
+        "workloads": list(problem.kernel_ids),
+        "flop": model.flop,
     }
 
 

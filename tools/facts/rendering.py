@@ -4,6 +4,7 @@ Short lists and records stand on one line, text from a candidate in double quote
 """
 
 import json
+from collections.abc import Callable
 from typing import Any, cast
 
 import yaml
@@ -39,21 +40,15 @@ class _FactsDumper(yaml.SafeDumper):
         return True
 
 
-def _scalar(dumper: yaml.SafeDumper, text: str, style: str | None) -> yaml.Node:
-    node = cast(Any, dumper).represent_scalar("tag:yaml.org,2002:str", str(text), style)
-    return cast(yaml.Node, node)
+def _scalar(style: str | None = None) -> Callable[[yaml.SafeDumper, str], yaml.Node]:
+    """Return what writes strings in a style; without one, as a block if they have lines."""
 
+    def represent(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+        chosen = style or ("|" if "\n" in text else None)
+        node = cast(Any, dumper).represent_scalar("tag:yaml.org,2002:str", str(text), chosen)
+        return cast(yaml.Node, node)
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    return _scalar(dumper, text, "|" if "\n" in text else None)
-
-
-def _quoted(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    return _scalar(dumper, text, '"')
-
-
-def _block(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    return _scalar(dumper, text, "|")
+    return represent
 
 
 def _sequence(dumper: yaml.SafeDumper, items: list[Any] | tuple[Any, ...]) -> yaml.Node:
@@ -82,9 +77,9 @@ def _fits_a_line(parts: list[yaml.Node]) -> bool:
     return length <= _LINE
 
 
-_FactsDumper.add_representer(str, _text)
-_FactsDumper.add_representer(Quoted, _quoted)
-_FactsDumper.add_representer(QuotedLines, _block)
+_FactsDumper.add_representer(str, _scalar())
+_FactsDumper.add_representer(Quoted, _scalar('"'))
+_FactsDumper.add_representer(QuotedLines, _scalar("|"))
 _FactsDumper.add_representer(list, _sequence)
 _FactsDumper.add_representer(tuple, _sequence)
 _FactsDumper.add_representer(dict, _mapping)

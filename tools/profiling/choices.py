@@ -27,10 +27,8 @@ def profile_choices(
 ) -> ProfileChoices:
     """Return a row for every tune choice of the candidate, the fastest first.
 
-    Args:
-        request: Its `tune` holds fast the values that it names; counters are not read.
-        settings: Folders and tools.
-        devices: As in `profile_candidate`; a choice that is timed is ordered by that.
+    The request's `tune` holds fast the values that it names; counters are not read. A choice that
+    is timed is ordered by that.
 
     Raises:
         ToolError: The header has mistakes or no tune values, or there are too many choices.

@@ -21,6 +21,10 @@ from .one_shot import Examination, Examined, OneShot, examine, report_folder
 
 LIMIT_S = 120.0
 _REPORT = "counters.ncu-rep"
+_OPTIONS = (
+    "--config-file off --target-processes application-only --clock-control none "
+    "--cache-control all --apply-rules no --force-overwrite"
+)
 _SECTIONS = (
     "SpeedOfLight",
     "MemoryWorkloadAnalysis",
@@ -53,10 +57,7 @@ def read_counters(
 ) -> HardwareCounters:
     """Return the counters of one call of `launchable`, or why there are none.
 
-    Args:
-        launchable: What is run; once, and for every pass of ncu again on the same buffers.
-        facts: The GPU.
-        settings: Where ncu is, and where its report is kept.
+    It runs once, and for every pass of ncu again on the same buffers.
 
     Raises:
         SetupError: The sandbox cannot start, or KOPT_HOME cannot be written.
@@ -94,26 +95,12 @@ def ncu_arguments(plan: LaunchPlan, scratch: Path) -> list[str]:
     """Return the options of ncu for one call of `plan`."""
     names = "|".join(sorted({launch.kernel for launch in plan.launches}))
     return [
-        "--config-file",
-        "off",
-        "--target-processes",
-        "application-only",
-        "--clock-control",
-        "none",
-        "--cache-control",
-        "all",
-        "--kernel-name",
-        f"regex:^({names})$",
-        "--launch-count",
-        str(len(plan.launches)),
+        *_OPTIONS.split(),
+        *("--kernel-name", f"regex:^({names})$"),
+        *("--launch-count", str(len(plan.launches))),
         *(part for section in _SECTIONS for part in ("--section", section)),
-        "--metrics",
-        ",".join(_METRICS),
-        "--apply-rules",
-        "no",
-        "--force-overwrite",
-        "--export",
-        str(scratch / _REPORT.removesuffix(".ncu-rep")),
+        *("--metrics", ",".join(_METRICS)),
+        *("--export", str(scratch / _REPORT.removesuffix(".ncu-rep"))),
     ]
 
 

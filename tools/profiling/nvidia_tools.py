@@ -45,22 +45,19 @@ class NvidiaTool:
 
 def find_ncu(settings: Settings) -> NvidiaTool | None:
     """Return Nsight Compute's command line; None if there is none that runs."""
-    for path in _ncu_candidates(settings):
-        if path.is_file():
-            tool = _describe(path.resolve(), "Nsight Compute")
-            if tool is not None:
-                return tool
-    return None
+    return _first_that_runs(_ncu_candidates(settings), "Nsight Compute")
 
 
 def find_sanitizer(settings: Settings) -> NvidiaTool | None:
     """Return compute-sanitizer; None if there is none that is whole and runs."""
-    for path in _sanitizer_candidates(settings):
-        whole = path.is_file() and (path.resolve().parent / _STARTER).is_file()
-        tool = _describe(path.resolve(), "compute-sanitizer") if whole else None
-        if tool is not None:
-            return tool
-    return None
+    paths = _sanitizer_candidates(settings)
+    whole = (path for path in paths if (path.resolve().parent / _STARTER).is_file())
+    return _first_that_runs(whole, "compute-sanitizer")
+
+
+def _first_that_runs(paths: Iterator[Path], title: str) -> NvidiaTool | None:
+    tools = (_describe(path.resolve(), title) for path in paths if path.is_file())
+    return next((tool for tool in tools if tool is not None), None)
 
 
 def _ncu_candidates(settings: Settings) -> Iterator[Path]:

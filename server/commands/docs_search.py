@@ -99,19 +99,10 @@ def command(session: Session, options: SearchOptions) -> int:
 
 def _request(session: Session, options: SearchOptions) -> SearchRequest:
     """Return the request but for its query."""
-    return SearchRequest(
-        query="",
-        k=options.k,
-        source=options.source,
-        without=options.without,
-        arch=options.arch,
-        kind=options.kind,
-        dtype=options.dtype,
-        symbol=options.symbol,
-        page=options.page,
-        backend=options.backend,
-        max_tokens=_budget(session, options),
-    )
+    known = SearchRequest.model_fields
+    shared = {name: value for name, value in vars(options).items() if name in known}
+    budget = _budget(session, options)
+    return SearchRequest.model_validate({**shared, "query": "", "max_tokens": budget})
 
 
 def _budget(session: Session, options: SearchOptions) -> int:

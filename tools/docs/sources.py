@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,10 @@ class LibrarySource:
     """Weight in the ranking, above 0, at most 1."""
     holds: str
     """One sentence: what is in it."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return the fields as a record of `records.py` has them, whose `source` is the key."""
+        return {"source" if name == "key" else name: value for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ same length, `#else` branches too, and what remains is cut at braces and semicol
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kopt.tools.docs.records import Kind
 
-from .units import CPP_COMMENT
+from .units import CPP_COMMENT, Unit
 
 _OPAQUE = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*+(?P<closing>\"?)"
@@ -48,20 +48,6 @@ def ends_in_comment(text: str) -> bool:
         return False
     opaque = (match[0] for match in _OPAQUE.finditer(text))
     return any(one.startswith("/*") and (len(one) < 4 or one[-2:] != "*/") for one in opaque)
-
-
-@dataclass(frozen=True)
-class CodeItem:
-    """One top-level item; lines are 1-based and include its comment."""
-
-    kind: Kind
-    symbol: str
-    scope: tuple[str, ...]
-    """Namespaces around it."""
-    start_line: int
-    end_line: int
-    comment: str
-    """The comment above it, without comment marks."""
 
 
 @dataclass
@@ -107,11 +93,11 @@ class _Scanner:
         return bool(_AGGREGATE.search(head)) or "=" in head.rpartition(")")[2]
 
 
-def code_items(text: str) -> list[CodeItem]:
+def code_items(text: str) -> list[Unit]:
     """Return the items of a source in order, each from its leading comment to its last line."""
     scanner = _Scanner(text, blanked(text), [])
     breaks = [at for at, letter in enumerate(text) if letter == "\n"]
-    items: list[CodeItem] = []
+    items: list[Unit] = []
     for begin, end in scanner.items():
         code = scanner.blanked[begin:end]
         begin += len(code) - len(code.lstrip())
@@ -122,7 +108,7 @@ def code_items(text: str) -> list[CodeItem]:
         begin, end = _whole_conditional(text, text.rfind("\n", 0, begin) + 1, end)
         start = _comment_start(text, begin)
         items.append(
-            CodeItem(
+            Unit(
                 kind=kind,
                 symbol=symbol,
                 scope=tuple(name for name in scanner.scope if name),
@@ -255,18 +241,16 @@ def _comment_start(text: str, begin: int) -> int:
     return start
 
 
-def _declarations_joined(items: list[CodeItem]) -> list[CodeItem]:
+def _declarations_joined(items: list[Unit]) -> list[Unit]:
     """Return `items` with neighboring declarations as one item each."""
-    joined: list[CodeItem] = []
+    joined: list[Unit] = []
     for item in items:
         last = joined[-1] if joined else None
         near = last is not None and item.start_line - last.end_line <= 1
         if last is not None and near and last.kind == item.kind == "decl":
-            joined[-1] = CodeItem(
-                kind="decl",
+            joined[-1] = replace(
+                last,
                 symbol=f"{last.symbol}, {item.symbol}",
-                scope=last.scope,
-                start_line=last.start_line,
                 end_line=item.end_line,
                 comment=f"{last.comment} {item.comment}".strip(),
             )

@@ -1,4 +1,4 @@
-"""Python as units: functions by `ast`, by indentation where this Python cannot parse a file.
+"""Python as units by `ast`; where this Python cannot parse a file, its statements one by one.
 
 Decorators of Triton, Gluon, CuTe DSL and TileLang decide what runs on the device.
 """
@@ -22,27 +22,14 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _KERNEL = re.compile(r"(?:\w+\.)*(?:autotune|heuristics|prim_func|kernel)\b")
 _CUTE_JIT = re.compile(r"(?:cute\.jit|cutlass\.jit|dsl_user_op)\b|(?:\w+\.)*dsl_user_op\b")
 _JIT = re.compile(r"(?!cute\.|cutlass\.)(?:\w+\.)*(?:\w+_)?jit\b")
-_HEAD = re.compile(r"(?:async\s+def|def|class)\s+(\w+)")
+_AT_MARGIN = re.compile(r"(?<=\n)(?=[^\s#)\]}])")
 
 
 def python_units(source: SourceLines) -> list[Unit]:
     """Return the functions and classes of a file in order, with the statements between them."""
-    try:
-        return _parsed_units(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return list(_by_indentation(source))  # newer than this Python, too deep, or no Python
-
-
-def is_worthwhile(unit: Unit, source: SourceLines) -> bool:
-    """Say whether `unit` is long enough: a host function says little in a few lines."""
-    code = source.code_lines(unit.start_line, unit.end_line)
-    return unit.kind != "host" or code >= LEAST_HOST_LINES
-
-
-def _parsed_units(source: SourceLines) -> list[Unit]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of invalid escapes in the source that is read
-        body = ast.parse(source.text).body
+    body = _parsed(source.text)
+    if body is None:  # some of it is newer than this Python, too deep, or no Python
+        body = _parsed("".join(_parsable(source.text))) or []
     units: list[Unit] = []
     stack = body[::-1]
     while stack:
@@ -56,6 +43,31 @@ def _parsed_units(source: SourceLines) -> list[Unit]:
         elif not isinstance(node, ast.Import | ast.ImportFrom):
             units.append(_statement_unit(node, source))
     return units
+
+
+def is_worthwhile(unit: Unit, source: SourceLines) -> bool:
+    """Say whether `unit` is long enough: a host function says little in a few lines."""
+    code = source.code_lines(unit.start_line, unit.end_line)
+    return unit.kind != "host" or code >= LEAST_HOST_LINES
+
+
+def _parsed(text: str) -> list[ast.stmt] | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of invalid escapes in the source that is read
+            return ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _parsable(text: str) -> Iterator[str]:
+    """Yield each statement with all below it; blank lines for what is no Python."""
+    decorators = ""
+    for part in _AT_MARGIN.split(text):
+        block = decorators + part
+        decorators = block if part.startswith("@") else ""
+        if not decorators:
+            yield "\n" * block.count("\n") if _parsed(block) is None else block
 
 
 def _branches(node: ast.If | ast.Try) -> list[ast.stmt]:
@@ -162,38 +174,3 @@ def _decorated_kind(decorators: Sequence[str], gives_value: bool) -> Kind:
 
 def _gives_value(node: _Function) -> bool:
     return any(isinstance(inner, ast.Return) and inner.value for inner in ast.walk(node))
-
-
-def _by_indentation(source: SourceLines) -> Iterator[Unit]:
-    """Yield what stands at the left margin: decorators, a head, and all that is below them."""
-    start = head = 0
-    for number, line in enumerate([*source.lines, "end"], start=1):
-        if not line or line[0] in " \t#)]}":
-            continue
-        if head:
-            yield _indented_unit(source, start, head, number - 1)
-            start = head = 0
-        if line.startswith("@"):
-            start = start or number
-        elif _HEAD.match(line):
-            start, head = start or number, number
-        else:
-            start = 0
-
-
-def _indented_unit(source: SourceLines, start: int, head: int, end: int) -> Unit:
-    lines = source.lines
-    named = _HEAD.match(lines[head - 1])
-    above = [line[1:] for line in lines[start - 1 : head - 1] if line.startswith("@")]
-    body = lines[head:end]
-    gives_value = any(re.match(r"\s+return\s+\w", line) for line in body)
-    is_class = lines[head - 1].startswith("class")
-    while end > head and not lines[end - 1].strip():
-        end -= 1
-    return Unit(
-        kind="class" if is_class else _decorated_kind(above, gives_value),
-        symbol=named[1] if named else None,
-        start_line=start,
-        end_line=end,
-        signature=one_line("\n".join(lines[start - 1 : head])).rstrip(":"),
-    )

@@ -54,10 +54,8 @@ class IndexCache:
     sources: tuple[str, ...]
     postings: dict[str, Postings] = field(default_factory=dict[str, Postings])
     rows: "dict[Filters, array[int]]" = field(default_factory=lambda: {})
-    vectors: "tuple[ChunkVectors | None] | None" = None
-    """Vectors of cards; in a tuple once they were loaded."""
-    synopses: "tuple[ChunkVectors | None] | None" = None
-    """Vectors of synopses; in a tuple once they were loaded."""
+    vectors: dict[str, ChunkVectors | None] = field(default_factory=lambda: {})
+    """Those that were loaded, by the statement that finds them; None where there are none."""
 
     @property
     def chunks(self) -> int:
@@ -116,13 +114,11 @@ class Collection:
 
     def by_meaning(self, query: "NDArray[np.float32]", filters: Filters) -> Scored:
         """Return the nearest by cosine of their cards; nothing without vectors."""
-        vectors = self.vectors()
-        return vectors.nearest(query, self._rows(filters), WEIGHTS.depth) if vectors else []
+        return self._nearest("select null, rows from vector", query, filters)
 
     def by_synopsis(self, query: "NDArray[np.float32]", filters: Filters) -> Scored:
         """Return the nearest by cosine of what they are said to do, of those of which it is."""
-        vectors = self._synopses()
-        return vectors.nearest(query, self._rows(filters), WEIGHTS.depth) if vectors else []
+        return self._nearest("select ids, rows from synopsis", query, filters)
 
     def postings(self, phrase: str) -> Postings:
         """Return the chunks that have `phrase`, and its shares in them."""
@@ -189,23 +185,16 @@ class Collection:
         )
         return [row[0] for row in rows]
 
-    def vectors(self) -> ChunkVectors | None:
-        """Return the vectors; None if the index has none, or they cannot be loaded."""
-        if self.cache.vectors is None:
-            ((rows,),) = self._select("select rows from vector")
-            if len(rows) not in (0, self.cache.chunks * DIMENSIONS):
+    def _nearest(self, found_by: str, query: "NDArray[np.float32]", filters: Filters) -> Scored:
+        """Return the nearest of the vectors that a statement finds; nothing without vectors."""
+        if found_by not in self.cache.vectors:
+            ((ids, rows),) = self._select(found_by)
+            count = self.cache.chunks if ids is None else len(ids) // _ID_BYTES
+            if len(rows) != count * DIMENSIONS and (ids or rows):
                 raise damage(self.is_own, "the index has lost vectors")
-            self.cache.vectors = (chunk_vectors(rows),)
-        return self.cache.vectors[0]
-
-    def _synopses(self) -> ChunkVectors | None:
-        """Return the vectors of what chunks are said to do; None as of `vectors`."""
-        if self.cache.synopses is None:
-            ((ids, rows),) = self._select("select ids, rows from synopsis")
-            if len(rows) * _ID_BYTES != len(ids) * DIMENSIONS:
-                raise damage(self.is_own, "the index has lost vectors")
-            self.cache.synopses = (chunk_vectors(rows, ids),)
-        return self.cache.synopses[0]
+            self.cache.vectors[found_by] = chunk_vectors(rows, ids)
+        vectors = self.cache.vectors[found_by]
+        return vectors.nearest(query, self._rows(filters), WEIGHTS.depth) if vectors else []
 
     def _chunks(self, ids: Sequence[int]) -> list[Chunk]:
         """Return the chunks of `ids`; pieces of one function mostly share a block."""

@@ -3,16 +3,18 @@
 It gets the user's own environment, since proxies, certificates and keys are set there.
 """
 
+import io
 import os
 import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from kopt.tools.docs.sources import SourceUnavailable
 
@@ -42,37 +44,22 @@ _CALLERS_REPOSITORY = (
 """Set where kopt is started by a hook of another repository."""
 _KOPTS_OWN_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "PINECONE_API_KEY")
 _OPTIONS = (
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "gc.auto=0",
-    "-c",
-    "maintenance.auto=false",
-    "-c",
-    "http.lowSpeedLimit=1000",
-    "-c",
-    "http.lowSpeedTime=30",
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
+    *("-c", "http.lowSpeedLimit=1000"),
+    *("-c", "http.lowSpeedTime=30"),
 )
 
 
 def run_git(*arguments: str) -> bytes:
-    """Return the output of git.
+    """Return the output of git without line ends.
 
     Raises:
         SourceUnavailable: There is no git, or it fails; the message has git's own reason.
     """
-    with _started(arguments, subprocess.DEVNULL) as process:
-        try:
-            output, errors = process.communicate(timeout=GIT_TIMEOUT_S)
-        except subprocess.TimeoutExpired as error:
-            raise SourceUnavailable(f"git took more than {GIT_TIMEOUT_S:.0f} s: ended") from error
-        finally:
-            _end(process)
-    if process.returncode != 0:
-        raise SourceUnavailable(f"git cannot get it: {_reason(errors)}")
-    return output
+    return b"".join(git_parts(*arguments, end=b"\n"))
 
 
 def git_parts(*arguments: str, end: bytes) -> Generator[bytes]:
@@ -81,32 +68,23 @@ def git_parts(*arguments: str, end: bytes) -> Generator[bytes]:
     Raises:
         SourceUnavailable: There is no git, or it fails; the message has git's own reason.
     """
-    with _started(arguments, subprocess.DEVNULL) as process, _ended(process):
-        if process.stdout is None or process.stderr is None:
-            raise SourceUnavailable("git has no pipes")
+    with _running(arguments) as (_input, output):
         rest = b""
-        while block := os.read(process.stdout.fileno(), _BLOCK_BYTES):
+        while block := output.read1(_BLOCK_BYTES):
             *parts, rest = (rest + block).split(end)
             yield from parts
             if len(rest) > _LONGEST_PART_BYTES:
                 raise SourceUnavailable("the repository has a path too long to read")
-        errors = process.stderr.read()
-        if process.wait() == -signal.SIGKILL:
-            raise SourceUnavailable(f"git took more than {GIT_TIMEOUT_S:.0f} s: ended")
-        if process.returncode != 0:
-            raise SourceUnavailable(f"git cannot get it: {_reason(errors)}")
+        yield from filter(None, (rest,))
 
 
 def read_blobs(clone: Path, names: list[str], most_bytes: int) -> Generator[bytes | None]:
     """Yield the content of each blob of `names`; None for one of more than `most_bytes`."""
-    arguments = (f"--git-dir={clone}", "cat-file", "--batch")
-    with _started(arguments, subprocess.PIPE) as process, _ended(process):
-        if process.stdin is None or process.stdout is None:
-            raise SourceUnavailable("git has no pipes")
+    with _running((f"--git-dir={clone}", "cat-file", "--batch")) as (requests, output):
         for name in names:
-            process.stdin.write(f"{name}\n".encode())
-            process.stdin.flush()
-            yield _read_blob(process.stdout, most_bytes)
+            requests.write(f"{name}\n".encode())
+            requests.flush()
+            yield _read_blob(output, most_bytes)
 
 
 def without_credentials(text: str) -> str:
@@ -127,32 +105,38 @@ def _read_blob(output: IO[bytes], most_bytes: int) -> bytes | None:
     return None
 
 
-def _started(arguments: tuple[str, ...], stdin: int) -> subprocess.Popen[bytes]:
+@contextmanager
+def _running(arguments: tuple[str, ...]) -> Generator[tuple[IO[bytes], io.BufferedReader]]:
+    """Give git's input and output, for GIT_TIMEOUT_S at most and as long as somebody reads on."""
     git = shutil.which("git")
     if git is None:
         raise SourceUnavailable("git is not installed: install it (apt install git)")
     unset = [part for name in (*_CALLERS_REPOSITORY, *_KOPTS_OWN_KEYS) for part in ("-u", name)]
     # `env` changes these few variables and passes the others on unread: git may need its secrets.
-    return subprocess.Popen(
-        ["env", *unset, *_ENVIRONMENT, git, *_OPTIONS, *arguments],
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-
-
-@contextmanager
-def _ended(process: subprocess.Popen[bytes]) -> Generator[None]:
-    """End `process` after GIT_TIMEOUT_S, or as soon as nobody reads on."""
-    timer = threading.Timer(GIT_TIMEOUT_S, _end, (process,))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        _end(process)
+    command = ["env", *unset, *_ENVIRONMENT, git, *_OPTIONS, *arguments]
+    pipe = subprocess.PIPE
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=errors, start_new_session=True
+        ) as process,
+    ):
+        timer = threading.Timer(GIT_TIMEOUT_S, _end, (process,))
+        timer.daemon = True
+        timer.start()
+        requests = cast("IO[bytes]", process.stdin)
+        try:
+            yield requests, cast("io.BufferedReader", process.stdout)
+            requests.close()
+            status = process.wait()
+        finally:
+            timer.cancel()
+            _end(process)
+        if status == -signal.SIGKILL:
+            raise SourceUnavailable(f"git took more than {GIT_TIMEOUT_S:.0f} s: ended")
+        if status != 0:
+            errors.seek(0)
+            raise SourceUnavailable(f"git cannot get it: {_reason(errors.read(_BLOCK_BYTES))}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -8,7 +8,7 @@ again by each call; without network its last state is used.
 import os
 import re
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -85,10 +85,11 @@ def snapshot(repository: Repository, settings: Settings) -> Snapshot:
     clone = ensure_folder(settings.docs_cache / "git") / name
     with kept_lock(clone), writing(clone.parent):
         if (clone / "HEAD").is_file():
-            _refresh(clone)
+            with suppress(SourceUnavailable):  # the commit is shown; the next build tries again
+                _fetch(clone)
         else:
             _clone(repository.url, clone)
-        commit = run_git(f"--git-dir={clone}", "rev-parse", "--verify", _HEAD).decode().strip()
+        commit = run_git(f"--git-dir={clone}", "rev-parse", "--verify", _HEAD).decode()
         return Snapshot(commit, tuple(_members(clone, commit, repository.members)))
 
 
@@ -101,25 +102,10 @@ def _clone(url: str, clone: Path) -> None:
         publish_folder(fresh, clone, replaces=True)
 
 
-def _refresh(clone: Path) -> None:
-    try:
-        _fetch(clone)
-    except SourceUnavailable:  # the commit is shown, and the next build tries again
-        return
-
-
 def _fetch(clone: Path) -> None:
-    run_git(
-        f"--git-dir={clone}",
-        "fetch",
-        "--quiet",
-        "--depth=1",
-        "--no-tags",
-        "--no-recurse-submodules",
-        f"--filter=blob:limit={MAX_FILE_BYTES + 1}",
-        "origin",
-        f"+HEAD:{_HEAD}",
-    )
+    options = ("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules")
+    limit = f"--filter=blob:limit={MAX_FILE_BYTES + 1}"
+    run_git(f"--git-dir={clone}", "fetch", *options, limit, "origin", f"+HEAD:{_HEAD}")
 
 
 def _members(clone: Path, commit: str, rules: Rules) -> Iterator[Member]:

@@ -18,11 +18,7 @@ Obtained = tuple[LibrarySource, Iterable[Member]]
 
 def installable() -> dict[str, InstalledPackage]:
     """Return the packages that are looked for among installed ones, by source."""
-    pinned = {
-        key: InstalledPackage(project=pin.project, members=pin.members)
-        for key, pin in pins().packages.items()
-    }
-    return {**pinned, **pins().installed}
+    return {**pins().packages, **pins().installed}
 
 
 def installed_package(key: str) -> Obtained:

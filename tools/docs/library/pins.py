@@ -107,11 +107,17 @@ def path_by(rules: Rules, name: str) -> str | None:
     return next((path for path in paths if path is not None), None)
 
 
-class PackagePin(Record):
-    """One file of the package index, by its hash."""
+class InstalledPackage(Record):
+    """A package whose sources may be installed here."""
 
     project: str
     """Name in the package index."""
+    members: Rules
+
+
+class PackagePin(InstalledPackage):
+    """One file of the package index, by its hash."""
+
     version: str
     filename: str
     sha256: str | None = None
@@ -123,20 +129,12 @@ class PackagePin(Record):
     """Obtained unless other sources are asked for."""
     prefer_installed: bool = False
     """Any installed version serves as well: its paths do not move between versions."""
-    members: Rules
 
     @model_validator(mode="after")
     def _has_one_hash(self) -> Self:
         if (self.sha256 is None) == (self.members_sha256 is None):
             raise ValueError("a pin has either sha256 or members_sha256")
         return self
-
-
-class InstalledPackage(Record):
-    """A package whose sources may be installed here."""
-
-    project: str
-    members: Rules
 
 
 class Repository(Record):

@@ -45,7 +45,8 @@ def assemble(parts: Parts, path: Path, on_progress: OnProgress) -> None:
     chunks: list[Chunk] = []
     for source in sources:
         for key in source.keys:
-            for number, chunk in enumerate(parts.chunks(key)):
+            for number, entry in enumerate(parts.entries(key)):
+                chunk = Chunk.model_validate_json(entry.record)
                 if chunk.uid not in places:
                     places[chunk.uid] = (key, number)
                     chunks.append(chunk)
@@ -64,7 +65,10 @@ def assemble(parts: Parts, path: Path, on_progress: OnProgress) -> None:
             yield Sheet(chunk, entry)
 
     counts = Counter(chunk.source for chunk in kept)
-    facts = [_facts(source, counts[source.source.key]) for source in sources]
+    facts = [
+        BuiltSource(**one.source.facts(), files=len(one.keys), chunks=counts[one.source.key])
+        for one in sources
+    ]
     meta = {
         "key": index_key(sources),
         "version": index_version(),
@@ -74,19 +78,6 @@ def assemble(parts: Parts, path: Path, on_progress: OnProgress) -> None:
     }
     write_index(path, meta, sheets())
     on_progress(BuildProgress("write", None, len(kept), len(kept)))
-
-
-def _facts(source: SourceParts, chunks: int) -> BuiltSource:
-    facts = source.source
-    return BuiltSource(
-        source=facts.key,
-        version=facts.version,
-        license=facts.license,
-        quality=facts.quality,
-        holds=facts.holds,
-        files=len(source.keys),
-        chunks=chunks,
-    )
 
 
 def all_chunks(settings: Settings) -> Iterator[Chunk]:

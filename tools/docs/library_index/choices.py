@@ -93,15 +93,6 @@ def write_choices(choices: Choices, settings: Settings) -> None:
     write_atomically(folder / _FILE_NAME, text, mode=0o600)
 
 
-def choices_of(selection: Selection, forgotten: Sequence[str]) -> Choices:
-    """Return the repositories and folders of `selection`, and what stays forgotten."""
-    return Choices(
-        git=selection.git,
-        folders=selection.folders,
-        forgotten=tuple(forgotten),
-    )
-
-
 def whole_selection(asked: Selection, before: Choices, built: Sequence[str]) -> Selection:
     """Return what a build is to hold: what is asked for, beside what was chosen before.
 
@@ -155,7 +146,8 @@ def build_chosen(asked: Selection, settings: Settings, on_progress: OnProgress) 
         selection = whole_selection(asked, before, built)
         result = build_library(selection, settings, on_progress)
         kept = [one.source for one in result.sources]
-        write_choices(choices_of(selection, before.forgotten).among(kept), settings)
+        chosen = Choices(git=selection.git, folders=selection.folders, forgotten=before.forgotten)
+        write_choices(chosen.among(kept), settings)
     return result
 
 

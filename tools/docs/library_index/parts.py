@@ -6,7 +6,8 @@ unchanged file is never chunked again. Only the build, which holds the lock, wri
 
 import json
 import sqlite3
-from collections.abc import Collection, Generator, Sequence
+import zlib
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,17 +16,16 @@ from typing import NamedTuple, Self
 
 from kopt.config.errors import SetupError
 from kopt.tools.docs.damage import PartsDamaged, is_damage
-from kopt.tools.docs.indexing.entries import FIELDS, IndexEntry, block_of, records_in, terms_version
-from kopt.tools.docs.records import Chunk
+from kopt.tools.docs.indexing.entries import IndexEntry, terms_version
 from kopt.tools.docs.sources import LibrarySource
 
-_FORMAT = 3
+_FORMAT = 4
 COMMIT_EVERY = 8
 """Files: what a killed build loses at most."""
 LOCKED_AFTER_S = 5.0
 """How long another program may hold the file, a copy being made say."""
 _TABLES = """
-create table part (key text primary key, records blob, fields blob, vectors blob);
+create table part (key text primary key, entries blob);
 create table source (
   number integer primary key, terms text not null, facts text not null, parts text not null);
 """
@@ -40,24 +40,16 @@ class SourceParts:
 
 
 class Part(NamedTuple):
-    """The entries of one file as they are kept; empty bytes for a file without any."""
+    """The entries of one file as they are kept."""
 
     key: str
-    records: bytes
-    fields: bytes
-    vectors: bytes
+    entries: bytes
 
 
 def part_of(key: str, entries: Sequence[IndexEntry]) -> Part:
     """Return the entries of one file as they are kept."""
-    if not entries:
-        return Part(key, b"", b"", b"")
-    return Part(
-        key,
-        block_of([entry.record for entry in entries]),
-        block_of([entry.fields for entry in entries]),
-        b"".join(entry.vector for entry in entries),
-    )
+    rows = [(one.record, one.fields, one.vector.hex()) for one in entries]
+    return Part(key, zlib.compress(json.dumps(rows).encode()))
 
 
 @contextmanager
@@ -65,7 +57,7 @@ def _sound() -> Generator[None]:
     """Raise PartsDamaged for damage, SetupError for a file that cannot be used now."""
     try:
         yield
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, zlib.error) as error:
         raise PartsDamaged(error) from error
     except sqlite3.Error as error:
         if is_damage(error):
@@ -117,43 +109,23 @@ class Parts:
     @_sound()
     def add(self, part: Part) -> None:
         """Keep the entries of one file."""
-        self._connection.execute("insert or replace into part values (?,?,?,?)", part)
+        self._connection.execute("insert or replace into part values (?,?)", part)
         self._uncommitted += 1
         if self._uncommitted == COMMIT_EVERY:
             self._connection.commit()
             self._uncommitted = 0
 
     @_sound()
-    def chunks(self, key: str) -> list[Chunk]:
-        """Return the chunks of one file in order."""
-        return [Chunk.model_validate_json(one) for one in self._unpacked("records", key)]
-
-    @_sound()
     def entries(self, key: str) -> list[IndexEntry]:
         """Return the entries of one file in order."""
-        records, fields = self._unpacked("records", key), self._unpacked("fields", key)
-        vectors = self._column("vectors", key)
-        size, lines = len(vectors) // max(1, len(records)), len(FIELDS)
-        if len(fields) != lines * len(records):
-            raise ValueError(f"the part {key} has lost fields")
-        return [
-            IndexEntry(
-                record,
-                "\n".join(fields[at * lines : (at + 1) * lines]),
-                vectors[at * size : (at + 1) * size],
-            )
-            for at, record in enumerate(records)
-        ]
-
-    def _unpacked(self, column: str, key: str) -> list[str]:
-        return records_in(self._column(column, key)) if self._column(column, key) else []
-
-    def _column(self, column: str, key: str) -> bytes:
-        row = self._connection.execute(f"select {column} from part where key = ?", (key,))
-        found: tuple[bytes] | None = row.fetchone()
-        if found is None:
+        query = "select entries from part where key = ?"
+        row: tuple[bytes] | None = self._connection.execute(query, (key,)).fetchone()
+        if row is None:
             raise ValueError(f"the part {key} is not there")
-        return found[0]
+        return [
+            IndexEntry(record, fields, bytes.fromhex(vector))
+            for record, fields, vector in json.loads(zlib.decompress(row[0]))
+        ]
 
     @_sound()
     def sources(self) -> list[SourceParts]:
@@ -179,10 +151,8 @@ class Parts:
                     for one in sources
                 ],
             )
-            self._forget(self.known() - wanted)
-
-    def _forget(self, keys: Collection[str]) -> None:
-        self._connection.executemany("delete from part where key = ?", [(key,) for key in keys])
+            unwanted = [(key,) for key in self.known() - wanted]
+            self._connection.executemany("delete from part where key = ?", unwanted)
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -42,9 +42,20 @@ class CorpusFile:
     path: str
     """Path as hits show it, with forward slashes."""
     file: Path
-    data: bytes
-    version: str | None = __version__
-    license: str | None = KOPT_LICENSE
+    data: bytes = b""
+    """The content; nothing before the file was read."""
+    is_ours: bool = True
+    """False for what was made on this machine."""
+
+    @property
+    def version(self) -> str | None:
+        """The version of kopt that it ships with; None for what was made on this machine."""
+        return __version__ if self.is_ours else None
+
+    @property
+    def license(self) -> str | None:
+        """SPDX identifier; None for what was made on this machine."""
+        return KOPT_LICENSE if self.is_ours else None
 
     @property
     def text(self) -> str:
@@ -101,15 +112,7 @@ class FileState(NamedTuple):
         return max(self.facts[2:], default=0)
 
 
-@dataclass(frozen=True)
-class _Place:
-    source: str
-    path: str
-    file: Path
-    is_ours: bool = True
-
-
-def _places(settings: Settings) -> Iterator[_Place]:
+def _places(settings: Settings) -> Iterator[CorpusFile]:
     """Yield where the files of all sources lie, in a fixed order."""
     kernels, docs = _folder("kopt.kernels"), _folder("kopt") / "docs"
     yield from _listed("headers", "kernels/common", (kernels / "common").glob("*.cuh"))
@@ -132,10 +135,10 @@ def _places(settings: Settings) -> Iterator[_Place]:
     yield from _listed("gpus", "config/gpus", gpus.glob("*.yaml"))
 
 
-def _problem(folder: Path, shown: str, is_ours: bool) -> Iterator[_Place]:
+def _problem(folder: Path, shown: str, is_ours: bool) -> Iterator[CorpusFile]:
     for name in ("problem.yaml", "reference.cu"):
         if (folder / name).is_file():
-            yield _Place("problems", f"{shown}/{name}", folder / name, is_ours)
+            yield CorpusFile("problems", f"{shown}/{name}", folder / name, is_ours=is_ours)
     for standing in FOLDERS.values():
         kernels = (folder / standing).glob("*.cu")
         yield from _listed("winners", f"{shown}/{standing}", kernels, is_ours)
@@ -143,23 +146,16 @@ def _problem(folder: Path, shown: str, is_ours: bool) -> Iterator[_Place]:
 
 def _listed(
     source: str, shown: str, paths: Iterable[Path], is_ours: bool = True
-) -> Iterator[_Place]:
+) -> Iterator[CorpusFile]:
     for path in sorted(paths):
-        yield _Place(source, f"{shown}/{path.name}", path, is_ours)
+        yield CorpusFile(source, f"{shown}/{path.name}", path, is_ours=is_ours)
 
 
-def _read(place: _Place) -> CorpusFile:
+def _read(place: CorpusFile) -> CorpusFile:
     size = place.file.stat().st_size
     if not place.file.is_file() or size > MAX_FILE_BYTES:
         raise OSError(f"no plain file of at most {MAX_FILE_BYTES:,} bytes")
-    return CorpusFile(
-        source=place.source,
-        path=place.path,
-        file=place.file,
-        data=place.file.read_bytes(),
-        version=__version__ if place.is_ours else None,
-        license=KOPT_LICENSE if place.is_ours else None,
-    )
+    return replace(place, data=place.file.read_bytes())
 
 
 def is_unproven(file: Path) -> bool:
@@ -179,14 +175,13 @@ def _evidence_state(file: CorpusFile) -> bytes:
     return "\n".join(found).encode()
 
 
-def _state(place: _Place) -> FileState:
+def _state(place: CorpusFile) -> FileState:
     try:
         state = place.file.stat()
     except OSError as error:
         return FileState(place.path, (error.errno or 0,))
     facts = (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-    receipt = _evidence_state(CorpusFile(place.source, place.path, place.file, b""))
-    return FileState(place.path, facts, receipt)
+    return FileState(place.path, facts, _evidence_state(place))
 
 
 @cache

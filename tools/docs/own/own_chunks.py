@@ -7,9 +7,9 @@ from typing import Any, cast
 import yaml
 
 from kopt.kernels.families import FAMILIES
-from kopt.tools.docs.chunking.brace_scanner import CodeItem, code_items, comment_text, head_lines
+from kopt.tools.docs.chunking.brace_scanner import code_items, comment_text, head_lines
 from kopt.tools.docs.chunking.sizes import line_ranges
-from kopt.tools.docs.chunking.units import CPP_IDLE
+from kopt.tools.docs.chunking.units import CPP_IDLE, Unit
 from kopt.tools.docs.records import Chunk
 from kopt.tools.docs.words.code_tokens import arch_tag
 
@@ -68,7 +68,7 @@ def _code_chunks(file: CorpusFile, facts: WinnerFacts | None = None) -> Iterator
     if head:
         body = "\n".join(lines[:head])
         if is_header:
-            body = f"{body}\n// Offers: {', '.join(item.symbol for item in items)}"
+            body = f"{body}\n// Offers: {', '.join(item.symbol or '' for item in items)}"
         yield _chunk(
             file,
             (1, head),
@@ -96,20 +96,21 @@ def _code_chunks(file: CorpusFile, facts: WinnerFacts | None = None) -> Iterator
             )
 
 
-def _said(items: list[CodeItem]) -> list[str]:
+def _said(items: list[Unit]) -> list[str]:
     """Return what documents each item; without a comment, that of a namesake right above.
 
     `tma_load_2d` below `tma_load_1d` needs no words of its own for a reader, but for a search.
     """
     said: list[str] = []
-    for at, item in enumerate(items):
-        stem = item.symbol.rpartition("_")[0]
-        above = items[at - 1].symbol.rpartition("_")[0] if at else ""
+    above = ""
+    for item in items:
+        stem = (item.symbol or "").rpartition("_")[0]
         said.append(said[-1] if not item.comment and stem and stem == above else item.comment)
+        above = stem
     return said
 
 
-def _code_title(file: CorpusFile, item: CodeItem | None, facts: WinnerFacts | None) -> str:
+def _code_title(file: CorpusFile, item: Unit | None, facts: WinnerFacts | None) -> str:
     name = file.path.rsplit("/", 1)[1]
     folder = file.path.split("/")[-2]
     if file.source == "headers":

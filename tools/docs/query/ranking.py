@@ -8,7 +8,7 @@ already counts less (`weights.py`).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -126,13 +126,7 @@ def ranked(
     exact = _exact(collections, sought, filters)
     lists.append(in_order(WEIGHTS.exact, exact))
     if not collections[-1].is_own:
-        lists.append(_by_subject(collections, sought.tags, filters))
-        # By meaning something is always nearest; of words that nothing has it is nothing.
-        if sought.vector is not None and has_words:
-            lists.append(_by_meaning(collections, sought.vector, filters))
-            weight = WEIGHTS.synopsis * sought.prose
-            lists.append(_by_synopsis(collections, sought.vector, filters, weight))
-        lists.append(in_order(WEIGHTS.remote, _remote(collections, sought.remote(), filters)))
+        lists += _of_library(collections, sought, filters, has_words)
     candidates = _candidates(collections, fused(lists), frozenset(exact), sought.libraries)
     return Ranking(len(candidates), _picked(collections, candidates, most))
 
@@ -159,35 +153,29 @@ def _merged_by_words(
     return _merged([one.by_words(distinct, filters, collections[-1]) for one in collections])
 
 
-def _by_meaning(
-    collections: Sequence[Collection], vector: "NDArray[np.float32]", filters: Filters
-) -> RankedList:
+def _of_library(
+    collections: Sequence[Collection], sought: RankQuery, filters: Filters, has_words: bool
+) -> Iterator[RankedList]:
+    """Yield the lists of the library alone; `has_words`: whether it has any of the query."""
     last = len(collections) - 1
-    scored = collections[last].by_meaning(vector, filters)
-    return in_order(WEIGHTS.meaning, [(last, chunk_id) for chunk_id, _cosine in scored])
+    library = collections[last]
 
+    def placed(scored: Scored) -> list[tuple[Place, float]]:
+        return [((last, chunk_id), score) for chunk_id, score in scored]
 
-def _by_synopsis(
-    collections: Sequence[Collection],
-    vector: "NDArray[np.float32]",
-    filters: Filters,
-    weight: float,
-) -> RankedList:
-    last = len(collections) - 1
-    scored = collections[last].by_synopsis(vector, filters)
-    # Equal vectors may differ in the last bit of their cosines.
-    rounded = [((last, chunk_id), round(cosine, 6)) for chunk_id, cosine in scored]
-    return with_ties(weight, rounded)
-
-
-def _by_subject(
-    collections: Sequence[Collection], tags: Sequence[str], filters: Filters
-) -> RankedList:
-    last = len(collections) - 1
-    scored = collections[last].by_subject(tags, filters)
-    most = max((score for _chunk_id, score in scored), default=0.0)
-    weight = WEIGHTS.subject * most / (most + WEIGHTS.subject_doubt)
-    return with_ties(weight, [((last, chunk_id), score) for chunk_id, score in scored])
+    by_subject = library.by_subject(sought.tags, filters)
+    most = max((score for _chunk_id, score in by_subject), default=0.0)
+    yield with_ties(WEIGHTS.subject * most / (most + WEIGHTS.subject_doubt), placed(by_subject))
+    # By meaning something is always nearest; of words that nothing has it is nothing.
+    if sought.vector is not None and has_words:
+        near = placed(library.by_meaning(sought.vector, filters))
+        yield in_order(WEIGHTS.meaning, [place for place, _cosine in near])
+        said = placed(library.by_synopsis(sought.vector, filters))
+        # Equal vectors may differ in the last bit of their cosines.
+        said = [(place, round(cosine, 6)) for place, cosine in said]
+        yield with_ties(WEIGHTS.synopsis * sought.prose, said)
+    remote = library.by_uid(sought.remote(), filters)
+    yield in_order(WEIGHTS.remote, [(last, chunk_id) for chunk_id in remote])
 
 
 def _merged(lists: Sequence[Scored]) -> list[Place]:
@@ -207,13 +195,6 @@ def _exact(collections: Sequence[Collection], sought: RankQuery, filters: Filter
         for number, one in enumerate(collections)
         for chunk_id in one.by_name(name, filters)
     ]
-
-
-def _remote(
-    collections: Sequence[Collection], uids: Sequence[str], filters: Filters
-) -> list[Place]:
-    last = len(collections) - 1
-    return [(last, chunk_id) for chunk_id in collections[last].by_uid(uids, filters)]
 
 
 def _candidates(

@@ -20,11 +20,14 @@ class RemoteHits:
         admitted = tuple(source for source in sources if filters.admits(source))
         self._filters = replace(filters, sources=admitted)
         self._thread: threading.Thread | None = None
-        self._uids: Sequence[str] = ()
+        self._uids: Sequence[str] | None = None
         self.failure: str | None = None
         """Why there is no answer, once `uids` has returned."""
-        self.has_answered = False
+
+    @property
+    def has_answered(self) -> bool:
         """Whether there is an answer, once `uids` has returned."""
+        return self._uids is not None
 
     def ask(self, settings: Settings) -> None:
         """Start asking; without a key nothing happens."""
@@ -36,14 +39,12 @@ class RemoteHits:
         """Return the uids of the hits, best first, once they are there: within DEADLINE_S."""
         if self._thread is not None:
             self._thread.join()
-        return self._uids
+        return self._uids or ()
 
     def _ask(self, settings: Settings) -> None:
         backend = pinecone_backend(settings)
-        if backend is None:
-            return
         try:
-            self._uids = backend.search(self._query, self._filters, WEIGHTS.remote_depth)
-            self.has_answered = True
+            if backend is not None:
+                self._uids = backend.search(self._query, self._filters, WEIGHTS.remote_depth)
         except BackendUnavailable as error:
             self.failure = str(error)

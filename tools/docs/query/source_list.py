@@ -63,13 +63,4 @@ def _library(library: Collection | None) -> Iterator[ListedSource]:
         yield ListedSource.model_validate(one.model_dump(exclude={"kept"}))
     for known in KNOWN_LIBRARIES.values():
         if known.key not in {one.source for one in built}:
-            yield ListedSource(
-                source=known.key,
-                holds=known.holds,
-                version=None,
-                license=known.license,
-                quality=known.quality,
-                files=0,
-                chunks=0,
-                is_built=False,
-            )
+            yield ListedSource(**known.facts(), files=0, chunks=0, is_built=False)

@@ -1,6 +1,7 @@
 """What builds keep when it is damaged, locked or in use: never a traceback, never a loss."""
 
 import sqlite3
+import zlib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +12,6 @@ import pytest
 from kopt.config.errors import SetupError
 from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
-from kopt.tools.docs.indexing.entries import block_of
 from kopt.tools.docs.indexing.index_meta import library_folder, library_index_path, parts_path
 from kopt.tools.docs.library_index import parts as parts_module
 from kopt.tools.docs.library_index.opening import BUILDING, REMOVED
@@ -25,13 +25,13 @@ QUERY = SearchRequest(query="walrus row")
 
 
 def _records_no_zlib(path: Path) -> None:
-    _execute(path, "update part set records = x'00'")
+    _execute(path, "update part set entries = x'00'")
 
 
 def _records_no_json(path: Path) -> None:
-    blob = block_of(["{"])
+    blob = zlib.compress(b"{")
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("update part set records = ?", (blob,))
+        connection.execute("update part set entries = ?", (blob,))
         connection.commit()
 
 

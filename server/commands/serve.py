@@ -12,8 +12,7 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import project_folder, settings_from_environment
 from kopt.server.options import one_device
 from kopt.server.protocol.serve_options import ServeOptions
-from kopt.server.protocol.web.http_options import HttpOptions, http_options
-from kopt.server.protocol.web.listen_address import open_doorway
+from kopt.server.protocol.web.listen_address import HttpOptions, http_options, open_doorway
 
 EPILOG = """\b
 Examples:
@@ -102,8 +101,8 @@ def command(
 def _serve(options: ServeOptions, http: HttpOptions | None) -> NoReturn:
     doorway = None if http is None else open_doorway(http)
     # Not at the top: neither `kopt serve --help` nor a refusal needs any of it.
+    from kopt.server.jobs.held_job import raise_open_files
     from kopt.server.jobs.job_host import JobHost
-    from kopt.server.jobs.job_queue import raise_open_files
     from kopt.server.jobs.jobs import WatchedJobs
     from kopt.server.protocol.app import build_server
     from kopt.server.protocol.stdio import serve_stdio

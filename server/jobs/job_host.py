@@ -14,13 +14,12 @@ from kopt.config.errors import KoptError
 from kopt.config.settings import Settings
 from kopt.server.work.requests import Work
 
-from .held_job import HeldJob
-from .job_queue import MAX_JOBS, Waiting, refuse_if_full, waiting_work
+from .held_job import MAX_JOBS, HeldJob, Waiting, refuse_if_full, waiting_work
 from .job_store import JobClaim, JobStore
+from .jobs import Watch, wait_until_over
 from .lane import Lane
 from .records import CPU, JobView
 from .server_needs import ServerOffer, needs_of
-from .waiting import Watch, wait_until_over
 
 logger = logging.getLogger(__name__)
 

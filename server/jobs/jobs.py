@@ -1,18 +1,88 @@
-"""Jobs as the tools see them: submitted, waited for, cancelled.
+"""Jobs as the tools see them: submitted, waited for with progress told, cancelled.
 
 `job_host.py` has the real ones, in processes of their own; a read-only server has `WatchedJobs`;
 tests without processes have scripted ones.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol
 
 from kopt.config.errors import ToolError
 from kopt.server.work.requests import Work
 
-from .records import JobView
-from .waiting import Watch, wait_until_over
+from .records import JobView, Progress
+
+_BEAT_S = 2.0
+"""Progress is told this often, also when nothing new is known."""
+_SLOWNESS_S = 30.0
+"""Time within one step after which half of the step is told."""
+_LEAST_STEP = 1e-3
+
+Watch = Callable[[Progress], Awaitable[None]]
+Look = Callable[[], Awaitable[JobView]]
+Pause = Callable[[JobView, float], Awaitable[None]]
+"""Returns when another look is due, at most so many seconds later."""
+
+
+class ProgressBeat:
+    """The stream of progress of one `wait`.
+
+    Clients take progress for a sign of life, and the protocol wants it to rise. Between two steps
+    of the work, `done` creeps towards the next whole step without reaching it.
+    """
+
+    def __init__(self, every_s: float) -> None:
+        """Tell at least so often."""
+        self._every_s = every_s
+        self._known: Progress | None = None
+        self._known_at = 0.0
+        self._told_at = 0.0
+        self._told_done = -1.0
+
+    def next(self, view: JobView, now_s: float) -> Progress | None:
+        """Return what to tell now; None if that was told a moment ago."""
+        known = view.progress or Progress(done=0.0, message=view.state)
+        is_new = known != self._known
+        if is_new:
+            self._known, self._known_at = known, now_s
+        if not is_new and now_s - self._told_at < self._every_s:
+            return None
+        waited_s = now_s - self._known_at
+        done = known.done + waited_s / (waited_s + _SLOWNESS_S)
+        if is_new:  # news without an advance, such as that work begins again, is told too
+            done = max(done, self._told_done + _LEAST_STEP)
+        if known.total is not None:
+            done = min(done, known.total)
+        if done <= self._told_done:
+            return None
+        self._told_at, self._told_done = now_s, done
+        seconds = f" ({waited_s:.0f} s)" if waited_s >= 1.0 else ""
+        return known.model_copy(update={"done": done, "message": known.message + seconds})
+
+
+async def wait_until_over(look: Look, wait_s: float, watch: Watch | None, pause: Pause) -> JobView:
+    """Return the job when it is over, or as it stands after `wait_s`.
+
+    Args:
+        look: Returns the job as it stands.
+        wait_s: Longest wait; without any, the job is looked at once.
+        watch: Told how far it is, every few seconds at least; `done` rises each time.
+        pause: Given the job as last seen and the longest pause, in seconds.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + wait_s
+    beat = ProgressBeat(_BEAT_S)
+    while True:
+        view = await look()
+        if watch is not None and (told := beat.next(view, loop.time())) is not None:
+            await watch(told)
+        left = deadline - loop.time()
+        if view.is_over or left <= 0:
+            return view
+        await pause(view, min(_BEAT_S, left))
+
 
 _POLL_S = 0.2
 

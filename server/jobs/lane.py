@@ -12,8 +12,7 @@ from contextlib import suppress
 from kopt.config.settings import Settings
 from kopt.server.exits import failure_of
 
-from .held_job import HeldJob
-from .job_queue import FairQueue
+from .held_job import FairQueue, HeldJob
 from .records import JobError, OverEvent, job_error
 from .runner_process import RunnerDied, RunnerProcess
 

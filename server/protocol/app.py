@@ -13,16 +13,22 @@ from kopt import __version__
 from kopt.server.jobs.jobs import Jobs
 
 from .argument_check import checked_calls
-from .job_tools import JOB_CANCEL, JOB_WAIT
 from .list_kernels_tool import LIST_KERNELS
 from .prompts import build_prompts
 from .resources import add_resources
 from .search_docs_tool import SEARCH_DOCS
 from .serve_options import ServeOptions
-from .stage_tools import BEAM_STEP, BENCHMARK, CHECK_CORRECTNESS, COMPILE, PROFILE
+from .stage_tools import (
+    BEAM_STEP,
+    BENCHMARK,
+    CHECK_CORRECTNESS,
+    COMPILE,
+    JOB_CANCEL,
+    JOB_WAIT,
+    PROFILE,
+)
 from .tasks_extension import Tasks
-from .tool_building import build_tool
-from .tool_spec import ToolSpec
+from .tool_spec import ToolSpec, build_tool
 
 WORKFLOW = """\
 kopt makes CUDA kernels faster and proves it. Order of work:

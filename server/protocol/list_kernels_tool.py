@@ -11,9 +11,9 @@ from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.record import ToldRecord
 
-from .answers import facts_answer
 from .choices import chosen_archs, known_kernel
 from .refusal import near_names, shown
+from .stage_call import facts_answer
 from .tool_spec import Invocation, ToolSpec
 
 DESCRIPTION = """\

@@ -9,8 +9,8 @@ from pydantic import Field
 from kopt.kernels.record import ToldRecord
 
 from .addresses import document_uri
-from .answers import facts_answer
 from .caller import caller_of
+from .stage_call import facts_answer
 from .tool_spec import Invocation, ToolSpec
 
 if TYPE_CHECKING:

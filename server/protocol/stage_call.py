@@ -1,6 +1,11 @@
-"""Calls of the tools that make a job: the arguments resolved, the job submitted and waited for."""
+"""Calls of tools: arguments resolved, a job submitted and waited for, the reply made in a thread.
+
+To render a large result takes time that other calls want. What makes replies is imported with the
+first one: it loads numpy, and a server starts without it.
+"""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from anyio import to_thread
@@ -8,10 +13,10 @@ from mcp.types import CallToolResult
 
 from kopt.config.errors import ToolError
 from kopt.kernels.families import FAMILIES
-from kopt.server.jobs.records import Progress
+from kopt.server.jobs.records import JobView, Progress
 from kopt.server.work.requests import CompileWork, SourceWork, StepWork, SubmittedCandidate, Work
+from kopt.tools.facts.fitting import Detail
 
-from .answers import job_answer
 from .caller import caller_of
 from .choices import chosen_archs, chosen_device, device_of_run, known_kernel
 from .refusal import nearest, shown
@@ -101,3 +106,25 @@ def _resolved_candidate(
 
 def _source_of(given: SourceWork | SubmittedCandidate, options: ServeOptions) -> str:
     return chosen_candidate(given.source, given.path, options.workspaces).source
+
+
+async def job_answer(view: JobView, detail: Detail, offset: int = 0) -> CallToolResult:
+    """Return the reply to a job as it stands; `offset` is where a page of a full one begins."""
+
+    def reply() -> CallToolResult:
+        from .replies.reply import job_reply
+
+        return job_reply(view, detail, offset)
+
+    return await to_thread.run_sync(reply, abandon_on_cancel=True)
+
+
+async def facts_answer(find: Callable[[], dict[str, Any]]) -> CallToolResult:
+    """Return the reply that says what `find` returns; it is called in the thread."""
+
+    def reply() -> CallToolResult:
+        from .replies.reply import facts_reply
+
+        return facts_reply(find())
+
+    return await to_thread.run_sync(reply, abandon_on_cancel=True)

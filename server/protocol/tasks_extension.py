@@ -20,7 +20,7 @@ from kopt.server.jobs.records import JobState, JobView
 from kopt.tools.facts.fitting import Detail
 from kopt.tools.facts.wording import clipped, plain
 
-from .answers import job_answer
+from .stage_call import job_answer
 
 REVISION = "2026-07-28"
 STAGE_TOOLS = frozenset({"compile", "check_correctness", "benchmark", "profile", "beam_step"})

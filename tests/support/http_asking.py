@@ -13,11 +13,10 @@ from typing import Any
 import httpx2
 from mcp.server import MCPServer
 
-from kopt.server.protocol.web.connection_admission import Admission
 from kopt.server.protocol.web.http_app import http_app
-from kopt.server.protocol.web.http_options import HttpOptions
+from kopt.server.protocol.web.http_connection import Admission
 from kopt.server.protocol.web.http_server import QuietServer
-from kopt.server.protocol.web.listen_address import open_doorway
+from kopt.server.protocol.web.listen_address import HttpOptions, open_doorway
 from kopt.server.protocol.web.request_limits import HttpLimits
 
 LIMIT_S = 90.0

@@ -22,9 +22,8 @@ from starlette.types import ASGIApp
 
 from kopt.server.protocol.stdio import SIGNALS, Runners
 
-from .connection_admission import Admission
 from .http_app import http_app
-from .http_connection import LingeringClose, timed_connection, timed_requests
+from .http_connection import Admission, LingeringClose, timed_connection, timed_requests
 from .listen_address import Doorway
 from .request_limits import HttpLimits
 

@@ -11,8 +11,7 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.server.jobs import job_host, job_queue
-from kopt.server.jobs.job_host import ADOPTED_WAITING, JobHost
-from kopt.server.jobs.job_queue import (
+from kopt.server.jobs.held_job import (
     MAX_BYTES_OF_CALLER,
     MAX_JOBS,
     MAX_JOBS_OF_CALLER,
@@ -21,6 +20,7 @@ from kopt.server.jobs.job_queue import (
     refuse_if_full,
     waiting_work,
 )
+from kopt.server.jobs.job_host import ADOPTED_WAITING, JobHost
 from kopt.server.jobs.job_store import JobStore
 from kopt.server.work.requests import StepWork, SubmittedCandidate
 from support.job_works import QUICK, SPINNING
@@ -32,7 +32,7 @@ _RAISED = """
 import resource
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
-from kopt.server.jobs.job_queue import raise_open_files
+from kopt.server.jobs.held_job import raise_open_files
 raise_open_files()
 print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from kopt.server.jobs.jobs import ProgressBeat, wait_until_over
 from kopt.server.jobs.records import JobRequest, JobView, Progress
-from kopt.server.jobs.waiting import ProgressBeat, wait_until_over
 from support.job_works import QUICK
 
 pytestmark = pytest.mark.anyio

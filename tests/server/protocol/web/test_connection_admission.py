@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from starlette.responses import Response
 
-from kopt.server.protocol.web import connection_admission
-from kopt.server.protocol.web.connection_admission import Admission, Admitted
+from kopt.server.protocol.web import http_connection
+from kopt.server.protocol.web.http_connection import Admission, Admitted
 from kopt.server.protocol.web.local_peer import Peer
 from kopt.server.protocol.web.request_limits import HttpLimits
 
@@ -46,7 +46,7 @@ class Come:
         def told(_: socket.socket) -> Peer | None:
             return peer
 
-        self._monkeypatch.setattr(connection_admission, "peer_of", told)
+        self._monkeypatch.setattr(http_connection, "peer_of", told)
         found = door.enter(self._connection)
         return found.status_code if isinstance(found, Response) else found
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kopt.server.protocol.web import connection_admission
-from kopt.server.protocol.web.http_options import HttpOptions
+from kopt.server.protocol.web import http_connection
+from kopt.server.protocol.web.listen_address import HttpOptions
 from kopt.server.protocol.web.local_peer import Peer
 from kopt.server.protocol.web.request_limits import HttpLimits
 from kopt.server.protocol.web.token_file import write_token
@@ -101,7 +101,7 @@ async def test_a_connection_that_is_not_kept_is_told_why_while_it_sends(
     def somebody_else(_: socket.socket) -> Peer:
         return Peer(uid=1001, inode=7)
 
-    monkeypatch.setattr(connection_admission, "peer_of", somebody_else)
+    monkeypatch.setattr(http_connection, "peer_of", somebody_else)
     async with answering() as server, _refused(server.port, COMPLETE) as client:
         await client.send(999_000)
     assert client.status == 403

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.server.protocol.web.http_options import HttpOptions
+from kopt.server.protocol.web.listen_address import HttpOptions
 from support.http_asking import answering
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.server import MCPServer
 
-from kopt.server.protocol.web.http_options import HttpOptions
+from kopt.server.protocol.web.listen_address import HttpOptions
 from kopt.server.protocol.web.request_limits import HttpLimits
 from support.http_asking import PING, PING_HEADERS, answering
 

@@ -15,7 +15,7 @@ from kopt.config.settings import Settings
 from kopt.server.jobs.records import Progress
 from kopt.server.protocol.app import build_server
 from kopt.server.protocol.serve_options import ServeOptions
-from kopt.server.protocol.web.http_options import HttpOptions
+from kopt.server.protocol.web.listen_address import HttpOptions
 from support.http_asking import answering
 from support.scripted_jobs import ScriptedJobs
 

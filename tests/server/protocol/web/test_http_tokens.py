@@ -10,7 +10,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from kopt.server.protocol.caller import caller_of
-from kopt.server.protocol.web.http_options import HttpOptions
+from kopt.server.protocol.web.listen_address import HttpOptions
 from support.http_asking import answering
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,7 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.server.protocol.web import listen_address
-from kopt.server.protocol.web.http_options import HttpOptions
-from kopt.server.protocol.web.listen_address import Doorway, open_doorway
+from kopt.server.protocol.web.listen_address import Doorway, HttpOptions, open_doorway
 from kopt.server.protocol.web.token_file import write_token
 
 Open = Callable[[HttpOptions], Doorway]

@@ -16,10 +16,9 @@ from mcp.server import MCPServer
 from starlette.types import Message, Receive, Scope, Send
 
 from kopt.server.protocol.web import local_peer
-from kopt.server.protocol.web.caller_check import local_callers
-from kopt.server.protocol.web.http_refusal import Checked
+from kopt.server.protocol.web.http_app import local_callers
 from kopt.server.protocol.web.local_peer import names_peers, peer_of, process_of
-from kopt.server.protocol.web.request_limits import HttpLimits
+from kopt.server.protocol.web.request_limits import Checked, HttpLimits
 from support.http_asking import PING, PING_HEADERS, answering
 
 Pair = tuple[socket.socket, socket.socket]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kopt.config.errors import ToolError
+from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.case import Case
@@ -73,6 +74,12 @@ def find_problems(parts: Sequence[str], settings: Settings) -> tuple[Problem, ..
             raise ToolError(f"no kernel id contains {part!r}; 'kopt list' shows all")
     chosen = (_with_workloads(problem, parts or ("",)) for problem in problems)
     return tuple(problem for problem in chosen if problem.workloads)
+
+
+def has_baseline(problem: Problem, gpu: GpuSpec) -> bool:
+    """Return whether a library baseline of `problem` is meant for `gpu`."""
+    capability = ".".join(map(str, gpu.compute_capability))
+    return any(capability in baseline.devices for baseline in problem.baselines)
 
 
 def _with_workloads(problem: Problem, parts: Sequence[str]) -> Problem:

@@ -1,4 +1,8 @@
-"""Parameters that several sub-commands share, and how their text is read."""
+"""Parameters that several sub-commands share, and how their text is read.
+
+What cannot be read is refused with `click.BadParameter`; an architecture without a data sheet with
+`ToolError`.
+"""
 
 import re
 from collections.abc import Callable
@@ -16,12 +20,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def one_arch(_: click.Context, __: click.Parameter, text: str) -> str:
-    """Read `sm_100a`.
-
-    Raises:
-        click.BadParameter: It is no architecture of nvcc's form.
-        ToolError: kopt has no data sheet for it.
-    """
+    """Read `sm_100a`; refuse what has another form, or no data sheet here."""
     if not ARCH.fullmatch(text):
         raise click.BadParameter(f"{text!r} is not an architecture such as sm_100a or sm_90a")
     gpu_for_arch(text)
@@ -29,22 +28,12 @@ def one_arch(_: click.Context, __: click.Parameter, text: str) -> str:
 
 
 def optional_arch(ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
-    """Read `sm_90a`; None for None, which leaves it to the device.
-
-    Raises:
-        click.BadParameter: It is no architecture of nvcc's form.
-        ToolError: kopt has no data sheet for it.
-    """
+    """Read `sm_90a`; None for None, which leaves it to the device."""
     return None if text is None else one_arch(ctx, parameter, text)
 
 
 def arch_list(ctx: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
-    """Read `sm_100a,sm_90a` into its parts, each once, in the order given.
-
-    Raises:
-        click.BadParameter: A part is no architecture of nvcc's form.
-        ToolError: kopt has no data sheet for one.
-    """
+    """Read `sm_100a,sm_90a` into its parts, each once, in the order given."""
     parts = dict.fromkeys(part.strip() for part in text.split(","))
     return tuple(one_arch(ctx, parameter, part) for part in parts)
 
@@ -52,11 +41,7 @@ def arch_list(ctx: click.Context, parameter: click.Parameter, text: str) -> tupl
 def tune_values(
     _: click.Context, __: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, int] | None:
-    """Read `BLOCK=256,ROWS=2`, once or in several options; None for none: the header's defaults.
-
-    Raises:
-        click.BadParameter: A part is not NAME=NUMBER, or a name comes twice.
-    """
+    """Read `BLOCK=256,ROWS=2`, once or in several options; None for none: the header's defaults."""
     values: dict[str, int] = {}
     for part in (part for text in texts for part in text.split(",")):
         name, _equals, number = part.strip().partition("=")
@@ -80,22 +65,14 @@ class AskedTune:
 def tune_values_or_all(
     ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> AskedTune:
-    """Read `BLOCK=256,ROWS=2`, `all`, or both: all choices with these values.
-
-    Raises:
-        click.BadParameter: A part is neither, or a name comes twice.
-    """
+    """Read `BLOCK=256,ROWS=2`, `all`, or both: all choices with these values."""
     parts = [part.strip() for text in texts for part in text.split(",")]
     named = tuple(part for part in parts if part != "all")
     return AskedTune(tune_values(ctx, parameter, named), every="all" in parts)
 
 
 def one_device(_: click.Context, __: click.Parameter, text: str) -> str:
-    """Read `auto`, `sim`, `cuda:N` or `cuda`, which is the first GPU.
-
-    Raises:
-        click.BadParameter: No such kind of device.
-    """
+    """Read `auto`, `sim`, `cuda:N` or `cuda`, which is the first GPU."""
     if text == "cuda":
         return "cuda:0"
     if not re.fullmatch(r"auto|sim|cuda:\d{1,4}", text):

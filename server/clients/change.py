@@ -115,8 +115,7 @@ def carry_out(change: ConfigChange, name: str) -> Path | None:
     if change.undoes is not None:
         restore_config(change.file, change.undoes)
         return None
-    if change.after is None:
-        raise ValueError("only an undo removes a file")
+    assert change.after is not None  # only an undo removes a file
     return change_config(change.file, change.after, name)
 
 

@@ -14,6 +14,7 @@ from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.roofline import memory_floor_us, workload_bytes
 from kopt.kernels.shipped_kernels import visible_kernels
 from kopt.server.exits import ExitCode
+from kopt.server.find_case import has_baseline
 from kopt.server.session import Session, command_body
 from kopt.server.views.tables import NOTHING, View, grid
 
@@ -54,7 +55,7 @@ def command(session: Session, arch: str | None) -> int:
     gpu = gpu_for_arch(arch or DEFAULT_ARCH)
     problems = list(load_problems(session.settings.problems).values())
     if arch is not None:
-        problems = [problem for problem in problems if _has_baseline(problem, gpu)]
+        problems = [problem for problem in problems if has_baseline(problem, gpu)]
     rows = [row for problem in problems for row in _rows(problem, gpu, session.settings)]
     if not rows and not session.as_json:
         raise ToolError(f"no kernel has a library baseline on {gpu.arch}; 'kopt list' shows all")
@@ -91,26 +92,17 @@ def _view(rows: Sequence[KernelRow], gpu: GpuSpec) -> View:
     )
 
 
-def _has_baseline(problem: Problem, gpu: GpuSpec) -> bool:
-    capability = ".".join(str(part) for part in gpu.compute_capability)
-    return any(capability in baseline.devices for baseline in problem.baselines)
-
-
 def _rows(problem: Problem, gpu: GpuSpec, settings: Settings) -> list[KernelRow]:
-    rows: list[KernelRow] = []
-    for workload in problem.workloads:
-        model = workload_bytes(problem, workload)
-        rows.append(
-            KernelRow(
-                kernel=model.kernel,
-                op_type=problem.op_type,
-                tolerance=problem.tolerance,
-                total_bytes=model.total_bytes,
-                memory_floor_us=memory_floor_us(model, gpu),
-                baselines=tuple(baseline.name for baseline in problem.baselines),
-                shipped=tuple(
-                    shipped.label for shipped in visible_kernels(problem, workload, settings)
-                ),
-            )
+    return [
+        KernelRow(
+            kernel=model.kernel,
+            op_type=problem.op_type,
+            tolerance=problem.tolerance,
+            total_bytes=model.total_bytes,
+            memory_floor_us=memory_floor_us(model, gpu),
+            baselines=tuple(baseline.name for baseline in problem.baselines),
+            shipped=tuple(one.label for one in visible_kernels(problem, workload, settings)),
         )
-    return rows
+        for workload in problem.workloads
+        for model in (workload_bytes(problem, workload),)
+    ]

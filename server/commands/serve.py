@@ -4,7 +4,7 @@ import logging
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -12,7 +12,13 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import project_folder, settings_from_environment
 from kopt.server.options import one_device
 from kopt.server.protocol.serve_options import ServeOptions
-from kopt.server.protocol.web.listen_address import HttpOptions, http_options, open_doorway
+from kopt.server.protocol.web.listen_address import (
+    DEFAULT_HOST,
+    DEFAULT_PORT,
+    HttpOptions,
+    open_doorway,
+)
+from kopt.server.protocol.web.token_file import write_token
 
 EPILOG = """\b
 Examples:
@@ -33,19 +39,65 @@ It ends when stdin closes: exit code 0; on SIGINT, SIGTERM and SIGHUP with 130,
 def _devices(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Read each --device; sim is always there.
-
-    Raises:
-        click.BadParameter: No such kind of device, or auto, which names none.
-    """
+    """Read each --device; sim is always there, and auto names none."""
     names = [one_device(context, parameter, value) for value in values]
     if "auto" in names:
         raise click.BadParameter("auto names no device; leave --device out, or name GPUs")
     return tuple(dict.fromkeys(names))
 
 
+def _new_token(ctx: click.Context, _: click.Parameter, path: Path | None) -> None:
+    """Write a token to `path` and end the command."""
+    if path is None or ctx.resilient_parsing:
+        return
+    path = path.expanduser()
+    write_token(path)
+    click.echo(f"{path} holds a new token; only you can read it.")
+    click.echo(f"Serve with it: kopt serve --http --token-file {path}")
+    click.echo("Clients send it as a header: Authorization: Bearer TOKEN")
+    ctx.exit()
+
+
 @click.command("serve", epilog=EPILOG)
-@http_options
+@click.option("--http", is_flag=True, help="Serve streamable HTTP instead of stdin and stdout.")
+@click.option(
+    "--host", metavar="ADDRESS", help=f"Where to listen (--http).  [default: {DEFAULT_HOST}]"
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help=f"Where to listen (--http); 0: any free port.  [default: {DEFAULT_PORT}]",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Ask clients for a bearer token out of FILE (--http); beyond loopback a must.",
+)
+@click.option(
+    "--allowed-host",
+    "allowed_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A name that clients reach this machine by (--http); beyond loopback a must.",
+)
+@click.option(
+    "--allowed-origin",
+    "allowed_origins",
+    multiple=True,
+    metavar="URL",
+    help="A web page that may call, e.g. https://tools.example (--http).",
+)
+@click.option(
+    "--new-token",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    is_eager=True,
+    expose_value=False,
+    callback=_new_token,
+    help="Write a new token to FILE (mode 0600) and end.",
+)
 @click.option("--read-only", is_flag=True, help="Offer only search and inspection.")
 @click.option(
     "--workspace",
@@ -71,17 +123,18 @@ def _devices(
     help="Folder of your own problems, beside the packaged ones (or KOPT_PROBLEMS).",
 )
 def command(
-    http: HttpOptions | None,
     read_only: bool,
     workspaces: tuple[Path, ...],
     devices: tuple[str, ...],
     problems: Path | None,
+    **listening: Any,
 ) -> None:
     """Serve kopt's tools to an MCP client such as Claude Code, Codex or an editor.
 
     A client starts this command by itself and speaks to it over stdin and stdout; logs go to
     stderr.
     """
+    http = _http_options(**listening)
     settings = settings_from_environment()
     if problems is not None:
         settings = replace(settings, problems=problems)
@@ -96,6 +149,17 @@ def command(
         stream=sys.stderr, level=logging.WARNING, format="kopt serve: %(levelname)s: %(message)s"
     )
     _serve(options, http)
+
+
+def _http_options(http: bool, **flags: Any) -> HttpOptions | None:
+    """Return where to listen; None for stdio, with which no flag of HTTP goes."""
+    given = {name: value for name, value in flags.items() if value not in (None, ())}
+    if http:
+        return HttpOptions(**given)
+    if given:
+        flag = next(iter(given)).removesuffix("s").replace("_", "-")
+        raise click.UsageError(f"--{flag} is for HTTP: add --http, or leave it out for stdio")
+    return None
 
 
 def _serve(options: ServeOptions, http: HttpOptions | None) -> NoReturn:

@@ -157,14 +157,13 @@ class JobHost:
         refuse_if_full(self._waiting(), new)
         self._arriving.append(new)  # others are asked for while this one is written
         try:
-            claim = await asyncio.to_thread(self._create, work, caller)
+            claim = await asyncio.to_thread(
+                lambda: self._store.create(work, caller, needs_of(work, self._settings))
+            )
             self._enqueue(claim)
         finally:
             self._arriving.remove(new)
         return claim.request.id
-
-    def _create(self, work: Work, caller: str) -> JobClaim:
-        return self._store.create(work, caller, needs_of(work, self._settings))
 
     def _waiting(self) -> list[Waiting]:
         """Return what waits here for a runner, or is about to."""

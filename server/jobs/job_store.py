@@ -46,7 +46,7 @@ class JobClaim:
 
     def tell(self, running: bool) -> None:
         """Say in the lock who holds the job and whether it runs: for people and other servers."""
-        _describe_holder(self.lock, running)
+        self.lock.describe(f"process {os.getpid()} {'running' if running else 'queued'}\n")
 
     def release(self) -> None:
         """Let the job go; one that is not over is then an orphan."""
@@ -201,17 +201,14 @@ class JobStore:
             lock = try_lock(JobFiles(new).lock)
             if lock is None:
                 raise AssertionError("no other process knows this folder")
+            claim = JobClaim(request, files, lock)
             try:
-                _describe_holder(lock, running=False)
+                claim.tell(running=False)
                 publish_folder(new, files.folder, durable=True)
             except BaseException:
-                lock.release()
+                claim.release()
                 raise
-        return JobClaim(request, files, lock)
-
-
-def _describe_holder(lock: FileLock, running: bool) -> None:
-    lock.describe(f"process {os.getpid()} {'running' if running else 'queued'}\n")
+        return claim
 
 
 def _view(files: JobFiles) -> JobView:

@@ -184,9 +184,6 @@ class Lane:
             return runner
         if runner is not None:
             await self._end(runner)  # whole, before the next one asks for the device
-        return await self._start()
-
-    async def _start(self) -> RunnerProcess:
         runner = await RunnerProcess.start(self._settings)
         self._runners.add(runner)
         if self._is_closing:

@@ -77,6 +77,7 @@ def matching_kernels(call: Invocation, arguments: ListKernelsArguments) -> dict[
         ToolError: The page lies behind the last one.
     """
     from kopt.kernels.problem_loader import load_problems  # loads numpy: not when a server starts
+    from kopt.server.find_case import has_baseline
     from kopt.tools.facts.kernel_facts import full_kernel_row, kernel_row
 
     (arch,) = chosen_archs((arguments.arch or DEFAULT_ARCH,))
@@ -86,7 +87,7 @@ def matching_kernels(call: Invocation, arguments: ListKernelsArguments) -> dict[
     rows = [
         row(problem, workload, gpu)
         for problem in problems
-        if not arguments.arch or _capability(gpu) in _baseline_devices(problem)
+        if not arguments.arch or has_baseline(problem, gpu)
         for workload in problem.workloads
         if arguments.query.lower() in f"{problem.kernel_id(workload)} {problem.op_type}".lower()
     ]
@@ -126,14 +127,6 @@ def _nothing(arguments: ListKernelsArguments, gpu: GpuSpec, near: list[str]) -> 
         "next": "call list_kernels without filters, which shows all"
         + (", or with one of near" if near else ""),
     }
-
-
-def _capability(gpu: GpuSpec) -> str:
-    return ".".join(str(part) for part in gpu.compute_capability)
-
-
-def _baseline_devices(problem: Any) -> set[str]:
-    return {device for baseline in problem.baselines for device in baseline.devices}
 
 
 LIST_KERNELS = ToolSpec(

@@ -5,6 +5,7 @@ that kopt did not name itself.
 """
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from anyio import to_thread
@@ -20,16 +21,23 @@ _MARKDOWN, _JSON, _TEXT = "text/markdown", "application/json", "text/plain"
 
 def add_resources(server: MCPServer[Any], host: Jobs, settings: Settings) -> None:
     """Register every `kopt://` address of `server`."""
-    _add_kernels(server, settings)
-    _add_runs(server, settings)
-    _add_jobs(server, host, settings)
+
+    @server.resource("kopt://kernels", name="kernels", title="All kernels", mime_type=_MARKDOWN)
+    async def kernels() -> str:
+        """The ids of all kernels, by problem."""
+        return await _read(lambda texts: texts.kernel_index(settings))
+
+    @server.resource(
+        "kopt://kernels/{kernel_id}", name="kernel", title="One kernel", mime_type=_MARKDOWN
+    )
+    async def kernel(kernel_id: str) -> str:
+        """Definition, tolerance, floors, how to write a candidate, and the reference source."""
+        return await _read(lambda texts: texts.kernel_document(kernel_id, settings))
 
     @server.resource("kopt://gpus/{name}", name="gpu", title="Data sheet of a GPU", mime_type=_TEXT)
     async def gpu(name: str) -> str:
         """Limits and peaks of a GPU that kopt has a data sheet of, e.g. H100 or B200."""
-        from .documents import gpu_document
-
-        return await _read(lambda: gpu_document(name))
+        return await _read(lambda texts: texts.gpu_document(name))
 
     # +: a uid has slashes in it, which stand for themselves in its address.
     @server.resource(
@@ -37,40 +45,17 @@ def add_resources(server: MCPServer[Any], host: Jobs, settings: Settings) -> Non
     )
     async def document(uid: str) -> str:
         """A function, section or note that search_docs found, by the address in its reply."""
-        from .documents import document_text
+        return await _read(lambda texts: texts.document_text(uid, settings))
 
-        return await _read(lambda: document_text(uid, settings))
-
-    del gpu, document
-
-
-def _add_kernels(server: MCPServer[Any], settings: Settings) -> None:
-    @server.resource("kopt://kernels", name="kernels", title="All kernels", mime_type=_MARKDOWN)
-    async def kernels() -> str:
-        """The ids of all kernels, by problem."""
-        from .documents import kernel_index  # loads numpy: not when a server starts
-
-        return await _read(lambda: kernel_index(settings))
-
-    @server.resource(
-        "kopt://kernels/{kernel_id}", name="kernel", title="One kernel", mime_type=_MARKDOWN
-    )
-    async def kernel(kernel_id: str) -> str:
-        """Definition, tolerance, floors, how to write a candidate, and the reference source."""
-        from .documents import kernel_document
-
-        return await _read(lambda: kernel_document(kernel_id, settings))
-
-    del kernels, kernel
+    del kernels, kernel, gpu, document
+    _add_work(server, host, settings)
 
 
-def _add_runs(server: MCPServer[Any], settings: Settings) -> None:
+def _add_work(server: MCPServer[Any], host: Jobs, settings: Settings) -> None:
     @server.resource("kopt://runs/{run_id}", name="run", title="One run", mime_type=_JSON)
     async def run(run_id: str) -> str:
         """A search as it stands: every candidate with status and time, the ranking, the winner."""
-        from .documents import run_text
-
-        return await _read(lambda: run_text(run_id, settings))
+        return await _read(lambda texts: texts.run_text(run_id, settings))
 
     @server.resource(
         "kopt://runs/{run_id}/candidates/{number}",
@@ -80,35 +65,25 @@ def _add_runs(server: MCPServer[Any], settings: Settings) -> None:
     )
     async def candidate(run_id: str, number: str) -> str:
         """The source of one candidate of a run, by its number."""
-        from .documents import candidate_text
+        return await _read(lambda texts: texts.candidate_text(run_id, number, settings))
 
-        return await _read(lambda: candidate_text(run_id, number, settings))
-
-    del run, candidate
-
-
-def _add_jobs(server: MCPServer[Any], host: Jobs, settings: Settings) -> None:
     @server.resource(
         "kopt://jobs/{job_id}/result", name="job-result", title="Result of a job", mime_type=_JSON
     )
     async def result(job_id: str) -> str:
         """The whole result of a finished job, as JSON."""
-        from .documents import result_text
-
         document = await _finished(host, job_id)
-        return await _read(lambda: result_text(document, settings))
+        return await _read(lambda texts: texts.result_text(document, settings))
 
     @server.resource(
         "kopt://jobs/{job_id}/log", name="job-log", title="Log of a job", mime_type=_TEXT
     )
     async def log(job_id: str) -> str:
         """What the compiler and other tools said in a job, whole."""
-        from .documents import log_text
-
         document = await _finished(host, job_id)
-        return await _read(lambda: log_text(document, settings))
+        return await _read(lambda texts: texts.log_text(document, settings))
 
-    del result, log
+    del run, candidate, result, log
 
 
 async def _finished(host: Jobs, job_id: str) -> dict[str, Any]:
@@ -125,18 +100,21 @@ async def _finished(host: Jobs, job_id: str) -> dict[str, Any]:
     if not view.is_over:
         raise ResourceError(f"{job_id} is {view.state}: call job_wait with job_id={job_id}")
     if view.result is None:
-        raise ResourceNotFoundError(f"{job_id} has no result: it {_ending(view.state)}")
+        ending = "was cancelled" if view.state == "cancelled" else "failed; job_wait says why"
+        raise ResourceNotFoundError(f"{job_id} has no result: it {ending}")
     return view.result
 
 
-def _ending(state: str) -> str:
-    return "was cancelled" if state == "cancelled" else "failed; job_wait says why"
+async def _read(read: Callable[[ModuleType], str]) -> str:
+    """Return what `read` makes of `documents.py`; kopt's errors become those of the protocol."""
 
+    def text() -> str:
+        from . import documents  # loads numpy: not when a server starts, and in the thread
 
-async def _read(read: Callable[[], str]) -> str:
-    """Return what `read` returns, from a thread; kopt's errors become those of the protocol."""
+        return read(documents)
+
     try:
-        return await to_thread.run_sync(read, abandon_on_cancel=True)
+        return await to_thread.run_sync(text, abandon_on_cancel=True)
     except ToolError as error:
         raise ResourceNotFoundError(str(error)) from error
     except KoptError as error:

@@ -1,7 +1,9 @@
 """What `import kopt` offers to scripts and notebooks: the stages, each one call with its result.
 
 They return the records that `--json` prints. What a candidate did wrong is in the record; an
-exception says that the call, this machine or kopt is at fault.
+exception says that the call is at fault (`ToolError`), this machine (`SetupError`: it lacks a GPU,
+a compiler or a folder that can be written; `InfraError`: it failed), or kopt. Everywhere `device`
+is auto, sim or cuda:N, and `settings` are those of the environment unless they are given.
 """
 
 from collections.abc import Generator, Mapping
@@ -62,16 +64,10 @@ def case(
 
 
 def compile_case(case: Case, *archs: str, settings: Settings | None = None) -> CompileResult:
-    """Return the resources of a candidate on each architecture; no GPU is needed.
-
-    Args:
-        case: The candidate with its kernel.
-        archs: sm_100a and the like; sm_100a if none is given.
-        settings: None: as the environment says.
+    """Return the resources of a candidate on `archs`, by default sm_100a; no GPU is needed.
 
     Raises:
         ToolError: An architecture is unknown.
-        SetupError: No compiler, or KOPT_HOME cannot be written.
     """
     from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 
@@ -88,17 +84,11 @@ def check(
 ) -> CheckResult:
     """Return whether a candidate computes what its problem asks for.
 
-    Args:
-        case: The candidate with its kernel.
-        device: auto, sim or cuda:N.
-        level: quick, or full: every workload that the header claims, hidden seeds included.
-        seeds: Visible seeds of the inputs; quick uses the first.
-        settings: None: as the environment says.
+    Level quick runs one workload with the first of the visible `seeds`; full every workload that
+    the header claims, hidden seeds included.
 
     Raises:
         ToolError: No such device or level, or no seeds.
-        SetupError: This machine lacks a GPU, a compiler or a folder that can be written.
-        InfraError: The device failed, not the candidate.
     """
     _refuse_other("level", level, get_args(CheckLevel))
     request = CheckRequest(case, level, seeds=seeds)
@@ -114,16 +104,10 @@ def bench(
 ) -> BenchResult:
     """Return the times of a candidate and its baselines; on sim the ratio of two estimates.
 
-    Args:
-        case: The candidate with its kernel.
-        device: auto, sim or cuda:N.
-        baselines: auto, library, reference or every (docs/benchmarking.md).
-        settings: None: as the environment says.
+    Baselines are auto, library, reference or every (docs/benchmarking.md).
 
     Raises:
         ToolError: No such device or baselines, or libraries were asked for on sim.
-        SetupError: This machine lacks a GPU, a compiler or a folder that can be written.
-        InfraError: The device failed, not the candidate.
     """
     _refuse_other("baselines", baselines, get_args(BaselineChoice))
     with _opened(device, settings) as (opened, found):
@@ -135,16 +119,10 @@ def profile(
 ) -> ProfileResult:
     """Return what limits a candidate; on a GPU with its time and the hardware's counters.
 
-    Args:
-        case: The candidate with its kernel.
-        device: auto, sim or cuda:N.
-        settings: None: as the environment says.
-        counters: Whether Nsight Compute reads the GPU's counters, which takes seconds.
+    Without `counters` Nsight Compute reads none, which saves seconds.
 
     Raises:
         ToolError: No such device, or the candidate has no plan for it.
-        SetupError: This machine lacks a GPU, a compiler or a folder that can be written.
-        InfraError: The machine failed under the work.
     """
     from kopt.tools.profiling.stage import ProfileRequest
 
@@ -169,7 +147,7 @@ def run(
         start: The source to start from; None: the problem's reference.cu.
         device: auto, sim or cuda:N.
         search: Rounds, beam and budget (docs/run.md); None: the defaults.
-        settings: None: as the environment says.
+        settings: None: those of the environment.
 
     Raises:
         ToolError: No such kernel or device, or the start cannot be read.

@@ -31,11 +31,6 @@ class SourceWork(ToldRecord):
     tune: dict[str, int] = Field(default_factory=dict[str, int], max_length=64)
     """Values for the header's tune names, e.g. {"BLOCK": 256}. Default: the first of each."""
 
-    @property
-    def source_name(self) -> str:
-        """The candidate's file name, for messages."""
-        return _name_of(self.path)
-
 
 class DeviceWork(SourceWork):
     """The fields of all work that runs a candidate."""
@@ -95,11 +90,6 @@ class SubmittedCandidate(ToldRecord):
     techniques: tuple[str, ...] = Field(default=(), max_length=4)
     """Techniques that it applies, of a suggestion of kind memory: what comes is learned."""
 
-    @property
-    def source_name(self) -> str:
-        """The candidate's file name, for messages."""
-        return _name_of(self.path)
-
 
 class StepWork(ToldRecord):
     """One round of a search: evaluate, select, say what to try next."""
@@ -130,5 +120,6 @@ class Progress(Record):
     at_us: int = 0
 
 
-def _name_of(path: str) -> str:
+def source_name(path: str) -> str:
+    """Return the file name of a candidate that was named by `path`, for messages."""
     return PurePath(path).name or "candidate.cu"

@@ -9,7 +9,7 @@ from kopt.search.step.step import take_step
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.server.run_lines import BestSoFar, event_line
 
-from .requests import StepWork, SubmittedCandidate
+from .requests import StepWork, SubmittedCandidate, source_name
 from .work_site import WorkSite
 
 
@@ -48,4 +48,4 @@ def search_step(work: StepWork, site: WorkSite) -> StepResult:
 
 def _candidate(given: SubmittedCandidate) -> StepCandidate:
     fields = given.model_dump(exclude={"path", "tune"})
-    return StepCandidate(**fields, source_name=given.source_name, tune=given.tune or None)
+    return StepCandidate(**fields, source_name=source_name(given.path), tune=given.tune or None)

@@ -1,6 +1,8 @@
 """Each stage on an opened device, as the command line, tool calls and `import kopt` enter it.
 
 A stage is imported where it begins: a process that checks loads nothing that times or profiles.
+Besides what is named below, each raises `SetupError` where this machine lacks a compiler, a sandbox
+or a folder that can be written, and `InfraError` where the machine failed and not the candidate.
 """
 
 from dataclasses import replace
@@ -27,16 +29,10 @@ def check(
 ) -> CheckResult:
     """Return whether a candidate is right on a device, compiled for that device.
 
-    Args:
-        request: What to check.
-        opened: Where; its architecture takes the place of the request's.
-        settings: Of this process.
-        sanitized: Whether compute-sanitizer examines it too, also where it is wrong. On a GPU only.
+    With `sanitized` compute-sanitizer examines it too, also where it is wrong; on a GPU only.
 
     Raises:
         ToolError: No seeds, or an oracle at fault.
-        SetupError: No compiler, or KOPT_HOME cannot be written.
-        InfraError: The device failed, not the candidate.
     """
     from kopt.tools.check.stage import check_candidate
 
@@ -56,8 +52,6 @@ def bench(request: BenchRequest, opened: OpenedDevice, settings: Settings) -> Be
 
     Raises:
         ToolError: Libraries were asked for on sim, or the reference kernel is wrong.
-        SetupError: No compiler, or KOPT_HOME cannot be written.
-        InfraError: The device failed, not the candidate.
     """
     if opened.timer is not None:
         from kopt.tools.bench.stage import bench_candidate
@@ -78,8 +72,6 @@ def profile(request: "ProfileRequest", opened: OpenedDevice, settings: Settings)
 
     Raises:
         ToolError: The candidate has no plan for the device.
-        SetupError: No compiler, no sandbox, or a folder that cannot be written.
-        InfraError: The machine failed under the work.
     """
     from kopt.tools.profiling.stage import profile_candidate
 
@@ -94,8 +86,6 @@ def profile_choices(
 
     Raises:
         ToolError: The header has mistakes or no tune values, or there are too many choices.
-        SetupError: No compiler, no sandbox, or a folder that cannot be written.
-        InfraError: The machine failed under the work.
     """
     from kopt.tools.profiling import choices
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from itertools import count
 
 from kopt.config.callbacks import ignore
 from kopt.config.settings import Settings
@@ -89,16 +89,5 @@ class WorkSite:
 
     def steps(self) -> Show:
         """Return a function that counts the lines it is given as steps of this work."""
-        return partial(_tell, self, _Counter())
-
-
-class _Counter:
-    """The number of lines that a piece of work has reported."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-
-
-def _tell(site: WorkSite, counter: _Counter, line: str) -> None:
-    counter.steps += 1
-    site.say(Progress(done=counter.steps, message=line))
+        numbers = count(1)
+        return lambda line: self.say(Progress(done=next(numbers), message=line))

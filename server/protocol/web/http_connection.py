@@ -11,7 +11,6 @@ the other end of a loopback connection sure to be there.
 import asyncio
 import contextlib
 import ipaddress
-import os
 import socket
 from collections import Counter
 from collections.abc import Callable
@@ -24,6 +23,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from .local_peer import Peer, peer_of
 from .request_limits import HttpLimits, on_the_wire, refused
 
+_FOREIGN = (
+    "kopt serves its own user on this machine and no other; with --token-file it serves whoever has"
+    " a token"
+)
+_UNKNOWN = (
+    "kopt cannot tell whose process this is, and serves its own user's alone; try again, or start"
+    " the server with --token-file"
+)
 _UNAVAILABLE = "kopt: too many connections are open; close some, or try again later"
 
 
@@ -51,12 +58,12 @@ class Admission:
         try:
             address = _address(connection)
         except OSError:  # reset already
-            return refused(403, _unknown())
+            return refused(403, _UNKNOWN)
         peer = peer_of(connection) if address.is_loopback else None
         if peer is not None and peer.is_own:
             return Admitted(peer, None)
         if not self._serves_strangers:
-            return refused(403, _foreign() if peer is not None and peer.inode else _unknown())
+            return refused(403, _FOREIGN if peer is not None and peer.inode else _UNKNOWN)
         stranger = _stranger(address, peer)
         if (
             self._held[stranger] >= self.limits.connections_of_one
@@ -85,20 +92,6 @@ def _stranger(address: ipaddress.IPv4Address | ipaddress.IPv6Address, peer: Peer
     if address.is_loopback:
         return f"uid {peer.uid}" if peer is not None and peer.inode else "unknown"
     return str(address) if address.version == 4 else address.exploded[:19]
-
-
-def _foreign() -> str:
-    return (
-        f"kopt serves the user with the id {os.geteuid()} on this machine and no other; with"
-        " --token-file it serves whoever has a token"
-    )
-
-
-def _unknown() -> str:
-    return (
-        "kopt cannot tell whose process this is, and serves its own user's alone; try again, or"
-        " start the server with --token-file"
-    )
 
 
 _CONNECTION = "kopt.connection"

@@ -10,7 +10,7 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.server.jobs import job_host, job_queue
+from kopt.server.jobs import held_job, job_host
 from kopt.server.jobs.held_job import (
     MAX_BYTES_OF_CALLER,
     MAX_JOBS,
@@ -71,7 +71,7 @@ def test_all_candidates_of_a_step_count() -> None:
 async def test_jobs_that_arrive_at_once_are_all_counted(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_queue, "MAX_JOBS_OF_CALLER", 3)
+    monkeypatch.setattr(held_job, "MAX_JOBS_OF_CALLER", 3)
     host = JobHost(settings)
     answers = await asyncio.gather(
         *(host.submit(SPINNING, "me") for _ in range(8)), return_exceptions=True

@@ -62,18 +62,20 @@ def test_reading_before_the_wait_or_without_a_barrier_is_found(sim: Sim) -> None
         ("kopt::cp_async<16>(s + 2, in)", Status.MISALIGNED),
         ("kopt::cp_async<8>(s, in + 1)", Status.MISALIGNED),
         ("kopt::cp_async<16>(s, out)", Status.UNINITIALIZED_READ),
+        ("__pipeline_memcpy_async(s, in + 256, 16, 15)", Status.OUT_OF_BOUNDS),
     ],
 )
 def test_faults_of_a_copy_name_the_line_that_started_it(
     sim: Sim, call: str, status: Status
 ) -> None:
-    source = f"""#include <kopt/cp_async.cuh>
+    source = f"""#include <cuda_pipeline_primitives.h>
+    #include <kopt/cp_async.cuh>
     {KERNEL}(const float* in, float* out) {{ __shared__ alignas(16) float s[64];
       {call};
       kopt::cp_async_commit_group();
       kopt::cp_async_wait_group<0>();
     }}"""
-    assert sim.fault(_case(source, block=1), status).line == 3
+    assert sim.fault(_case(source, block=1), status).line == 4
 
 
 def test_a_zero_filled_copy_reads_nothing(sim: Sim) -> None:
@@ -163,6 +165,30 @@ extern "C" __global__ void k(const float* in, float* out) {
 }"""
     found = sim.fault(_case(over, block=64), Status.UNINITIALIZED_READ)
     assert found.line == line_of(over, "// use")
+
+
+def test_a_phase_wakes_no_thread_that_waits_elsewhere_by_then(sim: Sim) -> None:
+    source = f"""#include <kopt/bulk_copy.cuh>
+    {KERNEL}(const float* in, float* out) {{
+      __shared__ kopt::mbarrier_t ready, taken;
+      __shared__ float s;
+      const int t = threadIdx.x;
+      if (t == 0) {{ kopt::mbarrier_init(&ready, 1); kopt::mbarrier_init(&taken, 1); }}
+      __syncthreads();
+      if (t == 0) {{
+        kopt::mbarrier_arrive(&ready);
+        kopt::mbarrier_wait_parity(&taken, 0);
+        kopt::mbarrier_arrive(&ready);
+        s = in[1];
+      }} else if (t == 32) {{
+        kopt::mbarrier_wait_parity(&ready, 0);
+        kopt::mbarrier_arrive(&taken);
+      }}
+      __syncthreads();
+      out[t] = s;
+    }}"""
+    for seed in range(3):
+        assert (sim.with_(seed=seed).outputs(_case(source, 64, 64))["out"] == 1).all()
 
 
 def test_what_is_stored_over_an_mbarrier_is_told_at_its_next_use(sim: Sim) -> None:

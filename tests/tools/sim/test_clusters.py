@@ -146,6 +146,15 @@ FAULTS = {
         Status.DATA_RACE,
         "stored to it",
     ),
+    "fenced atomics, but each block on a flag of its own": (
+        """if (t == 0) other[0] = 0;
+        cluster.sync();
+        if (t == 0) { atomicAdd(&other[0], 1); cluster.map_shared_rank(sums, 0)[0] = rank;
+                      __threadfence(); atomicAdd(&other[0], 1); }
+        cluster.sync();""",
+        Status.DATA_RACE,
+        "stored to it",
+    ),
     "the next round overwrites what others still read": (
         """other[t] = rank; cluster.sync();
         *o = cluster.map_shared_rank(other, next)[t]; __syncthreads(); other[t] = 5;

@@ -62,6 +62,9 @@ def test_accesses_that_straddle_the_end_or_are_far_away_are_found(sim: Sim) -> N
         "memset(out + 60, 0, 5)",
         "memcpy(out, in + 32, 33)",
         "memmove(dynamic + 1, dynamic, 64)",
+        "memset(out + 64, 0, 1 + in[0])",
+        "memcpy(out, in + 64, 1 + in[0])",
+        "memmove(out + 64, in, 1 + in[0])",
         "atomicAdd((int*)(out + 64), 1)",
     ):
         assert sim.execute(_case(access)).status is Status.OUT_OF_BOUNDS, access

@@ -17,8 +17,7 @@ from kopt.search.runs.run import RunCallbacks
 
 from .progress import Show, repeating
 from .run_lines import event_line, stamped
-from .run_screen import run_screen
-from .run_watch import RunWatch
+from .run_watch import RunWatch, run_screen
 
 _REDRAWN_PER_S = 4
 

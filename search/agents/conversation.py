@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from kopt.config.search_settings import Role, RoleSettings
 from kopt.kernels.record import ToldRecord
-from kopt.search.models.client import RecordedCall
+from kopt.search.models.call_ledger import RecordedCall
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest, SystemBlock, Tool
 from kopt.tools.facts.wording import plain_beginning

@@ -6,9 +6,10 @@ nothing else of a profile.
 """
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from kopt.config.search_settings import SearchSettings
-from kopt.search.records.evaluation import REGISTERS, Evaluation
+from kopt.search.records.evaluation import REGISTERS
 from kopt.search.records.members import Member
 
 from .agent_context import AgentContext
@@ -22,7 +23,6 @@ from .state_questions import decide_state, propose_techniques
 from .verifier import soft_verify
 from .views import (
     BranchTask,
-    Documents,
     FailedCandidate,
     GaveUp,
     Learned,
@@ -36,38 +36,16 @@ from .views import (
     WrittenCandidate,
 )
 
-
-def time_only_round(view: RoundView) -> RoundView:
-    """Return a round without profiles, and candidates without their resources."""
-    return replace(
-        view,
-        members=tuple(map(_time_only, view.members)),
-        documents=_without_profiles(view.documents),
-    )
-
-
-def time_only_task(task: BranchTask) -> BranchTask:
-    """Return a branch whose parents have no profile."""
-    return replace(task, documents=_without_profiles(task.documents))
-
-
-def time_only_failure(failure: FailedCandidate) -> FailedCandidate:
-    """Return a failure beside parents that have no profile."""
-    return replace(failure, documents=_without_profiles(failure.documents))
-
-
-def _without_profiles(documents: Documents) -> Documents:
-    return replace(documents, profiles={})
+V = TypeVar("V", RoundView, BranchTask, FailedCandidate)
 
 
 def _time_only(member: Member) -> Member:
+    """Return a candidate without its resources."""
     quick = member.quick
-    return member if quick is None else replace(member, quick=_without_registers(quick))
-
-
-def _without_registers(evaluation: Evaluation) -> Evaluation:
-    values = tuple(one for one in evaluation.values if one.metric != REGISTERS)
-    return evaluation.model_copy(update={"values": values})
+    if quick is None:
+        return member
+    values = tuple(one for one in quick.values if one.metric != REGISTERS)
+    return replace(member, quick=quick.model_copy(update={"values": values}))
 
 
 @dataclass(frozen=True)
@@ -80,25 +58,21 @@ class ModelRoles:
         """Return a hypothesis for each slot of the round, with documents on the leader."""
         if self._settings.agent == "minimal":
             return plan_nothing(view)
-        shown = time_only_round(view) if self._shows_only_times else view
-        return plan(self.context, self._with_documents(shown))
+        return plan(self.context, self._with_documents(self._round(view)))
 
     def write(self, task: BranchTask) -> WrittenCandidate | GaveUp:
         """Return the candidate of a branch."""
-        return write_candidate(
-            self.context, time_only_task(task) if self._shows_only_times else task
-        )
+        return write_candidate(self.context, self._shown(task))
 
     def mend(
         self, task: BranchTask, failure: FailedCandidate, attempt: int
     ) -> WrittenCandidate | GaveUp:
         """Return a mended candidate; `attempt` is 1 for the branch's first repair."""
-        shown = time_only_failure(failure) if self._shows_only_times else failure
-        return mend_candidate(self.context, task, shown, attempt)
+        return mend_candidate(self.context, task, self._shown(failure), attempt)
 
     def reflect(self, view: RoundView) -> Reflection:
         """Return what the round has taught."""
-        return reflect(self.context, time_only_round(view) if self._shows_only_times else view)
+        return reflect(self.context, self._round(view))
 
     def learn(self, view: LearningView) -> Learned:
         """Return what memory should hold after a batch of results."""
@@ -131,6 +105,14 @@ class ModelRoles:
     def _settings(self) -> SearchSettings:
         return self.context.briefing.settings
 
-    @property
-    def _shows_only_times(self) -> bool:
-        return self._settings.profile == "cycles_only"
+    def _shown(self, view: V) -> V:
+        """Return what is shown of `view`: without profiles where agents are told times alone."""
+        if self._settings.profile != "cycles_only":
+            return view
+        return replace(view, documents=replace(view.documents, profiles={}))
+
+    def _round(self, view: RoundView) -> RoundView:
+        """Return a round as it is shown: candidates have no resources, either, in that case."""
+        if self._settings.profile != "cycles_only":
+            return view
+        return replace(self._shown(view), members=tuple(map(_time_only, view.members)))

@@ -14,7 +14,6 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
 from kopt.kernels.roofline import roofline, workload_bytes
 from kopt.kernels.status import Provenance, Status
-from kopt.kernels.time_estimate import TimeEstimate
 from kopt.search.records.evaluation import (
     FAMILY_CONTRADICTED,
     FLOOR,
@@ -89,7 +88,9 @@ def _judge_speed(
     if site.timer is not None:
         return _timed(job, passed, site, known)
     estimate = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
-    return _with(known, (_latency(estimate),), _kept(site, {"estimate": _json(estimate)}))
+    time_us = estimate.latency_us
+    latency = Value.of(estimate.workload, (LATENCY, "us"), estimate.provenance, time_us)
+    return _with(known, (latency,), _kept(site, {"estimate": _json(estimate)}))
 
 
 def _timed(
@@ -142,16 +143,6 @@ def _final_plan(request: CheckRequest, checked: CheckResult, gpu: GpuSpec) -> La
     return plans[request.case.workload.name]
 
 
-def _latency(estimate: TimeEstimate) -> Value:
-    return Value(
-        workload=estimate.workload,
-        metric=LATENCY,
-        unit="us",
-        provenance=estimate.provenance,
-        value=estimate.latency_us,
-    )
-
-
 def _equivalence(checked: CheckResult, plan: LaunchPlan) -> str:
     """Return the digest of the cubins and the launches; the defines are in the cubins already."""
     launches = plan.model_copy(update={"defines": {}}).model_dump_json()
@@ -183,12 +174,6 @@ def computed_values(
     if evidence.verdict == "contradicted":
         numbers.append((FAMILY_CONTRADICTED, "1", 1.0))
     return tuple(
-        Value(
-            workload=workload,
-            metric=metric,
-            unit=unit,
-            provenance=Provenance.COMPUTED,
-            value=number,
-        )
+        Value.of(workload, (metric, unit), Provenance.COMPUTED, number)
         for metric, unit, number in numbers
     )

@@ -124,13 +124,7 @@ def _document(result: BenchResult) -> bytes:
 
 def _values(workload: Workload, result: BenchResult) -> Iterator[Value]:
     def measured(metric: str, unit: str, value: float) -> Value:
-        return Value(
-            workload=workload.name,
-            metric=metric,
-            unit=unit,
-            provenance=Provenance.MEASURED,
-            value=value,
-        )
+        return Value.of(workload.name, (metric, unit), Provenance.MEASURED, value)
 
     if result.latency is not None:
         yield measured(LATENCY, "us", result.latency.median_us)

@@ -22,8 +22,7 @@ from kopt.config.settings import ClaudeAccess
 from kopt.tools.facts.wording import plain_beginning
 
 from .anthropic_wire import cached_prefix, failure_of_call, reply_of, request_arguments
-from .errors import CallFailed
-from .halt import Halt
+from .errors import CallFailed, Halt
 from .model import ModelReply, ModelRequest
 from .prompt_cache import CacheWarmup
 

@@ -7,13 +7,14 @@ case, and is asked again under the next id, `r2/b3/coder/0#2`.
 """
 
 import sqlite3
+import zlib
 from dataclasses import dataclass
 
+from kopt.kernels.record import Record
 from kopt.search.records.budget import Amount, Budget, Spend, limits, warnings
 from kopt.search.records.run_state import EventKind
 from kopt.search.storage.transaction import now_us
 from kopt.search.store.run_log import RunLog
-from kopt.search.store.run_rows import name_blob
 
 from .errors import BudgetSpent, CallFailed
 from .model import ModelReply, ModelRequest
@@ -34,10 +35,6 @@ class Reservation:
     """A call that is about to be made, with the most that it can take from the budget."""
 
     request: ModelRequest
-    request_sha: str
-    """Its document among the artifacts."""
-    request_bytes: int
-    """Size of that document."""
     microusd: int
     """Worst case, 1e-6 USD (computed)."""
     tokens: int
@@ -45,23 +42,13 @@ class Reservation:
 
 
 @dataclass(frozen=True)
-class Settlement:
-    """A call that was answered."""
-
-    reply: ModelReply
-    response_sha: str
-    response_bytes: int
-    microusd: int
-    """Its cost, 1e-6 USD (computed from the usage and the table of prices)."""
-
-
-@dataclass(frozen=True)
-class AnsweredCall:
-    """The artifacts with request and reply of an answered call."""
+class RecordedCall:
+    """A call that was answered, in this process or an earlier one."""
 
     id: str
-    request_sha: str
-    response_sha: str
+    """The id that it was asked under, with #2 if it was asked twice."""
+    request: ModelRequest
+    reply: ModelReply
 
 
 _TOLD = (
@@ -80,18 +67,18 @@ class CallLedger:
     log: RunLog
     budget: Budget
 
-    def find(self, call: str) -> AnsweredCall | None:
+    def find(self, call: str) -> RecordedCall | None:
         """Return the answered call of this id, whichever attempt it was."""
-        return self._documents(f"{_OF_CALL} LIMIT 1", {"call": call})
+        return self._recorded(f"{_OF_CALL} LIMIT 1", {"call": call})
 
-    def last_of(self, prefix: str) -> AnsweredCall | None:
+    def last_of(self, prefix: str) -> RecordedCall | None:
         """Return the answered call with the highest turn among the ids `prefix/N`."""
         turn = "substr(id, length(:prefix) + 2)"  # `3`, or `3#2`, which casts to 3
         condition = (
             f"substr(id, 1, length(:prefix) + 1) = :prefix || '/' AND instr({turn}, '/') = 0"
             f" ORDER BY CAST({turn} AS INTEGER) DESC LIMIT 1"
         )
-        return self._documents(condition, {"prefix": prefix})
+        return self._recorded(condition, {"prefix": prefix})
 
     def reserve(self, reservation: Reservation) -> str | None:
         """Enter a call at its worst case and return the id of its row.
@@ -111,15 +98,14 @@ class CallLedger:
             ).fetchone()
             row = f"{request.id}#{before + 1}" if before else request.id
             round_number, branch = _place(request.id)
-            blob = (reservation.request_bytes, "model_request")
-            name_blob(connection, reservation.request_sha, blob)
+            request_sha = self.log.name_document(_pack(request), "model_request")
             connection.execute(
                 "INSERT INTO llm_call (id, role, model, round, branch, state, request_sha,"
                 " reserved_microusd, reserved_tokens, attempts, started_us)"
                 " VALUES (?, ?, ?, ?, ?, 'reserved', ?, ?, ?, 1, ?)",
                 (
                     *(row, request.role, request.model, round_number, branch),
-                    *(reservation.request_sha, reservation.microusd, reservation.tokens, now_us()),
+                    *(request_sha, reservation.microusd, reservation.tokens, now_us()),
                 ),
             )
             self.log.emit(
@@ -139,12 +125,11 @@ class CallLedger:
             connection.execute("UPDATE llm_call SET attempts = attempts + 1 WHERE id = ?", (row,))
             self.log.emit(EventKind.CALL_RETRIED, call=row, why=str(failure), wait_s=wait_s)
 
-    def settle(self, row: str, settlement: Settlement) -> None:
-        """Replace the worst case of an open row by what the call cost."""
-        reply, usage = settlement.reply, settlement.reply.usage
+    def settle(self, row: str, reply: ModelReply, microusd: int) -> None:
+        """Replace the worst case of an open row by what the call cost, 1e-6 USD (computed)."""
+        usage = reply.usage
         values: dict[str, object] = {
-            "response_sha": settlement.response_sha,
-            "cost_microusd": settlement.microusd,
+            "cost_microusd": microusd,
             "input_tokens": usage.input_tokens,
             "cache_write_tokens": usage.cache_write_5m_tokens + usage.cache_write_1h_tokens,
             "cache_read_tokens": usage.cache_read_tokens,
@@ -153,9 +138,8 @@ class CallLedger:
             "latency_s": reply.latency_s,
         }
         with self.log.transaction() as connection:
-            blob = (settlement.response_bytes, "model_reply")
-            name_blob(connection, settlement.response_sha, blob)
-            self._end(connection, row, "done", values)
+            response_sha = self.log.name_document(_pack(reply), "model_reply")
+            self._end(connection, row, "done", values | {"response_sha": response_sha})
 
     def fail(self, row: str, failure: CallFailed) -> None:
         """Close an open row without a reply: for nothing, or at its worst case if it may cost."""
@@ -209,13 +193,25 @@ class CallLedger:
                     EventKind.BUDGET_WARNING, limit=limit.name, spent=spent, most=limit.most
                 )
 
-    def _documents(self, condition: str, values: dict[str, str]) -> AnsweredCall | None:
+    def _recorded(self, condition: str, values: dict[str, str]) -> RecordedCall | None:
         row = self.log.connection.execute(
             "SELECT id, request_sha, response_sha FROM llm_call"
             f" WHERE state = 'done' AND {condition}",
             values,
         ).fetchone()
-        return None if row is None else AnsweredCall(*row)
+        if row is None:
+            return None
+        request, reply = (zlib.decompress(self.log.artifacts.get(sha)) for sha in row[1:])
+        return RecordedCall(
+            row[0],
+            ModelRequest.model_validate_json(request),
+            ModelReply.model_validate_json(reply),
+        )
+
+
+def _pack(record: Record) -> bytes:
+    """Return the compressed JSON of a request or a reply; equal records give equal bytes."""
+    return zlib.compress(record.model_dump_json().encode(), level=6)
 
 
 def read_spend(connection: sqlite3.Connection) -> Spend:

@@ -7,7 +7,6 @@ it did cost. Knows no SQL and no network.
 """
 
 import logging
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,12 +14,9 @@ from threading import Condition, Event
 from typing import Protocol, TypeVar
 
 from kopt.config.errors import ToolError
-from kopt.kernels.record import Record
-from kopt.search.storage.artifacts import ArtifactStore
 
-from .call_ledger import AnsweredCall, CallLedger, Reservation, Settlement
-from .errors import CallFailed
-from .halt import Halt
+from .call_ledger import CallLedger, RecordedCall, Reservation
+from .errors import CallFailed, Halt
 from .model import Model, ModelReply, ModelRequest
 from .prices import PriceTable
 from .prompt_bound import PromptBound, bound_next_turn, bound_prompt
@@ -28,7 +24,6 @@ from .rate_limit import RateLimit
 from .retry import Retries, RetryPolicy
 
 logger = logging.getLogger(__name__)
-_R = TypeVar("_R", bound=Record)
 _T = TypeVar("_T")
 
 
@@ -41,23 +36,12 @@ class LedgerThread(Protocol):
 
 
 @dataclass(frozen=True)
-class RecordedCall:
-    """A call that was answered, in this process or an earlier one."""
-
-    id: str
-    """The id that it was asked under, with #2 if it was asked twice."""
-    request: ModelRequest
-    reply: ModelReply
-
-
-@dataclass(frozen=True)
 class ModelClient:
     """Asks one model for all branches of one run, from any thread."""
 
     model: Model
     ledger: CallLedger
     thread: LedgerThread
-    artifacts: ArtifactStore
     prices: PriceTable
     rate: RateLimit
     halt: Halt
@@ -78,18 +62,16 @@ class ModelClient:
         """
         self.halt.check()
         answered = self.thread.do(partial(self.ledger.find, request.id))
-        if answered is not None:
-            return unpack(ModelReply, self.artifacts.get(answered.response_sha))
-        return self._ask(request)
+        return self._ask(request) if answered is None else answered.reply
 
     def last_of(self, prefix: str) -> RecordedCall | None:
         """Return the answered call with the highest turn among the ids `prefix/N`."""
-        answered = self.thread.do(partial(self.ledger.last_of, prefix))
-        return None if answered is None else self._read(answered)
+        return self.thread.do(partial(self.ledger.last_of, prefix))
 
     def _ask(self, request: ModelRequest) -> ModelReply:
-        prompt = self._bound(request)
-        reservation = self._reservation(request, prompt)
+        prompt, most = self._bound(request), request.max_output_tokens
+        microusd = self.prices.worst_case_microusd(request.model, prompt, most)
+        reservation = Reservation(request, microusd, prompt.tokens + most)
         retries = Retries(self.policy, self._has_answered.is_set())
         while True:
             row = self._reserved(reservation)
@@ -147,15 +129,8 @@ class ModelClient:
                 self.halt.wait_on(self._ended)
 
     def _settle(self, row: str, reservation: Reservation, reply: ModelReply) -> None:
-        document = pack(reply)
         microusd = self.prices.cost_microusd(reservation.request.model, reply.usage)
-        settlement = Settlement(
-            reply=reply,
-            response_sha=self.artifacts.put(document),
-            response_bytes=len(document),
-            microusd=microusd,
-        )
-        self.thread.do(partial(self.ledger.settle, row, settlement))
+        self.thread.do(partial(self.ledger.settle, row, reply, microusd))
         if microusd > reservation.microusd:
             logger.warning(
                 "call %s cost %d micro-USD, more than the %d that were its worst case:"
@@ -177,36 +152,3 @@ class ModelClient:
         if before is None:
             return bound_prompt(request)
         return bound_next_turn(request, before.request, before.reply)
-
-    def _reservation(self, request: ModelRequest, prompt: PromptBound) -> Reservation:
-        most = request.max_output_tokens
-        microusd = self.prices.worst_case_microusd(request.model, prompt, most)
-        document = pack(request)
-        return Reservation(
-            request=request,
-            request_sha=self.artifacts.put(document),
-            request_bytes=len(document),
-            microusd=microusd,
-            tokens=prompt.tokens + most,
-        )
-
-    def _read(self, answered: AnsweredCall) -> RecordedCall:
-        return RecordedCall(
-            answered.id,
-            unpack(ModelRequest, self.artifacts.get(answered.request_sha)),
-            unpack(ModelReply, self.artifacts.get(answered.response_sha)),
-        )
-
-
-def pack(record: Record) -> bytes:
-    """Return the compressed JSON of a request or a reply; equal records give equal bytes."""
-    return zlib.compress(record.model_dump_json().encode(), level=6)
-
-
-def unpack(kind: type[_R], document: bytes) -> _R:
-    """Return the record that `pack` made a document of.
-
-    Raises:
-        zlib.error, ValidationError: The document is something else.
-    """
-    return kind.model_validate_json(zlib.decompress(document))

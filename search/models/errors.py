@@ -1,4 +1,4 @@
-"""Why a call of a model gave no reply.
+"""Why a call of a model gave no reply, and the signal that ends all waiting for one.
 
 KoptError
 ├── CallFailed    no answer; `kind` says who can mend it
@@ -8,6 +8,7 @@ KoptError
 What a model says is never an error: a refusal or a cut reply is a `ModelReply`.
 """
 
+import threading
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,3 +45,50 @@ class BudgetSpent(KoptError):
 
 class Stopped(KoptError):
     """The run is being stopped: nothing is begun, waited for or recorded any more."""
+
+
+_LOOK_EVERY_S = 0.1  # a thread that waits for something else looks this often
+
+
+class Halt:
+    """A stop signal, set once by the main thread and checked by every thread that waits."""
+
+    def __init__(self) -> None:
+        """Make a signal that is not set."""
+        self._event = threading.Event()
+
+    def stop(self) -> None:
+        """End all waiting, for good."""
+        self._event.set()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run is being stopped."""
+        return self._event.is_set()
+
+    def check(self) -> None:
+        """Raise if the signal is set.
+
+        Raises:
+            Stopped: The run is being stopped.
+        """
+        if self._event.is_set():
+            raise Stopped("the run is being stopped")
+
+    def wait(self, seconds: float) -> None:
+        """Wait for `seconds`.
+
+        Raises:
+            Stopped: The run is being stopped, before or meanwhile.
+        """
+        self._event.wait(seconds)
+        self.check()
+
+    def wait_on(self, changed: threading.Condition, seconds: float = _LOOK_EVERY_S) -> None:
+        """Wait for a notification from other threads, for a moment at most.
+
+        Raises:
+            Stopped: The run is being stopped.
+        """
+        changed.wait(min(seconds, _LOOK_EVERY_S))
+        self.check()

@@ -8,7 +8,7 @@ from kopt.config.errors import SetupError
 from kopt.config.search_settings import ROLES, RolesSettings
 from kopt.config.settings import Settings
 
-from .halt import Halt
+from .errors import Halt
 from .model import Model
 from .prices import load_prices
 from .recording import RecordingModel, ReplayModel

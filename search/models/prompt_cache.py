@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from .halt import Halt
+from .errors import Halt
 
 # An entry lives for at least five minutes after its last use; a little less counts as cached here.
 _CACHED_FOR_S = 240.0

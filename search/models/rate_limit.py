@@ -13,8 +13,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from .errors import CallFailed
-from .halt import Halt
+from .errors import CallFailed, Halt
 from .model import Usage
 from .retry import LONGEST_WAIT_S
 

@@ -6,7 +6,7 @@ stages on this machine.
 """
 
 from concurrent.futures import Future
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
@@ -86,6 +86,12 @@ class Value(Record):
     provenance: Provenance
     value: float | None
     """The number; None exactly if the provenance is unavailable."""
+
+    @classmethod
+    def of(cls, workload: str, metric: tuple[str, str], how: Provenance, number: float) -> Self:
+        """Return the value of a metric, which is named with its unit."""
+        name, unit = metric
+        return cls(workload=workload, metric=name, unit=unit, provenance=how, value=number)
 
 
 class KnownMeasurement(Record):

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator
 from difflib import unified_diff
 from html import escape
 
-from .candidate_chart import candidate_chart, round_chart
+from .charts import candidate_chart, roofline_chart, round_chart, tree_chart
 from .contents import Contents
 from .memory_words import calibration_table, change_lines, memory_table
 from .page_parts import json_element, table_parts, whole_page
-from .roofline_chart import roofline_chart
 from .sections import (
     candidate_table,
     cost_table,
@@ -20,7 +19,6 @@ from .sections import (
     verdict,
     worth,
 )
-from .tree_chart import tree_chart
 
 _STEPS = (
     "Speed after a step over the speed before it. A prediction is of steps that have an effect; a"

@@ -86,10 +86,9 @@ def _tell_of_merge(context: RunContext, number: int) -> None:
     parents = [members[seq] for seq in branch.parents]
     settings = context.state().settings.search
     verdict = judge_merge(members[branch.candidate], parents, settings)
-    with context.search.store.log.transaction():
-        context.search.store.log.emit(
-            EventKind.COMBINED, candidate=branch.candidate, kept=verdict.is_kept, why=verdict.why
-        )
+    context.search.store.log.tell(
+        EventKind.COMBINED, candidate=branch.candidate, kept=verdict.is_kept, why=verdict.why
+    )
 
 
 def _sweep_of_leader(context: RunContext) -> NewRound | None:

@@ -116,9 +116,9 @@ class Evaluations:
         seconds = self._context.state().settings.budget.seconds
         if seconds is None or lease.candidate != 0 or lease.level != "quick":
             return
-        log = self._search.store.log
-        with log.transaction():
-            log.emit(EventKind.BUDGET_BEGUN, preparing_s=evaluation.elapsed_s, budget_s=seconds)
+        self._search.store.log.tell(
+            EventKind.BUDGET_BEGUN, preparing_s=evaluation.elapsed_s, budget_s=seconds
+        )
 
     def _tell_watchers(self, lease: Lease) -> None:
         answers = self._watchers.pop(lease.candidate, []) if lease.level == "quick" else []

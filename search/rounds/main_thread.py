@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from kopt.search.models.errors import BudgetSpent, Stopped
-from kopt.search.models.halt import Halt
+from kopt.search.models.errors import BudgetSpent, Halt, Stopped
 
 T = TypeVar("T")
 _LOOK_EVERY_S = 0.5  # how often a waiting thread looks whether the run is being stopped

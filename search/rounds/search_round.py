@@ -85,7 +85,6 @@ def pending_reflection(context: RunContext) -> RoundRow | None:
         and last.reflection_sha is None
         and context.search.agents is not None
         and context.state().settings.search.agent == "full"
-        and context.state().settings.search.agent == "full"
         and not context.state().round_open
         and context.state().stop_reason != "budget"
     )

@@ -130,7 +130,6 @@ def _model_client(store: RunStore, place: RunPlace, main_thread: MainThread) -> 
         model=open_model(place.models, settings, main_thread.halt),
         ledger=CallLedger(store.log, run.budget),
         thread=main_thread,
-        artifacts=store.artifacts,
         prices=prices,
         rate=RateLimit(pace, main_thread.halt),
         halt=main_thread.halt,

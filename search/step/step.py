@@ -30,8 +30,7 @@ from kopt.search.store.store import RunStore
 
 from .proposals import make_proposals, number_proposals
 from .report import StepOutcome, Stepped, report_step
-from .request import StepHooks, StepRequest, run_of_key, step_device
-from .result import StepResult
+from .result import StepHooks, StepRequest, StepResult, run_of_key, step_device
 
 PURPOSE = "kopt step"
 

@@ -31,14 +31,14 @@ class Lease:
     """How often the machine failed under this evaluation before."""
 
 
+@dataclass(frozen=True)
 class EvaluationQueue:
     """Writes the evaluations of one run."""
 
-    def __init__(self, log: RunLog, reader: RunReader, owner: str) -> None:
-        """Write through `log`; `owner` is the process that leases."""
-        self._log = log
-        self._reader = reader
-        self._owner = owner
+    _log: RunLog
+    _reader: RunReader
+    _owner: str
+    """The process that leases."""
 
     def add(self, candidates: Iterable[int], level: EvaluationLevel) -> None:
         """Queue evaluations of candidates, all or none, but those that were queued before."""

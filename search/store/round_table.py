@@ -37,12 +37,11 @@ class NewRound:
     """The key under which a caller asked for the round, if one did."""
 
 
+@dataclass(frozen=True)
 class RoundTable:
     """Writes the rounds of one run."""
 
-    def __init__(self, log: RunLog) -> None:
-        """Write through `log`."""
-        self._log = log
+    _log: RunLog
 
     def open(self, opening: NewRound) -> None:
         """Record a round with its candidates, whose quick evaluations are queued, and branches."""
@@ -123,8 +122,7 @@ class RoundTable:
 
     def start_branch(self, branch: str) -> None:
         """Tell that a branch is worked on now."""
-        with self._log.transaction():
-            self._log.emit(EventKind.BRANCH_STARTED, **self._branch_words(branch))
+        self._log.tell(EventKind.BRANCH_STARTED, **self._branch_words(branch))
 
     def end_branch(self, branch: str, candidate: int | None, why: str | None) -> None:
         """Record what became of a branch: its best candidate, or why there is none."""

@@ -94,6 +94,11 @@ class RunLog:
         )
         self._unpublished.append(event)
 
+    def tell(self, kind: EventKind, /, **data: object) -> None:
+        """Append an event in a transaction of its own."""
+        with self.transaction():
+            self.emit(kind, **data)
+
     def name_document(self, data: bytes, kind: str) -> str:
         """Return the digest of a document that is among the artifacts and now in the run's index.
 

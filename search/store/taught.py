@@ -4,6 +4,7 @@ Samples of a run are called `this/5` in its own file, so that nothing that is sh
 the run's id in it; the knowledge base has them as `run-.../5`.
 """
 
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from kopt.kernels.record import Record
@@ -75,12 +76,11 @@ def renamed(record: _R, run: str) -> _R:
     return record.model_copy(update={"evidence": evidence})
 
 
+@dataclass(frozen=True)
 class MemoryTable:
     """Writes what one run knows and learns."""
 
-    def __init__(self, log: RunLog) -> None:
-        """Write through `log`."""
-        self._log = log
+    _log: RunLog
 
     def keep_knowledge(self, base: str) -> None:
         """Keep the knowledge base as it is when the run begins; for the whole run the same."""

@@ -13,8 +13,7 @@ from kopt.kernels.status import Status
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.budget import parse_budget
 from kopt.search.records.members import StepCandidate
-from kopt.search.step.request import StepHooks, StepRequest, step_device
-from kopt.search.step.result import StepResult
+from kopt.search.step.result import StepHooks, StepRequest, StepResult, step_device
 from kopt.search.step.step import take_step
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.server.exits import ExitCode, Interrupted

@@ -64,7 +64,7 @@ def device_of_run(run_id: str, settings: Settings) -> str:
         SetupError: It was written by a newer kopt.
     """
     # Not at the top: it loads numpy and SQLite, and a server starts without them.
-    from kopt.search.step.request import StepRequest, step_device
+    from kopt.search.step.result import StepRequest, step_device
 
     return step_device(StepRequest(run_id=run_id), settings)
 

@@ -3,8 +3,7 @@
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.members import StepCandidate
 from kopt.search.records.run_state import Event
-from kopt.search.step.request import StepHooks, StepRequest, step_device
-from kopt.search.step.result import StepResult
+from kopt.search.step.result import StepHooks, StepRequest, StepResult, step_device
 from kopt.search.step.step import take_step
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.server.run_lines import BestSoFar, event_line

@@ -6,8 +6,7 @@ import pytest
 from rich.console import Console
 
 from kopt.search.records.run_state import Event, EventKind
-from kopt.server.run_screen import run_screen
-from kopt.server.run_watch import RunWatch
+from kopt.server.run_watch import RunWatch, run_screen
 from support.told_run import told_run
 
 

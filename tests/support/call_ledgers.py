@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from kopt.search.models.call_ledger import CallLedger, read_spend
 from kopt.search.models.client import ModelClient
-from kopt.search.models.halt import Halt
+from kopt.search.models.errors import Halt
 from kopt.search.models.model import Model
 from kopt.search.models.prices import load_prices
 from kopt.search.models.rate_limit import RateLimit, RateSettings
 from kopt.search.models.retry import RetryPolicy
 from kopt.search.records.budget import UNLIMITED, Budget, Spend
-from kopt.search.storage.artifacts import ArtifactStore, open_artifacts
+from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.run_log import RunLog
 from kopt.search.store.schema import open_writer
 
@@ -30,7 +30,6 @@ class OneThreadLedger:
     """A `CallLedger` and the one thread that uses it, as in a run."""
 
     store: CallLedger
-    artifacts: ArtifactStore
     thread: ThreadPoolExecutor
 
     def do(self, work: Callable[[], _T]) -> _T:
@@ -56,12 +55,12 @@ class OneThreadLedger:
 @contextmanager
 def open_ledger(folder: Path, budget: Budget = UNLIMITED) -> Generator[OneThreadLedger]:
     """Open the run file in `folder`, created if need be."""
-    artifacts = open_artifacts(folder)
+    artifacts = open_artifacts(folder)  # creates the folder too
     with ThreadPoolExecutor(1) as thread:
         connection = thread.submit(open_writer, folder / "run.sqlite").result(timeout=30.0)
         store = CallLedger(RunLog(connection, artifacts), budget)
         try:
-            yield OneThreadLedger(store, artifacts, thread)
+            yield OneThreadLedger(store, thread)
         finally:
             thread.submit(connection.close).result(timeout=30.0)
 
@@ -75,7 +74,6 @@ def desk_for(
         model=model,
         ledger=ledger.store,
         thread=ledger,
-        artifacts=ledger.artifacts,
         prices=load_prices(Path("/nowhere")),
         rate=RateLimit(RateSettings(concurrency), halt),
         halt=halt,

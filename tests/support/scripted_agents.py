@@ -196,7 +196,6 @@ def agents_search(
         model=model,
         ledger=CallLedger(store.log, budget),
         thread=main_thread,
-        artifacts=store.artifacts,
         prices=load_prices(store.folder),
         rate=RateLimit(RateSettings(concurrency=8), main_thread.halt),
         halt=main_thread.halt,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from kopt.search.models.client import RecordedCall
+from kopt.search.models.call_ledger import RecordedCall
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest, Usage
 

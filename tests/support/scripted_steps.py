@@ -15,8 +15,7 @@ from kopt.search.reports.run_report import view_run
 from kopt.search.runs import parts
 from kopt.search.runs.profiling import LeaderProfile, Profiler
 from kopt.search.step import step
-from kopt.search.step.request import StepHooks, StepRequest
-from kopt.search.step.result import StepResult
+from kopt.search.step.result import StepHooks, StepRequest, StepResult
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.sim.device import SimDevice
 from support.populations import failed, passed

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kopt.kernels.status import Status
-from kopt.search.step.request import StepHooks
+from kopt.search.step.result import StepHooks
 from support.event_kills import FatalEvent, forked, leave_out_syncs, undisturbed
 from support.scripted_steps import KERNEL, Steps, candidate
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from kopt.config.files import write_atomically
 from kopt.kernels.status import Status
 from kopt.search.agents.plans import Reflection
-from kopt.search.models.call_ledger import CallLedger, Reservation, Settlement
+from kopt.search.models.call_ledger import CallLedger, Reservation
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply, ModelRequest, SystemBlock, Usage
 from kopt.search.records.budget import parse_budget
@@ -116,7 +116,6 @@ class _Writer:
     def _call(self, call: str, role: str, usage: Usage) -> None:
         row = self._calls.reserve(self._reservation(call, role))
         assert row is not None
-        sha = self._store.artifacts.put(b"reply")
         reply = ModelReply(
             content=(),
             stop="end_turn",
@@ -125,8 +124,7 @@ class _Writer:
             request_id=None,
             latency_s=2.0,
         )
-        settled = Settlement(reply, response_sha=sha, response_bytes=5, microusd=10_000)
-        self._calls.settle(row, settled)
+        self._calls.settle(row, reply, microusd=10_000)
 
     def _refused_call(self, call: str) -> None:
         row = self._calls.reserve(self._reservation(call, "coder"))
@@ -145,8 +143,7 @@ class _Writer:
                 "messages": ({"role": "user", "content": "go"},),
             }
         )
-        sha = self._store.artifacts.put(b"request")
-        return Reservation(request, sha, request_bytes=7, microusd=50_000, tokens=2_000)
+        return Reservation(request, microusd=50_000, tokens=2_000)
 
 
 def _timed(speedup: float) -> Evaluation:

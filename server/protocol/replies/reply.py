@@ -14,8 +14,7 @@ from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.profile_result import ProfileResult
-from kopt.search.step.request import run_of_key
-from kopt.search.step.result import StepResult
+from kopt.search.step.result import StepResult, run_of_key
 from kopt.server.jobs.records import JobError, JobView, Progress
 from kopt.server.protocol.addresses import job_links, log_uri, result_uri
 from kopt.server.work.requests import StepWork

@@ -9,8 +9,7 @@ import pytest
 from kopt.config.errors import SetupError
 from kopt.config.settings import ClaudeAccess
 from kopt.search.models.anthropic_model import AnthropicModel
-from kopt.search.models.errors import CallFailed, Stopped
-from kopt.search.models.halt import Halt
+from kopt.search.models.errors import CallFailed, Halt, Stopped
 from kopt.search.models.model import SystemBlock, Usage
 from support.fake_messages import BodyScript, FakeMessages
 from support.messages_wire import ToolCall, Turn, cached_usage

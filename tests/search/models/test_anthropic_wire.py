@@ -6,8 +6,7 @@ import pytest
 
 from kopt.config.settings import ClaudeAccess
 from kopt.search.models.anthropic_model import AnthropicModel, ReplyLimits
-from kopt.search.models.errors import CallFailed
-from kopt.search.models.halt import Halt
+from kopt.search.models.errors import CallFailed, Halt
 from support.fake_messages import FakeMessages
 from support.messages_faults import Break, BrokenStream, Fault, Page, Refused, SignsOfLife, Silence
 from support.messages_wire import Turn

@@ -10,8 +10,7 @@ import pytest
 
 from kopt.config.settings import ClaudeAccess
 from kopt.search.models.anthropic_model import AnthropicModel, ReplyLimits
-from kopt.search.models.errors import CallFailed
-from kopt.search.models.halt import Halt
+from kopt.search.models.errors import CallFailed, Halt
 from kopt.search.models.model import ModelReply, SystemBlock
 from kopt.search.models.recording import RecordingModel
 from kopt.search.records.budget import UNLIMITED, Budget

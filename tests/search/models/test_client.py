@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import SetupError
-from kopt.search.models.errors import BudgetSpent, CallFailed, FailureKind, Stopped
-from kopt.search.models.halt import Halt
+from kopt.search.models.errors import BudgetSpent, CallFailed, FailureKind, Halt, Stopped
 from kopt.search.models.model import ModelReply, ModelRequest, Usage
 from kopt.search.records.budget import Budget
 from support.call_ledgers import desk_for, open_ledger

@@ -9,8 +9,7 @@ import pytest
 
 from kopt.config.settings import ClaudeAccess
 from kopt.search.models.anthropic_model import AnthropicModel, ReplyLimits
-from kopt.search.models.errors import CallFailed
-from kopt.search.models.halt import Halt
+from kopt.search.models.errors import CallFailed, Halt
 from kopt.search.models.model import MOST_LEVELS, ModelReply
 from kopt.search.records.budget import Budget
 from support.call_ledgers import desk_for, open_ledger

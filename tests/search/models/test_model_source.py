@@ -8,8 +8,7 @@ from kopt.config.errors import KoptError, SetupError, ToolError
 from kopt.config.search_settings import load_search_settings
 from kopt.config.settings import ClaudeAccess, Settings
 from kopt.search.models.anthropic_model import AnthropicModel
-from kopt.search.models.errors import CallFailed
-from kopt.search.models.halt import Halt
+from kopt.search.models.errors import CallFailed, Halt
 from kopt.search.models.model_source import ModelSource, open_model, refuse_unaskable
 from kopt.search.models.recording import RecordingModel, ReplayModel
 from support.fake_messages import FakeMessages

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kopt.search.models.errors import Stopped
-from kopt.search.models.halt import Halt
+from kopt.search.models.errors import Halt, Stopped
 from kopt.search.models.prompt_cache import CacheWarmup
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kopt.search.models.errors import CallFailed, Stopped
-from kopt.search.models.halt import Halt
+from kopt.search.models.errors import CallFailed, Halt, Stopped
 from kopt.search.models.model import Usage
 from kopt.search.models.rate_limit import (
     COOL_DOWN_S,

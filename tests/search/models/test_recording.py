@@ -9,8 +9,7 @@ import pytest
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import ClaudeAccess
 from kopt.search.models.anthropic_model import AnthropicModel
-from kopt.search.models.errors import CallFailed
-from kopt.search.models.halt import Halt
+from kopt.search.models.errors import CallFailed, Halt
 from kopt.search.models.model import ModelReply, ModelRequest
 from kopt.search.models.recording import RecordingModel, ReplayModel
 from support.fake_messages import FakeMessages

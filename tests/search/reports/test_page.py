@@ -10,11 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.search.reports.candidate_chart import candidate_chart, round_chart
+from kopt.search.reports.charts import candidate_chart, round_chart, tree_chart
 from kopt.search.reports.contents import Contents, read_contents
 from kopt.search.reports.page import render_page
 from kopt.search.reports.run_report import view_run
-from kopt.search.reports.tree_chart import tree_chart
 from kopt.search.store.store import FILE_NAME
 from support.scripted_runs import new_store
 from support.told_run import told_run

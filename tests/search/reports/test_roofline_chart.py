@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.search.reports.charts import roofline_chart
 from kopt.search.reports.contents import Contents, read_contents
 from kopt.search.reports.page import render_page
-from kopt.search.reports.roofline_chart import roofline_chart
 from support.told_run import told_run
 
 

@@ -10,7 +10,7 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance, Status
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
-from kopt.search.reports.candidate_chart import candidate_chart
+from kopt.search.reports.charts import candidate_chart
 from kopt.search.reports.contents import read_contents
 from kopt.search.reports.files import export_lines
 from kopt.search.reports.page import render_page

@@ -11,7 +11,7 @@ from kopt.search.records.members import StepCandidate
 from kopt.search.reports.run_report import list_runs, view_run
 from kopt.search.runs.parts import RunPlace
 from kopt.search.runs.run import RunRequest, begin_run, drive_run, open_run, reopen_run
-from kopt.search.step.request import StepHooks
+from kopt.search.step.result import StepHooks
 from kopt.search.store.run_lock import is_run_locked
 from support.scripted_steps import KERNEL, Steps, answer, candidate, reference
 

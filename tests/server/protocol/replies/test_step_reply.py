@@ -10,8 +10,7 @@ from kopt.kernels.status import Provenance
 from kopt.search.advice.suggestions import Suggestion
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.members import StepCandidate
-from kopt.search.step.request import StepRequest
-from kopt.search.step.result import NextStep, StepResult
+from kopt.search.step.result import NextStep, StepRequest, StepResult
 from kopt.search.step.step import take_step
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.server.protocol.replies.reply import job_reply

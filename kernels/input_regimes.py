@@ -44,7 +44,7 @@ def draw_values(
     """
     values = np.empty(shape, dtype=np.float32)
     spread = np.broadcast_to(amplitudes, shape)
-    chunks = list(row_chunks(*shape))
+    chunks = row_chunks(*shape)
     generators = rng.spawn(len(chunks)) if len(chunks) > 1 else [rng]
     own = {chunk.start: one for chunk, one in zip(chunks, generators, strict=False)}
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .dtypes import numpy_dtype
-from .wide_work import run_wide
+from .wide_work import run_wide, slices
 
 E4M3_MAX = 448.0
 E2M1_MAX = 6.0
@@ -43,30 +43,9 @@ class _Format:
     storage: npt.DTypeLike
 
 
-_BF16 = _Format(
-    mantissa_bits=7,
-    min_exponent=-126,
-    limit=2.0**128,
-    nan_code=0x7FC0,
-    sign_shift=15,
-    storage=np.uint16,
-)
-_E4M3 = _Format(
-    mantissa_bits=3,
-    min_exponent=-6,
-    limit=E4M3_MAX,
-    nan_code=0x7F,
-    sign_shift=7,
-    storage=np.uint8,
-)
-_E2M1 = _Format(
-    mantissa_bits=1,
-    min_exponent=0,
-    limit=E2M1_MAX,
-    nan_code=0x7,
-    sign_shift=3,
-    storage=np.uint8,
-)
+_BF16 = _Format(7, -126, 2.0**128, 0x7FC0, 15, np.uint16)
+_E4M3 = _Format(3, -6, E4M3_MAX, 0x7F, 7, np.uint8)
+_E2M1 = _Format(1, 0, E2M1_MAX, 0x7, 3, np.uint8)
 
 _E2M1_VALUES = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 
@@ -122,11 +101,10 @@ def _encode(x: npt.ArrayLike, target: _Format) -> npt.NDArray[Any]:
     codes = np.empty(flat.shape, dtype=target.storage)
 
     def encode(part: slice) -> None:
-        for start in range(part.start, part.stop, _CHUNK):
-            chunk = slice(start, min(start + _CHUNK, part.stop))
+        for chunk in slices(part.stop, _CHUNK, part.start):
             codes[chunk] = _encode_chunk(flat[chunk], target)
 
-    run_wide(encode, [slice(s, min(s + _PART, flat.size)) for s in range(0, flat.size, _PART)])
+    run_wide(encode, slices(flat.size, _PART))
     return codes.reshape(values.shape)
 
 

@@ -1,21 +1,19 @@
 """Splitting the rows of a large matrix, so that fp64 temporaries of an oracle stay small."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from .wide_work import run_wide
+from .wide_work import run_wide, slices
 
 CHUNK_ELEMENTS = 1 << 19
 """4 MiB of float64: a handful of temporaries stays in a CPU's last-level cache."""
 
 
-def row_chunks(rows: int, columns: int) -> Iterator[slice]:
-    """Yield slices that cover `rows` in order, each of at most CHUNK_ELEMENTS elements.
+def row_chunks(rows: int, columns: int) -> list[slice]:
+    """Return slices that cover `rows` in order, each of at most CHUNK_ELEMENTS elements.
 
     A slice has at least one row, however long rows are.
     """
-    step = max(1, CHUNK_ELEMENTS // max(1, columns))
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))
+    return slices(rows, CHUNK_ELEMENTS // max(1, columns))
 
 
 def for_row_chunks(rows: int, columns: int, work: Callable[[slice], None]) -> None:
@@ -23,4 +21,4 @@ def for_row_chunks(rows: int, columns: int, work: Callable[[slice], None]) -> No
 
     Rows must not depend on one another.
     """
-    run_wide(work, list(row_chunks(rows, columns)))
+    run_wide(work, row_chunks(rows, columns))

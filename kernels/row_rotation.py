@@ -27,7 +27,11 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def rotate_inputs(
-    problem: Problem, axes: Mapping[str, int], arrays: Arrays, shift: int
+    problem: Problem,
+    axes: Mapping[str, int],
+    arrays: Arrays,
+    shift: int,
+    targets: Arrays | None = None,
 ) -> dict[str, npt.NDArray[Any]]:
     """Return every `in` and `inout` tensor of `arrays` with its rows rolled by `shift`.
 
@@ -36,49 +40,28 @@ def rotate_inputs(
         axes: Values of all axes.
         arrays: Tensors by name, storage shape. Those without rows come back as they are.
         shift: Rows; any integer, taken modulo the number of rows.
+        targets: Arrays of the same shapes and dtypes to write to and return. Much faster than new
+            ones where memory is used again: no page of it is new.
     """
-    rolling = _Rolling(problem, (problem.row_axis,), axes, shift)
-    return {name: rolling.rolled(name, array) for name, array in arrays.items()}
-
-
-def rotate_inputs_into(
-    targets: Arrays, problem: Problem, axes: Mapping[str, int], arrays: Arrays, shift: int
-) -> None:
-    """Write what `rotate_inputs` returns to `targets`, arrays of the same shapes and dtypes.
-
-    Much faster where memory is used again: no page of it is new.
-    """
-    rolling = _Rolling(problem, (problem.row_axis,), axes, shift)
-    for name, array in arrays.items():
-        rolling.roll_into(targets[name], name, array)
+    return _Rolling(problem, (problem.row_axis,), axes, shift).rolled(arrays, targets)
 
 
 def rotate_outputs(
-    problem: Problem, axes: Mapping[str, int], arrays: Arrays, shift: int
+    problem: Problem,
+    axes: Mapping[str, int],
+    arrays: Arrays,
+    shift: int,
+    targets: Arrays | None = None,
 ) -> dict[str, npt.NDArray[Any]]:
     """Return every `out` and `inout` tensor of `arrays` with its rows rolled by `shift`.
 
     Masks of written elements roll in the same way. Elements outside every row (padding) keep
-    their place.
+    their place. `targets` are those of `rotate_inputs`.
 
     Raises:
         ToolError: An output has an axis that is computed from the rows and does not pad them.
     """
-    rolling = _Rolling(problem, padded_row_axes(problem), axes, shift)
-    return {name: rolling.rolled(name, array) for name, array in arrays.items()}
-
-
-def rotate_outputs_into(
-    targets: Arrays, problem: Problem, axes: Mapping[str, int], arrays: Arrays, shift: int
-) -> None:
-    """Write what `rotate_outputs` returns to `targets`, as `rotate_inputs_into` does.
-
-    Raises:
-        ToolError: An output has an axis that is computed from the rows and does not pad them.
-    """
-    rolling = _Rolling(problem, padded_row_axes(problem), axes, shift)
-    for name, array in arrays.items():
-        rolling.roll_into(targets[name], name, array)
+    return _Rolling(problem, padded_row_axes(problem), axes, shift).rolled(arrays, targets)
 
 
 def padded_row_axes(problem: Problem) -> tuple[str, ...]:
@@ -112,15 +95,18 @@ class _Rolling:
     axes: Mapping[str, int]
     shift: int
 
-    def rolled(self, name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return a rolled copy, or `array` itself if it has no rows."""
-        if not self._places(self.problem.tensor(name)):
-            return array
-        result = np.empty_like(array)
-        self.roll_into(result, name, array)
+    def rolled(self, arrays: Arrays, targets: Arrays | None) -> dict[str, npt.NDArray[Any]]:
+        """Return the rolled arrays: new ones, unless they have no rows, or `targets`."""
+        result: dict[str, npt.NDArray[Any]] = {}
+        for name, array in arrays.items():
+            if targets is None and not self._places(self.problem.tensor(name)):
+                result[name] = array
+                continue
+            result[name] = np.empty_like(array) if targets is None else targets[name]
+            self._roll_tensor(result[name], name, array)
         return result
 
-    def roll_into(self, target: npt.NDArray[Any], name: str, array: npt.NDArray[Any]) -> None:
+    def _roll_tensor(self, target: npt.NDArray[Any], name: str, array: npt.NDArray[Any]) -> None:
         """Write `array`, rolled, to `target`."""
         tensor = self.problem.tensor(name)
         if tensor.layout == "row_major":

@@ -46,113 +46,111 @@ _FILE_DIRECTIVES = re.compile(r"\.\s*(incbin|include)\b")
 
 def screen_source(candidate: Candidate) -> tuple[Diagnostic, ...]:
     """Return what is refused in `candidate`, in source order, at most 20 findings."""
-    return tuple(_Screen(candidate.source).findings())
+    source = candidate.source
+    found: dict[int, tuple[str, str | None]] = {}
+    for offset, message, hint in _findings(source):
+        found.setdefault(offset, (message, hint))
+    return tuple(
+        _diagnostic(source, place, *found[place]) for place in sorted(found)[:MAX_FINDINGS]
+    )
 
 
-class _Screen:
-    """One pass over one source."""
+def _diagnostic(source: str, offset: int, message: str, hint: str | None) -> Diagnostic:
+    line = source.count("\n", 0, offset) + 1
+    column = offset - source.rfind("\n", 0, offset)
+    excerpt = source_excerpt(source, line, column)
+    return Diagnostic(message=message, line=line, column=column, excerpt=excerpt, hint=hint)
 
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self._found: dict[int, tuple[str, str | None]] = {}
 
-    def findings(self) -> list[Diagnostic]:
-        for form, what in _CHARACTERS:
-            for match in form.finditer(self._source):
-                self._refuse(match.start(), f"{what} is not allowed in a source")
-        lines = logical_lines(self._source)
-        for line in lines:
-            self._check_names(line)
-            if line.is_directive:
-                self._check_directive(line)
-        tokens = [token for line in lines for token in line.tokens]
-        self._check_strings(tokens)
-        for finding in macro_findings(lines, declared_macros(self._source)):
-            self._refuse(*finding)
-        for finding in declaration_findings(tokens):
-            self._refuse(*finding)
-        return [self._diagnostic(offset) for offset in sorted(self._found)[:MAX_FINDINGS]]
+def _findings(source: str) -> Iterator[Finding]:
+    for form, what in _CHARACTERS:
+        for match in form.finditer(source):
+            yield match.start(), f"{what} is not allowed in a source", None
+    lines = logical_lines(source)
+    for line in lines:
+        yield from _name_findings(line)
+        if line.is_directive:
+            yield from _directive_findings(line)
+    tokens = [token for line in lines for token in line.tokens]
+    yield from _string_findings(tokens)
+    yield from macro_findings(lines, declared_macros(source))
+    yield from declaration_findings(tokens)
 
-    def _refuse(self, offset: int, message: str, hint: str | None = None) -> None:
-        self._found.setdefault(offset, (message, hint))
 
-    def _diagnostic(self, offset: int) -> Diagnostic:
-        message, hint = self._found[offset]
-        line = self._source.count("\n", 0, offset) + 1
-        column = offset - (self._source.rfind("\n", 0, offset) + 1) + 1
-        excerpt = source_excerpt(self._source, line, column)
-        return Diagnostic(message=message, line=line, column=column, excerpt=excerpt, hint=hint)
+def _name_findings(line: LogicalLine) -> Iterator[Finding]:
+    for token in line.tokens:
+        if token.kind == "identifier" and (what := forbidden_name(token.text)):
+            yield token.offset, f"{token.text} is {what} and not allowed", _SAME_CODE
+        elif token.kind == "punctuation" and token.text in ("%:", "%:%:", "??="):
+            yield token.offset, f"write # instead of {token.text}", None
 
-    def _check_names(self, line: LogicalLine) -> None:
-        for token in line.tokens:
-            if token.kind == "identifier" and (what := forbidden_name(token.text)):
-                self._refuse(token.offset, f"{token.text} is {what} and not allowed", _SAME_CODE)
-            elif token.kind == "punctuation" and token.text in ("%:", "%:%:", "??="):
-                self._refuse(token.offset, f"write # instead of {token.text}")
 
-    def _check_directive(self, line: LogicalLine) -> None:
-        hash_token = line.tokens[0]
-        name = _directive(line)
-        if name is None:
-            if len(line.tokens) > 1:
-                self._refuse(hash_token.offset, "a line marker is not allowed", _SAME_CODE)
-        elif name not in DIRECTIVES and name not in CONDITIONALS:
-            self._refuse(hash_token.offset, f"the directive #{name} is not allowed")
-        elif name == "include":
-            self._check_include(line)
-        elif name == "pragma":
-            self._check_pragma(line.tokens[0], " ".join(t.text for t in line.tokens[2:]))
-        if any(token.kind == "string" and "\n" in token.text for token in line.tokens):
-            self._refuse(hash_token.offset, "a raw string over several lines inside a directive")
+def _directive_findings(line: LogicalLine) -> Iterator[Finding]:
+    hash_token = line.tokens[0]
+    name = _directive(line)
+    if name is None:
+        if len(line.tokens) > 1:
+            yield hash_token.offset, "a line marker is not allowed", _SAME_CODE
+    elif name not in DIRECTIVES and name not in CONDITIONALS:
+        yield hash_token.offset, f"the directive #{name} is not allowed", None
+    elif name == "include":
+        yield from _include_findings(line)
+    elif name == "pragma":
+        yield from _pragma_findings(line.tokens[0], " ".join(t.text for t in line.tokens[2:]))
+    if any(token.kind == "string" and "\n" in token.text for token in line.tokens):
+        yield hash_token.offset, "a raw string over several lines inside a directive", None
 
-    def _check_include(self, line: LogicalLine) -> None:
-        if len(line.tokens) != 3 or line.tokens[2].kind != "header":
-            offset = line.tokens[-1].offset
-            self._refuse(offset, "#include needs one header name: <name>, not a macro or more")
-            return
-        token = line.tokens[2]
-        name = token.text[1:-1]
-        if name in STANDARD_HEADERS | CUDA_HEADERS | kopt_headers() or _is_in_cuda_folder(name):
-            return
-        if name.startswith("/"):
-            reason = f"the absolute include {token.text} is not allowed"
-        elif ".." in name.split("/"):
-            reason = f"the include {token.text} leaves its folder by .."
-        elif name.startswith("kopt/"):
-            known = ", ".join(sorted(kopt_headers()))
-            reason = f"kopt has no header {token.text}; there are {known}"
+
+def _include_findings(line: LogicalLine) -> Iterator[Finding]:
+    if len(line.tokens) != 3 or line.tokens[2].kind != "header":
+        offset = line.tokens[-1].offset
+        yield offset, "#include needs one header name: <name>, not a macro or more", None
+        return
+    token = line.tokens[2]
+    name = token.text[1:-1]
+    known_headers = STANDARD_HEADERS | CUDA_HEADERS | kopt_headers()
+    if name in known_headers or CUDA_FOLDERS.fullmatch(name):
+        return
+    if name.startswith("/"):
+        reason = f"the absolute include {token.text} is not allowed"
+    elif ".." in name.split("/"):
+        reason = f"the include {token.text} leaves its folder by .."
+    elif name.startswith("kopt/"):
+        known = ", ".join(sorted(kopt_headers()))
+        reason = f"kopt has no header {token.text}; there are {known}"
+    else:
+        reason = f"the include {token.text} is not on the list of allowed headers"
+    close = close_names(name, known_headers, most=2, likeness=_NEAR_HEADER)
+    hint = did_you_mean([f"<{match}>" for match in close]) if close else None
+    allowed = "allowed are <kopt/...>, CUDA's own headers and standard headers by name"
+    if token.text.startswith('"') and not close:
+        allowed = f"a candidate is one file: put what it needs into it; {allowed}"
+    yield token.offset, reason, hint or allowed
+
+
+def _pragma_findings(place: Token, text: str) -> Iterator[Finding]:
+    if not PRAGMAS.match(text):
+        message = f"#pragma {text[:60]} is not allowed"
+        yield place.offset, message, "allowed are unroll, nounroll and nv_diag_*"
+
+
+def _string_findings(tokens: list[Token]) -> Iterator[Finding]:
+    for is_string, group in groupby(tokens, key=lambda token: token.kind == "string"):
+        strings = list(group)
+        if is_string and (
+            found := _FILE_DIRECTIVES.search("".join(_content(t.text) for t in strings))
+        ):
+            message = f"an assembler .{found[1]} reads files of the host and is not allowed"
+            yield strings[0].offset, message, None
+    for index, token in enumerate(tokens):
+        if token.text != "_Pragma":
+            continue
+        behind = tokens[index + 1 : index + 3]
+        if len(behind) == 2 and behind[0].text == "(" and behind[1].kind == "string":
+            yield from _pragma_findings(token, _content(behind[1].text).strip())
         else:
-            reason = f"the include {token.text} is not on the list of allowed headers"
-        known_headers = STANDARD_HEADERS | CUDA_HEADERS | kopt_headers()
-        close = close_names(name, known_headers, most=2, likeness=_NEAR_HEADER)
-        hint = did_you_mean([f"<{match}>" for match in close]) if close else None
-        allowed = "allowed are <kopt/...>, CUDA's own headers and standard headers by name"
-        if token.text.startswith('"') and not close:
-            allowed = f"a candidate is one file: put what it needs into it; {allowed}"
-        self._refuse(token.offset, reason, hint or allowed)
-
-    def _check_pragma(self, place: Token, text: str) -> None:
-        if not PRAGMAS.match(text):
-            message = f"#pragma {text[:60]} is not allowed"
-            self._refuse(place.offset, message, "allowed are unroll, nounroll and nv_diag_*")
-
-    def _check_strings(self, tokens: list[Token]) -> None:
-        for is_string, group in groupby(tokens, key=lambda token: token.kind == "string"):
-            strings = list(group)
-            if is_string and (
-                found := _FILE_DIRECTIVES.search("".join(_content(t.text) for t in strings))
-            ):
-                message = f"an assembler .{found[1]} reads files of the host and is not allowed"
-                self._refuse(strings[0].offset, message)
-        for index, token in enumerate(tokens):
-            if token.text != "_Pragma":
-                continue
-            behind = tokens[index + 1 : index + 3]
-            if len(behind) == 2 and behind[0].text == "(" and behind[1].kind == "string":
-                self._check_pragma(token, _content(behind[1].text).strip())
-            else:
-                message = "_Pragma is allowed with a string literal only"
-                self._refuse(token.offset, message, "#pragma unroll takes a macro or constexpr")
+            message = "_Pragma is allowed with a string literal only"
+            yield token.offset, message, "#pragma unroll takes a macro or constexpr"
 
 
 def _directive(line: LogicalLine) -> str | None:
@@ -160,10 +158,6 @@ def _directive(line: LogicalLine) -> str | None:
     if not line.is_directive or len(line.tokens) < 2 or line.tokens[1].kind != "identifier":
         return None
     return line.tokens[1].text
-
-
-def _is_in_cuda_folder(name: str) -> bool:
-    return CUDA_FOLDERS.fullmatch(name) is not None
 
 
 def _content(literal: str) -> str:

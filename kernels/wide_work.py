@@ -41,6 +41,12 @@ def run_wide(does: Callable[[slice], T], parts: Sequence[slice]) -> list[T]:
                 future.exception()
 
 
+def slices(stop: int, step: int, start: int = 0) -> list[slice]:
+    """Return slices of at most `step` items, at least one, that cover `start` to `stop`."""
+    step = max(1, step)
+    return [slice(at, min(at + step, stop)) for at in range(start, stop, step)]
+
+
 def threads() -> int:
     """Return how many are at work at once."""
     return min(MOST_THREADS, len(os.sched_getaffinity(0)))
@@ -72,7 +78,7 @@ def copy_wide(target: npt.NDArray[Any], source: npt.NDArray[Any]) -> None:
     def copy(part: slice) -> None:
         target[part] = source[part]
 
-    run_wide(copy, _parts(target.shape[0], target.nbytes // target.shape[0]))
+    run_wide(copy, slices(target.shape[0], PIECE_BYTES // (target.nbytes // target.shape[0])))
 
 
 def fill_wide(target: Bytes, byte: int) -> None:
@@ -81,7 +87,7 @@ def fill_wide(target: Bytes, byte: int) -> None:
     def fill(part: slice) -> None:
         target[part] = byte
 
-    run_wide(fill, _parts(target.size, 1))
+    run_wide(fill, slices(target.size, PIECE_BYTES))
 
 
 def count_differing(one: Bytes, other: Bytes) -> int:
@@ -92,21 +98,16 @@ def count_differing(one: Bytes, other: Bytes) -> int:
     def count(part: slice) -> int:
         return _count(one[part], other[part])
 
-    return sum(run_wide(count, _parts(one.size, 1)))
+    return sum(run_wide(count, slices(one.size, PIECE_BYTES)))
 
 
 def _count(one: Bytes, other: Bytes) -> int:
     """Compare eight bytes at a time, and only where some differ each by itself."""
     found = 0
-    for start in range(0, one.size, BLOCK_BYTES):
-        block, others = one[start : start + BLOCK_BYTES], other[start : start + BLOCK_BYTES]
+    for part in slices(one.size, BLOCK_BYTES):
+        block, others = one[part], other[part]
         whole = block.size // 8 * 8
         if not np.array_equal(block[:whole].view(np.uint64), others[:whole].view(np.uint64)):
             whole = 0
         found += int(np.count_nonzero(block[whole:] != others[whole:]))
     return found
-
-
-def _parts(count: int, bytes_each: int) -> list[slice]:
-    step = max(1, PIECE_BYTES // max(1, bytes_each))
-    return [slice(start, min(start + step, count)) for start in range(0, count, step)]

@@ -72,7 +72,7 @@ _TARGETS = (
     "kopt.tools.bench.timed_case:execute_run",
     "kopt.tools.bench.timed_case:compare_poisons",
     "kopt.tools.bench.timed_outputs:OutputInspector.inspect",
-    "kopt.tools.bench.timed_outputs:rotate_outputs_into",
+    "kopt.tools.bench.timed_outputs:rotate_outputs",
     "kopt.tools.bench.timed_outputs:count_differing",
     "kopt.tools.bench.timed_outputs:judge",
     "kopt.tools.bench.promotion:check_candidate",

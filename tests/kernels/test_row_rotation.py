@@ -12,7 +12,6 @@ from kopt.kernels.problem import Problem, TensorSpec
 from kopt.kernels.row_rotation import (
     padded_row_axes,
     rotate_inputs,
-    rotate_inputs_into,
     rotate_outputs,
 )
 from support.oracle_run import OracleRun, draw, expect, problems
@@ -103,7 +102,7 @@ def test_inputs_rotate_into_memory_that_is_there(name: str) -> None:
     run = draw(name, AXES[name][0])
     values = run.workload.axes
     targets = {key: np.full_like(array, 1) for key, array in run.inputs.items()}
-    rotate_inputs_into(targets, run.problem, values, run.inputs, 2)
+    rotate_inputs(run.problem, values, run.inputs, 2, targets)
     fresh = rotate_inputs(run.problem, values, run.inputs, 2)
     assert all(np.array_equal(_bits(targets[key]), _bits(fresh[key])) for key in fresh)
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from kopt.kernels.bench_result import TimedOutputs
 from kopt.kernels.record import Diagnostic
-from kopt.kernels.row_rotation import rotate_outputs, rotate_outputs_into
+from kopt.kernels.row_rotation import rotate_outputs
 from kopt.kernels.status import Status
 from kopt.kernels.wide_work import count_differing
 from kopt.tools.check.judge import judge
@@ -80,7 +80,7 @@ class OutputInspector:
             self._wanted = {name: np.empty_like(array) for name, array in checked.items()}
         found: dict[int, int] = {}
         for rotation, alike in places.items():  # one rotation of the checked outputs at a time
-            rotate_outputs_into(self._wanted, problem, axes, checked, rotation)
+            rotate_outputs(problem, axes, checked, rotation, self._wanted)
             for place in alike:
                 outputs = collected.outputs[place]
                 found[place] = sum(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from kopt.config.errors import InfraError
 from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.problem import storage_shape, tensor_size_bytes
-from kopt.kernels.row_rotation import rotate_inputs_into
+from kopt.kernels.row_rotation import rotate_inputs
 from kopt.kernels.wide_work import fill_wide
 from kopt.tools.devices.device import Arrays
 from kopt.tools.gpu.messages import BufferDamage, OpenTimingRequest
@@ -240,7 +240,7 @@ class BufferSets:
     def _paint_inputs(self, rotation: int, inputs: Arrays) -> None:
         request = self._data.request
         axes = request.workload.axes
-        rotate_inputs_into(self._targets, request.problem, axes, inputs, rotation)
+        rotate_inputs(request.problem, axes, inputs, rotation, self._targets)
 
     def _upload(self) -> None:
         restored = self._layout.restored

@@ -41,11 +41,7 @@ def read_document(path: Path) -> str:
 
 
 def read_base_file(path: Path) -> KnowledgeBase:
-    """Return the base that a file describes.
-
-    Raises:
-        ToolError: It describes none.
-    """
+    """Return the base that a file describes, or raise ToolError."""
     return read_base(read_document(path), str(path))
 
 

@@ -6,10 +6,9 @@
 import hashlib
 import logging
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
 
 from kopt.config.errors import ToolError
 from kopt.config.files import ensure_folder, write_atomically
@@ -46,7 +45,7 @@ class Imported(Record):
     """Tries that count now and did not before."""
 
 
-class KnowledgeStore:
+class KnowledgeStore(AbstractContextManager["KnowledgeStore"]):
     """The open base in a folder."""
 
     def __init__(self, folder: Path, say: Callable[[str], None] = logger.warning) -> None:
@@ -192,17 +191,9 @@ class KnowledgeStore:
         """Return the whole base as a document that other bases can import."""
         return render_complete(self.base())
 
-    def close(self) -> None:
-        """Close the ledger."""
-        self._connection.close()
-
-    def __enter__(self) -> Self:
-        """Return the store itself."""
-        return self
-
     def __exit__(self, *_: object) -> None:
         """Close the ledger."""
-        self.close()
+        self._connection.close()
 
     def _present(self) -> KnowledgeBase:
         """Return the latest base, from its snapshot as far as that reaches; in a transaction."""

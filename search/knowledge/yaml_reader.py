@@ -5,7 +5,7 @@ data. A document is taken whole or not at all.
 """
 
 import re
-from collections import abc
+from collections.abc import Iterator
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
@@ -66,7 +66,8 @@ def read_base(text: str, name: str) -> KnowledgeBase:
     """
     try:
         base = _parsed(text)
-        _refuse_contradictions(base)
+        if why := next(_contradictions(base), None):
+            raise DocumentError(why)
     except DocumentError as error:
         raise ToolError(f"{name}: {error}; nothing was read from it") from error
     return base
@@ -165,7 +166,7 @@ def _evidence(value: object, where: str) -> dict[str, Any]:
     """Return the fields of evidence, which may be a mere list of its numbers."""
     if not isinstance(value, list):
         return _mapping(value, where)
-    numbers = cast(abc.Sequence[Any], value)
+    numbers: list[Any] = value
     if len(numbers) != len(EVIDENCE_NUMBERS):
         raise DocumentError(
             f"{where}: expected {len(EVIDENCE_NUMBERS)} numbers, got {len(numbers)}"
@@ -194,33 +195,30 @@ def _first_error(error: ValidationError) -> str:
     return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
 
 
-def _refuse_contradictions(base: KnowledgeBase) -> None:
-    """Raise for references to nothing, for counts that do not add up and for floods."""
+def _contradictions(base: KnowledgeBase) -> Iterator[str]:
+    """Yield references to nothing, counts that do not add up and floods."""
     for names in (base.states, base.techniques, base.origins):
         if len(names) > NAME_LIMIT:
-            raise DocumentError(
-                f"has {len(names)} states, techniques or origins: {NAME_LIMIT} at most"
-            )
+            yield f"has {len(names)} states, techniques or origins: {NAME_LIMIT} at most"
     if max(len(base.entries), len(base.pairs)) > ITEM_LIMIT:
-        raise DocumentError(f"has more than {ITEM_LIMIT} entries or pairs")
-    if unknown := base.undefined():
-        raise DocumentError(f"names {min(unknown)}, which it does not describe")
+        yield f"has more than {ITEM_LIMIT} entries or pairs"
+    yield from (f"names {name}, which it does not describe" for name in sorted(base.undefined()))
     for item in base.held:
         largest = GAIN_LIMIT if isinstance(item, KnowledgeEntry) else MEAN_LIMIT
         for origins in item.evidence.values():
             for origin, evidence in origins.items():
-                _refuse_evidence(evidence, origin, largest)
+                yield from (f"evidence of {origin}{why}" for why in _impossible(evidence, largest))
                 if origin not in base.origins:
-                    raise DocumentError(f"evidence of {origin}, which is not among the origins")
+                    yield f"evidence of {origin}, which is not among the origins"
 
 
-def _refuse_evidence(evidence: Evidence, origin: str, largest: float) -> None:
-    """Raise for moments that no gains up to `largest` have."""
+def _impossible(evidence: Evidence, largest: float) -> Iterator[str]:
+    """Yield what no evidence of gains up to `largest` has."""
     counted = evidence.gained + evidence.lost + evidence.within_noise + evidence.failed
     if evidence.tries != counted:
-        raise DocumentError(f"evidence of {origin}: {evidence.tries} tries, but {counted} outcomes")
+        yield f": {evidence.tries} tries, but {counted} outcomes"
     if evidence.weight > _ROUNDING * (evidence.gained + evidence.lost):
-        raise DocumentError(f"evidence of {origin} weighs more than the tries that it has")
+        yield " weighs more than the tries that it has"
     is_possible = evidence.m2 <= _ROUNDING * largest**2 * evidence.weight
     if abs(evidence.mean) > _ROUNDING * largest or not is_possible:
-        raise DocumentError(f"evidence of {origin} has a mean or an m2 that no gains have")
+        yield " has a mean or an m2 that no gains have"

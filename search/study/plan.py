@@ -2,12 +2,7 @@
 
 The plan is written once and never changed. Together with the runs, which are runs like any other,
 it is all that a study is: whatever was killed is taken up from these two. The arms are the whole
-search, the ablations of the paper, and settings of one's own.
-
-Source:
-    KernelBlaster, memory-augmented in-context reinforcement learning for CUDA, its ablations:
-    without memory, with cycles in place of a profile, and a minimal agent. docs/study.md says what
-    each leaves out here.
+search, the ablations of the KernelBlaster paper (docs/study.md), and settings of one's own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

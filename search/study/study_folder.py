@@ -4,15 +4,13 @@ Its runs lie among all others, so that every command for runs serves them too; e
 taken up where it was left, and driven to its end.
 """
 
-import shutil
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
-from pathlib import Path
 
 from pydantic import ValidationError
 
-from kopt.config.errors import SetupError, ToolError
+from kopt.config.errors import SetupError
 from kopt.config.files import ensure_folder, write_atomically
 from kopt.config.settings import Settings
 from kopt.search.evaluation.evaluation_site import EvaluationSite
@@ -32,25 +30,20 @@ _BASE = "base.yaml"
 _WINNERS = "winners"  # what search_docs calls them
 
 
-def begin_study(asked: StudyPlan, base: Path | None, settings: Settings) -> StudyPlan:
+def begin_study(asked: StudyPlan, document: str | None, settings: Settings) -> StudyPlan:
     """Create the study that is `asked` for and return its plan with its id; now it can be resumed.
 
-    Every base begins as the exported one in `base`; None for the packaged seed alone.
+    Every base begins as the one in `document`; None for the packaged seed alone.
 
     Raises:
-        ToolError: `base` cannot be read or is none.
+        ToolError: `document` is no base.
         SetupError: KOPT_HOME cannot be written.
     """
-    text = None if base is None else _read_base(base)
     folder = new_run_folder(ensure_folder(settings.studies), STUDY_PREFIX)
     plan = asked.model_copy(update={"id": folder.name, "created_us": now_us()})
-    if base is not None and text is not None:
-        write_atomically(folder / _BASE, text.encode())
-        try:
-            _begin_bases(plan, text, settings)
-        except ToolError as error:
-            shutil.rmtree(folder)
-            raise ToolError(f"{base}: {error}") from error
+    if document is not None:
+        write_atomically(folder / _BASE, document.encode())
+        _begin_bases(plan, document, settings)
     # Last: a folder without a plan is no study.
     write_atomically(folder / _PLAN, plan.model_dump_json(by_alias=True, indent=1).encode())
     return plan
@@ -92,13 +85,6 @@ def _begin_bases(plan: StudyPlan, document: str, settings: Settings) -> None:
         if cell.place == 0 and plan.arm(cell.arm).search.memory == "on":
             with KnowledgeStore(cell_settings(plan, cell, settings).knowledge) as store:
                 store.import_(document)
-
-
-def _read_base(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ToolError(f"cannot read the base {path}: {error}") from error
 
 
 Watch = Callable[[Sequence[Event]], AbstractContextManager[RunCallbacks]]

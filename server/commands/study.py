@@ -11,6 +11,7 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.search.study.study_folder import begin_study, find_study
 from kopt.search.study.study_report import StudyReport, report_study
 from kopt.server.exits import ExitCode
+from kopt.server.knowledge_access import read_document
 from kopt.server.opened_device import DeviceChoice, opened_device
 from kopt.server.options import device_arch_option, device_option
 from kopt.server.run_progress import waiting_lines
@@ -113,9 +114,10 @@ def command(session: Session, options: StudyOptions) -> int:
 
 def _begun(session: Session, options: StudyOptions) -> StudyReport:
     asked = asked_of_study(options, session)
+    document = None if options.base is None else read_document(options.base)
     choice = DeviceChoice(options.device, options.arch)
     with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
-        plan = begin_study(plan_of_study(asked, on), options.base, session.settings)
+        plan = begin_study(plan_of_study(asked, on), document, session.settings)
         if not options.is_quiet(session):
             click.echo(f"{plan.id}: {len(list(plan.cells()))} runs", err=True)
         return drive_study(plan, session, options, on)

@@ -31,17 +31,14 @@ class Teaching:
     """The run, and what is known beside its candidates."""
 
     run: str
-    """Prefix of the ids of its samples."""
+    """Prefix of the ids of its samples, which have these fields, too."""
     kernel: str
-    """Kernel id."""
     op_type: str
     arch: str
     device: str
-    """Name of the GPU, or sim."""
     toolkit: str
-    """CUDA release, e.g. 13.2."""
     day: str
-    """ISO date of the run's begin, UTC."""
+    """Of the run's begin."""
     min_effect: float
     """Fraction of the speed below which a change is none."""
     catalogue: frozenset[str] = frozenset()

@@ -27,7 +27,8 @@ def test_a_damaged_base_yaml_is_rendered_again_with_one_line_and_kept(
     rendered = _learned(tmp_path)
     (tmp_path / BASE_NAME).write_text(text, "utf-8")
     said: list[str] = []
-    KnowledgeStore(tmp_path, said.append).close()
+    with KnowledgeStore(tmp_path, said.append):
+        pass
     assert (tmp_path / BASE_NAME).read_bytes() == rendered
     assert len(said) == 1 and "rendered again" in said[0] and "\n" not in said[0]
     (kept,) = tmp_path.glob("base.kept-*.yaml")
@@ -58,7 +59,8 @@ def test_a_missing_or_older_base_yaml_is_rendered_without_a_word(tmp_path: Path)
         (tmp_path / BASE_NAME).unlink()
         if text is not None:
             (tmp_path / BASE_NAME).write_bytes(text)
-        KnowledgeStore(tmp_path, said.append).close()
+        with KnowledgeStore(tmp_path, said.append):
+            pass
         assert (tmp_path / BASE_NAME).read_bytes() == rendered
     assert said == []
 
@@ -114,7 +116,8 @@ def test_a_base_yaml_without_its_ledger_is_kept_aside(tmp_path: Path) -> None:
     rendered = _learned(tmp_path)
     (tmp_path / FILE_NAME).unlink()
     said: list[str] = []
-    KnowledgeStore(tmp_path, said.append).close()
+    with KnowledgeStore(tmp_path, said.append):
+        pass
     (kept,) = tmp_path.glob("base.kept-*.yaml")
     assert kept.read_bytes() == rendered
     assert len(said) == 1

@@ -141,11 +141,6 @@ def test_without_counters_the_byte_model_stands_in_and_that_is_said() -> None:
     assert any("counted accesses" in text for text in result.missing)
 
 
-def test_without_a_byte_model_the_result_says_so() -> None:
-    result = estimate_time(compiled(BASE), BASE.counters(), BASE.plan(), GPU)
-    assert any("repeated reads" in text for text in result.missing)
-
-
 def test_unknown_instruction_mix_is_said() -> None:
     case = replace(BASE, instructions=None, mix=())
     assert any("nvdisasm" in text for text in estimate(case).missing)
@@ -153,7 +148,7 @@ def test_unknown_instruction_mix_is_said() -> None:
 
 def test_missing_cubin_is_a_tool_error() -> None:
     with pytest.raises(ToolError, match="no cubin of problem_b128xh4096 for sm_90a"):
-        estimate_time(compiled(BASE, "sm_100a"), None, BASE.plan(), GPU)
+        estimate_time(compiled(BASE, "sm_100a"), None, BASE.plan(), GPU, BASE.model())
 
 
 def test_evidence_speaks_of_one_round_and_of_several() -> None:

@@ -61,7 +61,7 @@ class LibraryChoice:
 
 
 def choose_library(
-    case: TimedCase, data: CaseData, excluded: Sequence[RejectedBaseline] = ()
+    case: TimedCase, data: CaseData, excluded: Sequence[RejectedBaseline]
 ) -> LibraryChoice:
     """Return the fastest path on the timed inputs `data`, and what became of the others.
 
@@ -174,37 +174,35 @@ def _replay_all(case: TimedCase, request: TimingRequest) -> list[float] | Timing
     return [median(values) for values in times]
 
 
-@dataclass(frozen=True)
-class BaselineRequest:
-    """What is asked of the baselines."""
-
-    choice: BaselineChoice
-    candidate: Program
-    """Not compared with itself, where it is the reference kernel and a library is there."""
-    excluded: tuple[RejectedBaseline, ...] = ()
-    """Library paths that failed earlier in the same benchmark."""
-
-
-def choose_contestants(case: TimedCase, verified: Verified, wanted: BaselineRequest) -> Contest:
+def choose_contestants(
+    case: TimedCase,
+    verified: Verified,
+    choice: BaselineChoice,
+    candidate: Program,
+    excluded: tuple[RejectedBaseline, ...],
+) -> Contest:
     """Return the candidate with its baselines, each verified on the timed inputs.
+
+    It is not compared with itself, where it is the reference kernel and a library is there;
+    `excluded` are library paths that failed earlier in the same benchmark.
 
     Raises:
         ToolError: A library was asked for and no path of it passes, or reference.cu is wrong.
         InfraError: The device failed.
     """
-    if wanted.choice == "every":
+    if choice == "every":
         forget(case.settings, _key(case))  # check and sort all paths
-    library = LibraryChoice(rejected=wanted.excluded)
-    if wanted.choice != "reference":
-        library = choose_library(case, verified.data, wanted.excluded)
-    if wanted.choice == "library" and not library.like:
+    library = LibraryChoice(rejected=excluded)
+    if choice != "reference":
+        library = choose_library(case, verified.data, excluded)
+    if choice == "library" and not library.like:
         raise ToolError(_no_library(case, library.rejected))
     reference = reference_program(case)
     side = candidate_side(reference)
-    sides = list(library.like if wanted.choice == "every" else library.like[:1])
-    if not sides or side != candidate_side(wanted.candidate):
+    sides = list(library.like if choice == "every" else library.like[:1])
+    if not sides or side != candidate_side(candidate):
         sides.append(BaselineSide(reference_path(reference), side))
-    return Contest(wanted.candidate, verified, (*sides, *library.unlike), library.rejected)
+    return Contest(candidate, verified, (*sides, *library.unlike), library.rejected)
 
 
 def _no_library(case: TimedCase, rejected: Sequence[RejectedBaseline]) -> str:

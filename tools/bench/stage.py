@@ -20,7 +20,7 @@ from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import LibrarySide, TimingDevice, TimingFailure
 
-from .baselines import BaselineRequest, choose_contestants, timing_rejection
+from .baselines import choose_contestants, timing_rejection
 from .bench_outcome import begun, comparisons, measured_facts, notes
 from .reference_side import launched_program
 from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest
@@ -75,8 +75,7 @@ def _bench(
     excluded: tuple[RejectedBaseline, ...] = ()
     while True:
         request.progress("checking the baselines")
-        wanted = BaselineRequest(request.baselines, candidate, excluded)
-        contest = choose_contestants(case, verified, wanted)
+        contest = choose_contestants(case, verified, request.baselines, candidate, excluded)
         request.progress(f"timing against {' and '.join(b.path.name for b in contest.baselines)}")
         timed = time_side_by_side(case, contest, request)
         if isinstance(timed, Timed):

@@ -19,7 +19,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseData, CaseKey
-from kopt.tools.check.cases import InputCase, Run, is_large
+from kopt.tools.check.cases import InputCase, Run
 from kopt.tools.check.oracle_cache import open_cache
 from kopt.tools.check.run_case import JudgedRun, SharedCase, compare_poisons, execute_run
 from kopt.tools.check.unwritten_gate import POISONS, other_poison
@@ -95,8 +95,7 @@ def verify(case: TimedCase, program: Program, device: Device) -> Verified | Judg
     """
     runs = (Run(case.poison, 0), Run(other_poison(case.poison), 0))
     checked = InputCase(case.workload, case.input_seed, hidden=True, regime=REGIME, runs=runs)
-    large = is_large(case.problem, case.workload)
-    shared = SharedCase(program, checked, lambda: case.data, large)
+    shared = SharedCase(program, checked, lambda: case.data)
     reports: list[JudgedRun] = []
     for run in runs:
         report = execute_run(shared, run, device)

@@ -13,7 +13,6 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_check import with_axis_widths
 from kopt.kernels.plan_resolver import resolve_plan
-from kopt.kernels.problem import Workload
 from kopt.kernels.record import Diagnostic
 from kopt.tools.cuda.compile_job import Compiler
 from kopt.tools.cuda.planned_build import final_plan, unfit_choice
@@ -43,7 +42,6 @@ class CheckPlans:
 
     case: Case
     plans: dict[str, LaunchPlan] = field(default_factory=dict[str, LaunchPlan])
-    workloads: tuple[Workload, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def final(
@@ -76,7 +74,7 @@ def make_plans(request: CheckRequest, gpu: GpuSpec) -> CheckPlans:
                 found = (unfit_choice(workload, found, "is claimed by `where`"),)
             return CheckPlans(case, diagnostics=found)
         plans[workload.name] = resolved.plan
-    return CheckPlans(case, plans, workloads)
+    return CheckPlans(case, plans)
 
 
 def cubin_paths(compiled: CompileResult) -> dict[str, Path]:

@@ -22,7 +22,7 @@ from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest
 
 from .accuracy import measure_accuracy
 from .case_data import CaseData
-from .cases import InputCase, Run
+from .cases import InputCase, Run, is_large
 from .judge import judge
 from .mismatch import make_diagnostic, make_mismatch
 from .output import Finding, Output, initial_bits
@@ -35,12 +35,11 @@ _LARGE_TIMEOUT_S = 120.0
 class SharedCase:
     """A case whose data its runs share; loaded once, by the first run that needs it."""
 
-    def __init__(
-        self, program: Program, case: InputCase, load: Callable[[], CaseData], large: bool
-    ) -> None:
+    def __init__(self, program: Program, case: InputCase, load: Callable[[], CaseData]) -> None:
         """Remember how to load; nothing is read yet."""
         self.program = program
         self.case = case
+        large = is_large(program.problem, case.workload)
         self.timeout_s = _LARGE_TIMEOUT_S if large else _TIMEOUT_S
         self._load = load
         self._lock = threading.Lock()  # two runs of one case start at once; one of them loads

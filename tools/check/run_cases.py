@@ -23,7 +23,7 @@ from kopt.tools.devices.device import Device, Program
 
 from .accuracy import worst_accuracy
 from .case_data import CaseKey
-from .cases import InputCase, Run, is_large
+from .cases import InputCase, Run
 from .oracle_cache import OracleCache, open_cache
 from .run_case import JudgedRun, SharedCase, compare_poisons, execute_run
 
@@ -94,9 +94,8 @@ def _submit(
     for case in batch.cases:
         name = case.workload.name
         program = Program(candidate, problem, batch.plans[name], batch.cubins.get(name))
-        large = is_large(problem, case.workload)
         key = CaseKey(problem, case.workload, case.seed, case.regime)
-        shared = SharedCase(program, case, partial(cache.load, key), large)
+        shared = SharedCase(program, case, partial(cache.load, key))
         runs = [(run, pool.submit(execute_run, shared, run, device)) for run in case.runs]
         submitted.append((shared, runs))
     return submitted

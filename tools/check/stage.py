@@ -51,7 +51,7 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
         )
     else:
         final = plans.final(compiled, gpu, simulated=device.gpu is None)
-        result = run_cases(_batch(request, plans, final, compiled, settings), device, settings)
+        result = run_cases(_batch(request, final, compiled, settings), device, settings)
     return CheckResult(
         kernel=request.case.kernel_id,
         candidate=request.case.candidate.id,
@@ -84,7 +84,6 @@ def _build(
 
 def _batch(
     request: CheckRequest,
-    planned: CheckPlans,
     final: dict[str, LaunchPlan],
     compiled: CompileResult,
     settings: Settings,
@@ -95,10 +94,12 @@ def _batch(
         skipped = request.hidden_draw * HIDDEN_SEEDS
         hidden = draw_hidden_seeds(compiled.binary_id, HIDDEN_SEEDS, settings, skipped)
     seeds = Seeds(visible=request.seeds, hidden=hidden)
+    problem = request.case.problem
+    workloads = tuple(problem.workload(name) for name in final)
     return CaseBatch(
         case=request.case,
         plans=final,
         cubins=cubin_paths(compiled),
-        cases=plan_cases(request.case.problem, planned.workloads, request.level, seeds),
+        cases=plan_cases(problem, workloads, request.level, seeds),
         progress=request.progress,
     )

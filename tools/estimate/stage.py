@@ -25,7 +25,7 @@ def estimate_time(
     counters: ExecutionCounters | None,
     plan: LaunchPlan,
     gpu: GpuSpec,
-    model: ByteModel | None = None,
+    model: ByteModel,
 ) -> TimeEstimate:
     """Return an estimate of one call of `plan` on `gpu` with a cold L2.
 
@@ -35,8 +35,7 @@ def estimate_time(
             move once, coalesced.
         plan: The launches; `plan.workload` picks the build.
         gpu: The data sheet.
-        model: The workload's least traffic. Without it re-reads cannot be told from first reads
-            and all of them count as DRAM traffic.
+        model: The workload's least traffic, which tells re-reads from first reads.
 
     Raises:
         ToolError: `compiled` has no cubin for this plan and architecture.
@@ -62,7 +61,7 @@ def estimate_time(
         latency_us=sum(launch.latency_us for launch in launches),
         launches=launches,
         dominant=_dominant(launches),
-        missing=_missing(tuple(kernels.values()), counters, model),
+        missing=_missing(tuple(kernels.values()), counters),
     )
 
 
@@ -145,19 +144,13 @@ def _dominant(launches: tuple[LaunchEstimate, ...]) -> PartName:
 
 
 def _missing(
-    kernels: tuple[KernelResources, ...],
-    counters: ExecutionCounters | None,
-    model: ByteModel | None,
+    kernels: tuple[KernelResources, ...], counters: ExecutionCounters | None
 ) -> tuple[str, ...]:
     missing: list[str] = []
     if any(kernel.instructions is None for kernel in kernels):
         missing.append("instruction mix (nvdisasm): issue time 0, accesses of 4 bytes")
     if counters is None:
         missing.append("counted accesses: each byte once, coalesced; barriers as in the code")
-        if model is None:
-            missing.append("bytes of the workload: no memory traffic at all")
-    elif model is None:
-        missing.append("bytes of the workload: repeated reads counted as DRAM traffic")
     elif any(buffer.sectors_per_request is None for buffer in counters.traffic.values()):
         missing.append("sectors of some buffers: taken as coalesced")
     return tuple(missing)

@@ -51,7 +51,7 @@ class Demand:
 
     plan: LaunchPlan
     counters: ExecutionCounters | None
-    model: ByteModel | None
+    model: ByteModel
     load_width_bytes: float = 0.0
     """Mean width of a thread's load in the code; 0 where it is not known."""
     store_width_bytes: float = 0.0
@@ -60,7 +60,7 @@ class Demand:
 
 
 def traffic_of(demand: Demand, resident_fraction: float, gpu: GpuSpec) -> Traffic:
-    """Return the traffic of one call; all zero when neither counters nor a byte model are given.
+    """Return the traffic of one call; without counters every byte of the model moves once.
 
     Args:
         demand: Counted accesses go before the byte model, which then only says what is unique.
@@ -71,10 +71,8 @@ def traffic_of(demand: Demand, resident_fraction: float, gpu: GpuSpec) -> Traffi
     """
     counters, model = demand.counters, demand.model
     if counters is None or not counters.traffic:
-        reads = float(model.read_bytes) if model else 0.0
-        writes = float(model.written_bytes) if model else 0.0
-        moved_once = reads + writes
-        return Traffic(reads, writes, moved_once, moved_once, moved_once, 1.0)
+        reads, writes, once = map(float, (model.read_bytes, model.written_bytes, model.total_bytes))
+        return Traffic(reads, writes, once, once, once, 1.0)
     unique = _unique_bytes(demand)
     footprint_bytes = sum(max(read, written) for read, written in unique.values())
     fits = footprint_bytes * resident_fraction <= gpu.l2_bytes
@@ -93,7 +91,7 @@ def traffic_of(demand: Demand, resident_fraction: float, gpu: GpuSpec) -> Traffi
             loads, stores = buffer.load_bytes * missed, buffer.store_bytes * missed
         moved = (loads, stores)
         sector_bytes += sum(moved)
-        if name not in unique or not fits:
+        if not fits:
             dram_bytes += sum(moved)
         elif name not in scratch:  # scratch that fits is written and read within L2
             dram_bytes += sum(map(min, moved, unique[name]))
@@ -140,11 +138,8 @@ def _found_in_l1(buffer: BufferTraffic, l1_sectors: float) -> float:
 
 
 def _unique_bytes(demand: Demand) -> dict[str, tuple[int, int]]:
-    """Bytes of each buffer to read and to write once; nothing for tensors without a model."""
-    unique = {
-        tensor.name: (tensor.read_bytes, tensor.written_bytes)
-        for tensor in (demand.model.tensors if demand.model else ())
-    }
+    """Bytes of each buffer to read and to write once."""
+    unique = {one.name: (one.read_bytes, one.written_bytes) for one in demand.model.tensors}
     for buffer in demand.plan.scratch:
         size_bytes = prod(buffer.shape) * dtype_size_bytes(buffer.dtype)
         unique[buffer.name] = (size_bytes, size_bytes)

@@ -18,7 +18,7 @@ from .compiler_log import PtxasKernel, names_ptx_lines, parse_log, parse_ptxas_r
 from .cubin import CubinFacts, CubinKernel, read_cubin, screen_cubin
 from .cubin_cache import CacheEntry, CompiledUnit, entry_lock, load_entry, store_entry
 from .include_tree import headers_digest
-from .nvcc import run_nvcc, run_nvcc_keeping_ptx
+from .nvcc import KEEPING_PTX, run_nvcc
 from .nvrtc import run_nvrtc
 from .planned_build import as_plan_errors, as_unfinished_source
 from .sass import SassFunction, disassemble
@@ -100,7 +100,7 @@ def _make(job: CompileJob, context: CompileContext) -> tuple[CompiledUnit, Compi
 
 
 def _failure(job: CompileJob, run: CompilerRun, context: CompileContext) -> dict[str, object]:
-    explained = run_nvcc_keeping_ptx(job, context) if names_ptx_lines(run.log) else run
+    explained = run_nvcc(job, context, KEEPING_PTX) if names_ptx_lines(run.log) else run
     diagnostics = parse_log(explained.log, job.source, explained.ptx)
     plan_errors = as_plan_errors(diagnostics)
     if plan_errors:

@@ -30,30 +30,24 @@ _LOG_LIMIT_BYTES = 1 << 20
 _CUBIN_LIMIT_BYTES = 64 << 20
 
 
-def run_nvcc(job: CompileJob, context: CompileContext) -> CompilerRun:
+WITH_LINES = ("-lineinfo",)
+"""A line table, for tools that name source lines; it names folders and never ships."""
+KEEPING_PTX = (*WITH_LINES, "-keep")
+"""The PTX is returned too, for the places of ptxas's errors."""
+
+
+def run_nvcc(job: CompileJob, context: CompileContext, extra: Sequence[str] = ()) -> CompilerRun:
     """Compile `job` in a private folder, which is removed afterwards.
+
+    Args:
+        job: What to compile.
+        context: By which compiler.
+        extra: Nothing for a cubin to use, else `WITH_LINES` or `KEEPING_PTX`.
 
     Raises:
         SetupError: The sandbox or the compiler cannot start, or the disk is full.
         InfraError: The sandbox was killed from outside.
     """
-    return _run(job, context, ())
-
-
-def run_nvcc_keeping_ptx(job: CompileJob, context: CompileContext) -> CompilerRun:
-    """Compile `job` with a line table and return the PTX too, for the places of ptxas's errors.
-
-    Its cubin is not the one to use: the line table names folders.
-    """
-    return _run(job, context, ("-lineinfo", "-keep"))
-
-
-def run_nvcc_with_lines(job: CompileJob, context: CompileContext) -> CompilerRun:
-    """Compile `job` with a line table, for tools that name source lines; see `cubin_with_lines`."""
-    return _run(job, context, ("-lineinfo",))
-
-
-def _run(job: CompileJob, context: CompileContext, extra: Sequence[str]) -> CompilerRun:
     with tempfile.TemporaryDirectory(dir=context.work_folder(), prefix="nvcc-") as scratch:
         work = Path(scratch)
         (work / CANDIDATE_FILE).write_bytes(job.text.encode())
@@ -142,7 +136,7 @@ def cubin_with_lines(job: CompileJob, shipped: bytes, context: CompileContext) -
         SetupError: The sandbox or the compiler cannot start.
         InfraError: The sandbox was killed from outside.
     """
-    lined = run_nvcc_with_lines(job, context).cubin
+    lined = run_nvcc(job, context, WITH_LINES).cubin
     if lined is None or _instructions(lined) != _instructions(shipped):
         return None
     return lined

@@ -7,7 +7,6 @@ Both sides of a comparison work on the same sets. `l2_rotation.py` decides where
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from kopt.tools.gpu.messages import BufferDamage, OpenTimingRequest
 
 from . import driver
 from .buffer_layout import Bytes, paint_guards, side_plan
-from .driver import Stream
+from .context import WorkerContext
 from .failure import step
 from .l2_rotation import (
     SetComparison,
@@ -34,44 +33,25 @@ from .l2_rotation import (
     scratch_name,
     set_count,
 )
-from .pinned_memory import PinnedPool
 
 _Wanted = tuple[int | None, SetPlace]
 """A set to be read back, and what its outputs are called by; None if they are not wanted."""
 
 
-@dataclass(frozen=True)
-class SetData:
-    """The data of a session's sets: tensors, poison and the seed of the layout."""
-
-    request: OpenTimingRequest
-    inputs: Arrays
-    """The inputs of rotation 0."""
-
-
-@dataclass(frozen=True)
-class SetMemory:
-    """The device's L2 size, and what copies of sets use."""
-
-    l2_bytes: int
-    """Size of the device's L2 cache."""
-    stream: Stream
-    pinned: PinnedPool
-
-
 class BufferSets:
     """R buffer sets in replay order, and a last one for warm times; `close` frees them."""
 
-    def __init__(self, data: SetData, memory: SetMemory) -> None:
-        """Allocate and fill.
+    def __init__(self, request: OpenTimingRequest, inputs: Arrays, worker: WorkerContext) -> None:
+        """Allocate, and fill with rotations of `inputs`, which are those of rotation 0.
 
         Raises:
             ExecutionFailure: There is not enough memory for eight sets.
             InfraError: An input does not have the bytes of its tensor.
         """
-        self._data = data
-        self._stream = memory.stream
-        request = data.request
+        self.request = request
+        """What the sets were laid out for."""
+        self._inputs = inputs
+        self._stream = worker.stream
         problem, axes = request.problem, request.workload.axes
         random = np.random.default_rng(request.layout_seed)
         self._plans = tuple(side_plan(side) for side in request.sides)
@@ -81,11 +61,11 @@ class BufferSets:
         with step("allocate"):
             free_bytes, _ = driver.call("cuMemGetInfo")
             affordable = int(free_bytes) // 2 // (self._layout.part_bytes + restored_bytes)
-            self.count = set_count(self.set_bytes, memory.l2_bytes, affordable)
+            self.count = set_count(self.set_bytes, worker.facts.l2_bytes, affordable)
         self._places = place_sets(self.count, axes[problem.row_axis], random)
         self._comparison = SetComparison(problem, self._layout.layout)
         self._rows: Arrays = {
-            t.name: data.inputs[t.name]
+            t.name: inputs[t.name]
             for t in problem.tensors
             if t.role == "in" and problem.row_axis in t.shape
         }
@@ -101,7 +81,7 @@ class BufferSets:
                 image_bytes = self._layout.layout.total_bytes
                 # Given back after the device's memory: freeing that waits for copies under way.
                 self._image, *self._found = (
-                    self._resources.enter_context(memory.pinned.lent(image_bytes)) for _ in range(3)
+                    self._resources.enter_context(worker.pinned.lent(image_bytes)) for _ in range(3)
                 )
                 self._base = self._allocate(self._layout.part_bytes * (self.count + 1))
                 copies = self._allocate(restored_bytes * len(self._by_rotation))
@@ -129,7 +109,7 @@ class BufferSets:
     def tensor_addresses(self, index: int) -> dict[str, int]:
         """Return the device address of every tensor of a set."""
         addresses = self._addresses(index)
-        return {t.name: addresses[t.name] for t in self._data.request.problem.tensors}
+        return {t.name: addresses[t.name] for t in self.request.problem.tensors}
 
     def plan_addresses(self, index: int, side: int) -> dict[str, int]:
         """Return the device address of every tensor, and of a side's own scratch."""
@@ -159,7 +139,7 @@ class BufferSets:
         if poisoned.size_bytes:
             driver.fill(
                 origin + poisoned.start,
-                self._data.request.poison,
+                self.request.poison,
                 poisoned.size_bytes,
                 self._stream,
             )
@@ -193,7 +173,7 @@ class BufferSets:
             window = Span(place.window_start, place.window_start + self._layout.part_bytes)
             changes = self._comparison.damage(self._image, found, window)
             if number is None:
-                self._paint_inputs(place.rotation, self._data.inputs)
+                self._paint_inputs(place.rotation, self._inputs)
                 changes += self._comparison.idle_damage(self._image, found)
             for changed in changes:
                 if (changed.buffer, changed.where) not in known:
@@ -221,14 +201,14 @@ class BufferSets:
     def _paint(self, random: np.random.Generator) -> None:
         """Make the host's image of a set: everything but the inputs."""
         poisoned = self._layout.poisoned
-        fill_wide(self._image, self._data.request.poison)
+        fill_wide(self._image, self.request.poison)
         paint_guards(self._image, self._layout.layout, random)
-        self._image[poisoned.start : poisoned.end] = self._data.request.poison
+        self._image[poisoned.start : poisoned.end] = self.request.poison
 
     def _inputs_of_image(self) -> Arrays:
         """Return each input's place in the host's image, as an array of its shape and dtype."""
         targets: Arrays = {}
-        for name, array in self._data.inputs.items():
+        for name, array in self._inputs.items():
             slot = self._layout.layout.by_name[name]
             if array.nbytes != slot.size_bytes:
                 expected = f"the tensor {slot.size_bytes}"
@@ -238,7 +218,7 @@ class BufferSets:
         return targets
 
     def _paint_inputs(self, rotation: int, inputs: Arrays) -> None:
-        request = self._data.request
+        request = self.request
         axes = request.workload.axes
         rotate_inputs(request.problem, axes, inputs, rotation, self._targets)
 
@@ -246,7 +226,7 @@ class BufferSets:
         restored = self._layout.restored
         with step("allocate"):
             for rotation, places in self._by_rotation.items():
-                self._paint_inputs(rotation, self._data.inputs)
+                self._paint_inputs(rotation, self._inputs)
                 for place in places:
                     window, address = self._window(self._image, place)
                     driver.copy_to_device(address, window, self._stream)
@@ -273,8 +253,8 @@ class BufferSets:
         return image[start : start + self._layout.part_bytes], address
 
     def _outputs(self, number: int, found: Bytes) -> Generator[tuple[str, npt.NDArray[Any]]]:
-        axes = self._data.request.workload.axes
-        for tensor in self._data.request.problem.tensors:
+        axes = self.request.workload.axes
+        for tensor in self.request.problem.tensors:
             if tensor.role != "in":
                 slot = self._layout.layout.by_name[tensor.name]
                 elements = found[slot.offset : slot.end].view(f"u{dtype_size_bytes(tensor.dtype)}")

@@ -16,16 +16,6 @@ from .failure import step
 from .sides import Call
 
 
-@dataclass(frozen=True)
-class Copies:
-    """How often a graph is made."""
-
-    count: int
-    """Executables."""
-    seed: int
-    """Decides the order in which launches take them."""
-
-
 class CallGraph:
     """Calls in a fixed order, replayed with one launch.
 
@@ -35,27 +25,29 @@ class CallGraph:
     repetition averages that out.
     """
 
-    def __init__(self, calls: Iterable[Call], stream: Stream, copies: Copies | None = None) -> None:
+    def __init__(
+        self, calls: Iterable[Call], stream: Stream, copies: int = 1, seed: int = 0
+    ) -> None:
         """Capture `calls`; none of them runs.
 
         Args:
             calls: What one launch puts on the stream.
             stream: Where.
-            copies: Executables to make, for graphs that are compared; None for one.
+            copies: Executables to make: several for graphs that are compared.
+            seed: Decides the order in which launches take them.
 
         Raises:
             ExecutionFailure: A call fails, or cannot be captured.
         """
-        chosen = copies or Copies(1, 0)
         self._stream = stream
-        self._rng = Random(chosen.seed)
+        self._rng = Random(seed)
         self._executables: list[int] = []
         self._waiting: list[int] = []
         graph = capture(calls, stream)
         try:
             with step("capture"):
                 self.nodes = int(driver.call("cuGraphGetNodes", graph)[1])
-                for _ in range(chosen.count):
+                for _ in range(copies):
                     executable = int(driver.call("cuGraphInstantiate", graph, 0))
                     self._executables.append(executable)
                     driver.call("cuGraphUpload", executable, stream)

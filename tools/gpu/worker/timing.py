@@ -6,11 +6,12 @@ expected output is ever here. What CUDA or a library says against a side is part
 Source: docs/measurement.md.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from kopt.tools.devices.device import Arrays
 from kopt.tools.devices.timer import LibrarySide, Replays, Side, SideFacts, TimingFacts
 from kopt.tools.gpu.array_file import MappedFile, overwrite_arrays
 from kopt.tools.gpu.messages import (
@@ -24,13 +25,13 @@ from kopt.tools.gpu.messages import (
 )
 
 from . import driver
-from .buffer_sets import BufferSets, SetData, SetMemory
+from .buffer_sets import BufferSets
 from .clocks import NvmlTelemetry
 from .context import WorkerContext
-from .driver import CudaError
+from .driver import CudaError, Stream
 from .failure import ExecutionFailure, step
 from .library_side import BoundLibrary, bind_library
-from .replay_graphs import CallGraph, Copies, inspect_call
+from .replay_graphs import CallGraph, inspect_call
 from .replayer import Replayer
 from .sides import Call, load_side
 
@@ -53,18 +54,10 @@ class TimedSide:
     facts: SideFacts
 
 
-@dataclass(frozen=True)
-class SideSite:
-    """The data, the worker and the resources that the sides of a session share."""
-
-    data: SetData
-    worker: WorkerContext
-    resources: ExitStack
-    """Everything that the session frees at its end."""
-
-
-def build_side(number: int, side: Side, sets: BufferSets, site: SideSite) -> TimedSide:
-    """Bind, call once and capture; the graph closes with the resources of `site`.
+def build_side(
+    number: int, side: Side, sets: BufferSets, worker: WorkerContext, resources: ExitStack
+) -> TimedSide:
+    """Bind, call once and capture; the graph closes with `resources`.
 
     The one plain call comes first: lazily loaded or compiled kernels are then there, and a kernel
     that fails does so outside of a graph.
@@ -73,32 +66,33 @@ def build_side(number: int, side: Side, sets: BufferSets, site: SideSite) -> Tim
         number: Place of the side in the session, which decides its scratch.
         side: Which.
         sets: Filled.
-        site: What all sides of the session share.
+        worker: Its context.
+        resources: Everything that the session frees at its end.
 
     Raises:
         ExecutionFailure: The side cannot be bound, launched or captured.
     """
-    stream = site.worker.stream
+    stream = worker.stream
     library: str | None = None
     allocations = 0
     if isinstance(side, LibrarySide):
-        bound = _bind_library(side, sets, sets.warm_set, site)
+        bound = _bind_library(side, sets, sets.warm_set, stream)
         warm_call: Call = bound.launch
         library = bound.library
-        _call_once(warm_call, site)
+        _call_once(warm_call, stream)
         with step("run"):
             allocations = bound.count_allocations()
             driver.synchronize_stream(stream)
-        calls = [_bind_library(side, sets, k, site).launch for k in range(sets.count)]
+        calls = [_bind_library(side, sets, k, stream).launch for k in range(sets.count)]
     else:
-        loaded = load_side(side, site.data.request.problem, site.worker)
+        loaded = load_side(side, sets.request.problem, worker)
         warm_call = loaded.bind(sets.plan_addresses(sets.warm_set, number))
-        _call_once(warm_call, site)
+        _call_once(warm_call, stream)
         calls = [loaded.bind(sets.plan_addresses(k, number)) for k in range(sets.count)]
     captured = inspect_call(warm_call, stream)
-    copies = Copies(_executables(sets.count), seed=site.data.request.layout_seed + number)
-    graph = CallGraph(calls, stream, copies)
-    site.resources.callback(graph.close)
+    seed = sets.request.layout_seed + number
+    graph = CallGraph(calls, stream, _executables(sets.count), seed)
+    resources.callback(graph.close)
     facts = SideFacts(
         nodes_per_call=graph.nodes / sets.count,
         kernels=captured.kernels,
@@ -113,16 +107,16 @@ def _executables(sets: int) -> int:
     return max(_LEAST_EXECUTABLES, min(MOST_EXECUTABLES, _EXECUTABLE_CALLS // sets))
 
 
-def _bind_library(side: LibrarySide, sets: BufferSets, index: int, site: SideSite) -> BoundLibrary:
-    request = site.data.request
+def _bind_library(side: LibrarySide, sets: BufferSets, index: int, stream: Stream) -> BoundLibrary:
+    request = sets.request
     addresses = sets.tensor_addresses(index)
-    return bind_library(side, request.problem, request.workload, addresses, site.worker.stream)
+    return bind_library(side, request.problem, request.workload, addresses, stream)
 
 
-def _call_once(call: Callable[[], None], site: SideSite) -> None:
+def _call_once(call: Call, stream: Stream) -> None:
     call()
     with step("run"):
-        driver.synchronize_stream(site.worker.stream)
+        driver.synchronize_stream(stream)
 
 
 MIN_WARMUP_REPLAYS = MOST_EXECUTABLES
@@ -200,13 +194,13 @@ def open_timing(
         InfraError: The inputs cannot be read, or do not fit their tensors.
     """
     dtypes = {tensor.name: tensor.dtype for tensor in request.problem.tensors}
-    data = SetData(request, MappedFile(folder, request.inputs).arrays(dtypes))
-    site = SideSite(data, worker, ExitStack())
+    inputs = MappedFile(folder, request.inputs).arrays(dtypes)
+    resources = ExitStack()
     try:
-        end = _build(request, site)
+        end = _build(request, inputs, worker, resources)
     except BaseException as error:
         with suppress(CudaError):  # a lost context refuses everything; `error` says why
-            site.resources.close()
+            resources.close()
         if not isinstance(error, ExecutionFailure):
             raise
         side = error.side if isinstance(error, _SideFailure) else None
@@ -230,21 +224,22 @@ def _of_side(number: int) -> Generator[None]:
         raise _SideFailure(failure.fault, number) from failure
 
 
-def _build(request: OpenTimingRequest, site: SideSite) -> TimingEnd:
-    worker = site.worker
-    sets = BufferSets(site.data, SetMemory(worker.facts.l2_bytes, worker.stream, worker.pinned))
-    site.resources.callback(sets.close)
-    replayer = Replayer(sets, site.worker, site.resources)
+def _build(
+    request: OpenTimingRequest, inputs: Arrays, worker: WorkerContext, resources: ExitStack
+) -> TimingEnd:
+    sets = BufferSets(request, inputs, worker)
+    resources.callback(sets.close)
+    replayer = Replayer(sets, worker, resources)
     sides: list[TimedSide] = []
     for number, side in enumerate(request.sides):
         with _of_side(number):
-            sides.append(build_side(number, side, sets, site))
+            sides.append(build_side(number, side, sets, worker, resources))
             replayer.replay([sides[-1].graph])  # alone, so that a failure has its name
     # It lies idle among the others now: a call that writes other sets than its own shows there.
     sets.restore(sets.warm_set)
     rounds = max(MIN_WARMUP_REPLAYS, -(-request.warmup_calls // sets.count))
     replayer.replay([side.graph for _ in range(rounds - 1) for side in sides])
-    return TimingEnd(sets, replayer, tuple(sides), site.worker.telemetry, site.resources)
+    return TimingEnd(sets, replayer, tuple(sides), worker.telemetry, resources)
 
 
 def _facts(end: TimingEnd, l2_bytes: int) -> TimingFacts:

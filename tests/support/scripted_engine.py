@@ -16,8 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from kopt.config.errors import SetupError
+from kopt.tools.devices.timer import Replays, SideFacts, TimingFacts
 from kopt.tools.gpu.messages import (
     Answer,
+    ArrayFile,
     CloseTimingRequest,
     CollectAnswer,
     CollectRequest,
@@ -54,11 +56,13 @@ class ScriptedEngine:
                 assert (folder / request.inputs.file).is_file()
                 return ExecuteAnswer(outputs=request.inputs)
             case OpenTimingRequest():
-                return OpenTimingAnswer()
+                sides = tuple(SideFacts(nodes_per_call=1.0) for _ in request.sides)
+                facts = TimingFacts(sets=0, set_bytes=0, rotation_over_l2=0.0, sides=sides)
+                return OpenTimingAnswer(facts=facts)
             case ReplayRequest():
-                return ReplayAnswer()
+                return ReplayAnswer(replays=Replays(us_per_call=()))
             case CollectRequest():
-                return CollectAnswer()
+                return CollectAnswer(rotations=(), outputs=ArrayFile(file="none", entries=()))
             case WarmRequest():
                 return WarmAnswer(us_per_call=float(request.side))
             case CloseTimingRequest():

@@ -27,6 +27,7 @@ from kopt.tools.gpu.messages import (
     ExecuteAnswer,
     ExecuteRequest,
     Fault,
+    FaultAnswer,
     OpenedGpu,
     OpenTimingAnswer,
     OpenTimingRequest,
@@ -85,11 +86,11 @@ class ScriptedGpu:
         """Open the device that the request names."""
         return _opened(request.device_uuid)
 
-    def execute(self, request: ExecuteRequest, folder: Path) -> ExecuteAnswer:
+    def execute(self, request: ExecuteRequest, folder: Path) -> ExecuteAnswer | FaultAnswer:
         """Double x, or do what the side says."""
         failure = _play(request.side, "execute")
         if failure.fault is not None:
-            return ExecuteAnswer(fault=failure.fault)
+            return FaultAnswer(fault=failure.fault)
         x = _read_inputs(request, folder)["x"]
         act = _act(request.side)
         out = 2 * x
@@ -102,12 +103,14 @@ class ScriptedGpu:
             damage=failure.damage, outputs=write_arrays(folder, "outputs", outputs.items())
         )
 
-    def open_timing(self, request: OpenTimingRequest, folder: Path) -> OpenTimingAnswer:
+    def open_timing(
+        self, request: OpenTimingRequest, folder: Path
+    ) -> OpenTimingAnswer | FaultAnswer:
         """Keep the inputs."""
         for place, side in enumerate(request.sides):
             failure = _play(side, "open")
             if failure.fault is not None:
-                return OpenTimingAnswer(fault=failure.fault, side=place)
+                return FaultAnswer(fault=failure.fault, side=place)
         self._timing = request
         self._timed_inputs = _read_inputs(request, folder)
         sides = tuple(SideFacts(nodes_per_call=1.0) for _ in request.sides)
@@ -115,13 +118,13 @@ class ScriptedGpu:
             facts=TimingFacts(sets=SETS, set_bytes=4096, rotation_over_l2=2.0, sides=sides)
         )
 
-    def replay(self, request: ReplayRequest) -> ReplayAnswer:
+    def replay(self, request: ReplayRequest) -> ReplayAnswer | FaultAnswer:
         """Side n takes n + 1 microseconds."""
         assert self._timing is not None
         for side in request.sequence:
             failure = _play(self._timing.sides[side], "replay")
             if failure.fault is not None:
-                return ReplayAnswer(fault=failure.fault)
+                return FaultAnswer(fault=failure.fault)
         times = tuple(side + 1.0 for side in request.sequence)
         return ReplayAnswer(replays=Replays(us_per_call=times))
 
@@ -138,11 +141,13 @@ class ScriptedGpu:
             damage=tuple(damage),
         )
 
-    def warm(self, request: WarmRequest) -> WarmAnswer:
+    def warm(self, request: WarmRequest) -> WarmAnswer | FaultAnswer:
         """Half the time of a cold call."""
         assert self._timing is not None
         failure = _play(self._timing.sides[request.side], "warm")
-        return WarmAnswer(us_per_call=(request.side + 1) / 2, fault=failure.fault)
+        if failure.fault is not None:
+            return FaultAnswer(fault=failure.fault)
+        return WarmAnswer(us_per_call=(request.side + 1) / 2)
 
 
 class MistakenGpu(ScriptedGpu):

@@ -16,7 +16,7 @@ from kopt.kernels.row_rotation import rotate_outputs
 from kopt.tools.devices.device import Arrays
 from kopt.tools.devices.timer import CandidateSide, EmptySide, Side
 from kopt.tools.gpu.array_file import read_arrays, write_arrays
-from kopt.tools.gpu.messages import CollectAnswer, OpenedGpu, OpenTimingAnswer, OpenTimingRequest
+from kopt.tools.gpu.messages import CollectAnswer, OpenedGpu, OpenTimingRequest
 from kopt.tools.gpu.worker.context import WorkerContext
 from kopt.tools.gpu.worker.driver import Stream
 from kopt.tools.gpu.worker.launcher import LaunchDevice, PlanCache
@@ -99,7 +99,7 @@ class TimingRig:
         """Return empty kernels in the shape of `side()`."""
         return EmptySide(plan=self.side().plan)
 
-    def open(self, *sides: Side, seed: int = 3) -> tuple[TimingEnd | None, OpenTimingAnswer]:
+    def session(self, *sides: Side, seed: int = 3) -> TimingEnd:
         """Open a session."""
         workload = self.problem.workload("b8xh64")
         request = OpenTimingRequest(
@@ -113,18 +113,11 @@ class TimingRig:
         )
         return open_timing(request, self.folder, self.worker)
 
-    def session(self, *sides: Side, seed: int = 3) -> TimingEnd:
-        """Open a session that stands."""
-        end, answer = self.open(*sides, seed=seed)
-        assert end is not None, answer.fault
-        return end
-
     def collected(
         self, end: TimingEnd, places: Sequence[int] | None = None
     ) -> tuple[CollectAnswer, list[Arrays]]:
         """Return what the last replay left, set by set."""
         answer = end.collect(self.folder, places)
-        assert answer.outputs is not None, answer.fault
         sets = range(len(answer.rotations))
         names = {f"{k}/{name}": "float32" for k in sets for name in ("out", "sum")}
         arrays = read_arrays(self.folder, answer.outputs, names)

@@ -30,7 +30,13 @@ from kopt.tools.devices.timer import (
 from .array_file import WrittenInputs, read_arrays
 from .discovery import FoundGpu
 from .faults import damage_outcome, fault_outcome, owns_memory, timeout_outcome
-from .messages import CopyCeilingAnswer, CopyCeilingRequest, ExecuteAnswer, ExecuteRequest
+from .messages import (
+    CopyCeilingAnswer,
+    CopyCeilingRequest,
+    ExecuteAnswer,
+    ExecuteRequest,
+    FaultAnswer,
+)
 from .ticket_lock import TicketLock, Wait
 from .timing_session import WorkerTimingSession
 from .worker_pool import WorkerPool
@@ -39,6 +45,8 @@ from .worker_process import WorkerEnd, WorkerProcess, ask_for
 _SPARE_S = 10.0
 """Longest wait before a timing for a spare that is starting; it takes a second, torch four."""
 _COPY_CEILING_S = 60.0
+_Answer = ExecuteAnswer | FaultAnswer | WorkerEnd
+"""To an execution."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +185,7 @@ class CudaDevice:
         worker = self._pool.worker_for(None, None, library=False)
         self._pool.settle(_SPARE_S)
         answer = ask_for(CopyCeilingAnswer, worker, CopyCeilingRequest(), _COPY_CEILING_S)
-        if isinstance(answer, WorkerEnd):
+        if not isinstance(answer, CopyCeilingAnswer):
             raise InfraError(f"the GPU worker ended while it copied: {answer.detail}")
         return answer.gb_s
 
@@ -194,9 +202,7 @@ class CudaDevice:
                 self._pool.discard()
         return replace(outcome, elapsed_s=time.monotonic() - started)
 
-    def _ask_to_execute(
-        self, execution: _Execution
-    ) -> tuple[WorkerProcess, ExecuteAnswer | WorkerEnd]:
+    def _ask_to_execute(self, execution: _Execution) -> tuple[WorkerProcess, _Answer]:
         asked, side = execution.request, execution.side
         candidate = side if isinstance(side, CandidateSide) else None
         worker = self._pool.worker_for(
@@ -243,20 +249,16 @@ class CudaDevice:
             self._on_wait(f"waiting for {self.name}, {wait.before} before you{held}")
 
 
-def _outcome(
-    execution: _Execution, worker: WorkerProcess, answer: ExecuteAnswer | WorkerEnd
-) -> ExecutionOutcome:
+def _outcome(execution: _Execution, worker: WorkerProcess, answer: _Answer) -> ExecutionOutcome:
     if isinstance(answer, WorkerEnd):
         if answer.reason == "died":
             raise InfraError(f"the GPU worker ended under an execution: {answer.detail}")
         return timeout_outcome(execution.request.timeout_s, worker.level)
-    if answer.fault is not None:
+    if isinstance(answer, FaultAnswer):
         owner = owns_memory(execution.side, execution.problem, execution.workload)
         return fault_outcome(answer.fault, worker.level, owner)
     if answer.damage:
         return damage_outcome(answer.damage, worker.level)
-    if answer.outputs is None:
-        raise InfraError("the GPU worker executed without a fault and gave no outputs")
     written = [tensor for tensor in execution.problem.tensors if tensor.role != "in"]
     outputs = read_arrays(
         worker.folder, answer.outputs, {tensor.name: tensor.dtype for tensor in written}
@@ -267,7 +269,7 @@ def _outcome(
     return ExecutionOutcome(Status.PASSED, outputs=outputs, sandbox=worker.level)
 
 
-def _hurts_worker(answer: ExecuteAnswer | WorkerEnd) -> bool:
+def _hurts_worker(answer: _Answer) -> bool:
     """Whether a worker must not serve another candidate after this answer.
 
     A stray write may have hit anything in the context. A library that says that it cannot run here
@@ -275,6 +277,6 @@ def _hurts_worker(answer: ExecuteAnswer | WorkerEnd) -> bool:
     """
     if isinstance(answer, WorkerEnd):
         return True
-    if answer.fault is not None:
+    if isinstance(answer, FaultAnswer):
         return answer.fault.sticky or answer.fault.during != "library"
     return any(entry.where != "inside" for entry in answer.damage)

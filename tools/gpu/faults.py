@@ -116,10 +116,10 @@ def fault_outcome(fault: Fault, level: str | None, owns_memory: bool) -> Executi
     if verdict is None:
         raise InfraError(
             f"the GPU failed during {_step(fault)}, which says nothing about the kernel: "
-            f"{_words(fault)}; see nvidia-smi and dmesg"
+            f"{fault.detail}; see nvidia-smi and dmesg"
         )
     diagnostic = Diagnostic(
-        message=f"{_step(fault)} ended with {_words(fault)}", hint=verdict.hint or None
+        message=f"{_step(fault)} ended with {fault.detail}", hint=verdict.hint or None
     )
     return ExecutionOutcome(verdict.status, (diagnostic,), sandbox=level)
 
@@ -181,10 +181,6 @@ def _step(fault: Fault) -> str:
         "library": "the library's call",
     }[fault.during]
     return step if fault.launch is None else f"{step} (launch {fault.launch + 1} of the plan)"
-
-
-def _words(fault: Fault) -> str:
-    return f"{fault.code}: {fault.message}"
 
 
 def _describe(damage: BufferDamage) -> Diagnostic:

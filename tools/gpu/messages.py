@@ -47,11 +47,24 @@ class Fault(Record):
     sticky: bool = False
     """Whether the context is lost: the worker must be replaced."""
 
+    @property
+    def detail(self) -> str:
+        """Code and words in one line."""
+        return f"{self.code}: {self.message}"
+
 
 class FaultAnswer(Record):
-    """An answer that may be a fault instead of a result."""
+    """A fault instead of the result that was asked for."""
 
-    fault: Fault | None = None
+    kind: Literal["fault"] = "fault"
+    fault: Fault
+    side: int | None = None
+    """The side at fault, by its place in a timing session; None if that is unknown."""
+
+    @property
+    def detail(self) -> str:
+        """The fault in one line."""
+        return self.fault.detail
 
 
 class BufferDamage(Record):
@@ -115,13 +128,13 @@ class ExecuteRequest(Record):
     depends on programmatically."""
 
 
-class ExecuteAnswer(FaultAnswer):
+class ExecuteAnswer(Record):
     """What an execution did."""
 
     kind: Literal["executed"] = "executed"
     damage: tuple[BufferDamage, ...] = ()
-    outputs: ArrayFile | None = None
-    """Every `out` and `inout` tensor; None after a fault."""
+    outputs: ArrayFile
+    """Every `out` and `inout` tensor."""
 
 
 class OpenTimingRequest(Record):
@@ -137,13 +150,11 @@ class OpenTimingRequest(Record):
     warmup_calls: int
 
 
-class OpenTimingAnswer(FaultAnswer):
-    """The timing session is open, unless there is a fault."""
+class OpenTimingAnswer(Record):
+    """The timing session is open."""
 
     kind: Literal["timing_opened"] = "timing_opened"
-    facts: TimingFacts | None = None
-    side: int | None = None
-    """The side at fault, by its place in the request; None if that is unknown."""
+    facts: TimingFacts
 
 
 class ReplayRequest(Record):
@@ -153,11 +164,11 @@ class ReplayRequest(Record):
     sequence: tuple[int, ...]
 
 
-class ReplayAnswer(FaultAnswer):
-    """The times of the replays, unless there is a fault."""
+class ReplayAnswer(Record):
+    """The times of the replays."""
 
     kind: Literal["replayed"] = "replayed"
-    replays: Replays | None = None
+    replays: Replays
 
 
 class CollectRequest(Record):
@@ -168,12 +179,12 @@ class CollectRequest(Record):
     """Which sets, by their places in replay order; None: all, and the one for warm times."""
 
 
-class CollectAnswer(FaultAnswer):
+class CollectAnswer(Record):
     """Outputs of the k-th set that was asked for are named `<k>/<tensor>`."""
 
     kind: Literal["collected"] = "collected"
-    rotations: tuple[int, ...] = ()
-    outputs: ArrayFile | None = None
+    rotations: tuple[int, ...]
+    outputs: ArrayFile
     damage: tuple[BufferDamage, ...] = ()
 
 
@@ -184,11 +195,11 @@ class WarmRequest(Record):
     side: int
 
 
-class WarmAnswer(FaultAnswer):
+class WarmAnswer(Record):
     """Microseconds of one call, L2 warm, median of several replays."""
 
     kind: Literal["warm_timed"] = "warm_timed"
-    us_per_call: float | None = None
+    us_per_call: float
 
 
 class CloseTimingRequest(Record):
@@ -243,6 +254,7 @@ Answer = Annotated[
     | CollectAnswer
     | WarmAnswer
     | CopyCeilingAnswer
+    | FaultAnswer
     | Done
     | Failed,
     Field(discriminator="kind"),

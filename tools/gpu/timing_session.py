@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from kopt.config.errors import InfraError
+from kopt.kernels.record import Record
 from kopt.tools.devices.device import Arrays, ExecutionOutcome
 from kopt.tools.devices.timer import (
     Replays,
@@ -37,7 +38,7 @@ from .messages import (
 from .worker_process import WorkerEnd, WorkerProcess, ask_for
 
 _CLOSE_S = 20.0
-_Answer = TypeVar("_Answer", bound=FaultAnswer)
+_Answer = TypeVar("_Answer", bound=Record)
 
 
 class WorkerTimingSession:
@@ -79,8 +80,6 @@ class WorkerTimingSession:
         )
         if isinstance(answer, TimingFailure):
             return answer
-        if answer.facts is None:
-            raise InfraError("the GPU worker opened a timing session without facts")
         self._facts = answer.facts
         return None
 
@@ -97,7 +96,7 @@ class WorkerTimingSession:
         answer = self._ask(ReplayAnswer, ReplayRequest(sequence=tuple(sequence)))
         if isinstance(answer, TimingFailure):
             return answer
-        if answer.replays is None or len(answer.replays.us_per_call) != len(sequence):
+        if len(answer.replays.us_per_call) != len(sequence):
             raise InfraError(f"the GPU worker did not time each of {len(sequence)} replays")
         return answer.replays
 
@@ -113,8 +112,6 @@ class WorkerTimingSession:
             return answer
         if answer.damage:
             return self._fail(None, damage_outcome(answer.damage, self._worker.level))
-        if answer.outputs is None:
-            raise InfraError("the GPU worker collected no outputs")
         sets = range(len(answer.rotations))
         tensors = [tensor for tensor in self._request.problem.tensors if tensor.role != "in"]
         self._collected = MappedFile(self._worker.folder, answer.outputs)
@@ -129,11 +126,7 @@ class WorkerTimingSession:
     def warm_us(self, side: int) -> float | TimingFailure:
         """Return the time of one call in microseconds over a single set, L2 warm."""
         answer = self._ask(WarmAnswer, WarmRequest(side=side), side)
-        if isinstance(answer, TimingFailure):
-            return answer
-        if answer.us_per_call is None:
-            raise InfraError("the GPU worker gave no warm time")
-        return answer.us_per_call
+        return answer if isinstance(answer, TimingFailure) else answer.us_per_call
 
     def _release(self) -> None:
         """Let the worker write over what was collected, unless an array of it is still in use."""
@@ -151,9 +144,9 @@ class WorkerTimingSession:
             if answer.reason == "died":
                 raise InfraError(f"the GPU worker ended while it was timing: {answer.detail}")
             return self._fail(None, timeout_outcome(self._request.timeout_s, self._worker.level))
-        if answer.fault is None:
+        if not isinstance(answer, FaultAnswer):
             return answer
-        at = answer.side if isinstance(answer, OpenTimingAnswer) else side
+        at = side if answer.side is None else answer.side
         sides = self._request.sides if at is None else (self._request.sides[at],)
         owner = any(
             owns_memory(one, self._request.problem, self._request.workload) for one in sides

@@ -12,7 +12,7 @@ import kopt
 from kopt.config.errors import InfraError, KoptError
 
 from .messages import StartAnswer, StartRequest
-from .worker_process import WorkerEnd, WorkerProcess, ask_for
+from .worker_process import WorkerProcess, ask_for
 
 MAX_PROGRAMS = 200
 """Candidates that one worker serves: what a driver leaks stays small."""
@@ -160,7 +160,7 @@ class WorkerPool:
     def _create_context(self, worker: WorkerProcess) -> None:
         request = self._start()
         answer = ask_for(StartAnswer, worker, request, _CONTEXT_S)
-        if isinstance(answer, WorkerEnd):
+        if not isinstance(answer, StartAnswer):
             raise InfraError(f"the GPU worker created no context: {answer.detail}")
         if answer.facts.uuid != request.device_uuid:
             raise InfraError(f"the worker opened {answer.facts.uuid}, not {request.device_uuid}")

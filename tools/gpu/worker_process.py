@@ -33,7 +33,7 @@ from .channel import (
     ChannelTimeout,
     open_parent_end,
 )
-from .messages import ANSWER, REQUEST, Answer, Failed, Hello, Request
+from .messages import ANSWER, REQUEST, Answer, Failed, FaultAnswer, Hello, Request
 from .worker_policy import WorkerSpec, worker_policy
 
 START_S = 180.0
@@ -235,14 +235,14 @@ Expected = TypeVar("Expected")
 
 def ask_for(
     kind: type[Expected], worker: WorkerProcess, request: Request, timeout_s: float
-) -> Expected | WorkerEnd:
-    """Return the answer to `request`, or how the worker ended instead.
+) -> Expected | FaultAnswer | WorkerEnd:
+    """Return the answer to `request`, or the fault or the end of the worker that came instead.
 
     Raises:
         InfraError: The worker itself failed, or answered something else.
     """
     answer = worker.ask(request, timeout_s)
-    if isinstance(answer, kind | WorkerEnd):
+    if isinstance(answer, kind | FaultAnswer | WorkerEnd):
         return answer
     if isinstance(answer, Failed):
         raise InfraError(f"the GPU worker failed: {answer.message}")

@@ -14,6 +14,8 @@ from kopt.tools.gpu.messages import (
     CopyCeilingRequest,
     Done,
     ExecuteRequest,
+    FaultAnswer,
+    OpenTimingAnswer,
     OpenTimingRequest,
     ReplayRequest,
     Request,
@@ -26,6 +28,7 @@ from .context import WorkerContext, open_context
 from .copy_ceiling import copy_ceiling_gb_s
 from .driver import bindings
 from .execution import execute
+from .failure import ExecutionFailure
 from .timing import TimingEnd, open_timing
 
 
@@ -43,7 +46,13 @@ class CudaEngine:
         self._timing: TimingEnd | None = None
 
     def answer(self, request: Request, folder: Path) -> Answer:
-        """Do what `request` asks."""
+        """Do what `request` asks; what CUDA or a library says against a side is an answer, too."""
+        try:
+            return self._answer(request, folder)
+        except ExecutionFailure as failure:
+            return FaultAnswer(fault=failure.fault, side=failure.side)
+
+    def _answer(self, request: Request, folder: Path) -> Answer:
         match request:
             case StartRequest():
                 return self._start(request)
@@ -73,8 +82,8 @@ class CudaEngine:
     def _open_timing(self, request: OpenTimingRequest, folder: Path) -> Answer:
         if self._timing is not None:
             raise InfraError("a timing session is open already")
-        self._timing, answer = open_timing(request, folder, self._context())
-        return answer
+        self._timing = open_timing(request, folder, self._context())
+        return OpenTimingAnswer(facts=self._timing.facts)
 
     def _close_timing(self) -> Answer:
         session, self._timing = self._timing, None

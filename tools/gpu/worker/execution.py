@@ -114,19 +114,17 @@ _OUTPUT_FILE = "outputs"
 
 
 def execute(request: ExecuteRequest, folder: Path, worker: WorkerContext) -> ExecuteAnswer:
-    """Run the side of `request` once; what CUDA or the library says against it is in the answer.
+    """Run the side of `request` once.
 
     Raises:
+        ExecutionFailure: CUDA or the library says something against it.
         InfraError: The inputs cannot be read, or do not fit their tensors.
         OSError: The outputs cannot be written.
     """
     dtypes = {tensor.name: tensor.dtype for tensor in request.problem.tensors}
     inputs = MappedFile(folder, request.inputs).arrays(dtypes)
     with ExitStack() as stack:
-        try:
-            outputs, damage = _execute(request, inputs, worker, stack)
-        except ExecutionFailure as failure:
-            return ExecuteAnswer(fault=failure.fault)
+        outputs, damage = _execute(request, inputs, worker, stack)
         # Their reader has copied those of the execution before.
         written = overwrite_arrays(folder, _OUTPUT_FILE, outputs.items())
     return ExecuteAnswer(damage=damage, outputs=written)

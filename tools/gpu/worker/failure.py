@@ -57,6 +57,8 @@ class ExecutionFailure(Exception):
         """Keep `fault`."""
         super().__init__(f"{fault.during}: {fault.code}: {fault.message}")
         self.fault = fault
+        self.side: int | None = None
+        """Place of the side at fault in a timing session, where it is known."""
 
 
 def as_fault(error: CudaError, during: Step, launch: int | None = None) -> Fault:

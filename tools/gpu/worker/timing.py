@@ -17,8 +17,6 @@ from kopt.tools.gpu.array_file import MappedFile, overwrite_arrays
 from kopt.tools.gpu.messages import (
     BufferDamage,
     CollectAnswer,
-    Fault,
-    OpenTimingAnswer,
     OpenTimingRequest,
     ReplayAnswer,
     WarmAnswer,
@@ -126,11 +124,12 @@ _OUTPUT_FILE = "timed_outputs"
 
 @dataclass(frozen=True)
 class TimingEnd:
-    """An open session."""
+    """An open session; its methods raise `ExecutionFailure` for what CUDA or a library says."""
 
     sets: BufferSets
     replayer: Replayer
     sides: tuple[TimedSide, ...]
+    facts: TimingFacts
     telemetry: NvmlTelemetry
     resources: ExitStack
     """Everything on the device, to be freed in reverse."""
@@ -138,10 +137,7 @@ class TimingEnd:
     def replay(self, sequence: Sequence[int]) -> ReplayAnswer:
         """Replay sides by their places, each after a restore."""
         before = self.telemetry.read()
-        try:
-            times_us = self.replayer.replay([self.sides[number].graph for number in sequence])
-        except ExecutionFailure as failure:
-            return ReplayAnswer(fault=failure.fault)
+        times_us = self.replayer.replay([self.sides[number].graph for number in sequence])
         after = self.telemetry.read()
         return ReplayAnswer(replays=Replays(us_per_call=times_us, before=before, after=after))
 
@@ -157,12 +153,9 @@ class TimingEnd:
         """
         chosen = range(self.sets.count) if places is None else places
         damage: list[BufferDamage] = []
-        try:
-            outputs = overwrite_arrays(
-                folder, _OUTPUT_FILE, self.sets.read_back(chosen, damage, warm=places is None)
-            )
-        except ExecutionFailure as failure:
-            return CollectAnswer(fault=failure.fault)
+        outputs = overwrite_arrays(
+            folder, _OUTPUT_FILE, self.sets.read_back(chosen, damage, warm=places is None)
+        )
         return CollectAnswer(
             rotations=tuple(self.sets.rotations[place] for place in chosen),
             outputs=outputs,
@@ -171,10 +164,7 @@ class TimingEnd:
 
     def warm(self, number: int) -> WarmAnswer:
         """Time a side over a set that no replay uses: what `collect` gives stays as it was."""
-        try:
-            return WarmAnswer(us_per_call=self.replayer.warm_us(self.sides[number].warm_call))
-        except ExecutionFailure as failure:
-            return WarmAnswer(fault=failure.fault)
+        return WarmAnswer(us_per_call=self.replayer.warm_us(self.sides[number].warm_call))
 
     def close(self) -> None:
         """Free everything.
@@ -185,35 +175,22 @@ class TimingEnd:
         self.resources.close()
 
 
-def open_timing(
-    request: OpenTimingRequest, folder: Path, worker: WorkerContext
-) -> tuple[TimingEnd | None, OpenTimingAnswer]:
-    """Return an open session and its facts; no session if a side or the device failed.
+def open_timing(request: OpenTimingRequest, folder: Path, worker: WorkerContext) -> TimingEnd:
+    """Return an open session.
 
     Raises:
+        ExecutionFailure: A side or the device failed; nothing of the session is left.
         InfraError: The inputs cannot be read, or do not fit their tensors.
     """
     dtypes = {tensor.name: tensor.dtype for tensor in request.problem.tensors}
     inputs = MappedFile(folder, request.inputs).arrays(dtypes)
     resources = ExitStack()
     try:
-        end = _build(request, inputs, worker, resources)
-    except BaseException as error:
-        with suppress(CudaError):  # a lost context refuses everything; `error` says why
+        return _build(request, inputs, worker, resources)
+    except BaseException:
+        with suppress(CudaError):  # a lost context refuses everything; what is raised says why
             resources.close()
-        if not isinstance(error, ExecutionFailure):
-            raise
-        side = error.side if isinstance(error, _SideFailure) else None
-        return None, OpenTimingAnswer(fault=error.fault, side=side)
-    return end, OpenTimingAnswer(facts=_facts(end, worker.facts.l2_bytes))
-
-
-class _SideFailure(ExecutionFailure):
-    """A failure of one side alone."""
-
-    def __init__(self, fault: Fault, side: int) -> None:
-        super().__init__(fault)
-        self.side = side
+        raise
 
 
 @contextmanager
@@ -221,7 +198,8 @@ def _of_side(number: int) -> Generator[None]:
     try:
         yield
     except ExecutionFailure as failure:
-        raise _SideFailure(failure.fault, number) from failure
+        failure.side = number
+        raise
 
 
 def _build(
@@ -239,13 +217,10 @@ def _build(
     sets.restore(sets.warm_set)
     rounds = max(MIN_WARMUP_REPLAYS, -(-request.warmup_calls // sets.count))
     replayer.replay([side.graph for _ in range(rounds - 1) for side in sides])
-    return TimingEnd(sets, replayer, tuple(sides), worker.telemetry, resources)
-
-
-def _facts(end: TimingEnd, l2_bytes: int) -> TimingFacts:
-    return TimingFacts(
-        sets=end.sets.count,
-        set_bytes=end.sets.set_bytes,
-        rotation_over_l2=end.sets.count * end.sets.set_bytes / l2_bytes,
-        sides=tuple(side.facts for side in end.sides),
+    facts = TimingFacts(
+        sets=sets.count,
+        set_bytes=sets.set_bytes,
+        rotation_over_l2=sets.count * sets.set_bytes / worker.facts.l2_bytes,
+        sides=tuple(side.facts for side in sides),
     )
+    return TimingEnd(sets, replayer, tuple(sides), facts, worker.telemetry, resources)

@@ -19,6 +19,7 @@ from kopt.tools.gpu.messages import (
     CollectRequest,
     Done,
     Failed,
+    OpenTimingAnswer,
     OpenTimingRequest,
     Request,
 )
@@ -45,8 +46,8 @@ class _NearWorker:
         del timeout_s
         match request:
             case OpenTimingRequest():
-                self.end, answer = open_timing(request, self.folder, self._rig.worker)
-                return answer
+                self.end = open_timing(request, self.folder, self._rig.worker)
+                return OpenTimingAnswer(facts=self.end.facts)
             case CollectRequest():
                 assert self.end is not None
                 return self.end.collect(self.folder, request.places)

@@ -16,6 +16,7 @@ from kopt.tools.gpu.worker.buffers import STALE_POISON
 from kopt.tools.gpu.worker.context import WorkerContext
 from kopt.tools.gpu.worker.driver import Stream
 from kopt.tools.gpu.worker.execution import execute
+from kopt.tools.gpu.worker.failure import ExecutionFailure
 from kopt.tools.gpu.worker.launcher import LaunchDevice, PlanCache
 from support.host_cuda import (
     GPU_UUID,
@@ -68,7 +69,6 @@ class Rig:
 
     def outputs(self, answer: ExecuteAnswer) -> Arrays:
         """Return the outputs of an execution without a fault."""
-        assert answer.outputs is not None, answer.fault
         return read_arrays(self.folder, answer.outputs, DTYPES)
 
 
@@ -133,11 +133,11 @@ def test_a_kernel_that_breaks_the_context_is_a_sticky_fault(rig: Rig) -> None:
         raise DeviceFault
 
     rig.cuda.kernels["k"] = crash
-    answer = rig.execute()
-    assert answer.fault is not None
+    with pytest.raises(ExecutionFailure) as caught:
+        rig.execute()
+    answer = caught.value
     assert (answer.fault.during, answer.fault.sticky) == ("run", True)
     assert answer.fault.code == "CUDA_ERROR_ILLEGAL_ADDRESS"
-    assert answer.outputs is None
 
 
 def test_a_refused_launch_does_not_hide_what_an_earlier_one_did(rig: Rig) -> None:
@@ -149,19 +149,21 @@ def test_a_refused_launch_does_not_hide_what_an_earlier_one_did(rig: Rig) -> Non
     rig.cuda.refused["second"] = CUresult.CUDA_ERROR_INVALID_VALUE
     second = LAUNCH.model_copy(update={"kernel": "second"})
     rig.plan = rig.plan.model_copy(update={"launches": (LAUNCH, second)})
-    answer = rig.execute()
-    assert answer.fault is not None
+    with pytest.raises(ExecutionFailure) as caught:
+        rig.execute()
+    answer = caught.value
     assert (answer.fault.during, answer.fault.launch) == ("run", None)
     assert answer.fault.code == "CUDA_ERROR_ILLEGAL_ADDRESS"
 
 
 def test_too_little_memory_is_a_fault_that_the_worker_survives(rig: Rig) -> None:
     rig.cuda.memory_bytes = 1000
-    answer = rig.execute()
-    assert answer.fault is not None
+    with pytest.raises(ExecutionFailure) as caught:
+        rig.execute()
+    answer = caught.value
     assert (answer.fault.during, answer.fault.sticky) == ("allocate", False)
     rig.cuda.memory_bytes = 1 << 30
-    assert rig.execute().fault is None
+    rig.execute()
 
 
 def test_nothing_of_an_earlier_execution_is_left_in_the_memory(rig: Rig) -> None:
@@ -231,7 +233,7 @@ def test_no_fill_comes_between_the_late_producer_and_the_plan(
         return fill(address, byte, size, stream)
 
     monkeypatch.setattr(rig.cuda, "cuMemsetD8Async", note_and_fill)
-    assert rig.execute(late=True).fault is None
+    rig.execute(late=True)
     assert launches_before_fill == [0, 2]  # zeroed before both, wiped behind both
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kopt.kernels.problem import Problem
+from kopt.tools.gpu.worker.failure import ExecutionFailure
 from support.host_cuda import CUresult
 from support.host_timing import HostTimingCuda
 from support.timing_rig import TimingRig
@@ -55,7 +56,6 @@ def test_executables_made_before_one_fails_are_given_back(
         return made(graph, flags)
 
     monkeypatch.setattr(rig.cuda, "cuGraphInstantiate", fail_late)
-    end, answer = rig.open(rig.side())
-    assert end is None
-    assert answer.fault is not None
+    with pytest.raises(ExecutionFailure):
+        rig.session(rig.side())
     assert set(rig.cuda.live) == before

@@ -1,5 +1,6 @@
 """A whole timing session on a stand-in for the driver, whose kernels are Python functions."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from kopt.kernels.plan import Scratch
 from kopt.kernels.problem import Problem
 from kopt.tools.devices.timer import LibrarySide
 from kopt.tools.gpu.worker.driver import CudaError
+from kopt.tools.gpu.worker.failure import ExecutionFailure
 from support.host_cuda import CUresult, DeviceFault, KernelArguments, memory_at
 from support.host_timing import HostTimingCuda
 from support.timing_rig import (
@@ -29,14 +31,21 @@ def rig(host_timing: HostTimingCuda, compile_problem: Problem, tmp_path: Path) -
     return TimingRig(host_timing, compile_problem, tmp_path)
 
 
+def refused(work: Callable[[], object]) -> ExecutionFailure:
+    """Do the work and return how it failed."""
+    with pytest.raises(ExecutionFailure) as caught:
+        work()
+    return caught.value
+
+
 def test_facts_are_those_of_the_layout_and_of_one_call(rig: TimingRig) -> None:
     scratch = (Scratch(name="flags", dtype="int32", shape=(3,), init="zero"),)
-    _, answer = rig.open(rig.side(), rig.side(launches=2, scratch=scratch), rig.empty_side())
-    assert answer.facts is not None
-    assert (answer.facts.sets, answer.facts.set_bytes) == (SETS, SET_BYTES)
-    assert answer.facts.rotation_over_l2 == 4.0
-    assert [side.nodes_per_call for side in answer.facts.sides] == [1, 3, 1]
-    assert [side.kernels for side in answer.facts.sides] == [("k",), ("k", "k"), ("empty_kernel",)]
+    sides = (rig.side(), rig.side(launches=2, scratch=scratch), rig.empty_side())
+    facts = rig.session(*sides).facts
+    assert (facts.sets, facts.set_bytes) == (SETS, SET_BYTES)
+    assert facts.rotation_over_l2 == 4.0
+    assert [side.nodes_per_call for side in facts.sides] == [1, 3, 1]
+    assert [side.kernels for side in facts.sides] == [("k",), ("k", "k"), ("empty_kernel",)]
 
 
 @pytest.mark.parametrize("copies_late", [False, True])
@@ -197,7 +206,7 @@ def test_a_call_that_also_computes_for_other_calls_is_damage(
             memory_at(address, "u1", 4)[:] += 1
 
     if is_timed_warm_first:
-        assert end.warm(0).fault is None
+        end.warm(0)
     rig.cuda.kernels["ahead"] = compute_ahead
     end.replay([0])
     damage = rig.collected(end)[0].damage
@@ -214,16 +223,13 @@ def test_damage_of_a_set_that_was_not_asked_for_is_not_looked_for(rig: TimingRig
 
 def test_a_side_that_cannot_be_launched_is_named_and_all_is_freed(rig: TimingRig) -> None:
     rig.cuda.refused["lazy"] = CUresult.CUDA_ERROR_INVALID_VALUE
-    end, answer = rig.open(rig.side(), rig.side("lazy"))
-    assert end is None
-    assert answer.fault is not None
+    answer = refused(lambda: rig.session(rig.side(), rig.side("lazy")))
     assert (answer.side, answer.fault.during, answer.fault.sticky) == (1, "launch", False)
     assert rig.cuda.live == set()
 
 
 def test_a_side_whose_kernel_is_missing_is_named(rig: TimingRig) -> None:
-    _, answer = rig.open(rig.side(), rig.side("no_such_kernel"))
-    assert answer.fault is not None
+    answer = refused(lambda: rig.session(rig.side(), rig.side("no_such_kernel")))
     assert (answer.side, answer.fault.code) == (1, "CUDA_ERROR_NOT_FOUND")
 
 
@@ -232,8 +238,7 @@ def test_a_side_that_breaks_the_context_is_named(rig: TimingRig) -> None:
         raise DeviceFault
 
     rig.cuda.kernels["lazy"] = crash
-    _, answer = rig.open(rig.side(), rig.side("lazy"))
-    assert answer.fault is not None
+    answer = refused(lambda: rig.session(rig.side(), rig.side("lazy")))
     assert (answer.side, answer.fault.during, answer.fault.sticky) == (1, "run", True)
 
 
@@ -244,26 +249,21 @@ def test_a_replay_that_breaks_the_context_is_a_fault(rig: TimingRig) -> None:
         raise DeviceFault
 
     rig.cuda.kernels["k"] = crash
-    answer = end.replay([0])
-    assert answer.replays is None
-    assert answer.fault is not None and answer.fault.code == "CUDA_ERROR_ILLEGAL_ADDRESS"
-    assert end.collect(rig.folder).fault is not None
-    assert end.warm(0).fault is not None
+    assert refused(lambda: end.replay([0])).fault.code == "CUDA_ERROR_ILLEGAL_ADDRESS"
+    refused(lambda: end.collect(rig.folder))
+    refused(lambda: end.warm(0))
 
 
 def test_no_memory_is_a_fault_of_no_side(rig: TimingRig) -> None:
     rig.cuda.memory_bytes = SET_BYTES
-    _, answer = rig.open(rig.side())
-    assert answer.fault is not None
+    answer = refused(lambda: rig.session(rig.side()))
     assert (answer.side, answer.fault.code) == (None, "CUDA_ERROR_OUT_OF_MEMORY")
 
 
 def test_sets_fit_into_half_of_the_free_memory(rig: TimingRig) -> None:
     part = rig.session(rig.side()).sets.memory_bytes // (SETS + 1)
     rig.cuda.memory_bytes = 2 * part * 12
-    _, answer = rig.open(rig.side())
-    assert answer.facts is not None
-    assert 8 <= answer.facts.sets < SETS
+    assert 8 <= rig.session(rig.side()).facts.sets < SETS
 
 
 def test_closing_frees_all_and_another_session_opens(rig: TimingRig) -> None:
@@ -277,8 +277,7 @@ def test_closing_frees_all_and_another_session_opens(rig: TimingRig) -> None:
 def test_a_library_that_cannot_be_loaded_is_a_fault_of_its_side(rig: TimingRig) -> None:
     baseline = {"name": "b", "entry": "no_such_function", "layout": "row_major"}
     side = LibrarySide.model_validate({"baseline": baseline, "pdl": False})
-    _, answer = rig.open(rig.side(), side)
-    assert answer.fault is not None
+    answer = refused(lambda: rig.session(rig.side(), side))
     assert (answer.side, answer.fault.during) == (1, "library")
 
 

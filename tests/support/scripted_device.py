@@ -110,4 +110,4 @@ def side(act: str = "") -> CandidateSide:
 
 def library_side(act: str = "") -> LibrarySide:
     """Return the side of a library that does `act`."""
-    return LibrarySide(baseline=Baseline(name="b", entry=act, layout="row_major"), pdl=False)
+    return LibrarySide(baseline=Baseline(name="b", entry="run", layout=act or "none"), pdl=False)

@@ -1,8 +1,8 @@
 """A worker's engine that plays a GPU over the tiny problem, with the failures that a test asks for.
 
-A side's cubin path (or a library side's entry) ends in `<request> <act> [<argument>]`: `execute
-fault CUDA_ERROR_ASSERT` fails when it is executed and is well behaved otherwise. `ScriptedGpu`
-opens the device that it is told.
+A side's cubin path (or the layout of a library side) ends in `<request> <act> [<argument>]`:
+`execute fault CUDA_ERROR_ASSERT` fails when it is executed and is well behaved otherwise.
+`ScriptedGpu` opens the device that it is told.
 """
 
 import os
@@ -164,7 +164,7 @@ def _opened(uuid: str) -> StartAnswer:
 
 def _act(side: Side) -> str:
     if isinstance(side, LibrarySide):
-        return side.baseline.entry
+        return side.baseline.layout
     return "" if isinstance(side, EmptySide) else Path(side.cubin_path).name
 
 

@@ -73,19 +73,13 @@ def read_for_run(uid: str, asker: Asker, settings: Settings) -> DocumentText:
     document = read_document(uid, settings)
     if folder is None:
         return document
-    text = RetrievedText(
-        uid=document.uid, score=None, sha256=_digest(document.document.body), left_out_lines=0
-    )
+    text = RetrievedText(uid=document.uid, sha256=_digest(document.document.body))
     retrieval = Retrieval(
         time_us=now_us(),
         asked_by=asker.name,
-        query=None,
         filters={},
         without=settings.without_sources,
-        backend="embedded",
-        degraded=None,
         hits=(text,),
-        further=(),
     )
     append_retrieval(folder, retrieval)
     return document

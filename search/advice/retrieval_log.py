@@ -22,11 +22,11 @@ class RetrievedText(Record):
     """One text that was handed out."""
 
     uid: str
-    score: float | None
+    score: float | None = None
     """The score of a hit; None for a document that was read by its uid."""
     sha256: str
     """SHA-256 of the text that was handed out, in UTF-8."""
-    left_out_lines: int
+    left_out_lines: int = 0
     """Lines of the document that were not; 0 if it was whole."""
 
 
@@ -38,17 +38,17 @@ class Retrieval(Record):
     """Unix microseconds."""
     asked_by: str
     """The face that was asked and its caller, e.g. `kopt docs search`."""
-    query: str | None
+    query: str | None = None
     """None: a document was read by its uid."""
     filters: dict[str, str | int]
     """What was asked for besides, as far as it was not left to its default."""
     without: tuple[str, ...]
     """Sources that were hidden, by the call or by KOPT_WITHOUT_SOURCES."""
-    backend: str
-    degraded: str | None
+    backend: str = "embedded"
+    degraded: str | None = None
     hits: tuple[RetrievedText, ...]
     """Best first."""
-    further: tuple[str, ...]
+    further: tuple[str, ...] = ()
     """Uids of documents that were named in one line and not quoted."""
 
 

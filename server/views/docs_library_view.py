@@ -114,12 +114,7 @@ def push_view(result: PushResult) -> View:
 
 
 def sources_view(result: SourcesResult, hidden: Sequence[str]) -> View:
-    """Yield one line for each source, and where the index lies.
-
-    Args:
-        result: The sources.
-        hidden: Those that this process does not search.
-    """
+    """Yield one line for each source, where the index lies, and what this process hides."""
     table = grid(*_HEADS, "holds", whole=_HEADS)
     for source in result.sources:
         table.add_row(*_cells(source), style="" if source.is_built else "dim")

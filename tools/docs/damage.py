@@ -17,7 +17,7 @@ class OwnIndexDamaged(Exception):
 
 
 class LibraryDamaged(Exception):
-    """The library index is not to be read; `library_index/opening.py` makes it again."""
+    """The library index is not to be read; `library_index/assembly.py` makes it again."""
 
 
 class LibraryUnreadable(Exception):

@@ -144,11 +144,9 @@ class ChunkVectors:
 
 
 def chunk_vectors(rows: bytes, ids: bytes | None = None) -> ChunkVectors | None:
-    """Return the vectors that an index holds as bytes; None for none.
+    """Return the vectors that an index holds, DIMENSIONS signed bytes each; None for none.
 
-    Args:
-        rows: DIMENSIONS signed bytes for each chunk.
-        ids: Of these chunks, ascending, 32 bits each; None if they are 1, 2, 3 and so on.
+    `ids` are those of their chunks, ascending, 32 bits each; None if they are 1, 2, 3 and so on.
     """
     if not rows:
         return None

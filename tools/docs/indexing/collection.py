@@ -73,13 +73,9 @@ class Collection:
     """True for kopt's own documents, False for the library."""
 
     def by_words(self, phrases: Sequence[str], filters: Filters, of: "Collection") -> Scored:
-        """Return the best by BM25 of what has any of `phrases`.
+        """Return the best by BM25 of what has any of `phrases`, each of one or more terms.
 
-        Args:
-            phrases: Each of one or more terms.
-            filters: What may be an answer.
-            of: The collection that says how rare a phrase is. Lists that were made with the same
-                one can be compared.
+        How rare a phrase is, the collection `of` says: lists made with the same one compare.
         """
         weighted = [(of.idf(phrase), self.postings(phrase)) for phrase in phrases]
         return best_scored(weighted, self._rows(filters), WEIGHTS.depth)

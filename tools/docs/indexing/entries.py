@@ -29,14 +29,7 @@ class IndexEntry(NamedTuple):
 
 
 def entry_of(chunk: Chunk, named: str, place: str, vector: bytes) -> IndexEntry:
-    """Return the entry of `chunk`.
-
-    Args:
-        chunk: What is found.
-        named: What it is called: its symbol, or the heading of a section.
-        place: Where it is and what that place is called.
-        vector: Of its card.
-    """
+    """Return the entry of `chunk`, called `named` (symbol or heading), with its card's `vector`."""
     tags = " ".join((*chunk.tags, *chunk.arch, *chunk.dtype, chunk.kind))
     code = "\n".join((chunk.head, chunk.body, gloss_of_signature(chunk)))
     texts = (named, place, chunk.comment[:_MOST_COMMENT], tags, code, gloss_of(chunk))

@@ -50,12 +50,7 @@ def running_archs(arch: str) -> tuple[str, ...]:
 
 
 def conditions(filters: Filters, sources: Sequence[str]) -> tuple[str, list[str]]:
-    """Return an SQL condition on the columns of `chunk`, and its values; "" where all may answer.
-
-    Args:
-        filters: What may be an answer.
-        sources: Those of the index that is asked.
-    """
+    """Return an SQL condition on `chunk` in an index of `sources`, and its values; "" for all."""
     terms: list[str] = []
     values: list[str] = []
     admitted = [source for source in sources if filters.admits(source)]

@@ -46,12 +46,7 @@ _guard = threading.Lock()
 
 @contextmanager
 def opened(path: Path, expected: Mapping[str, str], is_own: bool) -> Generator[Collection]:
-    """Open the index at `path`, or take a connection that is idle, for one search.
-
-    Args:
-        path: Of the index file.
-        expected: What its meta must have.
-        is_own: True for kopt's own documents, False for the library.
+    """Open the index at `path`, whose meta must have what is `expected`, for one search.
 
     Raises:
         OwnIndexDamaged, LibraryDamaged: It is no index, damaged or another one.

@@ -1,11 +1,8 @@
 """Posting lists: which chunks have a phrase, and how much it says about each of them, by BM25F.
 
-BM25 of a chunk is a sum over phrases: how rare the phrase is, times the phrase's share in the
-chunk, which never changes. So shares are worked out once, when the index is written. Fields have
-weights and normalizations by length of their own: a function in a long file path or under many
-tags is no less about its subject, and one of 90 lines is less diluted than BM25 over the whole text
-takes it to be. The kind of a chunk counts within the share, because short host code that says all
-the words would fill a list before any kernel.
+A chunk's score is a sum over phrases: how rare one is, times its share in the chunk, which is
+worked out when the index is written. Why the fields and the kind count as they do:
+docs/retrieval.md.
 
 Source: Robertson, Zaragoza, Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004.
 """
@@ -110,10 +107,7 @@ def term_shares(
 ) -> Iterator[tuple[str, float]]:
     """Yield the terms and phrases of a chunk with their shares, 0 to LARGEST_SHARE.
 
-    Args:
-        kind: The kind of the chunk.
-        fields: Terms of each of `entries.FIELDS`, separated by blanks.
-        finder: Finds phrases; a field has one or none of each.
+    `fields` has the terms of each of `entries.FIELDS`, separated by blanks.
     """
     frequencies: dict[str, float] = {}
     for text, weight, usual in zip(fields, WEIGHTS.fields, _USUAL_TERMS, strict=True):
@@ -145,10 +139,7 @@ def best_scored(
 ) -> Scored:
     """Return the `most` best sums of weight times share; equal ones in the order of their ids.
 
-    Args:
-        weighted: Phrases with their weights.
-        allowed: Ids that may be answers, ascending; None for all.
-        most: Number of answers at most.
+    `allowed` has the ids that may be answers, ascending; None allows all.
     """
     import numpy as np
 

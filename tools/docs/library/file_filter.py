@@ -43,12 +43,7 @@ _DEVICE_CODE = re.compile(
 
 
 def is_wanted_path(path: str, size: int) -> bool:
-    """Return whether a file of `size` bytes may be wanted, as far as its name tells.
-
-    Args:
-        path: Inside the source, with forward slashes.
-        size: As its archive or folder states it.
-    """
+    """Return whether a file of `size` bytes may be wanted, as far as its path tells."""
     lower = path.lower()
     folders, _, name = lower.rpartition("/")
     return (

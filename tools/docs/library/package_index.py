@@ -23,13 +23,7 @@ _ACCEPT = f"{_JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 
 
 def file_url(client: httpx2.Client, index: str, project: str, filename: str) -> httpx2.URL:
-    """Return the address of `filename`.
-
-    Args:
-        client: Asks.
-        index: Address of the simple API, e.g. https://pypi.org/simple.
-        project: Normalized name.
-        filename: As the index lists it.
+    """Return the address of `filename` at `index`, e.g. https://pypi.org/simple.
 
     Raises:
         SourceUnavailable: The index cannot be asked or does not list the file.
@@ -147,27 +141,20 @@ def web_client() -> Generator[httpx2.Client]:
 
 
 def refuse_status(response: httpx2.Response, what: str) -> None:
-    """Do nothing for a good answer.
-
-    Args:
-        response: The answer.
-        what: That was asked for, for the message.
-
-    Raises:
-        SourceUnavailable: The answer is an error.
-    """
+    """Raise SourceUnavailable unless `response` is a good answer to being asked for `what`."""
     if response.is_success:
         return
-    host, status = response.url.host, response.status_code
-    if status in (401, 403):
-        reason = "refuses access: check the credentials in PIP_INDEX_URL"
-    elif status in (404, 410):
-        reason = f"does not have {what}: set PIP_INDEX_URL to an index that has it"
-    elif status == 407:
-        reason = "is behind a proxy that wants credentials: set them in HTTPS_PROXY"
-    else:
-        reason = f"fails on {what}: try again later"
-    raise SourceUnavailable(f"{host} answers {status}: it {reason}")
+    status = response.status_code
+    match status:
+        case 401 | 403:
+            reason = "refuses access: check the credentials in PIP_INDEX_URL"
+        case 404 | 410:
+            reason = f"does not have {what}: set PIP_INDEX_URL to an index that has it"
+        case 407:
+            reason = "is behind a proxy that wants credentials: set them in HTTPS_PROXY"
+        case _:
+            reason = f"fails on {what}: try again later"
+    raise SourceUnavailable(f"{response.url.host} answers {status}: it {reason}")
 
 
 def failure(error: httpx2.HTTPError | httpx2.InvalidURL, host: str) -> SourceUnavailable:

@@ -27,11 +27,9 @@ def installed_package(key: str) -> Obtained:
     Raises:
         SourceUnavailable: It is not installed, or without its sources.
     """
-    package = installable().get(key)
-    if package is None:
+    if (package := installable().get(key)) is None:
         raise SourceUnavailable("is no package to install: build it without --installed")
-    version = installed_version(package.project)
-    if version is None:
+    if (version := installed_version(package.project)) is None:
         raise SourceUnavailable(f"{package.project} is not installed here")
     members = list(installed_members(package.project, package.members))
     if not members:

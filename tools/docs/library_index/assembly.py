@@ -1,19 +1,30 @@
-"""The index out of its parts: duplicates merged, written in one go. Nothing is chunked here."""
+"""The library index: made of its parts in one go, opened for a search, made again after damage."""
 
 import hashlib
 import json
+import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 
+from kopt.config.errors import SetupError
+from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
 from kopt.tools.docs.build_records import BuildProgress, OnProgress
 from kopt.tools.docs.chunking.duplicates import merged
+from kopt.tools.docs.damage import LibraryUnreadable, PartsDamaged
+from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.entries import record_of, records_in
 from kopt.tools.docs.indexing.index_file import Sheet, index_version, write_index
-from kopt.tools.docs.indexing.index_meta import library_index_path, open_index
+from kopt.tools.docs.indexing.index_meta import (
+    library_folder,
+    library_index_path,
+    open_index,
+    parts_path,
+)
+from kopt.tools.docs.indexing.open_indexes import file_state, opened
 from kopt.tools.docs.records import BuiltSource, Chunk
 from kopt.tools.docs.vectors import model_name
 from kopt.tools.docs.words.glossary import synopses_without_code
@@ -33,13 +44,7 @@ def index_key(sources: Sequence[SourceParts]) -> str:
 
 
 def assemble(parts: Parts, path: Path, on_progress: OnProgress) -> None:
-    """Write the index of everything that `parts` are settled on to `path`.
-
-    Args:
-        parts: What it is made of.
-        path: Where it goes, in place of what is there, all at once.
-        on_progress: Told the documents that are written and that there are.
-    """
+    """Write the index of all that `parts` are settled on to `path`, at once, over what is there."""
     sources = parts.sources()
     places: dict[str, tuple[str, int]] = {}
     chunks: list[Chunk] = []
@@ -92,3 +97,63 @@ def all_chunks(settings: Settings) -> Iterator[Chunk]:
     with closing(open_index(path, {})) as connection:
         for (block,) in connection.execute("select records from body order by block"):
             yield from map(Chunk.model_validate_json, records_in(block))
+
+
+OUTDATED = (
+    "the library index was made by another version of kopt and is not searched: run kopt docs"
+    " build, which downloads nothing again"
+)
+REBUILT = "the library index was damaged and was made again from what its build had kept"
+REMOVED = "the library index was damaged and was removed: run kopt docs build"
+BUILDING = "the library index is being built; not searched now"
+
+
+@contextmanager
+def opened_library(settings: Settings) -> Generator[Collection | None]:
+    """Open the library index for one search; None if it is not built.
+
+    Raises:
+        LibraryDamaged: It turns out to be damaged, now or while it is read; see `heal`.
+        LibraryUnreadable: It cannot be read now, or was made by another version of kopt.
+    """
+    path = library_index_path(settings)
+    if not path.exists():
+        yield None
+        return
+    with opened(path, {}, is_own=False) as library:
+        if library.cache.meta.get("version") != index_version():
+            raise LibraryUnreadable(OUTDATED)
+        yield library
+
+
+def heal(settings: Settings) -> str:
+    """Make the index again unless another process has done so; return what happened, in one line.
+
+    What cannot be made again is removed, so that the next search does not try once more. A search
+    does not wait for a build.
+    """
+    path = library_index_path(settings)
+    seen = file_state(path) if path.exists() else None
+    try:
+        with file_lock(library_folder(settings) / "lock", _give_up):
+            if path.exists() and file_state(path) != seen:
+                return REBUILT
+            try:
+                with Parts(parts_path(settings)) as parts:
+                    if parts.sources():
+                        assemble(parts, path, lambda _progress: None)
+                        return REBUILT
+            except PartsDamaged:
+                parts_path(settings).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+    except BlockingIOError:
+        return BUILDING
+    except (OSError, sqlite3.Error, SetupError) as error:
+        return (
+            f"the library index is damaged and cannot be made again ({error}): run kopt docs build"
+        )
+    return REMOVED
+
+
+def _give_up() -> None:
+    raise BlockingIOError

@@ -84,7 +84,8 @@ def build_library(selection: Selection, settings: Settings, on_progress: OnProgr
 def _built(selection: Selection, work: _Work) -> BuildResult:
     with Parts(parts_path(work.settings)) as parts:
         _gather(selection, parts, work)
-        _keep_what_was_skipped(parts, work)
+        skipped = {one.source for one in work.skipped}
+        work.sources += [one for one in parts.sources() if one.source.key in skipped]
         if not work.sources:
             raise SetupError(
                 "no source could be had: "
@@ -126,12 +127,6 @@ def _read(
         done += 1
         work.on_progress(BuildProgress("read", name, done, len(files)))
     return SourceParts(harvested.source, tuple(files))
-
-
-def _keep_what_was_skipped(parts: Parts, work: _Work) -> None:
-    """Take what could not be obtained this time from the build before."""
-    skipped = {one.source for one in work.skipped}
-    work.sources += [one for one in parts.sources() if one.source.key in skipped]
 
 
 def _write(parts: Parts, work: _Work, fresh: bool) -> bool:

@@ -28,17 +28,9 @@ _AHEAD = 8
 
 def part_key(file: SourceFile) -> str:
     """Return what the entries of a file depend on, as a hash: its content, its source, the code."""
-    facts = (
-        _code_version(),
-        repr(file.source),
-        file.path,
-        file.sha,
-    )
+    code = f"{chunker_version()} {terms_version()} {model_name()}"
+    facts = (code, repr(file.source), file.path, file.sha)
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()
-
-
-def _code_version() -> str:
-    return f"{chunker_version()} {terms_version()} {model_name()}"
 
 
 def file_part(key: str, file: SourceFile) -> Part:

@@ -71,13 +71,7 @@ def opened_own(settings: Settings, failures: Sequence[Exception]) -> Generator[O
 
 
 def _build(path: Path, corpus: Corpus, replace: bool) -> None:
-    """Build the index unless another process has done so meanwhile.
-
-    Args:
-        path: Where it goes.
-        corpus: What goes into it.
-        replace: True if the file that is there was found to be damaged.
-    """
+    """Build the index unless another process has done so; `replace`: what is there is damaged."""
     seen = file_state(path) if path.exists() else None
     with file_lock(ensure_folder(path.parent) / "lock"):
         if path.exists() and (not replace or file_state(path) != seen):

@@ -1,19 +1,20 @@
 """Pinecone's list of hits for a query: asked while this machine makes its own lists.
 
-One question finds candidates by the index's own embedding, and a second model reranks them. The
-records API does both in one call, a document index in two. There is an answer within a deadline, or
-a reason why there is none.
+The index's own embedding finds candidates, a second model reranks them: the records API in one
+call, a document index in two. There is an answer within a deadline, or a reason why there is none.
 """
 
+import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kopt.config.errors import BackendUnavailable
 from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.filters import Filters, running_archs
+from kopt.tools.docs.weights import WEIGHTS
 
 from .push_plan import namespace_of
 from .push_records import ANY_ARCH, uid_of
@@ -192,6 +193,44 @@ class PineconeBackend:
         self._shape = None  # it may have been made anew, or another host be meant
         self._resting = (self._clock() + REST_S, reason)
         return BackendUnavailable(reason)
+
+
+class RemoteHits:
+    """One question to Pinecone, which a thread of its own asks."""
+
+    def __init__(self, query: str, filters: Filters, sources: Sequence[str]) -> None:
+        """Prepare the question; `sources` are those of the library index."""
+        self._query = query
+        admitted = tuple(source for source in sources if filters.admits(source))
+        self._filters = replace(filters, sources=admitted)
+        self._thread: threading.Thread | None = None
+        self._uids: Sequence[str] | None = None
+        self.failure: str | None = None
+        """Why there is no answer, once `uids` has returned."""
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether there is an answer, once `uids` has returned."""
+        return self._uids is not None
+
+    def ask(self, settings: Settings) -> None:
+        """Start asking; without a key nothing happens."""
+        if settings.pinecone_api_key is not None:
+            self._thread = threading.Thread(target=self._ask, args=(settings,), daemon=True)
+            self._thread.start()
+
+    def uids(self) -> Sequence[str]:
+        """Return the uids of the hits, best first, once they are there: within DEADLINE_S."""
+        if self._thread is not None:
+            self._thread.join()
+        return self._uids or ()
+
+    def _ask(self, settings: Settings) -> None:
+        try:
+            if (backend := pinecone_backend(settings)) is not None:
+                self._uids = backend.search(self._query, self._filters, WEIGHTS.remote_depth)
+        except BackendUnavailable as error:
+            self.failure = str(error)
 
 
 @lru_cache(maxsize=8)

@@ -11,7 +11,7 @@ from kopt.config.settings import Settings
 from kopt.tools.docs.damage import LibraryDamaged, LibraryUnreadable, OwnIndexDamaged
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.filters import Filters
-from kopt.tools.docs.library_index.opening import REBUILT, heal, opened_library
+from kopt.tools.docs.library_index.assembly import REBUILT, heal, opened_library
 from kopt.tools.docs.own.index import OwnIndex, opened_own
 
 Answer = TypeVar("Answer")

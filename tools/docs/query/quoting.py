@@ -46,10 +46,8 @@ def quoted_hits(
 ) -> QuotedHits:
     """Return the best of `found` as hits and the next as further hits, within the budget.
 
-    Args:
-        found: Chunks with their scores, best first; read only as far as needed.
-        matches: How many there are.
-        wanted: Limits, and the words to look for.
+    `found` has chunks with their scores, best first, and is read only as far as needed; there are
+    `matches` in all.
     """
     hits: list[Hit] = []
     further: list[FurtherHit] = []

@@ -1,10 +1,7 @@
 """Which chunks answer a query, best first: lists by words and by meaning, fused by rank.
 
-L1: all words; L2, at half weight: with the lexicon's expansions; L3: cosine of cards; L4:
-Pinecone's list; L5: what defines the very name that is asked for; L6: tags in common; L7: cosine of
-what functions are said to do. L3, L4, L6 and L7 hold code of the library alone; while there is
-none, a list of whole names stands in. Kinds and sources weigh in, and a file that was picked
-already counts less (`weights.py`).
+The lists and the formula are in docs/retrieval.md. Without a library a list of whole names stands
+in for those that hold its code alone.
 """
 
 from collections import Counter

@@ -87,11 +87,7 @@ def without_places(chunk: Chunk, hidden: Collection[str]) -> Chunk:
 
 
 def filters_of(request: SearchRequest, built: Iterable[str]) -> Filters:
-    """Return the filters of a request.
-
-    Args:
-        request: What is asked.
-        built: Sources of the library index; none if it is not built.
+    """Return the filters of a request, where the library index has the sources `built`.
 
     Raises:
         ToolError: A value is unknown, or of a library that is not in the index; the message lists

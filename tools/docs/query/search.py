@@ -1,12 +1,10 @@
 """`search_documents`: what kopt's documents and production code say about a query.
 
-Synchronous and within a token budget, by the indexes of this machine; Pinecone is asked beside them
-where there is a key. The first search builds the index of kopt's own documents; that of production
-code is built by `kopt docs build`.
+Asked are the indexes of this machine, and Pinecone where there is a key.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kopt.config.errors import ToolError
@@ -15,8 +13,8 @@ from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.index_meta import sources_in
+from kopt.tools.docs.pinecone_index.asking import RemoteHits
 from kopt.tools.docs.records import (
-    Chunk,
     DocumentText,
     SearchRequest,
     SearchResult,
@@ -29,8 +27,7 @@ from kopt.tools.docs.words.tags import subjects_of
 from .indexes import OpenIndexes, with_indexes
 from .query_words import NEAREST, QueryWords, nearest_words, query_words, unknown_words
 from .quoting import MOST_FURTHER, QuotedHits, QuoteLimits, quoted_hits
-from .ranking import Ranked, Ranking, RankQuery, ranked
-from .remote_hits import RemoteHits
+from .ranking import Ranking, RankQuery, ranked
 from .request import (
     check_left_out,
     checked_query,
@@ -118,7 +115,8 @@ def _answer(asked: _Asked, there: OpenIndexes, settings: Settings) -> SearchResu
         remote.ask(settings)
     words = query_words(asked.query, collections)
     sought = _sought(asked.query, words, there, remote)
-    page = _page(ranked(collections, sought, asked.filters, _most(asked.request)), asked, words)
+    most = asked.request.k * asked.request.page + MOST_FURTHER
+    page = _page(ranked(collections, sought, asked.filters, most), asked, words)
     # A word to suggest may be one of what is left out.
     unknown = unknown_words(words, [] if asked.filters.without else collections)
     return SearchResult(
@@ -159,10 +157,6 @@ def _has_vectors(library: Collection) -> bool:
     return library.cache.meta.get("model") == model_name() != NO_MODEL
 
 
-def _most(request: SearchRequest) -> int:
-    return request.k * request.page + MOST_FURTHER
-
-
 @dataclass(frozen=True)
 class _Page:
     """The part of a ranking that is shown."""
@@ -179,16 +173,14 @@ def _page(found: Ranking, asked: _Asked, words: QueryWords) -> _Page:
     begin = 0
     quoted = quoted_hits([], 0, wanted)
     for _number in range(asked.request.page):
-        chunks = _chunks(found.best[begin:], asked.filters.without)
+        chunks = (
+            (without_places(one.collection.whole(one.first), asked.filters.without), one.score)
+            for one in found.best[begin:]
+        )
         quoted = quoted_hits(chunks, found.matches - begin, wanted)
         begin += len(quoted.hits)
     has_more = bool(quoted.hits) and begin < found.matches
     return _Page(found.matches, quoted, asked.request.page + 1 if has_more else None)
-
-
-def _chunks(best: Sequence[Ranked], hidden: Sequence[str]) -> Iterator[tuple[Chunk, float]]:
-    for one in best:
-        yield without_places(one.collection.whole(one.first), hidden), one.score
 
 
 def _degraded(

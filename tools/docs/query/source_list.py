@@ -3,22 +3,18 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from kopt import __version__
 from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.index_meta import sources_in
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
-from kopt.tools.docs.own.corpus import QUALITY
+from kopt.tools.docs.own.corpus import KOPT_LICENSE, QUALITY
 from kopt.tools.docs.own.index import OwnIndex
-from kopt.tools.docs.records import (
-    ListedSource,
-    SourcesResult,
-)
+from kopt.tools.docs.records import ListedSource, SourcesResult
 from kopt.tools.docs.sources import SOURCES
 
 from .indexes import OpenIndexes, with_indexes
-from .request import (
-    check_left_out,
-)
+from .request import check_left_out
 
 
 def list_sources(settings: Settings) -> SourcesResult:
@@ -43,13 +39,13 @@ def _listed(there: OpenIndexes, settings: Settings) -> SourcesResult:
 
 def _own(index: OwnIndex) -> Iterator[ListedSource]:
     files = Counter(file.source for file in index.corpus.files)
-    shipped = {file.source: file for file in index.corpus.files if file.version}
+    shipped = {file.source for file in index.corpus.files if file.is_ours}
     for source, holds in SOURCES.items():
         yield ListedSource(
             source=source,
             holds=holds,
-            version=shipped[source].version if source in shipped else None,
-            license=shipped[source].license if source in shipped else None,
+            version=__version__ if source in shipped else None,
+            license=KOPT_LICENSE if source in shipped else None,
             quality=QUALITY.get(source, 1.0),
             files=files[source],
             chunks=index.collection.size(source),

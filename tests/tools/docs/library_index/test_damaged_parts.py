@@ -14,7 +14,7 @@ from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.index_meta import library_folder, library_index_path, parts_path
 from kopt.tools.docs.library_index import parts as parts_module
-from kopt.tools.docs.library_index.opening import BUILDING, REMOVED
+from kopt.tools.docs.library_index.assembly import BUILDING, REMOVED
 from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import SearchRequest
 from support.fake_harvest import fake_harvest

@@ -11,8 +11,8 @@ from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.index_meta import built_sources, library_index_path, parts_path
 from kopt.tools.docs.indexing.open_indexes import close_all, opened
+from kopt.tools.docs.library_index.assembly import OUTDATED, REBUILT, REMOVED
 from kopt.tools.docs.library_index.choices import forget_source
-from kopt.tools.docs.library_index.opening import OUTDATED, REBUILT, REMOVED
 from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import SearchRequest, SearchResult
 from support.built_docs import copy_docs

@@ -17,7 +17,7 @@ from kopt.search.advice.retrieval import Asker, search_for_run
 from kopt.search.records.members import Member
 from kopt.tools.docs.records import SearchRequest, SearchResult
 from kopt.tools.facts.docs_facts import hit_facts
-from kopt.tools.facts.fitting import Facts, cleaned
+from kopt.tools.facts.fitting import Facts, cleaned, given
 from kopt.tools.facts.rendering import render
 
 from .prompt import without_folders
@@ -107,15 +107,14 @@ class DocumentSearch:
 
 def found_facts(result: SearchResult) -> Facts:
     """Return the answer to a search as a model reads it."""
-    facts: Facts = {
-        "hits": [hit_facts(hit) for hit in result.hits],
-        "further": [one.title for one in result.further],
-        "unknown_words": _unknown(result),
-        "advice": result.advice,
-        "degraded": result.degraded,
-        "notice": result.notice,
-    }
-    return {name: value for name, value in facts.items() if value} or {"hits": []}
+    return given(
+        hits=[hit_facts(hit) for hit in result.hits],
+        further=[one.title for one in result.further],
+        unknown_words=_unknown(result),
+        advice=result.advice,
+        degraded=result.degraded,
+        notice=result.notice,
+    ) or {"hits": []}
 
 
 def _unknown(result: SearchResult) -> Sequence[str]:

@@ -14,7 +14,7 @@ from kopt.search.knowledge.evidence import pooled
 from kopt.search.knowledge.policy.selector import Drawn
 from kopt.search.knowledge.records import Evidence, KnowledgeEntry, ProfileSignature, Sample, State
 from kopt.search.records.members import Member
-from kopt.tools.facts.fitting import Facts, cleaned
+from kopt.tools.facts.fitting import Facts, cleaned, given
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import Quoted, plain, plain_beginning
 
@@ -71,25 +71,23 @@ def entry_table(base: KnowledgeBase, states: Iterable[str]) -> str:
 
 def state_facts(state: State) -> Facts:
     """Return a state as facts."""
-    facts: Facts = {
-        "state": state.id,
-        "means": Quoted(plain(state.description)),
-        "bottleneck": state.bottleneck,
-        "suspects": ", ".join(state.suspects),
-        "traits": ", ".join(state.traits),
-    }
-    return {name: value for name, value in facts.items() if value}
+    return given(
+        state=state.id,
+        means=Quoted(plain(state.description)),
+        bottleneck=state.bottleneck,
+        suspects=", ".join(state.suspects),
+        traits=", ".join(state.traits),
+    )
 
 
 def signature_facts(signature: ProfileSignature) -> Facts:
     """Return what a profile says of a program, in the words of states."""
-    facts: Facts = {
-        "bottleneck": signature.bottleneck,
-        "suspects": ", ".join(signature.suspects),
-        "traits": ", ".join(signature.traits),
-        "provenance": signature.provenance.value,
-    }
-    return {name: value for name, value in facts.items() if value}
+    return given(
+        bottleneck=signature.bottleneck,
+        suspects=", ".join(signature.suspects),
+        traits=", ".join(signature.traits),
+        provenance=signature.provenance.value,
+    )
 
 
 def advice_words(advice: Iterable[Advice], members: Sequence[Member]) -> str:
@@ -108,14 +106,13 @@ def evidence_words(evidence: Evidence) -> str:
 
 
 def _advice_facts(advice: Advice, label: str) -> Facts:
-    facts: Facts = {
-        "of": label,
+    return given(
+        of=label,
         **state_facts(advice.state),
-        "match": f"{advice.confidence:.2f} of 1",
-        "would_try": [_drawn_facts(one) for one in advice.drawn],
-        "notes": [Quoted(plain(one)) for one in advice.notes[-MOST_NOTES:]],
-    }
-    return {name: value for name, value in facts.items() if value}
+        match=f"{advice.confidence:.2f} of 1",
+        would_try=[_drawn_facts(one) for one in advice.drawn],
+        notes=[Quoted(plain(one)) for one in advice.notes[-MOST_NOTES:]],
+    )
 
 
 def _drawn_facts(drawn: Drawn) -> Facts:
@@ -131,19 +128,18 @@ def _tries(number: float) -> str:
 
 
 def _sample_row(sample: Sample, name: str, ending: str) -> Facts:
-    facts: Facts = {
-        "name": name,
-        "state": sample.state,
-        "technique": joined(sample.techniques),
-        "after": sample.previous,
-        "predicted": None if sample.predicted is None else gain_words(sample.predicted),
-        "found": _found(sample),
-        "outcome": sample.outcome,
-        "state_was": _signature_words(sample.signature_before),
-        "state_is": _signature_words(sample.signature_after),
-        "ending": Quoted(plain_beginning(ending, _ENDING_CHARACTERS)),
-    }
-    return {key: value for key, value in facts.items() if value}
+    return given(
+        name=name,
+        state=sample.state,
+        technique=joined(sample.techniques),
+        after=sample.previous,
+        predicted=None if sample.predicted is None else gain_words(sample.predicted),
+        found=_found(sample),
+        outcome=sample.outcome,
+        state_was=_signature_words(sample.signature_before),
+        state_is=_signature_words(sample.signature_after),
+        ending=Quoted(plain_beginning(ending, _ENDING_CHARACTERS)),
+    )
 
 
 def _found(sample: Sample) -> str:
@@ -169,20 +165,20 @@ def _signature_words(signature: ProfileSignature | None) -> str:
 
 def _entry_rows(base: KnowledgeBase, state: State) -> Iterator[Facts]:
     for entry in base.entries_of(state.id):
-        yield {name: value for name, value in _entry_facts(entry).items() if value}
+        yield _entry_facts(entry)
 
 
 def _entry_facts(entry: KnowledgeEntry) -> Facts:
     prior = entry.prior
-    return {
-        "technique": joined(entry.techniques),
-        "prior": None
+    return given(
+        technique=joined(entry.techniques),
+        prior=None
         if prior is None
         else f"{gain_words(prior.gain)}, counts as {_tries(prior.weight)}",
-        "results": [
+        results=[
             f"{arch}: {evidence_words(pooled(origins[name] for name in sorted(origins)))}"
             for arch, origins in entry.evidence.items()
         ],
-        "notes": [Quoted(plain(note.text)) for note in entry.notes[-MOST_NOTES:]],
-        "deprecated": entry.is_deprecated,
-    }
+        notes=[Quoted(plain(note.text)) for note in entry.notes[-MOST_NOTES:]],
+        deprecated=entry.is_deprecated or None,
+    )

@@ -12,7 +12,7 @@ from typing import TypeVar
 from kopt.kernels.record import ToldRecord
 from kopt.search.knowledge.policy.calibration import Calibration, calibrate
 from kopt.search.knowledge.records import Sample
-from kopt.tools.facts.fitting import Facts, cleaned
+from kopt.tools.facts.fitting import Facts, cleaned, given
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import Quoted
 
@@ -110,16 +110,15 @@ def _calibration(samples: tuple[Sample, ...]) -> str:
 
 
 def _calibration_row(one: Calibration) -> Facts:
-    facts: Facts = {
-        "state": one.state or "all",
-        "architecture": one.arch_key,
-        "compared": one.compared,
-        "without_effect": one.without_effect,
-        "failed": one.failed,
-        "mean_surprise": None if one.reward is None else gain_words(one.reward),
-        "in_interval": None if one.coverage is None else f"{one.coverage:.0%}",
-    }
-    return {name: value for name, value in facts.items() if value is not None}
+    return given(
+        state=one.state or "all",
+        architecture=one.arch_key,
+        compared=one.compared,
+        without_effect=one.without_effect,
+        failed=one.failed,
+        mean_surprise=None if one.reward is None else gain_words(one.reward),
+        in_interval=None if one.coverage is None else f"{one.coverage:.0%}",
+    )
 
 
 def _evaluation_words(evaluation: PolicyEvaluation) -> str:

@@ -10,8 +10,8 @@ from kopt.kernels.roofline import ByteModel, Roofline
 
 from .candidate_report import CandidateReport
 from .run_report import RunReport
+from .sections import Yardstick, title_of, yardstick_of
 from .svg import LogScale, Scale, figure, line, mark, polyline, text, value_axis
-from .yardstick import Yardstick, title_of, yardstick_of
 
 _WIDTH, _HEIGHT = 860, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 30, 40

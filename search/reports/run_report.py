@@ -22,7 +22,7 @@ from kopt.search.advice.retrieval_log import Retrieval, read_retrievals
 from kopt.search.forecast.expectations import agent_rounds
 from kopt.search.records.evaluation import Evaluation
 from kopt.search.records.members import Member
-from kopt.search.records.run_state import RunStatus, StopReason
+from kopt.search.records.run_state import RunState, RunStatus, StopReason
 from kopt.search.selection.ranking import rank
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.run_folders import find_run, run_folders
@@ -60,23 +60,37 @@ class WinnerTime(Record):
     baseline: str | None
 
 
-class RunFacts(Record):
+class RunHead(Record):
+    """What is said of a run whenever one is told of: in a list, in its report, after a step."""
+
+    run: str
+    """Its id."""
+    kernel: str
+    device: str
+    gpu: DeviceFacts | None
+    """The GPU that it is measured on; None on sim, where all times are estimates."""
+    arch: str
+    spent_s: float
+    """Wall seconds of the processes that drove it."""
+    baseline: str | None
+    """What candidates are timed against; None on sim."""
+    winner: int | None
+    """`seq` of the candidate that passed the full check."""
+    winner_path: str | None
+    """Its source, with the winning tune values as defaults."""
+    stop_reason: StopReason | None
+    stop_detail: str | None
+
+
+class RunFacts(RunHead):
     """What is said of every run."""
 
     status: RunStatus | Literal["interrupted"]
     """`interrupted`: no process drives it, although it was not paused; it can be resumed."""
-    run: str
     folder: str
     """Where its files lie: report.html, report.md, winner.cu."""
-    kernel: str
-    device: str
-    gpu: DeviceFacts | None
-    """The GPU that it was measured on; None on sim."""
-    arch: str
     created_us: int
     """Unix microseconds."""
-    spent_s: float
-    """Wall seconds of the processes that drove it."""
     candidates: int
     evaluated: int
     start_latency_us: float | None
@@ -87,20 +101,24 @@ class RunFacts(Record):
     ratio: float | None
     """How many times as fast as the start the best is. Measured: the quotient of their speedups
     against the same baseline. Estimated: that of their times, which is no measured speedup."""
-    baseline: str | None
-    """What candidates are timed against; None on sim."""
     best_speedup: float | None
     """The speedup of the winner in its final benchmark; of the leader while there is none."""
     best_speedup_interval: tuple[float, float] | None
     """95 % interval."""
-    winner: int | None
-    """`seq` of the candidate that passed the full check."""
-    winner_path: str | None
-    """Its source, with the winning tune values as defaults."""
     spend: SpendFigures
     """What its model calls cost."""
-    stop_reason: StopReason | None
-    stop_detail: str | None
+
+
+def run_head(state: RunState, folder: Path) -> dict[str, Any]:
+    """Return the fields of `RunHead`, but for the baseline."""
+    run = state.settings
+    return {
+        "run": state.id,
+        **{name: getattr(run, name) for name in ("kernel", "device", "gpu", "arch")},
+        **{name: getattr(state, name) for name in ("spent_s", "winner", "stop_reason")},
+        "stop_detail": state.stop_detail,
+        "winner_path": None if state.winner is None else str(winner_path(folder)),
+    }
 
 
 class RunSummary(RunFacts):
@@ -222,14 +240,9 @@ def _facts(reader: RunReader, members: Sequence[Member], folder: Path) -> dict[s
     abandoned = state.status == "running" and not is_run_locked(folder)
     return {
         "status": "interrupted" if abandoned else state.status,
-        "run": state.id,
+        **run_head(state, folder),
         "folder": str(folder),
-        "kernel": state.settings.kernel,
-        "device": state.settings.device,
-        "gpu": state.settings.gpu,
-        "arch": state.settings.arch,
         "created_us": state.created_us,
-        "spent_s": state.spent_s,
         "candidates": len(members),
         "evaluated": sum(member.quick is not None for member in members),
         "start_latency_us": None if start is None else start.latency_us,
@@ -240,10 +253,6 @@ def _facts(reader: RunReader, members: Sequence[Member], folder: Path) -> dict[s
         "baseline": None if speed is None or speed.speedup is None else speed.speedup.unit,
         "best_speedup": None if speed is None else number(speed.speedup),
         "best_speedup_interval": None if speed is None else speed.speedup_interval,
-        "winner": state.winner,
-        "winner_path": None if state.winner is None else str(winner_path(folder)),
-        "stop_reason": state.stop_reason,
-        "stop_detail": state.stop_detail,
     }
 
 

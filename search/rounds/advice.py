@@ -7,7 +7,7 @@ from kopt.search.agents.plans import Draw, Hypothesis
 from kopt.search.agents.views import Advice
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.posterior import predict
-from kopt.search.knowledge.policy.selector import Drawn, draw
+from kopt.search.knowledge.policy.selector import draw
 from kopt.search.knowledge.records import Technique
 from kopt.search.knowledge.states.applicability import why_not
 from kopt.search.knowledge.states.applications import TUNE_CONSTANTS
@@ -47,13 +47,15 @@ def advise(context: RunContext, member: Member, request: Request) -> Advice:
         f"{context.state().settings.seed}/{request.name}",
     )
     names = [(one.technique.id,) for one in drawn]
-    return _advice(member, stated, drawn, _notes_on(base, stated, names))
+    notes = _notes_on(base, stated, names)
+    return Advice(member.seq, stated.state, stated.confidence, drawn, notes)
 
 
 def advice_on(context: RunContext, member: Member, techniques: tuple[str, ...]) -> Advice:
     """Return the state of `member` and what is remarked on the `techniques` chosen for it."""
     stated, base = state_of(context, member), context.memory.base()
-    return _advice(member, stated, (), _notes_on(base, stated, [techniques]))
+    notes = _notes_on(base, stated, [techniques])
+    return Advice(member.seq, stated.state, stated.confidence, notes=notes)
 
 
 def expected(context: RunContext, hypothesis: Hypothesis) -> Hypothesis:
@@ -126,18 +128,6 @@ def _notes_on(
     """Return the remarks of the base on techniques in a state."""
     entries = (base.entries.get((stated.state.id, techniques)) for techniques in chosen)
     return tuple(note.text for entry in entries if entry is not None for note in entry.notes)
-
-
-def _advice(
-    member: Member, stated: StatedProgram, drawn: tuple[Drawn, ...], notes: tuple[str, ...]
-) -> Advice:
-    return Advice(
-        candidate=member.seq,
-        state=stated.state,
-        confidence=stated.confidence,
-        drawn=drawn,
-        notes=notes,
-    )
 
 
 def _claimed(branch: BranchRow) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kopt.config.errors import InfraError
 from kopt.kernels.status import Status
-from kopt.search.evaluation.reuse import known_measurements
+from kopt.search.evaluation.evaluation_site import known_measurements
 from kopt.search.records.evaluation import PROOF_LEVELS, Evaluation, EvaluationJob, EvaluationLevel
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import EventKind, RunState
@@ -138,14 +138,14 @@ def _job(state: RunState, members: tuple[Member, ...], lease: Lease) -> Evaluati
         tune=member.tune,
         level=lease.level,
         arch=state.settings.arch,
-        baseline=_baseline(members),
+        baseline=baseline_of(members),
         family=member.family,
         pairs=state.settings.search.tie_pairs if lease.level == "tie" else None,
         measured=known_measurements(members),
     )
 
 
-def _baseline(members: tuple[Member, ...]) -> str | None:
+def baseline_of(members: tuple[Member, ...]) -> str | None:
     """Return what the run's candidates are compared with; None while none was timed."""
     speedups = (member.quick.speedup for member in members if member.quick is not None)
     return next((speedup.unit for speedup in speedups if speedup is not None), None)

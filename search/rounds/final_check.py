@@ -16,7 +16,7 @@ from kopt.search.selection.ranking import rank
 from kopt.search.store.winner import pin_tune, winner_path
 
 from .agents import Agents
-from .receipts import PROMOTION, promotion_of
+from .memory import PROMOTION, promotion_of
 from .run_context import RunContext
 
 

@@ -9,25 +9,27 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kopt.config.errors import ToolError
+from kopt.kernels.promotion_result import PromotionResult
 from kopt.kernels.status import Provenance
 from kopt.search.knowledge.base import KnowledgeBase, parse_base
-from kopt.search.knowledge.edits import Edit, refusal
+from kopt.search.knowledge.edits import AddNote, Edit, refusal
 from kopt.search.knowledge.ledger import LedgerBusy
 from kopt.search.knowledge.policy.posterior import Situation, predict
 from kopt.search.knowledge.projection import extend
-from kopt.search.knowledge.records import Sample, arch_key
+from kopt.search.knowledge.records import WORDS_LIMIT, Sample, arch_key
 from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.knowledge.states.applicability import KernelTraits
 from kopt.search.knowledge.states.attribution import Placed, Teaching, make_samples, revoked_samples
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import RoundRow
+from kopt.search.store.run_reader import RunReader
 from kopt.search.store.taught import THIS_RUN, StatedProgram, Taught, renamed
 
-from .receipts import receipt_notes
 from .sweep import ReadChoices
 
 if TYPE_CHECKING:
@@ -229,3 +231,38 @@ class RunMemory:
             if refusal(edit, shared.base(), known) is None:
                 with suppress(ToolError):  # another run has changed the base meanwhile
                     shared.edit((edit,))
+
+
+PROMOTION = "promotion"
+"""Kind of the document that says how the promotion of a candidate ended."""
+
+
+def promotion_of(reader: RunReader, member: Member) -> PromotionResult | None:
+    """Return how the promotion of a candidate ended; None if it was not put to one."""
+    return reader.document(member, PROMOTION, PromotionResult)
+
+
+def receipt_notes(
+    reader: RunReader, members: Iterable[Member], samples: Iterable[Sample]
+) -> Iterator[AddNote]:
+    """Yield a remark for every gain that a promotion has proven, with the names of its receipts."""
+    by_id = {sample.id: sample for sample in samples if sample.outcome == "gained"}
+    for member in members:
+        sample, promotion = by_id.get(f"{THIS_RUN}/{member.seq}"), promotion_of(reader, member)
+        if sample is None or promotion is None or promotion.outcome != "promoted":
+            continue
+        names = [
+            f"{promotion.kernel.removesuffix(f'_{promotion.domain[0]}')}"
+            f"/{PurePath(file.receipt_path).name}"
+            for file in promotion.files
+            if file.action == "written"
+        ]
+        text = f"promoted on {promotion.gpu.name}; receipts: {', '.join(names)}"
+        yield AddNote(
+            state=sample.state,
+            techniques=sample.techniques,
+            text=text[:WORDS_LIMIT],
+            reason="a gain that a promotion has proven",
+            evidence=(sample.id,),
+            author="rule",
+        )

@@ -25,7 +25,9 @@ from kopt.search.knowledge.states.signature import extract_signature
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunState
 from kopt.search.reports.candidate_report import report_candidate
+from kopt.search.reports.run_report import run_head
 from kopt.search.rounds.advice import allowed_techniques, used_techniques
+from kopt.search.rounds.evaluations import baseline_of
 from kopt.search.rounds.run_context import RunContext
 from kopt.search.rounds.search_round import sweep
 from kopt.search.runs.profiling import LeaderProfile
@@ -33,7 +35,6 @@ from kopt.search.selection.family_standing import family_standings, untried_fami
 from kopt.search.selection.ranking import speed_words
 from kopt.search.selection.retirement import Beams, find_retirements
 from kopt.search.store.taught import THIS_RUN
-from kopt.search.store.winner import winner_path
 
 from .result import BeamMember, NextStep, SteppedCandidate, StepResult
 
@@ -93,23 +94,12 @@ def report_step(
 
 def _facts(context: RunContext, state: RunState, members: tuple[Member, ...]) -> dict[str, Any]:
     """Return what the result says of the run, whatever the step was."""
-    speedups = (member.quick.speedup for member in members if member.quick is not None)
-    winner = None if state.winner is None else str(winner_path(context.search.store.folder))
     return {
+        **run_head(state, context.search.store.folder),
         "status": state.status,
-        "run": state.id,
-        "kernel": state.settings.kernel,
-        "device": state.settings.device,
-        "gpu": state.settings.gpu,
-        "arch": state.settings.arch,
-        "baseline": next((one.unit for one in speedups if one is not None), None),
+        "baseline": baseline_of(members),
         "round_size": state.settings.search.sweep_size,
-        "stop_reason": state.stop_reason,
-        "stop_detail": state.stop_detail,
-        "winner": state.winner,
         "winner_tune": {} if state.winner is None else members[state.winner].tune,
-        "winner_path": winner,
-        "spent_s": state.spent_s,
         "budget": str(state.settings.budget),
     }
 

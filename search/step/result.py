@@ -10,16 +10,15 @@ from pydantic import Field
 from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import Bottleneck
 from kopt.kernels.record import Diagnostic, Record
 from kopt.search.advice.suggestions import Suggestion
 from kopt.search.records.budget import Budget
 from kopt.search.records.members import StepCandidate
-from kopt.search.records.run_state import Event, RunStatus, StopReason
+from kopt.search.records.run_state import Event, RunStatus
 from kopt.search.reports.candidate_report import CandidateReport
-from kopt.search.reports.run_report import view_run
+from kopt.search.reports.run_report import RunHead, view_run
 from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.retirement import Retirement
 
@@ -42,19 +41,12 @@ class SteppedCandidate(CandidateReport):
     """The first thing that was wrong with it, where a stage pointed at it."""
 
 
-class StepResult(Record):
+class StepResult(RunHead):
     """One step of a run."""
 
     schema_: Literal["kopt.step/1"] = Field(default="kopt.step/1", alias="schema")
     status: RunStatus
     """paused: the run can go on. done, budget, failed: it has ended; candidates open it again."""
-    run: str
-    """Its id."""
-    kernel: str
-    device: str
-    gpu: DeviceFacts | None
-    """The GPU; None on sim, where all times are estimates."""
-    arch: str
     round: int | None
     """What the step evaluated or finished; None if nothing."""
     message: str
@@ -67,8 +59,6 @@ class StepResult(Record):
     """Who left the beam in this step, and who of its candidates never entered."""
     gain: float | None
     """By which fraction the step made the best faster: 0.03 for 3 %; None without a comparison."""
-    baseline: str | None
-    """What speedups compare with; None on sim."""
     families: tuple[FamilyStanding, ...]
     """The families that were tried, fastest first."""
     untried_families: tuple[str, ...]
@@ -83,15 +73,8 @@ class StepResult(Record):
     candidates puts the best to the full check and ends the run."""
     round_size: int
     """Most candidates of one step."""
-    stop_reason: StopReason | None
-    stop_detail: str | None
-    winner: int | None
-    """`seq` of the candidate that passed the full check, once the run has ended."""
     winner_tune: dict[str, int] = Field(default_factory=dict[str, int])
-    """Its tune values, which differ from the defaults of its source as it was handed in."""
-    winner_path: str | None
-    """Its source, with the winning tune values as defaults."""
-    spent_s: float
+    """The winner's tune values, which differ from the defaults of its source as handed in."""
     budget: str
     next: NextStep
     """fix: mend what failed. write: hand in candidates (see suggestions). sweep: step without

@@ -2,7 +2,7 @@
 
 import threading
 
-from kopt.search.evaluation.reuse import MeasuredOnce, known_measurements
+from kopt.search.evaluation.evaluation_site import MeasuredOnce, known_measurements
 from kopt.search.records.evaluation import KnownMeasurement
 from support.checked_jobs import job
 from support.populations import failed, member, passed, timed

@@ -54,7 +54,7 @@ def _difference(subject: Subject, old: Any, new: Any) -> Difference:
     item = old or new
     change: Change = "added" if old is None else "removed" if new is None else "changed"
     if isinstance(item, State | Technique):
-        told = tuple(_described(old, new)) if change == "changed" else ()
+        told = () if old is None or new is None else tuple(_described(old, new))
         return Difference(subject=subject, name=item.id, change=change, told=told)
     return Difference(
         subject=subject,

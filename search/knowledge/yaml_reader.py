@@ -5,7 +5,7 @@ data. A document is taken whole or not at all.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
@@ -166,7 +166,7 @@ def _evidence(value: object, where: str) -> dict[str, Any]:
     """Return the fields of evidence, which may be a mere list of its numbers."""
     if not isinstance(value, list):
         return _mapping(value, where)
-    numbers: list[Any] = value
+    numbers = cast(Collection[Any], value)
     if len(numbers) != len(EVIDENCE_NUMBERS):
         raise DocumentError(
             f"{where}: expected {len(EVIDENCE_NUMBERS)} numbers, got {len(numbers)}"

@@ -17,7 +17,6 @@ from .records import (
     SEEN_LIMIT,
     Evidence,
     KnowledgeEntry,
-    Prior,
     State,
     Technique,
 )
@@ -204,7 +203,8 @@ def _item_lines(item: Held, own: str, known: Held | None, detail: _Detail) -> It
     indent = "    " if isinstance(item, KnowledgeEntry) else "  "
     is_shipped = known is not None and known.prior == item.prior
     if item.is_deprecated or (item.prior and (detail.is_seed_told or not is_shipped)):
-        fields = {**_prior(item.prior), "deprecated": item.is_deprecated}
+        prior = {} if item.prior is None else item.prior.model_dump()
+        fields = {"prior": prior.pop("gain", 0.0), **prior, "deprecated": item.is_deprecated}
         rank = None if is_shipped or item.is_deprecated else (0, 0)
         yield _Line(
             f"{indent}{scalar(item.subject)}: {flow_mapping(fields, detail.digits)}\n", rank
@@ -220,12 +220,6 @@ def _item_lines(item: Held, own: str, known: Held | None, detail: _Detail) -> It
     for number, note in enumerate(latest, start=1):
         shown = flow_mapping(note.model_dump(), detail.digits)
         yield _Line(f"{indent}{item.subject} note {number}: {shown}\n")
-
-
-def _prior(prior: Prior | None) -> dict[str, Value]:
-    if prior is None:
-        return {}
-    return {"prior": prior.gain, "weight": prior.weight, "source": prior.source}
 
 
 def _evidence_text(evidence: Evidence, detail: _Detail) -> str:

@@ -26,7 +26,7 @@ from .figures import (
 )
 from .outcome import RunOutcome, RunStanding, read_standing
 from .plan import StudyPlan
-from .study_statistics import Grid, Place, Reach, median_cost
+from .study_statistics import Grid, Reach, median_cost
 
 StudyStatus = Literal["done", "paused"]
 
@@ -152,10 +152,9 @@ def _arm_figures(name: str, by_arm: Mapping[str, Outcomes], plan: StudyPlan) -> 
 
 
 def _grid(outcomes: Outcomes) -> Grid:
-    places: Sequence[Place] = tuple(outcomes)
     return Grid(
-        tuple(dict.fromkeys(kernel for kernel, _ in places)),
-        tuple(dict.fromkeys(repeat for _, repeat in places)),
+        tuple(dict.fromkeys(kernel for kernel, _ in outcomes)),
+        tuple(dict.fromkeys(repeat for _, repeat in outcomes)),
     )
 
 

@@ -142,7 +142,9 @@ class History:
         if not 0 < len(techniques) <= MOST_TECHNIQUES:
             return None
         told = (row.hypothesis for row in self.branches if row.id == after.branch)
-        return Application(before, after, techniques, self.made_by(before), next(told, {}))
+        return Application(
+            before, after, techniques, self.made_by(before), next(told, dict[str, Any]())
+        )
 
     def _origin(self, member: Member) -> tuple[Member | None, tuple[str, ...]]:
         """Return the program that was changed, and what is claimed of the change."""

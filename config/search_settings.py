@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from kopt.config.near_matches import close_names, did_you_mean
 
@@ -165,15 +166,16 @@ class SearchSettings(_Section):
 
 def complete_settings(kept: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tree of a run's kept settings with the values of `search.yaml` for newer keys."""
-    return _completed(_default_tree(), kept)
+    return _merged(_default_tree(), kept)
 
 
-def _completed(known: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(known: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tree of `known` keys with the values of `changes`, whatever these are."""
     return dict(known) | {
-        key: _completed(known[key], cast(Mapping[str, Any], value))
+        key: _merged(known[key], cast(Mapping[str, Any], value))
         if isinstance(value, dict) and isinstance(known.get(key), dict)
         else value
-        for key, value in kept.items()
+        for key, value in changes.items()
     }
 
 
@@ -198,8 +200,7 @@ def load_search_settings(
         raise ToolError(f"{path}: more than {_MAX_FILE_BYTES} characters are no search settings")
     changes = _parse(text, str(path))
     tree = _default_tree() if over is None else over.model_dump()
-    merged = _merge(tree, changes, f"{path}: ")
-    return _validated(SearchSettings, merged, f"{path}: ")
+    return _validated(SearchSettings, _merged(tree, changes), f"{path}: ")
 
 
 @lru_cache
@@ -243,34 +244,15 @@ def _refuse_repeated_keys(node: Any, name: str) -> None:
         _refuse_repeated_keys(value, name)
 
 
-def _merge(
-    known: Mapping[str, Any], changes: Mapping[str, Any], where: str, prefix: str = ""
-) -> dict[str, Any]:
-    """Return the tree of `known` keys with the values of `changes`."""
-    merged = dict(known)
-    for key, value in changes.items():
-        path = f"{prefix}{key}"
-        if key not in known:
-            raise ToolError(f"{where}unknown key {path}{_nearest(str(key), prefix)}")
-        if isinstance(known[key], dict):
-            if not isinstance(value, dict):
-                inside = ", ".join(known[key])
-                raise ToolError(f"{where}{path} is {value!r}; it has keys of its own: {inside}")
-            below = cast(Mapping[str, Any], value)
-            merged[key] = _merge(known[key], below, where, f"{path}.")
-        else:
-            merged[key] = value
-    return merged
-
-
-def _nearest(key: str, prefix: str) -> str:
+def _nearest(key: str) -> str:
     """Return what follows an unknown key: the known one that looks most like it."""
+    own = key.rpartition(".")[2]
     by_name: dict[str, str] = {}
     for path in _paths(_default_tree()):
         name = path.rpartition(".")[2]
-        if name not in by_name or path == f"{prefix}{name}":
+        if name not in by_name or path == f"{key.removesuffix(own)}{name}":
             by_name[name] = path
-    found = close_names(key, by_name, most=1, likeness=0.5)
+    found = close_names(own, by_name, most=1, likeness=0.5)
     return f"; {did_you_mean([by_name[found[0]]])}" if found else "; the keys are in search.yaml"
 
 
@@ -287,7 +269,18 @@ def _validated(section: type[_S], tree: Mapping[str, Any], where: str) -> _S:
     try:
         return section.model_validate(tree)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        message = f"{where}{key} is {first['input']!r}: {first['msg']}"
-        raise ToolError(message) from error
+        raise ToolError(f"{where}{_in_words(error.errors()[0])}") from error
+
+
+def _in_words(mistake: ErrorDetails) -> str:
+    key = ".".join(str(part) for part in mistake["loc"])
+    match mistake["type"]:
+        case "extra_forbidden" | "invalid_key":
+            return f"unknown key {key}{_nearest(key)}"
+        case "model_type":
+            inside: Any = _default_tree()
+            for part in mistake["loc"]:
+                inside = inside[part]
+            return f"{key} is {mistake['input']!r}; it has keys of its own: {', '.join(inside)}"
+        case _:
+            return f"{key} is {mistake['input']!r}: {mistake['msg']}"

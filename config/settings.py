@@ -51,6 +51,16 @@ SERVER_VARIABLES = (
 )
 
 
+class _HomeFolder:
+    """A folder below KOPT_HOME, as an attribute of `Settings`."""
+
+    def __init__(self, *parts: str) -> None:
+        self._path = Path(*parts)
+
+    def __get__(self, settings: "Settings", owner: object) -> Path:
+        return settings.home / self._path
+
+
 @dataclass(frozen=True)
 class Settings:
     """Everything that the environment decides."""
@@ -102,60 +112,32 @@ class Settings:
             self, pinecone_api_key=None, claude=None, package_index=DEFAULT_PACKAGE_INDEX
         )
 
-    @property
-    def cubin_cache(self) -> Path:
-        """Folder of the compile cache."""
-        return self.home / "cache" / "cubin"
-
-    @property
-    def oracle_cache(self) -> Path:
-        """Folder of cached inputs and oracle outputs."""
-        return self.home / "cache" / "oracle"
-
-    @property
-    def sim_cache(self) -> Path:
-        """Folder of the simulator's compiled runtime and of candidates' CPU objects."""
-        return self.home / "cache" / "sim"
-
-    @property
-    def docs_cache(self) -> Path:
-        """Folder of the indexes that documents are searched by."""
-        return self.home / "cache" / "docs"
-
-    @property
-    def library_cache(self) -> Path:
-        """Folder of what libraries build for themselves: FlashInfer's kernels and the like."""
-        return self.home / "cache" / "libraries"
-
-    @property
-    def reports(self) -> Path:
-        """Folder of what profilers and sanitizers wrote, by kernel and candidate."""
-        return self.home / "reports"
-
-    @property
-    def winners(self) -> Path:
-        """Folder of promoted winners, one folder a problem."""
-        return self.home / "winners"
-
-    @property
-    def jobs_folder(self) -> Path:
-        """Folder of the jobs of tool calls, one folder a job."""
-        return self.home / "jobs"
-
-    @property
-    def runs(self) -> Path:
-        """Folder of the run stores."""
-        return self.home / "runs"
+    cubin_cache = _HomeFolder("cache", "cubin")
+    """Folder of the compile cache."""
+    oracle_cache = _HomeFolder("cache", "oracle")
+    """Folder of cached inputs and oracle outputs."""
+    sim_cache = _HomeFolder("cache", "sim")
+    """Folder of the simulator's compiled runtime and of candidates' CPU objects."""
+    docs_cache = _HomeFolder("cache", "docs")
+    """Folder of the indexes that documents are searched by."""
+    library_cache = _HomeFolder("cache", "libraries")
+    """Folder of what libraries build for themselves: FlashInfer's kernels and the like."""
+    reports = _HomeFolder("reports")
+    """Folder of what profilers and sanitizers wrote, by kernel and candidate."""
+    winners = _HomeFolder("winners")
+    """Folder of promoted winners, one folder a problem."""
+    jobs_folder = _HomeFolder("jobs")
+    """Folder of the jobs of tool calls, one folder a job."""
+    runs = _HomeFolder("runs")
+    """Folder of the run stores."""
 
     @property
     def knowledge(self) -> Path:
         """Folder of the knowledge base that runs learn into and are advised by."""
         return self.knowledge_folder or self.home / "knowledge"
 
-    @property
-    def studies(self) -> Path:
-        """Folder of the studies, one folder a study."""
-        return self.home / "studies"
+    studies = _HomeFolder("studies")
+    """Folder of the studies, one folder a study."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 
 from .compile_job import CompileContext, CompileJob, Compiler, CompilerRun
-from .compiler_log import PtxasKernel, names_ptx_lines, parse_log, parse_ptxas_report
-from .cubin import CubinFacts, CubinKernel, read_cubin, screen_cubin
+from .compiler_log import names_ptx_lines, parse_log, parse_ptxas_report
+from .cubin import CubinFacts, read_cubin, screen_cubin
 from .cubin_cache import CacheEntry, CompiledUnit, entry_lock, load_entry, store_entry
 from .include_tree import headers_digest
 from .nvcc import KEEPING_PTX, run_nvcc
@@ -133,47 +133,34 @@ def _facts(job: CompileJob, cubin: bytes, log: str, context: CompileContext) -> 
         "flagged": screening.flagged,
         "cubin_sha256": hashlib.sha256(cubin).hexdigest(),
         "module_global_bytes": facts.module_global_bytes,
-        "kernels": tuple(
-            kernel.model_copy(
-                update={"loads_in_flight": loads_in_flight(facts.code[kernel.name], job.arch)}
-            )
-            for kernel in _kernels(facts, parse_ptxas_report(log), functions)
-        ),
+        "kernels": _kernels(facts, job.arch, log, functions),
         "producer_waits": waits,
         "trapping": tuple(f.name for f in functions or () if "stop" in f.screened),
     }
 
 
 def _kernels(
-    facts: CubinFacts, report: dict[str, PtxasKernel], functions: Sequence[SassFunction] | None
+    facts: CubinFacts, arch: str, log: str, functions: Sequence[SassFunction] | None
 ) -> tuple[KernelResources, ...]:
+    """Return what the cubin, the report of ptxas and the instructions say of each kernel."""
+    report = parse_ptxas_report(log)
     by_name = {function.name: function for function in functions or ()}
     kernels: list[KernelResources] = []
     for kernel in facts.kernels:
         if kernel.name not in report:
             raise InfraError(f"ptxas reported nothing about kernel {kernel.name} of its own cubin")
-        kernels.append(_resources(kernel, report[kernel.name], by_name.get(kernel.name)))
+        function = by_name.get(kernel.name)
+        told: dict[str, object] = {"instructions": None}
+        if function is not None:
+            told = {
+                "instructions": function.instructions,
+                "instruction_mix": dict(function.mix),
+                "dependency_order": function.dependency_order,
+                "streaming_stores": function.streaming_stores,
+                "conversions": dict(function.conversions),
+            }
+        told["loads_in_flight"] = loads_in_flight(facts.code[kernel.name], arch)
+        kernels.append(
+            KernelResources.model_validate(vars(kernel) | vars(report[kernel.name]) | told)
+        )
     return tuple(kernels)
-
-
-def _resources(
-    kernel: CubinKernel, report: PtxasKernel, function: SassFunction | None
-) -> KernelResources:
-    return KernelResources(
-        name=kernel.name,
-        registers_per_thread=report.registers,
-        spill_store_bytes=report.spill_store_bytes,
-        spill_load_bytes=report.spill_load_bytes,
-        stack_bytes=report.stack_bytes,
-        static_smem_bytes=report.static_smem_bytes,
-        constant_bytes=kernel.constant_bytes,
-        barriers=report.barriers,
-        max_threads_per_block=kernel.max_threads_per_block,
-        parameters=kernel.parameters,
-        parameter_base_bytes=kernel.parameter_base_bytes,
-        instructions=function.instructions if function else None,
-        instruction_mix=dict(function.mix) if function else {},
-        dependency_order=function.dependency_order if function else None,
-        streaming_stores=function.streaming_stores if function else None,
-        conversions=dict(function.conversions) if function else {},
-    )

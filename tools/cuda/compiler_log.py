@@ -231,10 +231,9 @@ _SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
 
 @dataclass(frozen=True)
 class PtxasKernel:
-    """What ptxas reports for one entry function; counts are per thread, shared memory per block."""
+    """What ptxas reports for one entry function: a part of `KernelResources`, named as there."""
 
-    name: str
-    registers: int
+    registers_per_thread: int
     barriers: int
     stack_bytes: int
     spill_store_bytes: int
@@ -259,17 +258,16 @@ def parse_ptxas_report(text: str) -> dict[str, PtxasKernel]:
         elif (found := _STACK.search(line)) and function == entry:
             stack = (int(found.group(1)), int(found.group(2)), int(found.group(3)))
         elif (found := _USED.search(line)) and entry:
-            kernels[entry] = _kernel(entry, found, stack)
+            kernels[entry] = _kernel(found, stack)
             entry = ""
     return kernels
 
 
-def _kernel(name: str, used: re.Match[str], stack: tuple[int, int, int]) -> PtxasKernel:
+def _kernel(used: re.Match[str], stack: tuple[int, int, int]) -> PtxasKernel:
     barriers = _BARRIERS.search(used.group(2))
     shared = _SHARED.search(used.group(2))
     return PtxasKernel(
-        name=name,
-        registers=int(used.group(1)),
+        registers_per_thread=int(used.group(1)),
         barriers=int(barriers.group(1)) if barriers else 0,
         stack_bytes=stack[0],
         spill_store_bytes=stack[1],

@@ -48,7 +48,7 @@ class CubinError(ValueError):
 
 @dataclass(frozen=True)
 class CubinKernel:
-    """One entry function."""
+    """One entry function: a part of `KernelResources`, named as there."""
 
     name: str
     parameters: tuple[KernelParameter, ...]

@@ -6,7 +6,8 @@ the preferred carve-out of the launch are left out.
 
 import sys
 from dataclasses import dataclass
-from typing import Literal
+from math import prod
+from typing import Literal, Self
 
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.compile_result import KernelResources, Occupancy
@@ -38,6 +39,12 @@ class BlockResources:
     barriers: int = 0
     """Block-wide barriers that the kernel names."""
 
+    @classmethod
+    def of(cls, kernel: KernelResources, threads: int, dynamic_smem_bytes: int) -> Self:
+        """Return the needs of a block of `threads` of `kernel`."""
+        registers, static = kernel.registers_per_thread, kernel.static_smem_bytes
+        return cls(threads, registers, static, dynamic_smem_bytes, kernel.barriers)
+
 
 def blocks_per_sm(block: BlockResources, gpu: GpuSpec) -> tuple[int, tuple[Limiter, ...]]:
     """Return the co-resident blocks of one SM and what limits them; several limiters when they tie.
@@ -62,17 +69,11 @@ def blocks_per_sm(block: BlockResources, gpu: GpuSpec) -> tuple[int, tuple[Limit
 
 def launch_occupancy(launch: Launch, kernel: KernelResources, gpu: GpuSpec) -> Occupancy:
     """Return the occupancy of one launch of a plan."""
-    threads = launch.block[0] * launch.block[1] * launch.block[2]
-    block = BlockResources(
-        threads=threads,
-        registers_per_thread=kernel.registers_per_thread,
-        static_smem_bytes=kernel.static_smem_bytes,
-        dynamic_smem_bytes=launch.dynamic_smem_bytes,
-        barriers=kernel.barriers,
-    )
+    threads = prod(launch.block)
+    block = BlockResources.of(kernel, threads, launch.dynamic_smem_bytes)
     blocks, limiters = blocks_per_sm(block, gpu)
     warps = blocks * -(-threads // _WARP_THREADS)
-    grid_blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
+    grid_blocks = prod(launch.grid)
     return Occupancy(
         kernel=launch.kernel,
         gpu=gpu.name,

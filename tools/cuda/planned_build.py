@@ -207,13 +207,7 @@ def _blocks_per_sm(kernels: Sequence[KernelResources], gpu: GpuSpec) -> BlocksPe
         kernel = by_name.get(name)
         if kernel is None:  # the plan check says so; any count does until then
             return 1
-        block = BlockResources(
-            threads=threads,
-            registers_per_thread=kernel.registers_per_thread,
-            static_smem_bytes=kernel.static_smem_bytes,
-            dynamic_smem_bytes=dynamic_smem_bytes,
-            barriers=kernel.barriers,
-        )
+        block = BlockResources.of(kernel, threads, dynamic_smem_bytes)
         return blocks_per_sm(block, gpu)[0]
 
     return resident

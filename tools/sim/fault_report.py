@@ -55,7 +55,8 @@ def describe_fault(fault: Mapping[str, Any], executable: str, candidate: Candida
     line = int(fault["line"]) or _source_line(executable, int(fault["pc"]))
     line = line or _source_line(executable, int(fault["last_pc"]))
     note = str(fault["note"])
-    message = f"{_what(fault, status)} (block {_triple(fault, 'block')}, {_thread(fault)})"
+    block, thread = _triple(fault, "block"), _triple(fault, "thread")
+    message = f"{_what(fault, status)} (block {block}, thread {thread})"
     if note:
         message += f": {note}"
     hint = _HINTS.get(status)
@@ -95,10 +96,6 @@ def _what(fault: Mapping[str, Any], status: Status) -> str:
 def _triple(fault: Mapping[str, Any], key: str) -> str:
     x, y, z = fault[key]
     return f"({x}, {y}, {z})"
-
-
-def _thread(fault: Mapping[str, Any]) -> str:
-    return f"thread {_triple(fault, 'thread')}"
 
 
 def _source_line(executable: str, pc: int) -> int | None:

@@ -140,10 +140,8 @@ class _Builder:
                 return _unsupported(reason, line)
         result = SimProgram(
             executable=str(folder / "program"),
-            entries=facts.entries,
-            shared=facts.shared,
-            constants=facts.constants,
             sandbox=compiled.level,
+            **dict(facts),
         )
         (self.work / "program.json").write_text(result.model_dump_json(), "utf-8")
         return result

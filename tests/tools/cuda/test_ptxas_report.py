@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) spill(const float4* x, flo
 
 def test_registers_barriers_and_static_shared_memory_are_read(settings: Settings) -> None:
     report = parse_ptxas_report(compiled(SCALE, settings).log)["scale"]
-    assert 4 <= report.registers <= 64
+    assert 4 <= report.registers_per_thread <= 64
     assert report.barriers == 1
     assert report.static_smem_bytes == 512  # without the 1,024 bytes that the system reserves
     assert (report.stack_bytes, report.spill_store_bytes, report.spill_load_bytes) == (0, 0, 0)
@@ -26,7 +26,7 @@ def test_registers_barriers_and_static_shared_memory_are_read(settings: Settings
 
 def test_spill_stores_and_loads_are_told_apart(settings: Settings) -> None:
     report = parse_ptxas_report(compiled(SPILL, settings).log)["spill"]
-    assert report.registers <= 32
+    assert report.registers_per_thread <= 32
     assert report.spill_store_bytes >= 4
     assert report.spill_load_bytes >= 4
     assert report.stack_bytes >= 4
@@ -56,4 +56,4 @@ ptxas info    : Used 29 registers, used 3 barriers, 256+0 bytes smem
 """
     report = parse_ptxas_report(text)["k"]
     assert (report.stack_bytes, report.spill_store_bytes, report.spill_load_bytes) == (16, 12, 8)
-    assert (report.registers, report.barriers, report.static_smem_bytes) == (29, 3, 256)
+    assert (report.registers_per_thread, report.barriers, report.static_smem_bytes) == (29, 3, 256)

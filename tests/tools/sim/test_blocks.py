@@ -27,12 +27,12 @@ def test_indices_of_three_dimensional_grids_and_blocks(sim: Sim) -> None:
     )
     case = SimCase(
         source,
-        outputs={"out": np.zeros((2, 2, 3, 3, 5, 7), np.int32)},
+        outputs={"out": np.zeros(12 * 105, np.int32)},
         grid=(3, 2, 2),
         block=(7, 5, 3),
     )
     for seed in (0, 1):
-        out = sim.with_(seed=seed).outputs(case)["out"]
+        out = sim.with_(seed=seed).outputs(case)["out"].reshape(2, 2, 3, 3, 5, 7)
         bz, by, bx, z, y, x = np.indices(out.shape)
         np.testing.assert_array_equal(out, (bz * 100 + by * 10 + bx) * 1000 + z * 100 + y * 10 + x)
 

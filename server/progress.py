@@ -9,14 +9,14 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
 from kopt.config.callbacks import ignore
+from kopt.server.views.tables import WorkStep
 
 Show = Callable[[str], None]
 
@@ -103,21 +103,6 @@ class _Repeater:
             self._changed.notify()
 
 
-@dataclass(frozen=True)
-class WorkStep:
-    """The progress of work in steps."""
-
-    words: str
-    """What is being done."""
-    amount: str
-    """How much of it is done, as it stands beside the bar."""
-    line: str
-    """The line where there is no terminal, printed once; empty for none."""
-    done: int
-    total: int | None
-    """How much there is to do; None while that is not known."""
-
-
 OnStep = Callable[[WorkStep], None]
 
 
@@ -127,36 +112,20 @@ def step_bar(quiet: bool) -> Generator[OnStep, None, None]:
     if quiet:
         yield lambda step: None
     elif sys.stderr.isatty():
-        with _bar() as bar:
-            yield _shown_on(bar)
+        columns = ("{task.description}", BarColumn(24), "{task.fields[amount]}")
+        console = Console(stderr=True, markup=False, highlight=False)
+        # Transient: the summary that follows says more.
+        with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+            task = bar.add_task("starting", total=None, amount="")
+            yield lambda step: bar.update(
+                task,
+                description=step.words,
+                completed=step.done,
+                total=step.total,
+                amount=step.amount,
+            )
     else:
         yield _said_once()
-
-
-def _bar() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[amount]}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True, markup=False, highlight=False),
-        transient=True,  # the summary that follows says more
-    )
-
-
-def _shown_on(bar: Progress) -> OnStep:
-    task = bar.add_task("starting", total=None, amount="")
-
-    def show(step: WorkStep) -> None:
-        bar.update(
-            task,
-            description=step.words,
-            completed=step.done,
-            total=step.total,
-            amount=step.amount,
-        )
-
-    return show
 
 
 def _said_once() -> OnStep:

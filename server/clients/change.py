@@ -6,7 +6,7 @@ from pathlib import Path
 from kopt.config.errors import ToolError
 from kopt.config.settings import ClientFolders
 
-from .client import McpClient, Scope, Server
+from .client import McpClient, Scope, Server, enter_server
 from .config_file import (
     Backup,
     ConfigFile,
@@ -16,7 +16,6 @@ from .config_file import (
     read_config,
     restore_config,
 )
-from .entering import enter_server
 from .json_edit import MalformedText, UnsafeEdit
 from .secret_masking import masked_diff
 

@@ -7,6 +7,7 @@ was then written, so that an undo can tell whether that has been changed since; 
 kept anywhere else.
 """
 
+import glob
 import hashlib
 import json
 import os
@@ -80,7 +81,7 @@ def change_config(file: ConfigFile, data: bytes, name: str) -> Path:
         SetupError: The file may not be written, or has changed since it was read.
     """
     _refuse_unwritable(file)
-    folders = _missing_folders(file)
+    folders = [folder for folder in file.target.parents if not folder.exists()]
     try:
         for folder in reversed(folders):
             folder.mkdir()
@@ -127,7 +128,7 @@ def backups_of(path: Path, name: str) -> list[Backup]:
         rf"-([0-9a-f]{{{_DIGEST_DIGITS}}})\.(bak|absent)"
     )
     found: list[Backup] = []
-    for entry in sorted(path.parent.glob(f"{_literal(path.name)}.kopt-*")):
+    for entry in sorted(path.parent.glob(f"{glob.escape(path.name)}.kopt-*")):
         match = form.fullmatch(entry.name)
         if match is None:
             continue
@@ -197,11 +198,6 @@ def _refuse_unwritable(file: ConfigFile) -> None:
         )
 
 
-def _missing_folders(file: ConfigFile) -> list[Path]:
-    """Return the folders that are missing above the file, the nearest first."""
-    return [folder for folder in file.target.parents if not folder.exists()]
-
-
 def _make_backup(file: ConfigFile, written: str, name: str, folders_made: int) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
     ending = "absent" if file.data is None else "bak"
@@ -229,8 +225,3 @@ def _new_mode(file: ConfigFile) -> int:
     mask = os.umask(0)  # can only be read by setting it
     os.umask(mask)
     return 0o666 & ~mask
-
-
-def _literal(name: str) -> str:
-    """Return `name` with nothing in it that a glob would read as a pattern."""
-    return re.sub(r"([*?\[])", r"[\1]", name)

@@ -75,15 +75,15 @@ def set_json(text: str, keys: tuple[str, ...], value: Any, *, exact: bool = Fals
         MalformedText: It is not JSON, or something on the way to the last key is no object.
     """
     if not text.strip("\ufeff \t\r\n"):
-        nested = _nested(keys, value)
-        return f"{text[:1] if text.startswith(chr(0xFEFF)) else ''}{_render(nested, '', '  ')}\n"
+        whole = _render(nested(keys, value), "", DEFAULT_INDENT)
+        return f"{text[:1] if text.startswith(chr(0xFEFF)) else ''}{whole}\n"
     found = _root(text)
     if not is_object(found.value):
         raise MalformedText("the file holds no object")
     for depth, key in enumerate(keys):
         members = _members(text, found.start)
         if key not in members.values:
-            return _insert(text, members, key, _nested(keys[depth + 1 :], value))
+            return _insert(text, members, key, nested(keys[depth + 1 :], value))
         found = members.values[key]
         if depth < len(keys) - 1 and not is_object(found.value):
             raise MalformedText(f"{key!r} is no object")
@@ -232,7 +232,8 @@ def _insert(text: str, parent: _Members, key: str, value: Any) -> str:
     return f"{kept}\n{new}\n{outer}{tail}"
 
 
-def _nested(keys: tuple[str, ...], value: Any) -> Any:
+def nested(keys: tuple[str, ...], value: Any) -> Any:
+    """Return `value` as the innermost of objects with one key each."""
     for key in reversed(keys):
         value = {key: value}
     return value

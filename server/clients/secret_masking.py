@@ -7,7 +7,7 @@ too much is masked rather than too little. References such as `${NAME}` are no s
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 MASK = "***"
 
@@ -36,16 +36,9 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 def masked_text(text: str) -> str:
     """Return `text` with every secret in it masked; its lines stay as many."""
-    for pattern, hides in (
-        (_NAMED, _is_value),
-        (_AFTER_FLAG, _is_value),
-        (_IN_ADDRESS, _is_value),
-        (_SCHEME, _is_value),
-        (_INSIDE, _is_value),
-        (_LONG, _looks_random),
-    ):
-        text = _masked(pattern, hides, text)
-    return text
+    for pattern in (_NAMED, _AFTER_FLAG, _IN_ADDRESS, _SCHEME, _INSIDE):
+        text = _masked(pattern, _is_value, text)
+    return _masked(_LONG, _looks_random, text)
 
 
 def masked_diff(before: str, after: str, names: tuple[str, str]) -> str:
@@ -110,12 +103,7 @@ def _looks_random(_: str, text: str) -> bool:
     """Return whether `text` looks like a token and not like words."""
     if _KNOWN_PREFIX.match(text) or _UUID.fullmatch(text):
         return True
-    return any(_is_mixed(piece) for piece in _pieces(text))
-
-
-def _pieces(text: str) -> Sequence[str]:
-    return [piece for piece in re.split(r"[-_.=]", text) if len(piece) >= _LEAST_PIECE]
-
-
-def _is_mixed(piece: str) -> bool:
-    return any(c.isdigit() for c in piece) and any(c.isalpha() for c in piece)
+    return any(
+        len(piece) >= _LEAST_PIECE and any(map(str.isdigit, piece)) and any(map(str.isalpha, piece))
+        for piece in re.split(r"[-_.=]", text)
+    )

@@ -12,7 +12,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
-from .json_edit import MalformedText, is_object
+from .json_edit import MalformedText, is_object, nested
 
 
 def read_toml(text: str) -> dict[str, Any]:
@@ -77,13 +77,10 @@ def _inline(value: dict[str, Any]) -> InlineTable:
 
 
 def _at_end(text: str, keys: tuple[str, ...], value: dict[str, Any]) -> str:
-    nested: dict[str, Any] = value
-    for key in reversed(keys):
-        nested = {key: nested}
     if text and not text.endswith("\n"):
         text += "\n"
     gap = "" if not text or text.endswith("\n\n") else "\n"
-    return f"{text}{gap}{tomlkit.dumps(nested)}"
+    return f"{text}{gap}{tomlkit.dumps(nested(keys, value))}"
 
 
 def _merge(table: MutableMapping[str, Any], value: dict[str, Any]) -> None:

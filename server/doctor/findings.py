@@ -38,42 +38,43 @@ class DoctorFinding:
     """What was found and where, or what is missing and how to get it."""
 
 
-def optional(name: str, is_present: bool, detail: str) -> DoctorFinding:
-    """Return a finding on something that kopt works without."""
-    return DoctorFinding(name, is_present, False, detail)
+Find = Callable[[], str]
+
+
+def found(name: str, find: Find, *, is_required: bool = False) -> DoctorFinding:
+    """Return what `find` finds, or the KoptError that says what is missing."""
+    try:
+        return DoctorFinding(name, True, is_required, find())
+    except KoptError as error:
+        return DoctorFinding(name, False, is_required, str(error))
 
 
 def machine_findings(settings: Settings) -> Iterator[DoctorFinding]:
     """Yield what kopt cannot work without."""
-    yield _required("Python", lambda: f"{platform.python_version()}, kopt {__version__}")
-    yield _required("platform", _platform)
-    yield _required("host compiler", lambda: _host_compiler(settings))
-    yield _required("CUDA compiler", lambda: _cuda_compiler(settings))
-    yield _required("sandbox", lambda: _sandbox(settings))
-    yield _required("state folder", lambda: _state_folder(settings))
-    yield _required("problems", lambda: _problems(settings))
-    yield _required("processor", lambda: f"{settings.jobs} processes at once (KOPT_JOBS)")
+    needed: dict[str, Find] = {
+        "Python": lambda: f"{platform.python_version()}, kopt {__version__}",
+        "platform": _platform,
+        "host compiler": lambda: _host_compiler(settings),
+        "CUDA compiler": lambda: _cuda_compiler(settings),
+        "sandbox": lambda: _sandbox(settings),
+        "state folder": lambda: _state_folder(settings),
+        "problems": lambda: _problems(settings),
+        "processor": lambda: f"{settings.jobs} processes at once (KOPT_JOBS)",
+    }
+    yield from (found(name, find, is_required=True) for name, find in needed.items())
 
 
 def docs_findings(settings: Settings) -> Iterator[DoctorFinding]:
     """Yield the library index, the extra that makes it better, and the key of Pinecone."""
-    yield _library(settings)
-    yield _extra()
-    yield _pinecone(settings)
+    yield found("kernel library", lambda: _library(settings))
+    yield found("docs extra", _extra)
+    yield found("Pinecone", lambda: _pinecone(settings))
 
 
 def model_findings(settings: Settings) -> Iterator[DoctorFinding]:
     """Yield the key of Claude and the table of prices."""
-    yield _claude(settings)
-    yield _prices(settings)
-
-
-def _required(name: str, find: Callable[[], str]) -> DoctorFinding:
-    """Return what `find` finds, or the KoptError that says what is missing."""
-    try:
-        return DoctorFinding(name, True, True, find())
-    except KoptError as error:
-        return DoctorFinding(name, False, True, str(error))
+    yield found("Claude", lambda: _claude(settings))
+    yield found("prices of models", lambda: _prices(settings))
 
 
 def _state_folder(settings: Settings) -> str:
@@ -123,33 +124,26 @@ def _problems(settings: Settings) -> str:
     return f"{len(problems)} problems, {kernels} kernels (kopt list)"
 
 
-def _library(settings: Settings) -> DoctorFinding:
+def _library(settings: Settings) -> str:
     path = library_index_path(settings)
     built = built_sources(path)
     if not built:
-        how = "not built: kopt docs build gets FlashInfer, vLLM, SGLang, CUTLASS and more"
-        return optional("kernel library", False, how)
+        raise SetupError(
+            "not built: kopt docs build gets FlashInfer, vLLM, SGLang, CUTLASS and more"
+        )
     documents = sum(source.chunks for source in built)
-    said = f"{documents:,} documents, {path.stat().st_size / MB:,.0f} MB, of "
-    names = [f"{source.source} {source.version or ''}".strip() for source in built]
-    return optional("kernel library", True, said + ", ".join(names))
+    names = (f"{source.source} {source.version or ''}".strip() for source in built)
+    return f"{documents:,} documents, {path.stat().st_size / MB:,.0f} MB, of {', '.join(names)}"
 
 
-def _extra() -> DoctorFinding:
+def _extra() -> str:
     lacking = [name for name in EXTRA if not _is_installed(name)]
-    if not lacking:
-        return optional("docs extra", True, ", ".join(EXTRA))
-    how = f"{sys.executable} -m pip install 'kopt-mcp[docs]', then kopt docs build"
-    what = f"no {', '.join(lacking)}: documents are cut and ranked less well"
-    return optional("docs extra", False, f"{what}; {how}")
-
-
-def _pinecone(settings: Settings) -> DoctorFinding:
-    if settings.pinecone_api_key is None:
-        said = "PINECONE_API_KEY is not set: searches ask nothing but this machine"
-        return optional("Pinecone", False, said)
-    said = f"PINECONE_API_KEY is set; searches ask the index {settings.pinecone_index_name} too"
-    return optional("Pinecone", True, said)
+    if lacking:
+        raise SetupError(
+            f"no {', '.join(lacking)}: documents are cut and ranked less well; {sys.executable} -m"
+            " pip install 'kopt-mcp[docs]', then kopt docs build"
+        )
+    return ", ".join(EXTRA)
 
 
 def _is_installed(name: str) -> bool:
@@ -159,20 +153,23 @@ def _is_installed(name: str) -> bool:
         return False
 
 
-def _claude(settings: Settings) -> DoctorFinding:
+def _pinecone(settings: Settings) -> str:
+    if settings.pinecone_api_key is None:
+        raise SetupError("PINECONE_API_KEY is not set: searches ask nothing but this machine")
+    return f"PINECONE_API_KEY is set; searches ask the index {settings.pinecone_index_name} too"
+
+
+def _claude(settings: Settings) -> str:
     if settings.claude is None:
-        said = "ANTHROPIC_API_KEY is not set: kopt run sweeps declared tune values and writes none"
-        return optional("Claude", False, said)
+        raise SetupError(
+            "ANTHROPIC_API_KEY is not set: kopt run sweeps declared tune values and writes none"
+        )
     name = "ANTHROPIC_API_KEY" if settings.claude.api_key else "ANTHROPIC_AUTH_TOKEN"
-    return optional("Claude", True, f"{name} is set: kopt run has Claude write kernels")
+    return f"{name} is set: kopt run has Claude write kernels"
 
 
-def _prices(settings: Settings) -> DoctorFinding:
-    try:
-        table = load_prices(settings.home)
-    except SetupError as error:
-        return optional("prices of models", False, str(error))
+def _prices(settings: Settings) -> str:
+    table = load_prices(settings.home)
     dates = sorted({price.dated for price in table.models.values()})
     seen = " to ".join(dict.fromkeys((dates[0], dates[-1])))
-    said = f"of {len(table.models)} models, seen {seen}; your own go to {table.own_file}"
-    return optional("prices of models", True, said)
+    return f"of {len(table.models)} models, seen {seen}; your own go to {table.own_file}"

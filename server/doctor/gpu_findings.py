@@ -7,10 +7,11 @@ it. Nothing is imported, no context is created and no profiler is started.
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
-from kopt.config.errors import KoptError, SetupError
+from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.tools.gpu.discovery import FoundGpu, driver_problem, list_gpus
 from kopt.tools.gpu.ticket_lock import TicketLock
@@ -23,7 +24,7 @@ from kopt.tools.profiling.nvidia_tools import (
 from kopt.tools.sandbox.ladder import available_level, run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy, gpu_devices
 
-from .findings import DoctorFinding, optional
+from .findings import DoctorFinding, found
 
 PIP = f"{sys.executable} -m pip install"
 """Another Python's pip would not find the kopt that is installed here, and ask the network."""
@@ -39,50 +40,44 @@ def gpu_findings(settings: Settings) -> Iterator[DoctorFinding]:
     try:
         gpus = list_gpus()
     except SetupError as error:
-        yield optional("GPU", False, f"none can be used, so kopt works on sim: {error}")
-    yield from (_device(gpu) for gpu in gpus)
-    yield from (_lock(gpu) for gpu in gpus)
+        detail = f"none can be used, so kopt works on sim: {error}"
+        yield DoctorFinding("GPU", False, False, detail)
+    yield from (found(f"GPU {gpu.name}", partial(_device, gpu)) for gpu in gpus)
+    yield from (found(f"lock of {gpu.name}", partial(_lock, gpu)) for gpu in gpus)
     if gpus:
-        yield _sandboxed_devices(settings)
+        yield found("GPU in the sandbox", partial(_sandboxed_devices, settings))
     yield from package_findings()
     yield profiler_finding(settings)
-    yield _sanitizer(settings)
+    yield found("compute-sanitizer", partial(_sanitizer, settings))
 
 
 def package_findings(find: FindDistribution = distribution) -> Iterator[DoctorFinding]:
     """Yield the Python packages of the gpu extra, by their metadata."""
-    yield _package(find, "CUDA bindings", "cuda-bindings", EXTRA)
-    yield _package(find, "NVML", "nvidia-ml-py", EXTRA)
-    yield _torch(find)
-    yield _package(
-        find,
-        "FlashInfer",
-        "flashinfer-python",
-        f"{EXTRA}; else the reference kernel is the baseline",
-    )
-    yield _package(
-        find,
-        "CuTe DSL",
-        "nvidia-cutlass-dsl",
-        f"{PIP} nvidia-cutlass-dsl; else FlashInfer's CuTe paths are no baselines",
-    )
+    without_flashinfer = f"{EXTRA}; else the reference kernel is the baseline"
+    without_cute = f"{PIP} nvidia-cutlass-dsl; else FlashInfer's CuTe paths are no baselines"
+    yield found("CUDA bindings", partial(_package, find, "cuda-bindings", EXTRA))
+    yield found("NVML", partial(_package, find, "nvidia-ml-py", EXTRA))
+    yield found("PyTorch", partial(_torch, find))
+    yield found("FlashInfer", partial(_package, find, "flashinfer-python", without_flashinfer))
+    yield found("CuTe DSL", partial(_package, find, "nvidia-cutlass-dsl", without_cute))
 
 
 def profiler_finding(settings: Settings) -> DoctorFinding:
     """Return where Nsight Compute is, and whether it may read hardware counters here."""
+    return found("Nsight Compute", partial(_profiler, settings))
+
+
+def _profiler(settings: Settings) -> str:
     tool = find_ncu(settings)
     if tool is None:
         named = "" if settings.ncu is None else f" at {settings.ncu}, which KOPT_NCU names"
-        detail = f"none{named}; profiles go without hardware counters: {HOW_TO_GET_NCU}"
-        return optional("Nsight Compute", False, detail)
+        raise SetupError(f"none{named}; profiles go without hardware counters: {HOW_TO_GET_NCU}")
     if counters_are_permitted():
-        return optional("Nsight Compute", True, f"{tool.name}: {tool.path}; may read counters")
-    return optional(
-        "Nsight Compute",
-        False,
+        return f"{tool.name}: {tool.path}; may read counters"
+    raise SetupError(
         f"{tool.name}: {tool.path}; reading counters needs the option"
         " NVreg_RestrictProfilingToAdminUsers=0 of the nvidia module, for root too"
-        " (docs/profile.md)",
+        " (docs/profile.md)"
     )
 
 
@@ -98,72 +93,60 @@ def counters_are_permitted(parameters: Path = DRIVER_PARAMETERS) -> bool:
     return restricted is not None and restricted[1] == "0"
 
 
-def _device(gpu: FoundGpu) -> DoctorFinding:
+def _device(gpu: FoundGpu) -> str:
     facts = gpu.facts
     major, minor = facts.compute_capability
-    problem = driver_problem(facts)
-    return optional(
-        f"GPU {gpu.name}",
-        problem is None,
+    words = (
         f"{facts.name}, compute capability {major}.{minor} ({facts.arch}),"
         f" {facts.memory_bytes / 2**30:.0f} GiB, driver {facts.driver_version},"
-        f" CUDA {facts.cuda_version}, {facts.uuid}" + ("" if problem is None else f"; {problem}"),
+        f" CUDA {facts.cuda_version}, {facts.uuid}"
     )
+    if problem := driver_problem(facts):
+        raise SetupError(f"{words}; {problem}")
+    return words
 
 
-def _lock(gpu: FoundGpu) -> DoctorFinding:
-    name = f"lock of {gpu.name}"
-    try:
-        holder = TicketLock(gpu.facts.uuid).holder()
-    except KoptError as error:
-        return optional(name, False, str(error))
-    return optional(name, True, "free" if holder is None else f"held by {holder}: it will wait")
+def _lock(gpu: FoundGpu) -> str:
+    holder = TicketLock(gpu.facts.uuid).holder()
+    return "free" if holder is None else f"held by {holder}: it will wait"
 
 
-def _sandboxed_devices(settings: Settings) -> DoctorFinding:
+def _sandboxed_devices(settings: Settings) -> str:
     """Open the driver's control device at the level that a worker runs under."""
-    name = "GPU in the sandbox"
     policy = SandboxPolicy(devices=gpu_devices(), wall_s=10.0)
-    opened = ["/bin/sh", "-c", "exec 3<>/dev/nvidiactl"]
-    try:
-        level = available_level(settings)
-        run = run_sandboxed(opened, policy, settings)
-    except KoptError as error:
-        return optional(name, False, str(error))
+    level = available_level(settings)
+    run = run_sandboxed(["/bin/sh", "-c", "exec 3<>/dev/nvidiactl"], policy, settings)
     if run.returncode == 0:
-        return optional(name, True, f"{level} lets a worker use it")
+        return f"{level} lets a worker use it"
     said = run.stderr.decode(errors="replace").strip()
-    return optional(
-        name, False, f"{level} does not let a worker open it ({said}): try KOPT_SANDBOX=plain"
-    )
+    raise SetupError(f"{level} does not let a worker open it ({said}): try KOPT_SANDBOX=plain")
 
 
-def _package(find: FindDistribution, name: str, package: str, mend: str) -> DoctorFinding:
+def _package(find: FindDistribution, package: str, mend: str) -> str:
     try:
-        return optional(name, True, f"{package} {find(package).version}")
-    except PackageNotFoundError:
-        return optional(name, False, f"no {package}: {mend}")
+        return f"{package} {find(package).version}"
+    except PackageNotFoundError as error:
+        raise SetupError(f"no {package}: {mend}") from error
 
 
-def _torch(find: FindDistribution) -> DoctorFinding:
+def _torch(find: FindDistribution) -> str:
     try:
-        found = find("torch")
-    except PackageNotFoundError:
-        return optional("PyTorch", False, f"no torch, which FlashInfer needs: {TORCH}")
+        torch = find("torch")
+    except PackageNotFoundError as error:
+        raise SetupError(f"no torch, which FlashInfer needs: {TORCH}") from error
     # Written by torch's build; importing torch would take seconds.
-    version_file = Path(str(found.locate_file("torch/version.py")))
+    version_file = Path(str(torch.locate_file("torch/version.py")))
     built = re.search(r"^cuda\b[^=\n]*=\s*'([\d.]+)'", _text(version_file), re.MULTILINE)
     if built is None:
-        return optional("PyTorch", False, f"torch {found.version} is built without CUDA: {TORCH}")
-    return optional("PyTorch", True, f"torch {found.version}, built for CUDA {built[1]}")
+        raise SetupError(f"torch {torch.version} is built without CUDA: {TORCH}")
+    return f"torch {torch.version}, built for CUDA {built[1]}"
 
 
-def _sanitizer(settings: Settings) -> DoctorFinding:
+def _sanitizer(settings: Settings) -> str:
     tool = find_sanitizer(settings)
     if tool is None:
-        detail = f"none that is whole, for check --sanitize: {HOW_TO_GET_SANITIZER}"
-        return optional("compute-sanitizer", False, detail)
-    return optional("compute-sanitizer", True, f"{tool.name}: {tool.path}")
+        raise SetupError(f"none that is whole, for check --sanitize: {HOW_TO_GET_SANITIZER}")
+    return f"{tool.name}: {tool.path}"
 
 
 def _text(path: Path) -> str:

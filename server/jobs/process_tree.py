@@ -24,18 +24,19 @@ class _Stat:
     is_zombie: bool
 
 
-def descendants(pid: int) -> frozenset[ProcessKey]:
-    """Return `pid` and all processes below it, whatever session or namespace they are in."""
-    stats = _all()
-    return _with_all_below([stat.key for stat in stats if stat.key.pid == pid], stats)
-
-
 def session_tree(pid: int) -> frozenset[ProcessKey]:
-    """Return the session that `pid` leads, or led, and all below: found without its leader too."""
-    stats = _all()
-    return _with_all_below(
-        [stat.key for stat in stats if pid in (stat.key.pid, stat.session)], stats
-    )
+    """Return `pid`, the session that it leads, or led, and all below, in whatever session."""
+    stats = [stat for name in os.listdir(_PROC) if name.isdigit() and (stat := _stat(int(name)))]
+    children: dict[int, list[ProcessKey]] = {}
+    for stat in stats:
+        children.setdefault(stat.parent, []).append(stat.key)
+    waiting = [stat.key for stat in stats if pid in (stat.key.pid, stat.session)]
+    found: set[ProcessKey] = set()
+    while waiting:
+        key = waiting.pop()
+        found.add(key)
+        waiting += children.pop(key.pid, [])
+    return frozenset(found)
 
 
 def living(processes: frozenset[ProcessKey]) -> frozenset[ProcessKey]:
@@ -51,23 +52,6 @@ def process_key(pid: int) -> ProcessKey | None:
     """Return the process that has this pid now; None if none has."""
     stat = _stat(pid)
     return None if stat is None else stat.key
-
-
-def _all() -> list[_Stat]:
-    return [stat for name in os.listdir(_PROC) if name.isdigit() and (stat := _stat(int(name)))]
-
-
-def _with_all_below(roots: list[ProcessKey], stats: list[_Stat]) -> frozenset[ProcessKey]:
-    children: dict[int, list[ProcessKey]] = {}
-    for stat in stats:
-        children.setdefault(stat.parent, []).append(stat.key)
-    found = set(roots)
-    waiting = [key.pid for key in roots]
-    while waiting:
-        below = children.pop(waiting.pop(), [])
-        found.update(below)
-        waiting += [key.pid for key in below]
-    return frozenset(found)
 
 
 def _stat(pid: int) -> _Stat | None:

@@ -1,6 +1,7 @@
 """Texts behind the addresses `kopt://...`: kernels, GPUs, documents, runs, results, logs.
 
-Loads numpy, rich and the search: import it inside the call.
+Loads numpy, rich and the search: import it inside the call. Whatever is asked for by a name raises
+`ToolError` where there is no such thing; the message says what there is.
 """
 
 import json
@@ -40,11 +41,7 @@ _LONGEST_NUMBER = 9
 
 
 def kernel_document(kernel_id: str, settings: Settings) -> str:
-    """Return everything that a candidate's author needs, as Markdown.
-
-    Raises:
-        ToolError: There is no such kernel; the message has near matches.
-    """
+    """Return everything that a candidate's author needs, as Markdown."""
     problem, workload = known_kernel(kernel_id, settings)
     model = workload_bytes(problem, workload)
     lines = [roofline(model, gpu) for gpu in load_gpus().values()]
@@ -67,11 +64,7 @@ def kernel_document(kernel_id: str, settings: Settings) -> str:
 
 
 def kernel_index(settings: Settings) -> str:
-    """Return a line for each problem with its kernel ids, as Markdown.
-
-    Raises:
-        ToolError: A problem of the user's has mistakes.
-    """
+    """Return a line for each problem with its kernel ids, as Markdown."""
     lines = [
         f"- {problem.name} ({problem.op_type}): {', '.join(problem.kernel_ids)}"
         for problem in load_problems(settings.problems).values()
@@ -80,11 +73,7 @@ def kernel_index(settings: Settings) -> str:
 
 
 def gpu_document(name: str) -> str:
-    """Return the data sheet of the GPU `name`, in any case of letters.
-
-    Raises:
-        ToolError: There is none; the message has those that there are.
-    """
+    """Return the data sheet of the GPU `name`, in any case of letters."""
     gpu = load_gpus().get(name.upper())
     if gpu is None:
         raise ToolError(f"no data sheet for {shown(name)}: {nearest(name.upper(), load_gpus())}")
@@ -108,22 +97,14 @@ def document_text(uid: str, settings: Settings) -> str:
 
 
 def run_text(run_id: str, settings: Settings) -> str:
-    """Return a run with all its candidates as indented JSON.
-
-    Raises:
-        ToolError: There is no such run.
-    """
+    """Return a run with all its candidates as indented JSON."""
     with view_run(run_id, settings) as (reader, folder):
         text = report_run(reader, folder).model_dump_json(by_alias=True, indent=1)
     return text.replace(str(settings.home), HOME) + "\n"
 
 
 def candidate_text(run_id: str, number: str, settings: Settings) -> str:
-    """Return the source of candidate `number` of a run.
-
-    Raises:
-        ToolError: There is no such run, or it has no such candidate.
-    """
+    """Return the source of candidate `number` of a run."""
     with view_run(run_id, settings) as (reader, folder):
         members = reader.members()
         is_number = number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER
@@ -139,11 +120,7 @@ def result_text(document: dict[str, Any], settings: Settings) -> str:
 
 
 def log_text(document: dict[str, Any], settings: Settings) -> str:
-    """Return every log that a result names, below headings.
-
-    Raises:
-        ToolError: It names none, or none of them is there any more.
-    """
+    """Return every log that a result names, below headings."""
     parts = list(_logs(document, settings))
     if not parts:
         raise ToolError("this job has no log, or it was swept: run the job again for a new one")

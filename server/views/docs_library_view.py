@@ -6,14 +6,13 @@ from rich.table import Table
 from rich.text import Text
 
 from kopt.config.counted import counted
-from kopt.server.progress import WorkStep
 from kopt.tools.docs.build_records import BuildProgress, BuildResult
 from kopt.tools.docs.pinecone_index.push_records import PushEstimate, PushProgress, PushResult
 from kopt.tools.docs.query.request import VARIABLE
 from kopt.tools.docs.records import ListedSource, SourcesResult
 from kopt.tools.docs.visible_text import shown
 
-from .tables import View, grid
+from .tables import View, WorkStep, grid
 
 MB = MILLION = 1_000_000
 NAMED_SYNOPSES = 3

@@ -1,6 +1,7 @@
 """The parts of all views: tables, Markdown tables, and cells of numbers."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.console import OverflowMethod, RenderableType
 from rich.table import Table
@@ -12,6 +13,21 @@ Cell = str | Text
 
 NOTHING = "-"
 """The cell of a value that there is none of."""
+
+
+@dataclass(frozen=True)
+class WorkStep:
+    """The progress of work in steps."""
+
+    words: str
+    """What is being done."""
+    amount: str
+    """How much of it is done, as it stands beside the bar."""
+    line: str
+    """The line where there is no terminal, printed once; empty for none."""
+    done: int
+    total: int | None
+    """How much there is to do; None while that is not known."""
 
 
 def grid(

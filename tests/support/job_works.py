@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kopt.config.settings import Settings
 from kopt.server.jobs.job_host import JobHost
-from kopt.server.jobs.process_tree import ProcessKey, descendants
+from kopt.server.jobs.process_tree import ProcessKey, session_tree
 from kopt.server.jobs.records import Progress
 from kopt.server.work.requests import CheckWork, CompileWork
 from kopt.tools.selftest.sample import SAMPLES
@@ -55,7 +55,7 @@ async def wait_until_told(host: JobHost, job_id: str, words: str, limit_s: float
 
 def trees(pids: Iterable[int]) -> frozenset[ProcessKey]:
     """Return everything that runs below `pids`, them included."""
-    return frozenset[ProcessKey]().union(*map(descendants, pids))
+    return frozenset[ProcessKey]().union(*map(session_tree, pids))
 
 
 class _Told(Exception):

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-from kopt.server.jobs.process_tree import ProcessKey, descendants, living
+from kopt.server.jobs.process_tree import ProcessKey, living, session_tree
 
 LIMIT_S = 60.0
 """For an answer on a busy machine."""
@@ -129,7 +129,7 @@ class StdioProcess:
 
     def tree(self) -> frozenset[ProcessKey]:
         """Return the server and everything below it."""
-        return descendants(self.process.pid)
+        return session_tree(self.process.pid)
 
     def wait_for_tree(self, processes: int) -> None:
         """Return once the server and what is below it are so many."""

@@ -5,10 +5,10 @@ code for each of them. Linux says whose socket it is, so no other user is served
 when the connection is accepted: later its other end may be gone, and what it sent is still read.
 """
 
+import glob
 import ipaddress
 import os
 import socket
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,11 +68,10 @@ def names_peers(address: str) -> bool:
 def process_of(inode: int) -> int | None:
     """Return the id of a process that holds the socket `inode`; None if none can be seen."""
     wanted = f"socket:[{inode}]"
-    for pid in _processes():
-        with suppress(OSError), os.scandir(f"/proc/{pid}/fd") as files:
-            for file in files:
-                if _target(file.path) == wanted:
-                    return pid
+    for path in glob.iglob("/proc/[0-9]*/fd/*"):  # those of other users are not listed
+        with suppress(OSError):  # closed meanwhile
+            if os.readlink(path) == wanted:
+                return int(path.split("/")[2])
     return None
 
 
@@ -112,14 +111,3 @@ def _written(end: Endpoint, version: int) -> str:
         raw = (b"" if version == 4 else _MAPPED) + socket.inet_pton(socket.AF_INET, address)
     words = (raw[start : start + 4][::-1].hex() for start in range(0, len(raw), 4))
     return f"{''.join(words).upper()}:{port:04X}"
-
-
-def _processes() -> Iterator[int]:
-    return (int(name) for name in os.listdir("/proc") if name.isdigit())
-
-
-def _target(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:  # closed meanwhile
-        return ""

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from kopt.config.errors import SetupError, ToolError
-from kopt.server.clients import entering
 from kopt.server.clients.change import carry_out, diff_of, plan_entry, plan_undo
 from kopt.server.clients.json_edit import set_json
 from kopt.server.clients.known_clients import CLIENTS
@@ -149,7 +148,7 @@ def test_an_edit_that_would_lose_another_setting_is_not_made(
     def careless(_: str, keys: tuple[str, ...], value: dict[str, Any], *, exact: bool) -> str:
         return set_json("", keys, value, exact=exact)
 
-    monkeypatch.setattr(entering, "set_json", careless)
+    monkeypatch.setattr("kopt.server.clients.client.set_json", careless)
     place = place_of(CURSOR, tmp_path)
     with_others(place)
     with pytest.raises(ToolError, match=r"no safe edit .*Nothing was changed; delete 'kopt' there"):

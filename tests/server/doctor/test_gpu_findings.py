@@ -14,7 +14,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.server.commands.doctor import doctor_view
 from kopt.server.doctor import gpu_findings
-from kopt.server.doctor.findings import DoctorFinding, optional
+from kopt.server.doctor.findings import DoctorFinding
 from kopt.server.exits import ExitCode
 from kopt.tools.gpu.discovery import FoundGpu
 from kopt.tools.gpu.ticket_lock import Holder
@@ -108,7 +108,7 @@ def test_a_driver_older_than_the_compiler_is_no_gpu(monkeypatch: pytest.MonkeyPa
 
 def test_what_is_optional_and_not_here_is_counted_out_at_the_end() -> None:
     here = DoctorFinding("Python", True, True, "3.11")
-    absent = [optional("GPU", False, "none"), optional("NVML", False, "no")]
+    absent = [DoctorFinding(name, False, False, "none") for name in ("GPU", "NVML")]
     text = _shown([here, *absent])
     assert text.endswith("Everything that kopt needs is here. Not here, and optional: GPU, NVML.\n")
     assert _shown([here]).endswith("Everything that kopt needs is here.\n")

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from kopt.server.jobs import guard
-from kopt.server.jobs.process_tree import ProcessKey, descendants, living
+from kopt.server.jobs.process_tree import ProcessKey, living, session_tree
 
 _SERVER = """
 import os, subprocess, sys
@@ -53,7 +53,7 @@ def test_a_killed_server_takes_runner_and_children_with_it() -> None:
     with server:
         assert server.stdout is not None
         assert server.stdout.readline() == "started\n"
-        members = descendants(server.pid)
+        members = session_tree(server.pid)
         assert len(members) == 4  # server, guard, runner, and the runner's child
         server.kill()
         wait_until_gone(members)
@@ -63,7 +63,7 @@ def test_the_end_of_a_runner_is_told_and_leaves_no_child() -> None:
     with guarded(sys.executable, "-c", _RUNNER_WITH_CHILD) as process:
         assert process.stdin is not None and process.stdout is not None
         assert process.stdout.readline() == "started\n"
-        members = descendants(process.pid)
+        members = session_tree(process.pid)
         (runner,) = (
             key.pid
             for key in members

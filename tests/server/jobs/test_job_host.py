@@ -12,7 +12,7 @@ from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.server.jobs import lane
 from kopt.server.jobs.job_host import JobHost
-from kopt.server.jobs.process_tree import ProcessKey, descendants, living
+from kopt.server.jobs.process_tree import ProcessKey, living, session_tree
 from kopt.server.jobs.records import Progress, RunnerStart
 from kopt.server.work.requests import CheckWork, Work
 from support.job_works import (
@@ -256,7 +256,7 @@ def _kill_runner(host: JobHost) -> None:
     (guard,) = host.runner_pids
     runners = [
         process.pid
-        for process in descendants(guard)
+        for process in session_tree(guard)
         if b"kopt.server.jobs.runner" in Path(f"/proc/{process.pid}/cmdline").read_bytes()
         and process.pid != guard
     ]

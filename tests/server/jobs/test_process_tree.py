@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from kopt.server.jobs.process_tree import descendants, living
+from kopt.server.jobs.process_tree import living, session_tree
 
 _CHILD_IN_ITS_OWN_SESSION = """
 import subprocess
@@ -20,7 +20,7 @@ def test_a_grandchild_in_another_session_is_found_and_outlives_its_parent() -> N
     ) as process:
         assert process.stdout is not None
         grandchild = int(process.stdout.readline())
-        found = descendants(process.pid)
+        found = session_tree(process.pid)
         assert {key.pid for key in found} == {process.pid, grandchild}
         process.kill()
         process.wait()
@@ -30,7 +30,7 @@ def test_a_grandchild_in_another_session_is_found_and_outlives_its_parent() -> N
 
 def test_a_process_that_has_ended_but_was_not_waited_for_is_not_living() -> None:
     process = subprocess.Popen(["true"])
-    found = descendants(process.pid)
+    found = session_tree(process.pid)
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert len(found) == 1
     assert living(found) == frozenset()
@@ -38,4 +38,4 @@ def test_a_process_that_has_ended_but_was_not_waited_for_is_not_living() -> None
 
 
 def test_a_process_that_never_was_has_no_descendants() -> None:
-    assert descendants(2**22 + 1) == frozenset()
+    assert session_tree(2**22 + 1) == frozenset()

@@ -6,7 +6,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.server.jobs.job_host import JobHost
 from kopt.server.jobs.job_store import JobStore
-from kopt.server.jobs.process_tree import ProcessKey, descendants, living
+from kopt.server.jobs.process_tree import ProcessKey, living, session_tree
 from kopt.server.work.requests import StepWork, SubmittedCandidate
 from support.job_server import JobServer
 from support.job_works import (
@@ -27,11 +27,11 @@ BOUND_S = 60.0
 
 async def _grown_tree(server: JobServer) -> frozenset[ProcessKey]:
     """Return the server, its runner and guard, and what is in the sandbox: 6 at least."""
-    members = descendants(server.process.pid)
+    members = session_tree(server.process.pid)
     with anyio.fail_after(BOUND_S):
         while len(members) < 6:
             await anyio.sleep(0.01)  # gives way, so that the limit can strike
-            members = descendants(server.process.pid)
+            members = session_tree(server.process.pid)
     return members
 
 
@@ -50,7 +50,7 @@ async def test_a_server_cancels_the_job_of_another(host: JobHost, settings: Sett
     other = JobHost(settings)
     with anyio.fail_after(2.0):
         assert (await other.cancel(job_id)).state == "cancelled"
-    assert all(not living(descendants(pid)) for pid in runners)
+    assert all(not living(session_tree(pid)) for pid in runners)
     assert (await host.view(job_id)).state == "cancelled"
     await other.close()
 

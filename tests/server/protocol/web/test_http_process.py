@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from kopt.server.jobs.process_tree import descendants, living
+from kopt.server.jobs.process_tree import living, session_tree
 from kopt.server.protocol.web.token_file import write_token
 from support.http_asking import PING, PING_HEADERS
 from support.job_works import ON_SIM, SPINNING
@@ -71,7 +71,7 @@ async def test_a_signal_during_a_job_leaves_no_process_and_keeps_the_job(
                 told = asyncio.create_task(runs.wait())
                 await asyncio.wait([stream, told], return_when=asyncio.FIRST_COMPLETED)
                 assert told.done(), stream.result()
-                children = descendants(server.pid)
+                children = session_tree(server.pid)
                 assert len(children) > 2  # the server, its runner, the sandbox
                 ended = await asyncio.to_thread(server.end, number)
                 await asyncio.wait([stream])

@@ -1,8 +1,7 @@
 """Every constant of the ranking in one place, each with where it comes from.
 
-`docs/retrieval.md` has the measurements on the development set; "prototype" below is 40 to 52 other
-questions over the same libraries, measured before this code; "own set" is
-`tests/tools/docs/queries.yaml`.
+"Development set": docs/retrieval.md; "prototype": 40 to 52 other questions over the same libraries,
+measured before this code; "own set": `tests/tools/docs/queries.yaml`.
 """
 
 from collections.abc import Mapping

@@ -19,41 +19,22 @@ if TYPE_CHECKING:
 
 _OPEN = frozenset(
     (
-        "translation_unit",
-        "declaration_list",
-        "linkage_specification",
-        "preproc_if",
-        "preproc_ifdef",
-        "preproc_elif",
-        "preproc_else",
-        "preproc_elifdef",
-        "ERROR",
+        *("translation_unit", "declaration_list", "linkage_specification", "ERROR"),
+        *("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_else", "preproc_elifdef"),
     )
 )
 _TYPES = frozenset(("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"))
 _NO_ITEM = frozenset(
     (
-        "comment",
-        "preproc_include",
-        "preproc_call",
-        "preproc_directive",
-        "using_declaration",
-        ";",
-        "preproc_arg",
+        *("comment", "using_declaration", ";"),
+        *("preproc_include", "preproc_call", "preproc_directive", "preproc_arg"),
     )
 )
 _DECLARATIONS = frozenset(
     (
-        "declaration",
-        "alias_declaration",
-        "type_definition",
-        "preproc_def",
-        "preproc_function_def",
-        "expression_statement",
-        "field_declaration",
-        "static_assert_declaration",
-        "concept_definition",
-        "template_instantiation",
+        *("declaration", "alias_declaration", "type_definition", "field_declaration"),
+        *("preproc_def", "preproc_function_def", "expression_statement", "concept_definition"),
+        *("static_assert_declaration", "template_instantiation"),
     )
 )
 _MOST_DESCENT = 64

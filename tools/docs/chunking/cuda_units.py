@@ -1,8 +1,7 @@
 """CUDA C++ as units: what the grammar and the brace scanner find, each where it reads better.
 
-The grammar knows names, operators and members, but sees unmatched brackets where `#if` and macros
-are between; the scanner follows these. Functions are where the scanner sees them, with what
-the grammar says of the same lines; the grammar has the rest. Templates (`.jinja`) are read as C++.
+Functions are where the scanner sees them, which follows `#if` and macros, with what the grammar
+says of the same lines; the grammar has the rest. Templates (`.jinja`) are read as C++.
 """
 
 import re

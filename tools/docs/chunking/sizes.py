@@ -65,16 +65,11 @@ def pieces(unit: Unit, source: SourceLines) -> list[Piece]:
     """Return `unit` in overlapping pieces of at most MOST_LINES lines, without idle ones."""
     numbers = _shown(unit)
     found: list[Piece] = []
-    at = 0
-    while at < len(numbers):
-        part = numbers[at : at + MOST_LINES]
-        is_last = at + MOST_LINES >= len(numbers)
-        fresh = part if at == 0 else part[OVERLAP_LINES:]
+    for first, last in line_ranges(0, len(numbers) - 1):
+        part = numbers[first : last + 1]
+        fresh = part if first == 0 else part[OVERLAP_LINES:]
         if _says_enough(fresh, source) or _is_explained(unit):
-            found.append(Piece(unit, part, is_first=at == 0))
-        if is_last:
-            break
-        at += MOST_LINES - OVERLAP_LINES
+            found.append(Piece(unit, part, is_first=first == 0))
     return found
 
 

@@ -1,9 +1,7 @@
 """Where the package index keeps a pinned file: the simple API in JSON, or HTML where it has none.
 
 What the index says is not trusted: a file counts by its pinned hash alone.
-
-Source:
-    PEP 503 and PEP 691, https://packaging.python.org/specifications/simple-repository-api/.
+Source: https://packaging.python.org/specifications/simple-repository-api/ (PEP 503, PEP 691).
 """
 
 import json

@@ -94,13 +94,10 @@ def write_choices(choices: Choices, settings: Settings) -> None:
 
 
 def whole_selection(asked: Selection, before: Choices, built: Sequence[str]) -> Selection:
-    """Return what a build is to hold: what is asked for, beside what was chosen before.
+    """Return what a build is to hold: what is asked for, what was chosen before, what is built.
 
-    Args:
-        asked: Without libraries it stands for the default ones too, unless it adds repositories or
-            folders to an index.
-        before: Repositories, folders, and libraries that the default is without.
-        built: Sources in the index: libraries among them stay.
+    Without libraries `asked` stands for the default ones too, unless it adds repositories or
+    folders to an index.
 
     Raises:
         ToolError: That is nothing: every default library was forgotten.

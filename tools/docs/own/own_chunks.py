@@ -62,7 +62,6 @@ def _code_chunks(file: CorpusFile, facts: WinnerFacts | None = None) -> Iterator
     archs = facts.archs if facts else _archs_named("\n".join(lines[:head]))
     family = _FAMILY.search("\n".join(lines[:head]))
     tags = tuple(re.findall(r"[a-z]\w+", family[1].split("#")[0])) if family else ()
-    where: dict[str, Any] = {"tags": tags}
     is_header = file.source in ("headers", "notes")
     about = facts.about if facts else ""
     if head:
@@ -78,7 +77,7 @@ def _code_chunks(file: CorpusFile, facts: WinnerFacts | None = None) -> Iterator
             body=body,
             derived=is_header,
             arch=archs,
-            **where,
+            tags=tags,
         )
     context = comment_text("\n".join(lines[:head])).split(". ")[0] if is_header else ""
     for item, said in zip(items, _said(items), strict=True):
@@ -92,7 +91,7 @@ def _code_chunks(file: CorpusFile, facts: WinnerFacts | None = None) -> Iterator
                 comment=" ".join(part for part in (said, context, about) if part),
                 body="\n".join(lines[first - 1 : last]),
                 arch=_archs_named(item.comment) or archs,
-                **where,
+                tags=tags,
             )
 
 
@@ -272,9 +271,8 @@ def _merged(chunks: Iterable[Chunk]) -> list[Chunk]:
 def _yaml_fields(text: str) -> dict[str, Any]:
     """Return the fields of a mapping; none of a text that is no YAML, which is quoted as it is."""
     try:
-        return _fields(
-            yaml.safe_load(text)
-        )  # libyaml, ten times as fast, ends the process on deep nesting
+        # libyaml, ten times as fast, ends the process on deep nesting
+        return _fields(yaml.safe_load(text))
     except (yaml.YAMLError, RecursionError):
         return {}
 

@@ -22,7 +22,6 @@ from .corpus import CorpusFile, is_unproven
 class WinnerFacts:
     """One winning source, which may serve several workloads."""
 
-    file: CorpusFile
     title: str
     """For example: winner of fused_add_rmsnorm, 1.25x on sm_90a."""
     about: str
@@ -45,7 +44,7 @@ def winner_facts(file: CorpusFile) -> WinnerFacts:
         title = f"winner of {receipt.problem}, {receipt.geometric_mean_speedup:.2f}x on {arch}"
         about = _measured(receipt)
     tag = arch_tag(arch)
-    return WinnerFacts(file, title, about, archs=(tag,) if tag else ())
+    return WinnerFacts(title, about, archs=(tag,) if tag else ())
 
 
 def _known(file: CorpusFile) -> Iterator[str]:

@@ -73,12 +73,7 @@ class _Dictionary:
 
 
 def facts_of(names: str, text: str) -> CodeFacts:
-    """Return what a chunk is about.
-
-    Args:
-        names: Its symbol, path, signature and comment: what says what is computed.
-        text: Its code: what says how.
-    """
+    """Return what a chunk is about: `names` say what is computed, the code in `text` how."""
     dictionary = _dictionary()
     in_names = _triggers(names) | _spoken(names)
     everywhere = in_names | _triggers(text)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.tools.docs.query.excerpts import excerpt
+from kopt.tools.docs.query.quoting import excerpt
 from kopt.tools.docs.visible_text import estimated_tokens, shown
 
 BODY = "\n".join(f"line {number} of the text" for number in range(100)).replace(

@@ -17,7 +17,7 @@ from .plan_resolver import BlocksPerSm
 from .problem import Problem
 from .record import Diagnostic
 
-Finding = tuple[str, str | None]
+_Finding = tuple[str, str | None]
 """What is wrong with a launch, and what to do."""
 
 ARGUMENT_SIZE_BYTES = {
@@ -83,7 +83,7 @@ def check_plan(
     found: list[Diagnostic] = []
     for index, launch in enumerate(plan.launches, 1):
         kernel = by_name.get(launch.kernel)
-        mistakes: Iterable[Finding] = [_missing(launch, by_name)]
+        mistakes: Iterable[_Finding] = [_missing(launch, by_name)]
         if kernel is not None:
             mistakes = chain(
                 _argument_mistakes(launch, kernel, problem),
@@ -99,7 +99,7 @@ def check_plan(
     return tuple(found)
 
 
-def _missing(launch: Launch, names: Collection[str]) -> Finding:
+def _missing(launch: Launch, names: Collection[str]) -> _Finding:
     """Return what is wrong: the cubin lacks a kernel, or has it under a name mangled as C++."""
     length_and_name = f"{len(launch.kernel)}{launch.kernel}"
     if any(name.startswith("_Z") and length_and_name in name for name in names):
@@ -111,7 +111,7 @@ def _missing(launch: Launch, names: Collection[str]) -> Finding:
 
 def _argument_mistakes(
     launch: Launch, kernel: KernelResources, problem: Problem
-) -> Iterator[Finding]:
+) -> Iterator[_Finding]:
     parameters = sorted(kernel.parameters, key=lambda parameter: parameter.ordinal)
     if len(parameters) != len(launch.arguments):
         names = ", ".join(argument.name for argument in launch.arguments)
@@ -140,7 +140,7 @@ def _argument_mistakes(
         offset = parameter.offset_bytes + size
 
 
-def _resource_mistakes(launch: Launch, kernel: KernelResources, gpu: GpuSpec) -> Iterator[Finding]:
+def _resource_mistakes(launch: Launch, kernel: KernelResources, gpu: GpuSpec) -> Iterator[_Finding]:
     threads = prod(launch.block)
     limit = kernel.max_threads_per_block
     if limit is not None and threads > limit:
@@ -160,7 +160,7 @@ def _resource_mistakes(launch: Launch, kernel: KernelResources, gpu: GpuSpec) ->
 
 def _residency_mistakes(
     launch: Launch, gpu: GpuSpec, blocks_per_sm: BlocksPerSm | None
-) -> Iterator[Finding]:
+) -> Iterator[_Finding]:
     if not launch.cooperative or blocks_per_sm is None:
         return
     resident = blocks_per_sm(launch.kernel, prod(launch.block), launch.dynamic_smem_bytes)

@@ -151,17 +151,11 @@ class Problem(Record):
 
     def tensor(self, name: str) -> TensorSpec:
         """Return the tensor called `name`; KeyError if there is none."""
-        for tensor in self.tensors:
-            if tensor.name == name:
-                return tensor
-        raise KeyError(name)
+        return {tensor.name: tensor for tensor in self.tensors}[name]
 
     def workload(self, name: str) -> Workload:
         """Return the workload called `name`; KeyError if there is none."""
-        for workload in self.workloads:
-            if workload.name == name:
-                return workload
-        raise KeyError(name)
+        return {workload.name: workload for workload in self.workloads}[name]
 
 
 def tensor_shape(tensor: TensorSpec, axes: Mapping[str, int]) -> tuple[int, ...]:

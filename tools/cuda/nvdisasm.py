@@ -58,23 +58,29 @@ def list_instructions(
 
 def parse_listing(text: str) -> Listing:
     """Return the instructions in the output of `nvdisasm -json`."""
-    _, functions = cast(tuple[Any, list[dict[str, Any]]], json.loads(text))
-    sections: dict[str, list[str]] = {}
+    _, kernels = read_output(text)
+    return {name: tuple(map(_words, entries)) for name, entries in kernels.items()}
+
+
+def read_output(text: str) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+    """Return the metadata and, by kernel, the instructions of `nvdisasm -json`, without padding.
+
+    Raises:
+        ValueError: `text` is not its [metadata, functions].
+    """
+    metadata, functions = cast(tuple[Any, list[dict[str, Any]]], json.loads(text))
+    kernels: dict[str, list[dict[str, Any]]] = {}
     name = ""
     for function in functions:
         if function["start"] == 0:  # what follows at other offsets is called by this one
             name = str(function["function-name"])
-        sections.setdefault(name, []).extend(map(_words, function["sass-instructions"]))
-    return {name: _without_padding(sections[name]) for name in sorted(sections)}
+        kernels.setdefault(name, []).extend(function["sass-instructions"])
+    for instructions in kernels.values():
+        while instructions and instructions[-1]["opcode"] == "NOP":
+            instructions.pop()
+    return metadata, dict(sorted(kernels.items()))
 
 
 def _words(entry: dict[str, Any]) -> str:
     parts = (entry.get("predicate", ""), entry["opcode"], entry.get("operands", ""))
     return " ".join(str(part).strip() for part in parts if part)
-
-
-def _without_padding(instructions: list[str]) -> tuple[str, ...]:
-    end = len(instructions)
-    while end and instructions[end - 1] == "NOP":
-        end -= 1
-    return tuple(instructions[:end])

@@ -8,17 +8,16 @@ from the order of the machine code, which is the order of execution where the co
 in a kernel that loads a row or a few vectors. No time is predicted from it.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal
 
 from kopt.config.settings import Settings
 from kopt.kernels.compile_result import DependencyOrder
 
 from .l2_requests import Request, cache_requests
-from .nvdisasm import run_nvdisasm
+from .nvdisasm import read_output, run_nvdisasm
 from .sass_operands import constant_slots, count_conversions
 from .toolchain import FoundToolchain
 
@@ -114,18 +113,16 @@ def parse_nvdisasm(text: str) -> tuple[SassFunction, ...]:
     Raises:
         ValueError: `text` is not its [metadata, functions].
     """
-    metadata, functions = cast(tuple[Any, list[dict[str, Any]]], json.loads(text))
+    metadata, kernels = read_output(text)
     major = int(metadata["SM"]["version"]["major"])
-    sections: dict[str, list[tuple[str, str]]] = {}
-    name = ""
-    for function in functions:
-        if function["start"] == 0:  # what follows at other offsets is called by this one
-            name = str(function["function-name"])
-        sections.setdefault(name, []).extend(
-            (str(entry["opcode"]), str(entry.get("operands", "")))
-            for entry in function["sass-instructions"]
+    return tuple(
+        _screened_function(
+            name,
+            [(str(entry["opcode"]), str(entry.get("operands", ""))) for entry in entries],
+            major,
         )
-    return tuple(_screened_function(name, sections[name], major) for name in sorted(sections))
+        for name, entries in kernels.items()
+    )
 
 
 def instruction_class(opcode: str) -> str | None:
@@ -157,8 +154,6 @@ def _width(modifiers: str) -> str:
 def _screened_function(name: str, instructions: list[tuple[str, str]], major: int) -> SassFunction:
     slots = constant_slots(major)
     constant_address = f"c[0x0][{slots.constant_address:#x}]"
-    while instructions and instructions[-1][0] == "NOP":
-        instructions.pop()
     screened: set[ScreenClass] = {
         found for opcode, operands in instructions for found in _screen_classes(opcode, operands)
     }

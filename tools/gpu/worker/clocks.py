@@ -6,12 +6,9 @@ Source: NVML API reference, clock event reasons.
 """
 
 import importlib
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from kopt.tools.devices.timer import Telemetry
-
-T = TypeVar("T")
 
 _REASONS = {
     0x4: "sw_power_cap",
@@ -69,28 +66,19 @@ class NvmlTelemetry:
         nvml = self._nvml
         if nvml is None:
             return Telemetry()
-        device = self._device
-        sm_mhz = self._ask(lambda: int(nvml.nvmlDeviceGetClockInfo(device, nvml.NVML_CLOCK_SM)))
-        memory_mhz = self._ask(
-            lambda: int(nvml.nvmlDeviceGetClockInfo(device, nvml.NVML_CLOCK_MEM))
-        )
-        temperature_c = self._ask(
-            lambda: int(nvml.nvmlDeviceGetTemperature(device, nvml.NVML_TEMPERATURE_GPU))
-        )
-        power_mw = self._ask(lambda: int(nvml.nvmlDeviceGetPowerUsage(device)))
-        mask = self._ask(lambda: int(nvml.nvmlDeviceGetCurrentClocksEventReasons(device)))
-        listed = self._ask(lambda: len(nvml.nvmlDeviceGetComputeRunningProcesses(device)))
+        power_mw = self._ask("nvmlDeviceGetPowerUsage")
+        processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
         return Telemetry(
-            sm_mhz=sm_mhz,
-            memory_mhz=memory_mhz,
-            temperature_c=temperature_c,
+            sm_mhz=self._ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
+            memory_mhz=self._ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM),
+            temperature_c=self._ask("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
             power_w=power_mw / 1e3 if power_mw is not None else None,
-            throttle=throttle_reasons(mask or 0),
-            other_processes=other_processes(listed) if listed is not None else None,
+            throttle=throttle_reasons(self._ask("nvmlDeviceGetCurrentClocksEventReasons") or 0),
+            other_processes=other_processes(len(processes)) if processes is not None else None,
         )
 
-    def _ask(self, question: Callable[[], T]) -> T | None:
+    def _ask(self, question: str, *arguments: int) -> Any:
         try:
-            return question()
+            return getattr(self._nvml, question)(self._device, *arguments)
         except self._nvml.NVMLError:  # not supported by this GPU, or not permitted here
             return None

@@ -72,18 +72,8 @@ class CallGraph:
             driver.call("cuGraphExecDestroy", self._executables.pop())
 
 
-@dataclass(frozen=True)
-class CapturedCall:
-    """What one call puts on the stream."""
-
-    kernels: tuple[str, ...]
-    """In order; mangled if they are C++."""
-    allocations: int
-    """Nodes that allocate device memory."""
-
-
-def inspect_call(call: Call, stream: Stream) -> CapturedCall:
-    """Capture one call and say what it is; it does not run.
+def inspect_call(call: Call, stream: Stream) -> tuple["GraphNode", ...]:
+    """Return the nodes of one call, which is captured and does not run.
 
     Raises:
         ExecutionFailure: It cannot be captured.
@@ -91,13 +81,9 @@ def inspect_call(call: Call, stream: Stream) -> CapturedCall:
     graph = capture([call], stream)
     with step("capture"):
         try:
-            nodes = graph_nodes(graph)
+            return graph_nodes(graph)
         finally:
             driver.call("cuGraphDestroy", graph)
-    return CapturedCall(
-        kernels=tuple(node.kernel for node in nodes if node.kernel is not None),
-        allocations=sum(node.kind == "MEM_ALLOC" for node in nodes),
-    )
 
 
 def capture(calls: Iterable[Call], stream: Stream) -> int:

@@ -87,15 +87,15 @@ def build_side(
         warm_call = loaded.bind(sets.plan_addresses(sets.warm_set, number))
         _call_once(warm_call, stream)
         calls = [loaded.bind(sets.plan_addresses(k, number)) for k in range(sets.count)]
-    captured = inspect_call(warm_call, stream)
+    nodes = inspect_call(warm_call, stream)
     seed = sets.request.layout_seed + number
     graph = CallGraph(calls, stream, _executables(sets.count), seed)
     resources.callback(graph.close)
     facts = SideFacts(
         nodes_per_call=graph.nodes / sets.count,
-        kernels=captured.kernels,
+        kernels=tuple(node.kernel for node in nodes if node.kernel is not None),
         library=library,
-        allocations=max(allocations, captured.allocations),
+        allocations=max(allocations, sum(node.kind == "MEM_ALLOC" for node in nodes)),
     )
     return TimedSide(graph, warm_call, tuple(calls), facts)
 

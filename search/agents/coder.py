@@ -91,13 +91,8 @@ def mend_candidate(
         }
         text = render_prompt("mend_regressed" if regressed else "mend_failed", values)
     opening = context.author_start("fixer", f"{task.id}/fix{attempt}", text)
-    return obtain_candidate(
-        context.client, Author(opening, context.tools.use, _known(failure, task))
-    )
-
-
-def _known(failure: FailedCandidate, task: BranchTask) -> frozenset[str]:
-    return frozenset(member.source.strip() for member in (failure.member, *task.parents))
+    known = frozenset(one.source.strip() for one in (failure.member, *task.parents))
+    return obtain_candidate(context.client, Author(opening, context.tools.use, known))
 
 
 def _findings(failure: FailedCandidate) -> str:

@@ -100,3 +100,11 @@ def provenance_of(member: Member | None) -> Provenance:
     """Return how the time of a candidate came about."""
     latency = None if member is None or member.timing is None else member.timing.latency
     return Provenance.UNAVAILABLE if latency is None else latency.provenance
+
+
+def ratio_words(ratio: float | None, interval: tuple[float, float] | None) -> str:
+    """Return `1.213x (1.209 to 1.217)`; empty without a ratio."""
+    if ratio is None:
+        return ""
+    spread = "" if interval is None else f" ({interval[0]:.3f} to {interval[1]:.3f})"
+    return f"{ratio:.3f}x{spread}"

@@ -1,8 +1,7 @@
 """What happened in a run: rounds, lessons, hypotheses that led to nothing, decisions."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from kopt.kernels.record import Record
 from kopt.search.agents.plans import Reflection
@@ -44,19 +43,22 @@ def read_rounds(reader: RunReader, members: Sequence[Member]) -> tuple[RoundFigu
     for call in reader.calls():
         costs[call["round"]] += counted_microusd(call)
     beams = _beams(reader)
-    return tuple(
-        _figures(number, members, _Told(kinds.get(number, ""), beams, costs[number]))
-        for number in range(reader.state().round + 1)
-    )
-
-
-@dataclass(frozen=True)
-class _Told:
-    """What the store says of a round beside its candidates."""
-
-    kind: str
-    beams: Mapping[int, tuple[int, ...]]
-    cost_microusd: int
+    figures: list[RoundFigures] = []
+    for number in range(reader.state().round + 1):
+        own = [member for member in members if member.round == number]
+        best = next(iter(rank(member for member in members if member.round <= number)), None)
+        figures.append(
+            RoundFigures(
+                round=number,
+                kind=kinds.get(number, ""),
+                candidates=len(own),
+                passed=sum(member.passed for member in own),
+                best=None if best is None else best.seq,
+                beam=beams.get(number, ()),
+                cost_usd=costs[number] / 1e6,
+            )
+        )
+    return tuple(figures)
 
 
 def _beams(reader: RunReader) -> dict[int, tuple[int, ...]]:
@@ -71,20 +73,6 @@ def _beams(reader: RunReader) -> dict[int, tuple[int, ...]]:
     return beams
 
 
-def _figures(number: int, members: Sequence[Member], told: _Told) -> RoundFigures:
-    own = [member for member in members if member.round == number]
-    best = next(iter(rank(member for member in members if member.round <= number)), None)
-    return RoundFigures(
-        round=number,
-        kind=told.kind,
-        candidates=len(own),
-        passed=sum(member.passed for member in own),
-        best=None if best is None else best.seq,
-        beam=told.beams.get(number, ()),
-        cost_usd=told.cost_microusd / 1e6,
-    )
-
-
 class Lessons(Record):
     """What the reflector said that a round has taught."""
 
@@ -95,10 +83,7 @@ class Lessons(Record):
 def read_lessons(reader: RunReader) -> tuple[Lessons, ...]:
     """Return the reflections of the run, by round; () where no model reflected."""
     return tuple(
-        Lessons(
-            round=row.number,
-            reflection=reader.read(row.reflection_sha, Reflection),
-        )
+        Lessons(round=row.number, reflection=reader.read(row.reflection_sha, Reflection))
         for row in reader.rounds()
         if row.reflection_sha is not None
     )

@@ -15,6 +15,7 @@ from kopt.search.knowledge.edits import (
 )
 from kopt.search.knowledge.policy.calibration import Calibration
 
+from .candidate_report import ratio_words
 from .memory import MemoryStep, MemoryUse
 from .sections import Table
 
@@ -51,8 +52,8 @@ def _cells(step: MemoryStep) -> Iterator[str]:
     yield step.state
     after = f" (after {step.previous})" if step.previous else ""
     yield f"{' then '.join(step.techniques)}{after}"
-    yield _ratio_words(step.predicted, step.predicted_interval)
-    found = _ratio_words(step.found, step.found_interval)
+    yield ratio_words(step.predicted, step.predicted_interval)
+    found = ratio_words(step.found, step.found_interval)
     yield f"{found} {step.provenance.value}" if found else _failure_words(step)
     yield step.outcome.replace("_", " ")
     yield step.bottleneck_after or ""
@@ -100,9 +101,8 @@ def _edit_words(edit: Edit) -> str:
         case AddNote():
             return f"note on {_entry(edit.techniques, edit.state)}: {edit.text}"
         case AddEntry() | AdjustPrior():
-            return (
-                f"{_entry(edit.techniques, edit.state)} is expected to give {exp(edit.gain):.2f}x"
-            )
+            entry = _entry(edit.techniques, edit.state)
+            return f"{entry} is expected to give {exp(edit.gain):.2f}x"
         case Deprecate():
             return f"{_entry(edit.techniques, edit.state)} is not offered any more"
         case _:
@@ -111,10 +111,3 @@ def _edit_words(edit: Edit) -> str:
 
 def _entry(techniques: tuple[str, ...], state: str) -> str:
     return f"{' then '.join(techniques)} in {state}"
-
-
-def _ratio_words(ratio: float | None, interval: tuple[float, float] | None) -> str:
-    if ratio is None:
-        return ""
-    spread = "" if interval is None else f" ({interval[0]:.3f} to {interval[1]:.3f})"
-    return f"{ratio:.3f}x{spread}"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from kopt.kernels.status import Provenance
 
-from .candidate_report import CandidateReport
+from .candidate_report import CandidateReport, ratio_words
 from .run_report import RunReport
 
 
@@ -47,12 +47,7 @@ class Yardstick:
 
     def told(self, entry: CandidateReport) -> str:
         """Return the number with what is known of its uncertainty; empty without a time."""
-        speed = self.speed(entry)
-        if speed is None:
-            return ""
-        interval = self.interval(entry)
-        spread = "" if interval is None else f" ({interval[0]:.3f} to {interval[1]:.3f})"
-        return f"{speed:.3f}x{spread}"
+        return ratio_words(self.speed(entry), self.interval(entry))
 
 
 def yardstick_of(report: RunReport) -> Yardstick:
@@ -103,8 +98,8 @@ def facts(report: RunReport) -> Iterator[tuple[str, str]]:
     described = "" if gpu is None else f" ({gpu.name}, {gpu.uuid}, driver {gpu.driver_version})"
     yield "Device", f"{report.device}{described}, compiled for {report.arch}"
     for time in report.winner_times:
-        compared = f"{_times(time.speedup)} {time.baseline or ''}{_interval(time.speedup_interval)}"
-        yield f"Winner at {time.workload}", f"{time.latency_us:.3f} us measured, {compared}"
+        over = f"{ratio_words(time.speedup, time.speedup_interval)} {time.baseline or ''}"
+        yield f"Winner at {time.workload}", f"{time.latency_us:.3f} us measured, {over}"
     yield (
         "Search",
         (
@@ -270,10 +265,6 @@ def _models(report: RunReport) -> str:
 def _kind_of_ratio(report: RunReport) -> str:
     """Return what the ratio is one of: measured times of two moments are never divided."""
     return "time" if report.best_speedup is None else "speed"
-
-
-def _times(speedup: float | None) -> str:
-    return "" if speedup is None else f"{speedup:.3f}x"
 
 
 def _interval(interval: tuple[float, float] | None) -> str:

@@ -99,13 +99,8 @@ class _Finding:
         except BudgetSpent as spent:
             return by_rule.model_copy(update={"reason": f"by rule: {spent}"})
         by_id = {state.id: state for state in rivals}
-        return by_rule.model_copy(
-            update={
-                "state": by_id[decision.state],
-                "decided_by": decision.decided_by,
-                "reason": decision.reason,
-            }
-        )
+        told = {"decided_by": decision.decided_by, "reason": decision.reason}
+        return by_rule.model_copy(update={"state": by_id[decision.state], **told})
 
     def _proposed(self, found: StatedProgram, base: KnowledgeBase) -> tuple[Edit, ...]:
         """Return what a model would try in a state of which nothing is known."""
@@ -114,16 +109,12 @@ class _Finding:
         if roles is None or any(base.entries_of(state.id) for state in line):
             return ()
         base = extend(base, [(base.version, edit) for edit in found.edits], base.version)
-        question = TechniqueQuestion(
-            self._id("propose"), base, found.state, self.signature, self.profile
-        )
+        name = self._id("propose")
+        question = TechniqueQuestion(name, base, found.state, self.signature, self.profile)
         try:
-            learned = self.context.in_worker(
-                question.id, lambda: roles.propose_techniques(question)
-            )
+            return self.context.in_worker(name, lambda: roles.propose_techniques(question)).edits
         except BudgetSpent:
             return ()
-        return learned.edits
 
     def _roles(self) -> Roles | None:
         """Return the roles to ask; None where the rules decide alone."""

@@ -80,15 +80,8 @@ class RoundTable:
         with self._log.transaction() as connection:
             for proposal, sha in zip(proposals, digests, strict=True):
                 seq = insert_candidate(connection, sha, proposal, round=number)
-                self._log.emit(
-                    EventKind.CANDIDATE_ADDED,
-                    candidate=seq,
-                    branch="",
-                    attempt=0,
-                    lineage=proposal.lineage,
-                    family=proposal.family,
-                    variant_of=proposal.parents[0],
-                )
+                whose = {"branch": "", "attempt": 0, "variant_of": proposal.parents[0]}
+                self._emit_added(seq, proposal, **whose)
 
     def deliver(self, branch: str, attempt: int, proposal: Proposal) -> int:
         """Return the number of a branch's candidate, which joins the open round if it is new.
@@ -110,14 +103,7 @@ class RoundTable:
             ).fetchone()
             place = {"round": number, "branch": branch, "attempt": attempt}
             seq = insert_candidate(connection, sha, proposal, **place)
-            self._log.emit(
-                EventKind.CANDIDATE_ADDED,
-                candidate=seq,
-                branch=branch,
-                attempt=attempt,
-                lineage=proposal.lineage,
-                family=proposal.family,
-            )
+            self._emit_added(seq, proposal, branch=branch, attempt=attempt)
         return seq
 
     def start_branch(self, branch: str) -> None:
@@ -155,12 +141,12 @@ class RoundTable:
 
     def keep_reflection(self, number: int, reflection: bytes) -> None:
         """Keep what round `number` has taught."""
-        with self._log.transaction() as connection:
-            sha = self._log.name_document(reflection, "reflection")
-            connection.execute(
-                "UPDATE round SET reflection_sha = ? WHERE number = ?", (sha, number)
-            )
-            self._log.emit(EventKind.REFLECTED, round=number)
+        self._log.keep_in_round(number, "reflection", reflection, EventKind.REFLECTED)
+
+    def _emit_added(self, seq: int, proposal: Proposal, **whose: object) -> None:
+        """Tell of a new candidate; `whose`: of which branch, or a variant of which candidate."""
+        known = {"lineage": proposal.lineage, "family": proposal.family}
+        self._log.emit(EventKind.CANDIDATE_ADDED, candidate=seq, **known, **whose)
 
     def _let_lower_branch_own(
         self,

@@ -99,6 +99,15 @@ class RunLog:
         with self.transaction():
             self.emit(kind, **data)
 
+    def keep_in_round(
+        self, number: int, column: str, document: bytes, kind: EventKind, **told: object
+    ) -> None:
+        """Keep a document of round `number` under `column`_sha, and tell so by an event."""
+        with self.transaction() as connection:
+            sha = self.name_document(document, column)
+            connection.execute(f"UPDATE round SET {column}_sha = ? WHERE number = ?", (sha, number))
+            self.emit(kind, round=number, **told)
+
     def name_document(self, data: bytes, kind: str) -> str:
         """Return the digest of a document that is among the artifacts and now in the run's index.
 

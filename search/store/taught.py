@@ -91,26 +91,11 @@ class MemoryTable:
     def keep_taught(self, number: int, taught: Taught) -> None:
         """Keep what round `number` has taught, in place of what was kept of it before."""
         document = taught.model_dump_json().encode()
-        with self._log.transaction() as connection:
-            sha = self._log.name_document(document, "samples")
-            connection.execute("UPDATE round SET samples_sha = ? WHERE number = ?", (sha, number))
-            self._log.emit(
-                EventKind.LEARNED,
-                round=number,
-                samples=len(taught.samples),
-                revoked=len(taught.revoked),
-            )
+        told = {"samples": len(taught.samples), "revoked": len(taught.revoked)}
+        self._log.keep_in_round(number, "samples", document, EventKind.LEARNED, **told)
 
     def keep_update(self, number: int, update: MemoryUpdate) -> None:
         """Keep what the learner changed after round `number`."""
         document = update.model_dump_json().encode()
-        with self._log.transaction() as connection:
-            sha = self._log.name_document(document, "update")
-            connection.execute("UPDATE round SET update_sha = ? WHERE number = ?", (sha, number))
-            self._log.emit(
-                EventKind.MEMORY_UPDATED,
-                round=number,
-                edits=len(update.edits),
-                dropped=len(update.dropped),
-                why=update.why,
-            )
+        told = {"edits": len(update.edits), "dropped": len(update.dropped), "why": update.why}
+        self._log.keep_in_round(number, "update", document, EventKind.MEMORY_UPDATED, **told)

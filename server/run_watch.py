@@ -36,8 +36,6 @@ class RoundNow:
     kind: str
     beam: tuple[int, ...] | None = None
     """Best first; None while it is open."""
-    best: str = ""
-    """The best so far, in words, when it was closed."""
 
 
 @dataclass
@@ -57,7 +55,6 @@ class RunWatch:
     evaluated: int = 0
     evaluated_before: int = 0
     """Evaluations that earlier processes did."""
-    known: int = 0
     evaluating: set[int] = field(default_factory=set[int])
     calls: int = 0
     open_calls: int = 0
@@ -92,7 +89,6 @@ class RunWatch:
                 self.phase = f"round {data['round']} ({data['kind']})"
             case EventKind.ROUND_DONE if self.rounds:
                 self.rounds[-1].beam = tuple(data["beam"])
-                self.rounds[-1].best = self.best.text
                 self.phase = f"round {self.rounds[-1].number} is done"
             case EventKind.FINAL_CHECK:
                 self.phase = f"full check of #{data['candidate']}"
@@ -166,7 +162,6 @@ class RunWatch:
         self.evaluated += 1
         if orders(data):
             self.best.see(data)
-            self.known = max(self.known, data["known"])
             self.speeds[seq] = speed_words(data) or data["status"]
         self._tell(seq, f"#{seq} {data['status']} {speed_words(data)}".rstrip(), event)
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import KoptError
 from kopt.config.search_settings import Detail as ProfileDetail
 from kopt.kernels.candidate import candidate_of_text
@@ -37,10 +38,10 @@ from kopt.tools.facts.wording import plain_beginning
 from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.sim.device import SimDevice
 
-from .candidate_writer import MAX_SUBMITTED_BYTES, ToolAnswer
+from .candidate_writer import ToolAnswer
 from .documents import DocumentSearch, found_facts
 from .prompt import without_folders
-from .sass_excerpt import SassQuestion, sass_excerpt
+from .sass_excerpt import Attempt, SassQuestion, sass_excerpt
 from .tool_definitions import define_tool, mistakes_of
 
 _REST = "mend what is shown, then ask again"
@@ -60,22 +61,6 @@ class _Search(ToldRecord):
     """kernel, device, struct, intrinsic, note, ...; empty: all."""
 
 
-class _Attempt(ToldRecord):
-    source: str = Field(min_length=1, max_length=MAX_SUBMITTED_BYTES)
-    """The complete file, from `/* kopt: 1` on."""
-    tune: dict[str, int] = Field(default_factory=dict[str, int])
-    """Declared tune values; those left out have their default."""
-
-
-class _Sass(_Attempt):
-    function: str = Field(default="", max_length=200)
-    """One kernel of the file; empty: the first."""
-    find: str = Field(default="", max_length=40)
-    """Show what is around the opcodes that begin so, e.g. LDG or BAR; empty: from `first` on."""
-    first: int = Field(default=0, ge=0)
-    """Number of the first instruction to show."""
-
-
 @dataclass(frozen=True)
 class _Defined:
     """One tool: what is told of it, what it takes, what it does."""
@@ -83,10 +68,6 @@ class _Defined:
     tool: Tool
     arguments: type[ToldRecord]
     answer: Callable[["AgentTools", Any], Facts]
-
-
-def _count_nowhere(_: float) -> None:
-    """Ignore the GPU time."""
 
 
 @dataclass
@@ -102,7 +83,7 @@ class AgentTools:
     arch: str
     site: EvaluationSite
     reader: DocumentSearch
-    on_gpu: Callable[[float], None] = _count_nowhere
+    on_gpu: Callable[[float], None] = ignore
     """Told the seconds for which a call has held the GPU, from the thread of its branch."""
     detail: ProfileDetail = "detailed"
     """cycles_only: no tool tells more of a candidate than whether it builds and is right."""
@@ -151,20 +132,20 @@ class AgentTools:
         )
         return found_facts(self.reader.search(request))
 
-    def compile(self, asked: _Attempt) -> Facts:
+    def compile(self, asked: Attempt) -> Facts:
         """Return resources and occupancy of a build, or why there is none."""
         facts = compile_facts(_quoted(self._compiled(asked), asked), "concise")
         if self.detail == "cycles_only":
             facts.pop("computed", None)
         return _fitted(facts)
 
-    def check_correctness(self, asked: _Attempt) -> Facts:
+    def check_correctness(self, asked: Attempt) -> Facts:
         """Return whether one workload with one seed is right, or what is wrong first."""
         request = CheckRequest(self._case(asked), "quick", compiler="nvrtc", arch=self.arch)
         checked = check_candidate(request, self.site.device, self.site.settings)
         return _fitted(check_facts(_quoted(checked, asked), "concise"))
 
-    def profile(self, asked: _Attempt) -> Facts:
+    def profile(self, asked: Attempt) -> Facts:
         """Return what limits a candidate: on a GPU its time, but no counters, which are slow."""
         request = ProfileRequest(self._case(asked), self.arch, counters=False)
         timer, settings = self.site.timer, self.site.settings
@@ -172,29 +153,28 @@ class AgentTools:
         profiled = profile_candidate(request, settings, ProfileDevices(counting, timer))
         return _fitted(profile_facts(_quoted(profiled, asked), "concise"))
 
-    def sass_excerpt(self, asked: _Sass) -> Facts:
+    def sass_excerpt(self, asked: SassQuestion) -> Facts:
         """Return a part of the machine code of one function."""
-        question = SassQuestion(asked.function, asked.find, asked.first)
         compiled = self._compiled(asked)
         if compiled.status is not Status.PASSED:
             return _fitted(compile_facts(_quoted(compiled, asked), "concise"))
-        return sass_excerpt(compiled, question, self.site.settings)
+        return sass_excerpt(compiled, asked, self.site.settings)
 
     @property
     def _offered(self) -> dict[str, _Defined]:
         left_out = _OF_PROFILES if self.detail == "cycles_only" else ()
         return {name: one for name, one in _TOOLS.items() if name not in left_out}
 
-    def _case(self, asked: _Attempt) -> Case:
+    def _case(self, asked: Attempt) -> Case:
         kernel = find_kernel(self.kernel, self.site.settings.problems)
         return Case(*kernel, candidate_of_text(asked.source), asked.tune)
 
-    def _compiled(self, asked: _Attempt) -> CompileResult:
+    def _compiled(self, asked: Attempt) -> CompileResult:
         request = CompileRequest(self._case(asked), (self.arch,), compiler="nvrtc")
         return compile_candidate(request, self.site.settings)
 
 
-def _quoted(result: R, asked: _Attempt) -> R:
+def _quoted(result: R, asked: Attempt) -> R:
     """Return `result` with the lines of source that its diagnostics speak of."""
     document = result.model_dump(mode="json", by_alias=True)
     return type(result).model_validate(with_excerpts(document, asked.source))
@@ -216,25 +196,25 @@ _ROWS: tuple[tuple[Callable[[AgentTools, Any], Facts], type[ToldRecord], str], .
     ),
     (
         AgentTools.compile,
-        _Attempt,
+        Attempt,
         "Build a source and check its launches: registers, spills, shared memory, occupancy, or the"
         " first errors. Takes about a second.",
     ),
     (
         AgentTools.check_correctness,
-        _Attempt,
+        Attempt,
         "Run a source and compare every output with the fp64 oracle, with one seed. Builds it"
         " first. Says what is wrong first: tensor, row, column, pattern.",
     ),
     (
         AgentTools.profile,
-        _Attempt,
+        Attempt,
         "Say what limits a source: floors, bytes moved against bytes needed, occupancy, suspects"
         " with what they cost. Every number says how it came about. Checks no values.",
     ),
     (
         AgentTools.sass_excerpt,
-        _Sass,
+        SassQuestion,
         "Show machine code of one function of a source: what the compiler made of a loop, whether"
         " accesses are as wide as meant.",
     ),

@@ -12,6 +12,7 @@ from typing import TypeVar
 from kopt.kernels.record import ToldRecord
 from kopt.search.knowledge.policy.calibration import Calibration, calibrate
 from kopt.search.knowledge.records import Sample
+from kopt.search.store.taught import MemoryUpdate
 from kopt.tools.facts.fitting import Facts, cleaned, given
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import Quoted
@@ -35,7 +36,7 @@ from .memory_edits import (
 )
 from .prompt import fenced, render_prompt
 from .tool_definitions import answer_schema
-from .views import Learned, LearningView
+from .views import LearningView
 
 _PROMPTS: Mapping[type[ToldRecord], str] = {
     PolicyEvaluation: "evaluate_policy",
@@ -52,7 +53,7 @@ _NONE = "None."
 A = TypeVar("A", bound=ToldRecord)
 
 
-def learn(context: AgentContext, view: LearningView) -> Learned:
+def learn(context: AgentContext, view: LearningView) -> MemoryUpdate:
     """Return what a model would change in memory after the results of `view`.
 
     Without a gap between prediction and result nothing more is asked, and nothing is changed.
@@ -67,7 +68,7 @@ def learn(context: AgentContext, view: LearningView) -> Learned:
     first = {"samples": samples, "calibration": _calibration(shown), "entries": entries}
     evaluation = _asked(context, f"{view.id}/evaluate", PolicyEvaluation, first)
     if evaluation.value is None or not evaluation.value.gaps:
-        return Learned((), why=evaluation.mistakes)
+        return MemoryUpdate(why=evaluation.mistakes)
     gaps = [sample for sample in shown if disappoints(sample)]
     second = {
         "evaluation": _evaluation_words(evaluation.value),
@@ -76,7 +77,7 @@ def learn(context: AgentContext, view: LearningView) -> Learned:
     }
     analysis = _asked(context, f"{view.id}/analyze", Analysis, second)
     if analysis.value is None:
-        return Learned((), why=analysis.mistakes)
+        return MemoryUpdate(why=analysis.mistakes)
     third = {
         "analysis": _analysis_words(analysis.value),
         "samples": samples,
@@ -84,7 +85,7 @@ def learn(context: AgentContext, view: LearningView) -> Learned:
     }
     update = _asked(context, f"{view.id}/update", Update, third)
     if update.value is None:
-        return Learned((), why=update.mistakes)
+        return MemoryUpdate(why=update.mistakes)
     return edits_of(update.value, view.base, names)
 
 

@@ -32,11 +32,11 @@ from kopt.search.knowledge.records import (
     Sample,
     Technique,
 )
+from kopt.search.store.taught import MemoryUpdate
 from kopt.tools.facts.wording import plain_beginning
 
 from .knowledge_prompt import SampleNames
 from .tool_definitions import mistakes_of
-from .views import Learned
 
 MOST_EDITS = 12
 """Most edits of one update: many changes at once would rest on few samples each."""
@@ -157,7 +157,7 @@ def short(text: str) -> str:
     return plain_beginning(text, WORDS)
 
 
-def edits_of(update: Update, base: KnowledgeBase, names: SampleNames) -> Learned:
+def edits_of(update: Update, base: KnowledgeBase, names: SampleNames) -> MemoryUpdate:
     """Return the changes of `update` that hold, in its order, new techniques first."""
     edits: list[Edit] = []
     dropped: list[str] = []
@@ -174,7 +174,7 @@ def edits_of(update: Update, base: KnowledgeBase, names: SampleNames) -> Learned
             dropped.append(plain_beginning(f"{what}: {refused}", WORDS))
         except ValidationError as error:
             dropped.append(plain_beginning(f"{what}: {mistakes_of(error)}", WORDS))
-    return Learned(tuple(edits), tuple(dropped))
+    return MemoryUpdate(edits=tuple(edits), dropped=tuple(dropped))
 
 
 def _edit(said: NewTechnique | EntryChange, base: KnowledgeBase, names: SampleNames) -> Edit:

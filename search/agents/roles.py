@@ -11,6 +11,7 @@ from typing import TypeVar
 from kopt.config.search_settings import SearchSettings
 from kopt.search.records.evaluation import REGISTERS
 from kopt.search.records.members import Member
+from kopt.search.store.taught import MemoryUpdate
 
 from .agent_context import AgentContext
 from .coder import mend_candidate, write_candidate
@@ -25,7 +26,6 @@ from .views import (
     BranchTask,
     FailedCandidate,
     GaveUp,
-    Learned,
     LearningView,
     RoundView,
     SoftVerdict,
@@ -74,7 +74,7 @@ class ModelRoles:
         """Return what the round has taught."""
         return reflect(self.context, self._round(view))
 
-    def learn(self, view: LearningView) -> Learned:
+    def learn(self, view: LearningView) -> MemoryUpdate:
         """Return what memory should hold after a batch of results."""
         return learn(self.context, view)
 
@@ -82,7 +82,7 @@ class ModelRoles:
         """Return which of equally near states a program is in."""
         return decide_state(self.context, question)
 
-    def propose_techniques(self, question: TechniqueQuestion) -> Learned:
+    def propose_techniques(self, question: TechniqueQuestion) -> MemoryUpdate:
         """Return techniques for a state of which memory knows none."""
         return propose_techniques(self.context, question)
 

@@ -1,16 +1,20 @@
 """A part of a candidate's machine code, short enough to be read in a conversation."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import Field
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.record import ToldRecord
 from kopt.tools.cuda.nvdisasm import list_instructions
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.facts.compile_facts import named_builds
 from kopt.tools.facts.fitting import Facts
 from kopt.tools.facts.wording import Quoted, QuotedLines
+
+from .candidate_writer import MAX_SUBMITTED_BYTES
 
 MOST_SHOWN = 80
 """Instructions of one excerpt."""
@@ -19,15 +23,24 @@ _AROUND = 4
 _INSTRUCTION_BYTES = 16
 
 
-@dataclass(frozen=True)
-class SassQuestion:
-    """Which part is asked for."""
+class Attempt(ToldRecord):
+    """A source that a tool is asked about."""
 
-    function: str = ""
-    """Empty: the first one."""
-    find: str = ""
-    """The beginning of opcodes; empty: from `first` on."""
-    first: int = 0
+    source: str = Field(min_length=1, max_length=MAX_SUBMITTED_BYTES)
+    """The complete file, from `/* kopt: 1` on."""
+    tune: dict[str, int] = Field(default_factory=dict[str, int])
+    """Declared tune values; those left out have their default."""
+
+
+class SassQuestion(Attempt):
+    """A source, and which part of its machine code is asked for."""
+
+    function: str = Field(default="", max_length=200)
+    """One kernel of the file; empty: the first."""
+    find: str = Field(default="", max_length=40)
+    """Show what is around the opcodes that begin so, e.g. LDG or BAR; empty: from `first` on."""
+    first: int = Field(default=0, ge=0)
+    """Number of the first instruction to show."""
 
 
 def sass_excerpt(compiled: CompileResult, question: SassQuestion, settings: Settings) -> Facts:
@@ -63,9 +76,8 @@ def _places(instructions: tuple[str, ...], question: SassQuestion) -> list[int]:
         return list(rest[:MOST_SHOWN])
     shown: dict[int, None] = {}
     for at in rest:
-        opcode = (
-            instructions[at].partition(" ")[2] if instructions[at][0] == "@" else (instructions[at])
-        )
+        text = instructions[at]
+        opcode = text.partition(" ")[2] if text[0] == "@" else text
         if opcode.startswith(question.find.upper()):
             around = range(max(at - _AROUND, 0), min(at + _AROUND + 1, len(instructions)))
             shown.update(dict.fromkeys(around))

@@ -16,6 +16,7 @@ from kopt.kernels.record import ToldRecord
 from kopt.search.knowledge.edits import AddEntry, AddTechnique, Edit, refusal
 from kopt.search.knowledge.projection import extend
 from kopt.search.knowledge.records import ProfileSignature
+from kopt.search.store.taught import MemoryUpdate
 from kopt.tools.facts.fitting import cleaned
 from kopt.tools.facts.profile_facts import profile_facts
 from kopt.tools.facts.rendering import render
@@ -28,7 +29,7 @@ from .memory_edits import MODEL_WEIGHT, WORDS, TechniqueWords, expectation, shor
 from .prompt import fenced, render_prompt
 from .round_prompt import document_words
 from .tool_definitions import answer_schema
-from .views import Learned, StateDecision, StateQuestion, TechniqueQuestion
+from .views import StateDecision, StateQuestion, TechniqueQuestion
 
 
 class _StateAnswer(ToldRecord):
@@ -106,7 +107,7 @@ class _ProposalsAnswer(ToldRecord):
 PROPOSALS_SCHEMA = answer_schema(_ProposalsAnswer)
 
 
-def propose_techniques(context: AgentContext, question: TechniqueQuestion) -> Learned:
+def propose_techniques(context: AgentContext, question: TechniqueQuestion) -> MemoryUpdate:
     """Return what a model would try in a state, as entries of memory with cautious expectations.
 
     Raises:
@@ -128,11 +129,11 @@ def propose_techniques(context: AgentContext, question: TechniqueQuestion) -> Le
     )
     answer = obtain_answer(context.client, opening, partial(parse_answer, _ProposalsAnswer))
     if answer.value is None:
-        return Learned((), why=short(answer.mistakes))
+        return MemoryUpdate(why=short(answer.mistakes))
     return _accepted(answer.value, question)
 
 
-def _accepted(said: _ProposalsAnswer, question: TechniqueQuestion) -> Learned:
+def _accepted(said: _ProposalsAnswer, question: TechniqueQuestion) -> MemoryUpdate:
     """Return the proposals that memory can take, new techniques before their entries."""
     states = {**question.base.states, question.state.id: question.state}
     base = replace(question.base, states=states)
@@ -147,7 +148,7 @@ def _accepted(said: _ProposalsAnswer, question: TechniqueQuestion) -> Learned:
             base = extend(base, [(base.version, edit)], base.version)
         else:
             dropped.append(plain_beginning(f"{what}: {why}", WORDS))
-    return Learned(tuple(edits), tuple(dropped))
+    return MemoryUpdate(edits=tuple(edits), dropped=tuple(dropped))
 
 
 def _edits(

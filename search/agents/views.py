@@ -12,7 +12,6 @@ from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import Record
 from kopt.search.advice.notes import FittingNote
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.edits import Edit
 from kopt.search.knowledge.policy.selector import Drawn
 from kopt.search.knowledge.records import ProfileSignature, Sample, State
 from kopt.search.records.members import LineageKind, Member
@@ -174,18 +173,6 @@ class TechniqueQuestion:
     """Known to `base`, or about to be."""
     signature: ProfileSignature
     profile: ProfileResult | None = None
-
-
-@dataclass(frozen=True)
-class Learned:
-    """Changes of memory that a model proposes."""
-
-    edits: tuple[Edit, ...]
-    """Each names what exists and rests on samples that were shown."""
-    dropped: tuple[str, ...] = ()
-    """Proposals that are not taken and why, a sentence each."""
-    why: str = ""
-    """Why there is no more; empty where every answer could be used."""
 
 
 @dataclass(frozen=True)

@@ -143,8 +143,7 @@ def update_memory(context: RunContext, last: RoundRow) -> None:
     view = LearningView(name, context.memory.base(), samples, endings)
     try:
         roles = agents.roles()
-        learned = context.in_worker(name, lambda: roles.learn(view))
-        update = MemoryUpdate(edits=learned.edits, dropped=learned.dropped, why=learned.why)
+        update = context.in_worker(name, lambda: roles.learn(view))
     except BudgetSpent as spent:
         update = MemoryUpdate(why=str(spent))
     context.search.store.memory.keep_update(last.number, update)

@@ -14,7 +14,6 @@ from kopt.search.agents.views import (
     BranchTask,
     FailedCandidate,
     GaveUp,
-    Learned,
     LearningView,
     RoundView,
     SoftVerdict,
@@ -25,6 +24,7 @@ from kopt.search.agents.views import (
     WrittenCandidate,
 )
 from kopt.search.records.members import Proposal
+from kopt.search.store.taught import MemoryUpdate
 
 
 class Roles(Protocol):
@@ -52,7 +52,7 @@ class Roles(Protocol):
         """Return what the round has taught."""
         ...
 
-    def learn(self, view: LearningView) -> Learned:
+    def learn(self, view: LearningView) -> MemoryUpdate:
         """Return what memory should hold after a batch of results."""
         ...
 
@@ -60,7 +60,7 @@ class Roles(Protocol):
         """Return which of equally near states a program is in."""
         ...
 
-    def propose_techniques(self, question: TechniqueQuestion) -> Learned:
+    def propose_techniques(self, question: TechniqueQuestion) -> MemoryUpdate:
         """Return techniques for a state of which memory knows none."""
         ...
 

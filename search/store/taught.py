@@ -51,13 +51,14 @@ class Taught(Record):
 
 
 class MemoryUpdate(Record):
-    """What the learner changed after a round."""
+    """What a model would change in memory: after a round, or for a state without techniques."""
 
     edits: tuple[Edit, ...] = ()
+    """Each names what exists and rests on samples that were shown."""
     dropped: tuple[str, ...] = ()
-    """Further statements of the learner, and why they were not taken."""
+    """Further statements of the model, and why they were not taken, a sentence each."""
     why: str = ""
-    """Why there is no more."""
+    """Why there is no more; empty where every answer could be used."""
 
 
 _R = TypeVar("_R", bound=Record)

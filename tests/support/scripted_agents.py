@@ -16,7 +16,6 @@ from kopt.search.agents.views import (
     BranchTask,
     FailedCandidate,
     GaveUp,
-    Learned,
     LearningView,
     Objection,
     RoundView,
@@ -41,6 +40,7 @@ from kopt.search.rounds.agents import Agents
 from kopt.search.rounds.main_thread import MainThread
 from kopt.search.rounds.run_context import Search
 from kopt.search.store.store import RunStore
+from kopt.search.store.taught import MemoryUpdate
 from support.model_requests import MODEL, PlayedModel, ask_for, say
 from support.populations import failed, passed
 from support.recorded_evaluator import RecordedEvaluator
@@ -96,7 +96,7 @@ class ScriptedRoles:
         lessons = tuple(Lesson(candidate=seq, text="noted") for seq in own)
         return Reflection(digest="a round", lessons=lessons, directions=(), avoid=())
 
-    def learn(self, view: LearningView) -> Learned:
+    def learn(self, view: LearningView) -> MemoryUpdate:
         """Return the line that the script has, as a note on the latest sample's entry."""
         line = self._ask(f"{view.id}/update/0")
         last = view.samples[-1]
@@ -108,14 +108,14 @@ class ScriptedRoles:
             evidence=(last.id,),
             author="model",
         )
-        return Learned((note,))
+        return MemoryUpdate(edits=(note,))
 
     def decide_state(self, question: StateQuestion) -> StateDecision:
         """Return the last of the rivals, which no rule takes."""
         line = self._ask(f"{question.id}/0")
         return StateDecision(question.rivals[-1].id, "model", line)
 
-    def propose_techniques(self, question: TechniqueQuestion) -> Learned:
+    def propose_techniques(self, question: TechniqueQuestion) -> MemoryUpdate:
         """Return the first technique that is known."""
         line = self._ask(f"{question.id}/0")
         entry = AddEntry(
@@ -125,7 +125,7 @@ class ScriptedRoles:
             reason=line,
             author="model",
         )
-        return Learned((entry,))
+        return MemoryUpdate(edits=(entry,))
 
     def soft_verify(self, view: SoftView) -> SoftVerdict:
         """Return the verdict that the script's line begins with; any other line is none."""

@@ -9,10 +9,11 @@ import pytest
 
 from kopt.search.agents.learner import learn
 from kopt.search.agents.memory_edits import MOST_EDITS
-from kopt.search.agents.views import Learned, LearningView
+from kopt.search.agents.views import LearningView
 from kopt.search.knowledge.edits import AddEntry, AddNote, AddTechnique, AdjustPrior, Deprecate
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply
+from kopt.search.store.taught import MemoryUpdate
 from support.agent_cases import means
 from support.learning_cases import BYTES_STATE, LATENCY_STATE, RESULTS, learning_view
 from support.scripted_desk import ScriptedDesk, desk, failure, reply, says
@@ -65,12 +66,14 @@ def update(*changes: dict[str, Any], new: tuple[dict[str, Any], ...] = ()) -> Mo
 
 def learned(
     home: Path, *script: ModelReply | CallFailed, view: LearningView | None = None
-) -> tuple[Learned, ScriptedDesk]:
+) -> tuple[MemoryUpdate, ScriptedDesk]:
     scripted = desk(*script)
     return learn(means(scripted, home), view or learning_view()), scripted
 
 
-def changed(home: Path, *changes: dict[str, Any], new: tuple[dict[str, Any], ...] = ()) -> Learned:
+def changed(
+    home: Path, *changes: dict[str, Any], new: tuple[dict[str, Any], ...] = ()
+) -> MemoryUpdate:
     return learned(home, EVALUATION, ANALYSIS, update(*changes, new=new))[0]
 
 
@@ -108,7 +111,7 @@ def test_only_what_disappoints_is_asked_about_in_the_second_question(tmp_path: P
 def test_without_a_gap_nothing_more_is_asked(tmp_path: Path) -> None:
     agreeing = says(json.dumps({"summary": "As predicted.", "gaps": []}))
     found, scripted = learned(tmp_path, agreeing)
-    assert (found, len(scripted.asked)) == (Learned(()), 1)
+    assert (found, len(scripted.asked)) == (MemoryUpdate(), 1)
 
 
 @pytest.mark.parametrize("answered", [(), (EVALUATION,), (EVALUATION, ANALYSIS)])

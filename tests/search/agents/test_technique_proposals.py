@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kopt.search.agents.state_questions import MOST_PROPOSALS, propose_techniques
-from kopt.search.agents.views import Learned
 from kopt.search.knowledge.edits import AddEntry, AddTechnique
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelReply
+from kopt.search.store.taught import MemoryUpdate
 from support.agent_cases import means
 from support.learning_cases import NEW_STATE, technique_question
 from support.scripted_desk import desk, failure, reply, says
@@ -28,7 +28,7 @@ def answer(*techniques: str, new: tuple[dict[str, Any], ...] = ()) -> ModelReply
     return says(json.dumps({"proposals": proposals, "new_techniques": new}))
 
 
-def proposed(home: Path, *script: ModelReply | CallFailed) -> Learned:
+def proposed(home: Path, *script: ModelReply | CallFailed) -> MemoryUpdate:
     return propose_techniques(means(desk(*script), home), technique_question())
 
 

@@ -8,7 +8,7 @@ can advise, and the tries that are made here decide.
 from collections.abc import Iterable, Mapping
 from functools import reduce
 
-from .records import GAIN_LIMIT, SEEN_LIMIT, Evidence, Sample
+from .records import GAIN_LIMIT, OUTCOMES, SEEN_LIMIT, Evidence, Sample
 
 GAIN_SPREAD = 0.1
 """ln ratio: standard deviation of the gain of one technique from kernel to kernel in one state.
@@ -27,10 +27,8 @@ def absorb(evidence: Evidence, sample: Sample) -> Evidence:
     Every outcome counts as a try. Only `gained` and `lost` change the gain: what is within noise
     says that no effect was seen, not how large one is, and what failed was never timed.
     """
-    gain = gain_of(sample)
-    if gain is None:
-        return _with_outcome(evidence, sample)
-    return _moved(_with_outcome(evidence, sample), gain, weight_of(sample))
+    gain, known = gain_of(sample), _with_outcome(evidence, sample)
+    return known if gain is None else _moved(known, gain, weight_of(sample))
 
 
 def absorb_pair(pair: Evidence, sample: Sample, alone: Evidence) -> Evidence:
@@ -86,14 +84,11 @@ def _together(one: Evidence, other: Evidence) -> Evidence:
         return other
     changes: dict[str, object] = {
         "version": max(one.version, other.version),
-        "tries": one.tries + other.tries,
-        "gained": one.gained + other.gained,
-        "lost": one.lost + other.lost,
-        "within_noise": one.within_noise + other.within_noise,
-        "failed": one.failed + other.failed,
         "kernels": other.kernels or one.kernels,
         "seen": other.seen or one.seen,
     }
+    for name in ("tries", *OUTCOMES):
+        changes[name] = getattr(one, name) + getattr(other, name)
     return one.model_copy(update=changes | _moments(one, other))
 
 
@@ -145,7 +140,6 @@ def _limited(evidence: Evidence) -> Evidence:
     if evidence.tries <= MOST_OF_OTHERS:
         return evidence
     share = MOST_OF_OTHERS / evidence.tries
-    names = ("gained", "lost", "within_noise", "failed")
-    counts = {name: round(share * getattr(evidence, name)) for name in names}
+    counts = {name: round(share * getattr(evidence, name)) for name in OUTCOMES}
     moments = {"weight": share * evidence.weight, "m2": share * evidence.m2}
     return evidence.model_copy(update={**counts, **moments, "tries": sum(counts.values())})

@@ -6,7 +6,7 @@ add up. Nothing here decides or computes; `policy/` predicts, `projection.py` fo
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -15,6 +15,8 @@ from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status
 
 Outcome = Literal["gained", "lost", "within_noise", "failed"]
+OUTCOMES: tuple[str, ...] = get_args(Outcome)
+"""Each is a count of `Evidence`."""
 Category = Literal["memory", "compute", "latency", "general"]
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{1,63}$")]

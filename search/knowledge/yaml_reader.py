@@ -20,6 +20,7 @@ from .records import (
     GAIN_LIMIT,
     MEAN_LIMIT,
     NAME_LIMIT,
+    OUTCOMES,
     Count,
     Evidence,
     KnowledgeEntry,
@@ -214,7 +215,7 @@ def _contradictions(base: KnowledgeBase) -> Iterator[str]:
 
 def _impossible(evidence: Evidence, largest: float) -> Iterator[str]:
     """Yield what no evidence of gains up to `largest` has."""
-    counted = evidence.gained + evidence.lost + evidence.within_noise + evidence.failed
+    counted = sum(getattr(evidence, name) for name in OUTCOMES)
     if evidence.tries != counted:
         yield f": {evidence.tries} tries, but {counted} outcomes"
     if evidence.weight > _ROUNDING * (evidence.gained + evidence.lost):

@@ -14,6 +14,7 @@ from math import exp
 from .base import Held, Item, KnowledgeBase
 from .records import (
     NOTE_LIMIT,
+    OUTCOMES,
     SEEN_LIMIT,
     Evidence,
     KnowledgeEntry,
@@ -63,10 +64,7 @@ def _escaped(character: str) -> str:
 FORMAT = "kopt.knowledge/1"
 SEED_KEY = "seed"
 """Key of a file that leaves out what ships with kopt."""
-EVIDENCE_NUMBERS = (
-    *("tries", "gained", "lost", "within_noise", "failed"),
-    *("weight", "mean", "m2", "version"),
-)
+EVIDENCE_NUMBERS = ("tries", *OUTCOMES, "weight", "mean", "m2", "version")
 """In this order where evidence is a mere list of numbers."""
 SIZE_LIMIT = 50_000
 """Bytes of base.yaml, about what one prompt can hold of it."""

@@ -16,7 +16,7 @@ from kopt.search.knowledge.policy.overview import (
     StateReport,
     StateSummary,
 )
-from kopt.search.knowledge.records import ESTIMATED, Evidence, Sample, arch_key
+from kopt.search.knowledge.records import ESTIMATED, OUTCOMES, Evidence, Sample, arch_key
 from kopt.tools.docs.visible_text import shown
 
 from .tables import View, grid
@@ -237,8 +237,7 @@ def evidence_words(evidence: Evidence) -> str:
     """Return `5 tries: 3 gained, 1 lost, 1 failed; 1.24x where it had an effect`."""
     if not evidence.tries:
         return "no tries"
-    outcomes = ("gained", "lost", "within_noise", "failed")
-    numbers = ((getattr(evidence, name), name.replace("_", " ")) for name in outcomes)
+    numbers = ((getattr(evidence, name), name.replace("_", " ")) for name in OUTCOMES)
     counts = ", ".join(f"{count} {outcome}" for count, outcome in numbers if count)
     effect = f"; {ratio(evidence.mean)} where it had an effect" if evidence.weight else ""
     return f"{tries_words(evidence.tries)}: {counts}{effect}"

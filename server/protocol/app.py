@@ -18,15 +18,7 @@ from .prompts import build_prompts
 from .resources import add_resources
 from .search_docs_tool import SEARCH_DOCS
 from .serve_options import ServeOptions
-from .stage_tools import (
-    BEAM_STEP,
-    BENCHMARK,
-    CHECK_CORRECTNESS,
-    COMPILE,
-    JOB_CANCEL,
-    JOB_WAIT,
-    PROFILE,
-)
+from .stage_tools import JOB_CANCEL, JOB_WAIT, STAGES
 from .tasks_extension import Tasks
 from .tool_spec import ToolSpec, build_tool
 
@@ -63,11 +55,7 @@ nothing.
 
 TOOLS: tuple[ToolSpec, ...] = (
     SEARCH_DOCS,
-    COMPILE,
-    CHECK_CORRECTNESS,
-    BENCHMARK,
-    PROFILE,
-    BEAM_STEP,
+    *STAGES,
     LIST_KERNELS,
     JOB_WAIT,
     JOB_CANCEL,

@@ -14,7 +14,7 @@ from .stage_call import facts_answer
 from .tool_spec import Invocation, ToolSpec
 
 if TYPE_CHECKING:
-    from kopt.tools.docs.records import Hit, SearchRequest, SearchResult
+    from kopt.tools.docs.records import Hit, SearchResult
 
 DESCRIPTION = """\
 Search production CUDA code (FlashInfer, vLLM, SGLang, CUTLASS, PyTorch, once their index is \
@@ -67,13 +67,15 @@ async def _search_docs(call: Invocation, arguments: SearchDocsArguments) -> Call
 def _found(call: Invocation, arguments: SearchDocsArguments) -> dict[str, Any]:
     """Return the answer as facts: short ones, or the whole record."""
     # Not at the top: it loads the index's readers, and a server starts without them.
+    from kopt.search.advice.retrieval import Asker, search_for_run
     from kopt.tools.docs.records import SearchRequest
 
     is_full = call.detail == "full"
     given = arguments.model_dump(exclude={"run_id", "max_tokens"}, exclude_defaults=True)
     tokens = arguments.max_tokens or (FULL_TOKENS if is_full else CONCISE_TOKENS)
     request = SearchRequest(**given, max_tokens=tokens)
-    result = _searched(call, request, arguments.run_id)
+    asker = Asker(arguments.run_id or None, f"search_docs, {caller_of(call.context)}")
+    result = search_for_run(request, asker, call.options.settings)
     following = _following(result, call.options.read_only)
     if is_full:
         return {**result.model_dump(mode="json", by_alias=True), "next": following}
@@ -90,13 +92,6 @@ def _found(call: Invocation, arguments: SearchDocsArguments) -> dict[str, Any]:
         "notice": result.notice,
     }
     return {**{name: value for name, value in facts.items() if value}, "next": following}
-
-
-def _searched(call: Invocation, request: "SearchRequest", run_id: str) -> "SearchResult":
-    from kopt.search.advice.retrieval import Asker, search_for_run
-
-    asker = Asker(run_id or None, f"search_docs, {caller_of(call.context)}")
-    return search_for_run(request, asker, call.options.settings)
 
 
 def _hit(hit: "Hit") -> dict[str, Any]:

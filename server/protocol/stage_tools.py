@@ -90,47 +90,30 @@ Example: {"run_id": "run-20261122-101500-1a2b3c4d", "candidates": [{"path": "ker
 "hypothesis": "16-byte loads halve the memory instructions", "family": "vectorization", \
 "parents": [3]}]}"""
 
-COMPILE = ToolSpec(
-    name="compile",
-    title="Compile a CUDA kernel candidate",
-    description=COMPILE_DESCRIPTION,
-    arguments=CompileWork,
-    body=stage_body,
-    waits=True,
+STAGES = tuple(
+    ToolSpec(
+        name,
+        title,
+        description,
+        arguments,
+        stage_body,
+        waits=True,
+        is_idempotent=arguments is not StepWork,
+    )
+    for name, title, description, arguments in (
+        ("compile", "Compile a CUDA kernel candidate", COMPILE_DESCRIPTION, CompileWork),
+        (
+            "check_correctness",
+            "Check a candidate against the fp64 oracle",
+            CHECK_DESCRIPTION,
+            CheckWork,
+        ),
+        ("benchmark", "Time a candidate against the baseline", BENCHMARK_DESCRIPTION, BenchWork),
+        ("profile", "Find what limits a candidate", PROFILE_DESCRIPTION, ProfileWork),
+        ("beam_step", "Take one round of a search", BEAM_STEP_DESCRIPTION, StepWork),
+    )
 )
-CHECK_CORRECTNESS = ToolSpec(
-    name="check_correctness",
-    title="Check a candidate against the fp64 oracle",
-    description=CHECK_DESCRIPTION,
-    arguments=CheckWork,
-    body=stage_body,
-    waits=True,
-)
-BENCHMARK = ToolSpec(
-    name="benchmark",
-    title="Time a candidate against the baseline",
-    description=BENCHMARK_DESCRIPTION,
-    arguments=BenchWork,
-    body=stage_body,
-    waits=True,
-)
-PROFILE = ToolSpec(
-    name="profile",
-    title="Find what limits a candidate",
-    description=PROFILE_DESCRIPTION,
-    arguments=ProfileWork,
-    body=stage_body,
-    waits=True,
-)
-BEAM_STEP = ToolSpec(
-    name="beam_step",
-    title="Take one round of a search",
-    description=BEAM_STEP_DESCRIPTION,
-    arguments=StepWork,
-    body=stage_body,
-    waits=True,
-    is_idempotent=False,
-)
+"""The tools of the stages, in the order of work."""
 
 
 WAIT_DESCRIPTION = """\

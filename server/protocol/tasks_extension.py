@@ -21,9 +21,10 @@ from kopt.tools.facts.fitting import Detail
 from kopt.tools.facts.wording import clipped, plain
 
 from .stage_call import job_answer
+from .stage_tools import STAGES
 
 REVISION = "2026-07-28"
-STAGE_TOOLS = frozenset({"compile", "check_correctness", "benchmark", "profile", "beam_step"})
+STAGE_TOOLS = frozenset(spec.name for spec in STAGES)
 SOON_S = 2.0
 """Work that is done by then comes back at once, without a task."""
 POLL_MS = 2000

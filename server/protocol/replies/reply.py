@@ -29,9 +29,6 @@ from kopt.tools.facts.rendering import render, structured
 from .next_steps import bench_next, check_next, compile_next, profile_next
 from .step_reply import step_facts, step_next
 
-__all__ = ["Detail", "facts_reply", "job_reply"]
-
-
 _ASK_AGAIN_S = 45
 UNREADABLE = "its result was written by another version of kopt and cannot be summed up"
 BUG = "kopt has a bug here; the server's log has the details"

@@ -23,7 +23,7 @@ from kopt.server.protocol.caller import CALLER, LOCAL
 
 from .http_connection import connection_of
 from .listen_address import PATH, Access
-from .local_peer import Peer, process_of
+from .local_peer import process_of
 from .request_limits import (
     BodyLimit,
     CallerLimits,
@@ -158,16 +158,12 @@ def local_callers() -> Check:
         if peer.inode not in callers:
             if len(callers) >= _MAX_KNOWN_PROCESSES:
                 del callers[next(iter(callers))]
-            callers[peer.inode] = await _caller(peer)
+            pid = await asyncio.to_thread(process_of, peer.inode)
+            callers[peer.inode] = LOCAL if pid is None else f"{LOCAL}-{pid}"
         scope[CALLER] = callers[peer.inode]
         return None
 
     return check
-
-
-async def _caller(peer: Peer) -> str:
-    pid = await asyncio.to_thread(process_of, peer.inode)
-    return LOCAL if pid is None else f"{LOCAL}-{pid}"
 
 
 def _token_fault(given: list[str], scheme: str) -> str:

@@ -88,11 +88,16 @@ def test_races_are_found_for_every_schedule_and_number_of_workers(sim: Sim, name
     assert found.line in (2, 3, 4)
 
 
-def test_the_same_seed_gives_the_same_report(sim: Sim) -> None:
-    case = _case(RACES["missing barrier before the next use"])
-    for seed in (0, 3):
-        reports = {sim.with_(seed=seed).fault(case, Status.DATA_RACE).message for _ in range(3)}
-        assert len(reports) == 1
+def test_a_fence_counts_for_one_atomic(sim: Sim) -> None:
+    body = (
+        "__shared__ int s, data; if (threadIdx.x == 0) s = data = 0; __syncthreads();\n"
+        "if (threadIdx.x == 0) { __threadfence(); atomicAdd(&s, 1); data = 1; FENCE\n"
+        "  atomicAdd(&s, 1); }\n"
+        "if (threadIdx.x == 40 && atomicAdd(&s, 0) == 2) tmp[blockIdx.x] = data;\n"
+        "out[blockIdx.x * 64 + threadIdx.x] = 0;"
+    )
+    sim.outputs(_case(body.replace("FENCE", "__threadfence();")))
+    sim.fault(_case(body.replace("FENCE", "")), Status.DATA_RACE)
 
 
 @pytest.mark.parametrize(
@@ -107,6 +112,14 @@ def test_the_same_seed_gives_the_same_report(sim: Sim) -> None:
         " out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x];",
         "__shared__ float s[64]; s[threadIdx.x] = 1; __syncwarp();"
         " out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x ^ 31];",
+        # All lanes load, the first one last, and another stores behind a warp sync.
+        "__shared__ float s[2]; const int w = threadIdx.x / 32, lane = threadIdx.x % 32;"
+        " if (lane < 1) s[w] = 1; __syncwarp(); float v = lane ? s[w] : 0;"
+        " v = __shfl_xor_sync(~0u, v, 1); if (lane == 0) v += s[w];"
+        " __syncwarp(); if (lane == 1) s[w] = v; out[blockIdx.x * 64 + threadIdx.x] = v;",
+        "__shared__ float s[2]; const int w = threadIdx.x / 32, lane = threadIdx.x % 32;"
+        " if (lane < 1) s[w] = 1; __syncwarp(); const float v = s[w];"
+        " __syncwarp(); if (lane == 0) s[w] = v; out[blockIdx.x * 64 + threadIdx.x] = v;",
     ],
 )
 def test_orderly_kernels_have_no_race(sim: Sim, body: str) -> None:

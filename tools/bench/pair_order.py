@@ -60,41 +60,23 @@ def make_block(
     `single` is replayed once on its own, somewhere between double pairs; `last`, one of the first
     pairing's sides, ends the block.
     """
-    parts = [_double(pairing, bool(rng.integers(2))) for pairing in pairings for _ in range(2)]
-    final: list[_Part] = []
+    doubles = [(pairing, bool(rng.integers(2))) for pairing in pairings for _ in range(2)]
+    final: list[tuple[Pairing, bool]] = []
     if last is not None:
-        outside_is_candidate = last == pairings[0].candidate
-        parts = parts[1:]
-        final = [_double(pairings[0], outside_is_candidate)]
-    parts.append(_Part((single,), None))
-    order: list[int] = rng.permutation(len(parts)).tolist()
+        doubles, final = doubles[1:], [(pairings[0], last == pairings[0].candidate)]
+    order: list[int] = rng.permutation(len(doubles) + 1).tolist()
     sequence: list[int] = []
     pairs: list[PlacedPair] = []
-    for part in (*(parts[place] for place in order), *final):
-        pairs += part.placed(len(sequence))
-        sequence += part.sides
+    for part in (*([*doubles, None][place] for place in order), *final):
+        if part is None:
+            sequence.append(single)
+            continue
+        (pairing, candidate_outside), start = part, len(sequence)
+        outer, inner = pairing.candidate, pairing.baseline
+        if not candidate_outside:
+            outer, inner = inner, outer
+        for outside, inside in ((start, start + 1), (start + 3, start + 2)):
+            at = (outside, inside) if candidate_outside else (inside, outside)
+            pairs.append(PlacedPair(pairing, *at))
+        sequence += (outer, inner, inner, outer)
     return Block(tuple(sequence), tuple(pairs))
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A double pair, or a single replay."""
-
-    sides: tuple[int, ...]
-    pairing: Pairing | None
-
-    def placed(self, start: int) -> tuple[PlacedPair, ...]:
-        """Return its pairs in a sequence where it begins at `start`."""
-        if self.pairing is None:
-            return ()
-        pairs = ((start, start + 1), (start + 3, start + 2))  # (outside, inside)
-        if self.sides[0] == self.pairing.candidate:
-            return tuple(PlacedPair(self.pairing, outer, inner) for outer, inner in pairs)
-        return tuple(PlacedPair(self.pairing, inner, outer) for outer, inner in pairs)
-
-
-def _double(pairing: Pairing, candidate_outside: bool) -> _Part:
-    outer, inner = pairing.candidate, pairing.baseline
-    if not candidate_outside:
-        outer, inner = inner, outer
-    return _Part((outer, inner, inner, outer), pairing)

@@ -194,18 +194,15 @@ def _measured(
             "workloads": tuple(entries),
         }
     )
-    return _decided(measured, receipt, reasons)
-
-
-def _decided(result: VerifyResult, receipt: Receipt, reasons: list[str]) -> VerifyResult:
-    gpu = result.gpu
-    if gpu is None:
-        raise ValueError("only what was measured is decided")
-    if gpu.name != receipt.device.name:
-        other = f"measured on {gpu.name}; the receipt is of {receipt.device.name}"
-        return result.model_copy(
+    if facts.name != receipt.device.name:
+        other = f"measured on {facts.name}; the receipt is of {receipt.device.name}"
+        return measured.model_copy(
             update={"reproduction": "other_device", "reasons": (other, *reasons)}
         )
+    return _decided(measured, reasons)
+
+
+def _decided(result: VerifyResult, reasons: list[str]) -> VerifyResult:
     unmeasured = sum(
         entry.verdict is None and entry.status is Status.PASSED for entry in result.workloads
     )

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from kopt.kernels.expression_parser import Node, parse
 
 _WORDS = {"and": " && ", "or": " || "}
-_HELPERS = {"ceil_div": "ceil_div", "align_up": "align_up", "next_pow2": "next_pow2"}
 _SUM, _PRODUCT, _ATOM = 1, 2, 3
 _PRECEDENCE = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "//": _PRODUCT, "%": _PRODUCT}
 
@@ -65,7 +64,7 @@ def _cpp(node: Node, names: Mapping[str, str]) -> tuple[str, int]:
         arguments = ", ".join(f"std::int64_t{{{_cpp(child, names)[0]}}}" for child in node.children)
         many = f"{{{arguments}}}" if len(node.children) > 2 else arguments
         return f"std::{node.kind}({many})", _ATOM
-    return _call(_HELPERS[node.kind], node, names), _ATOM
+    return _call(node.kind, node, names), _ATOM
 
 
 def _infix(node: Node, names: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ anything in C++, Python, make or Markdown. A name that was not given is an error
 import textwrap
 from collections.abc import Iterable
 from functools import cache
+from typing import Any, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -33,11 +34,9 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["comment"] = comment
-    environment.filters["constant"] = cpp_constant
-    environment.filters["names"] = _names
-    environment.filters["quoted"] = _quoted
-    environment.filters["values"] = _values
+    own: dict[str, Any] = {"comment": comment, "constant": cpp_constant}
+    own |= {"names": _names, "quoted": _quoted, "values": _values}
+    cast(dict[str, Any], environment.filters).update(own)
     return environment
 
 

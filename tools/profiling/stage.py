@@ -231,8 +231,9 @@ def _launches(
 def _traffic(
     model: ByteModel, plan: LaunchPlan, counters: ExecutionCounters | None
 ) -> tuple[TensorTraffic, ...]:
-    needed = {one.name: (one.role, one.read_bytes, one.written_bytes) for one in model.tensors}
-    buffers: dict[str, tuple[BufferRole, int, int]] = {**needed}
+    buffers: dict[str, tuple[BufferRole, int, int]] = {
+        one.name: (one.role, one.read_bytes, one.written_bytes) for one in model.tensors
+    }
     buffers |= {one.name: ("scratch", 0, 0) for one in plan.scratch}
     counted = counters.traffic if counters else {}
     return tuple(

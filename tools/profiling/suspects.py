@@ -199,7 +199,9 @@ def find_suspects(evaluated: Evaluated) -> tuple[Suspect, ...]:
 
 
 def _bounds(estimate: TimeEstimate) -> list[Suspect]:
-    times_us = {name: sum(map(estimate.part_us, parts)) for name, (_, parts) in _BOUNDS.items()}
+    times_us: dict[SuspectName, float] = {
+        name: sum(map(estimate.part_us, parts)) for name, (_, parts) in _BOUNDS.items()
+    }
     name = max(times_us, key=lambda one: times_us[one])
     if times_us[name] < MOST * estimate.latency_us:
         return []

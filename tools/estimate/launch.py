@@ -115,10 +115,10 @@ class LaunchModel:
 
 def estimate_launch(model: LaunchModel) -> LaunchEstimate:
     """Return the parts of one launch and the time they combine to."""
-    computed = ((name, compute(model)) for name, compute in _PARTS.items())
     parts = tuple(
         TimePart(name=name, time_us=time_us, overlaps=name not in _ADDED, evidence=evidence)
-        for name, (time_us, evidence) in computed
+        for name, compute in _PARTS.items()
+        for time_us, evidence in [compute(model)]
     )
     return LaunchEstimate(kernel=model.launch.kernel, latency_us=combine(parts), parts=parts)
 

@@ -7,7 +7,7 @@ anything in C++, Python, make or Markdown. A name that was not given is an error
 import textwrap
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -36,7 +36,7 @@ def _templates() -> Environment:
     )
     own: dict[str, Any] = {"comment": comment, "constant": cpp_constant}
     own |= {"names": _names, "quoted": _quoted, "values": _values}
-    cast(dict[str, Any], environment.filters).update(own)
+    environment.filters.update(own)
     return environment
 
 

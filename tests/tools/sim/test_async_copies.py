@@ -175,12 +175,12 @@ def test_a_phase_wakes_no_thread_that_waits_elsewhere_by_then(sim: Sim) -> None:
       const int t = threadIdx.x;
       if (t == 0) {{ kopt::mbarrier_init(&ready, 1); kopt::mbarrier_init(&taken, 1); }}
       __syncthreads();
-      if (t == 0) {{
+      if (t == 32) {{
         kopt::mbarrier_arrive(&ready);
         kopt::mbarrier_wait_parity(&taken, 0);
         kopt::mbarrier_arrive(&ready);
         s = in[1];
-      }} else if (t == 32) {{
+      }} else if (t == 0) {{
         kopt::mbarrier_wait_parity(&ready, 0);
         kopt::mbarrier_arrive(&taken);
       }}

@@ -80,6 +80,25 @@ def test_atomics_meet_in_another_block_s_memory(sim: Sim) -> None:
     assert (found == 128).all()
 
 
+def test_a_flag_in_another_block_s_memory_orders_what_came_before_it(sim: Sim) -> None:
+    found = run(
+        sim,
+        """if (t == 0) other[0] = 0;
+        cluster.sync();
+        if (t == 0 && rank == 1) {
+          *o = 7;
+          __threadfence();
+          atomicExch(cluster.map_shared_rank(other, 0), 1);
+        } else if (t == 0 && rank == 0) {
+          while (atomicAdd(&other[0], 0) == 0) {}
+          __threadfence();
+          o[1] = o[32];
+        }
+        cluster.sync();""",
+    )
+    assert found[[0, 4], 1].tolist() == [7, 7]
+
+
 def test_narrow_and_wide_accesses_reach_another_block(sim: Sim) -> None:
     found = run(
         sim,

@@ -142,12 +142,6 @@ FAULTS = {
         Status.DATA_RACE,
         "need not have started",
     ),
-    "no barrier between store and load": (
-        """cluster.sync(); other[t] = rank;
-        *o = cluster.map_shared_rank(other, next)[t]; cluster.sync();""",
-        Status.DATA_RACE,
-        "of block",
-    ),
     "a store after the arrival": (
         """cluster.sync(); cluster.barrier_arrive(); other[t] = rank; cluster.barrier_wait();
         *o = cluster.map_shared_rank(other, next)[t]; cluster.sync();""",
@@ -159,11 +153,6 @@ FAULTS = {
         *o = cluster.map_shared_rank(other, next)[t]; cluster.barrier_wait();""",
         Status.DATA_RACE,
         "of block",
-    ),
-    "two blocks store to one place": (
-        "cluster.sync(); cluster.map_shared_rank(other, 0)[t] = rank; cluster.sync();",
-        Status.DATA_RACE,
-        "stored to it",
     ),
     "fenced atomics, but each block on a flag of its own": (
         """if (t == 0) other[0] = 0;

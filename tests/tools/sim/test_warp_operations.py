@@ -112,14 +112,14 @@ def test_reductions_of_integers(sim: Sim) -> None:
 def test_exited_lanes_are_not_waited_for(sim: Sim) -> None:
     out = _run(
         sim,
-        """if (lane >= 20) { out[threadIdx.x] = -1; return; }
+        """if (lane < 4 || lane >= 24) { out[threadIdx.x] = -1; return; }
         int sum = lane;
         for (int d = 16; d; d /= 2) sum += __shfl_xor_sync(~0u, lane, d) % 2;
         __syncwarp();
         out[threadIdx.x] = __popc(__ballot_sync(~0u, sum != -1));""",
         block=64,
     )
-    assert out[0].tolist() == ([20] * 20 + [-1] * 12) * 2
+    assert out[0].tolist() == ([-1] * 4 + [20] * 20 + [-1] * 8) * 2
 
 
 def test_a_lane_that_took_no_part_gives_poison(sim: Sim) -> None:

@@ -179,6 +179,7 @@ def test_a_phase_wakes_no_thread_that_waits_elsewhere_by_then(sim: Sim) -> None:
         kopt::mbarrier_arrive(&ready);
         kopt::mbarrier_wait_parity(&taken, 0);
         kopt::mbarrier_arrive(&ready);
+        __nanosleep(20);
         s = in[1];
       }} else if (t == 0) {{
         kopt::mbarrier_wait_parity(&ready, 0);

@@ -164,3 +164,15 @@ def test_cluster_barriers_order_the_blocks_of_one_cluster_only(sim: Sim) -> None
     across = SimCase(text % "^ 2", outputs=outputs, grid=(8, 1, 1), cluster=(2, 1, 1))
     for workers in (1, 2):
         assert sim.with_(workers=workers).execute(across).status is Status.DATA_RACE
+
+
+def test_blocks_of_one_thread_meet_at_the_grid_barrier(sim: Sim) -> None:
+    source = """#include <cooperative_groups.h>
+    extern "C" __global__ void k(int* out) {
+      out[blockIdx.x] = blockIdx.x;
+      cooperative_groups::this_grid().sync();
+      out[4 + blockIdx.x] = out[3 - blockIdx.x];
+    }"""
+    outputs = {"out": np.zeros(8, np.int32)}
+    case = SimCase(source, outputs=outputs, grid=(4, 1, 1), block=(1, 1, 1), cooperative=True)
+    assert sim.outputs(case)["out"].tolist() == [0, 1, 2, 3, 3, 2, 1, 0]

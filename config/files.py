@@ -100,14 +100,13 @@ def publish_folder(
         staging: The finished folder, on the same file system.
         folder: Its place; an empty folder there gives way.
         replaces: A folder there gives way although it is not empty.
-        durable: The files directly in it are on the disk before the name, and the name before the
-            return.
+        durable: Its files are on the disk before the name, and the name before the return.
 
     Returns:
         Whether this process was first.
     """
     if durable:
-        for path in (*staging.iterdir(), staging):
+        for path in (*staging.rglob("*"), staging):
             fsync_path(path)
     if replaces:
         remove_folder(folder)

@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from kopt import __version__
 from kopt.config.errors import KoptError, SetupError
 from kopt.config.files import ensure_folder
+from kopt.config.sealed_folder import damage_notes
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
 from kopt.search.models.prices import load_prices
@@ -84,7 +85,9 @@ def _state_folder(settings: Settings) -> str:
             f"{settings.home} has {free_mb} MB free, {NEEDED_MB} are needed:"
             " free some space, or set KOPT_HOME to a folder on another disk"
         )
-    return f"{settings.home} is writable, {free_mb / 1000:,.1f} GB free"
+    free = f"{settings.home} is writable, {free_mb / 1000:,.1f} GB free"
+    notes = damage_notes(settings.home / "cache")
+    return f"{free}; damaged parts of its cache, made again: {notes[-1]}" if notes else free
 
 
 def _platform() -> str:

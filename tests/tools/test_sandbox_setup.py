@@ -1,5 +1,6 @@
 """How the sandbox is found, built and refused."""
 
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -64,4 +65,17 @@ def test_two_builds_at_once_leave_one_launcher(settings: Settings, tmp_path: Pat
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(build_launcher, both)
     assert first == second
-    assert list(first.parent.iterdir()) == [first]
+    assert list(first.parent.parent.iterdir()) == [first.parent]
+
+
+@pytest.mark.parametrize("size", [0, 600])
+def test_a_launcher_that_was_cut_is_built_again(
+    settings: Settings, tmp_path: Path, size: int
+) -> None:
+    own = replace(settings, home=tmp_path)
+    launcher = build_launcher(own)
+    os.truncate(launcher, size)
+    build_launcher.cache_clear()  # as in the next process
+    assert build_launcher(own) == launcher
+    assert launcher.stat().st_size > 10_000
+    assert available_level(own)

@@ -38,7 +38,8 @@ from .reference import Reference, RowNoise
 
 Array = npt.NDArray[Any]
 
-_FORMAT = "2"
+_FORMAT = "3"
+_ENTRY = "entry.json"
 _LIMIT_BYTES = 4 << 30
 
 
@@ -75,7 +76,8 @@ class OracleCache:
             arrays, described = _taken_apart(data)
             sizes = {name: _save(staging / f"{name}.npy", a) for name, a in arrays.items()}
             entry = {"files": sizes, "case": described}
-            (staging / "entry.json").write_text(json.dumps(entry), encoding="utf-8")
+            text = json.dumps(entry)
+            (staging / _ENTRY).write_text(f"{content_hash([text])}\n{text}", encoding="utf-8")
             publish_folder(staging, place)
 
 
@@ -98,12 +100,15 @@ def case_hash(key: CaseKey) -> str:
 def _save(path: Path, array: Array) -> list[int]:
     """Write `array` and return its file's size and its checksum."""
     np.save(path, array, allow_pickle=False)
-    return [path.stat().st_size, _checksum(array)]
+    return [path.stat().st_size, _checksum(path)]
 
 
-def _checksum(array: Array) -> int:
-    """Return the sum of the bytes as 64-bit words: memory speed, and finds lost or zeroed pages."""
-    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+def _checksum(path: Path) -> int:
+    """Return the sum of a file's 64-bit words, its header's too: finds lost or changed pages.
+
+    It takes the time of reading memory.
+    """
+    data: Array = np.memmap(path, np.uint8, mode="r")
     words = data[: data.size // 8 * 8].view(np.uint64)
     rest = int.from_bytes(data[words.size * 8 :].tobytes(), "little")
     return (int(np.add.reduce(words, dtype=np.uint64)) + rest) % (1 << 64)
@@ -112,7 +117,10 @@ def _checksum(array: Array) -> int:
 def _read(place: Path) -> CaseData | None:
     """Return the entry at `place`; None, and the place empty, if it is absent or damaged."""
     try:
-        entry = json.loads((place / "entry.json").read_text(encoding="utf-8"))
+        digest, _, text = (place / _ENTRY).read_text(encoding="utf-8").partition("\n")
+        if digest != content_hash([text]):
+            raise ValueError(f"{place / _ENTRY} was changed")
+        entry = json.loads(text)
         arrays = {
             name: _map(place / f"{name}.npy", size, checksum)
             for name, (size, checksum) in entry["files"].items()
@@ -128,9 +136,9 @@ def _read(place: Path) -> CaseData | None:
 def _map(path: Path, size: int, checksum: int) -> Array:
     if path.stat().st_size != size:
         raise ValueError(f"{path} was cut")
-    array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-    if _checksum(array) != checksum:
+    if _checksum(path) != checksum:
         raise ValueError(f"{path} was changed")
+    array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     return np.asarray(array)
 
 

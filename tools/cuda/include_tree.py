@@ -10,7 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from kopt.config.errors import SetupError
-from kopt.config.files import content_hash, ensure_folder, publish_folder, staging_folder
+from kopt.config.files import content_hash, ensure_folder, staging_folder
+from kopt.config.sealed_folder import is_sealed, publish_sealed
 from kopt.config.settings import Settings
 
 from .toolchain import pip_toolkit_root
@@ -59,7 +60,7 @@ def content_folder(settings: Settings, digest: str, headers: Mapping[str, bytes]
     """Return the folder that holds `headers` by relative path, named by their digest."""
     parent = settings.home.absolute() / "cache" / "include"
     target = parent / digest[:16]
-    if target.is_dir():
+    if is_sealed(target):
         return target
     ensure_folder(parent)
     with staging_folder(target) as tree:
@@ -67,7 +68,7 @@ def content_folder(settings: Settings, digest: str, headers: Mapping[str, bytes]
             path = tree / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        publish_folder(tree, target)
+        publish_sealed(tree, target, durable=True)
     return target
 
 

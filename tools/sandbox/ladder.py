@@ -21,8 +21,10 @@ from kopt.config.files import (
     content_hash,
     ensure_trusted_folder,
     is_trusted_file,
-    replacing_file,
+    remove_folder,
+    staging_folder,
 )
+from kopt.config.sealed_folder import is_sealed, publish_sealed
 from kopt.config.settings import Settings, without_secrets
 
 from .bubblewrap import SandboxTools, child_environment, command_line
@@ -44,8 +46,8 @@ FLAGS = ("-std=c++17", "-O1", "-Wall")
 def build_launcher(settings: Settings) -> Path:
     """Return the launcher's path, compiled under KOPT_HOME/cache if it is not there yet.
 
-    Two processes may build it at once: each compiles into a file of its own, which then takes the
-    final name in one step.
+    Two processes may build it at once: each compiles into a folder of its own; the first takes the
+    final name, in one step. A damaged one is built again.
 
     Raises:
         SetupError: No working C++ compiler, or others can write where the launcher lies; the
@@ -56,12 +58,16 @@ def build_launcher(settings: Settings) -> Path:
     sources = (folder.joinpath(name).read_bytes() for name in SOURCES)
     digest = content_hash([version, *FLAGS, *sources])
     launchers = ensure_trusted_folder(settings.home / "cache" / "sandbox", settings.home)
-    target = launchers / f"launcher-{digest[:32]}"
-    if not is_trusted_file(target):
-        with as_file(folder) as source_folder, replacing_file(target, mode=0o700) as fresh:
+    target = launchers / digest[:32]
+    launcher = target / "launcher"
+    if not (is_sealed(target) and is_trusted_file(launcher)):
+        remove_folder(target)
+        with as_file(folder) as source_folder, staging_folder(target) as fresh:
             source = str(source_folder / SOURCES[0])
-            _run_compiler(settings, [*FLAGS, "-o", str(fresh), source])
-    return target
+            _run_compiler(settings, [*FLAGS, "-o", str(fresh / launcher.name), source])
+            (fresh / launcher.name).chmod(0o700)
+            publish_sealed(fresh, target, durable=True)
+    return launcher
 
 
 def _run_compiler(settings: Settings, arguments: list[str]) -> str:

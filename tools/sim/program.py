@@ -11,17 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
-from pydantic import ValidationError
 
 from kopt.config.errors import InfraError
 from kopt.config.files import (
     content_hash,
     ensure_trusted_folder,
     evict_least_used,
-    publish_folder,
-    remove_folder,
     staging_folder,
 )
+from kopt.config.sealed_folder import is_sealed, publish_sealed
 from kopt.config.settings import Settings
 from kopt.kernels.record import Diagnostic, source_excerpt
 from kopt.kernels.status import Status
@@ -187,17 +185,14 @@ def _unsupported(reason: str, line: int | None = None) -> BuildFailure:
 
 def find_kept(folder: Path) -> SimProgram | None:
     """Return the program in `folder` if it is whole; what is left of a broken one is removed."""
-    if not folder.is_dir():
-        return None  # and if another process puts it there now, it stays
+    if not is_sealed(folder):
+        return None
     try:
         program = SimProgram.model_validate_json((folder / "program.json").read_bytes())
         os.utime(folder)
-        if os.access(program.executable, os.X_OK):
-            return program
-    except (OSError, ValidationError):
-        pass  # cut off by a full disk: built again
-    remove_folder(folder)
-    return None
+    except OSError:  # another process was quicker to remove it
+        return None
+    return program
 
 
 def keep(work: Path, folder: Path) -> None:
@@ -206,7 +201,7 @@ def keep(work: Path, folder: Path) -> None:
         (work / name).unlink(missing_ok=True)
     for scratch in ("home", "tmp"):  # the sandbox's
         shutil.rmtree(work / scratch, ignore_errors=True)
-    publish_folder(work, folder)
+    publish_sealed(work, folder)
 
 
 _MESSAGE = re.compile(

@@ -15,10 +15,10 @@ from kopt.config.errors import SetupError
 from kopt.config.files import (
     content_hash,
     ensure_trusted_folder,
-    publish_folder,
     staging_folder,
 )
 from kopt.config.locks import key_lock
+from kopt.config.sealed_folder import is_sealed, publish_sealed
 from kopt.config.settings import Settings, without_secrets
 from kopt.config.thread_pool import thread_pool
 from kopt.tools.cuda.full_disk import refuse_full_disk
@@ -95,9 +95,9 @@ def find_toolset(settings: Settings) -> SimToolset:
     sources = _source_files()
     digest = _digest(gxx, sources)
     folder = ensure_trusted_folder(settings.sim_cache, settings.home) / f"toolset-{digest[:24]}"
-    if not folder.is_dir():
+    if not is_sealed(folder):
         with key_lock(settings.sim_cache / f"{digest}.lock", _BUILD_S):
-            if not folder.is_dir():
+            if not is_sealed(folder):
                 _build(gxx, sources, folder, settings)
     return SimToolset(gxx, folder, content_hash([digest, _screens()]))
 
@@ -175,4 +175,4 @@ def _build(gxx: Path, sources: dict[str, bytes], folder: Path, settings: Setting
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         _Build(gxx, work, settings).run_all()
-        publish_folder(work, folder)
+        publish_sealed(work, folder, durable=True)

@@ -6,9 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from kopt.config.sealed_folder import is_sealed
 from kopt.config.settings import ClaudeAccess, Settings
 from kopt.server.doctor import findings
-from kopt.server.doctor.findings import DoctorFinding, docs_findings, model_findings
+from kopt.server.doctor.findings import (
+    DoctorFinding,
+    docs_findings,
+    machine_findings,
+    model_findings,
+)
 from support.written_index import function, write_library
 
 KEY = "pcsk_made_up_0123456789"
@@ -87,3 +93,13 @@ def test_own_prices_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     prices = found(Settings(home=tmp_path), "prices of models")
     assert not prices.is_present
     assert "prices.yaml: models" in prices.detail
+
+
+def test_a_damaged_cache_that_was_made_again_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "cache" / "include" / "abc"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text("{")
+    assert not is_sealed(folder)
+    (state,) = [one for one in machine_findings(Settings(tmp_path)) if one.name == "state folder"]
+    assert state.is_present
+    assert str(folder) in state.detail

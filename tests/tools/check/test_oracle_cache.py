@@ -73,7 +73,9 @@ def test_an_entry_says_nothing_of_the_seed(key: CaseKey, cache: OracleCache) -> 
     assert b"918273645" not in (entry / "entry.json").read_bytes()
 
 
-@pytest.mark.parametrize("damage", ["cut", "zeroed", "removed", "bad json", "no entry.json"])
+@pytest.mark.parametrize(
+    "damage", ["cut", "zeroed", "removed", "bad json", "flipped json", "header", "no entry.json"]
+)
 def test_a_damaged_entry_is_made_again(key: CaseKey, cache: OracleCache, damage: str) -> None:
     made = cache.load(key)
     (entry,) = _entries(cache)
@@ -86,6 +88,12 @@ def test_a_damaged_entry_is_made_again(key: CaseKey, cache: OracleCache, damage:
             file.write(bytes(512))
     elif damage == "removed":
         array.unlink()
+    elif damage == "header":
+        data = array.read_bytes()
+        array.write_bytes(data.replace(b"'fortran_order': False", b"'fortran_order': {alse", 1))
+    elif damage == "flipped json":
+        text = (entry / "entry.json").read_text()
+        (entry / "entry.json").write_text(text.replace('"rows": ', '"rows": 1', 1))
     elif damage == "bad json":
         (entry / "entry.json").write_text("{")
     else:

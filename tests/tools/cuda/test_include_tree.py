@@ -1,5 +1,6 @@
 """The folders that compilers include from."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,13 @@ def test_the_include_root_is_made_once(tmp_path: Path) -> None:
     inode = first.stat().st_ino
     assert include_root(settings).stat().st_ino == inode
     assert [path.name for path in first.parent.iterdir()] == [first.name]
+
+
+def test_a_copied_header_that_was_cut_is_copied_again(tmp_path: Path) -> None:
+    folder = include_root(Settings(home=tmp_path)) / "kopt"
+    os.truncate(folder / "bulk_copy.cuh", 600)
+    again = include_root(Settings(home=tmp_path)) / "kopt"
+    assert (again / "bulk_copy.cuh").read_bytes() == kopt_headers()["bulk_copy.cuh"]
 
 
 def test_other_content_gives_another_digest() -> None:

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from kopt.config.files import staging_folder
 from kopt.config.locks import key_lock
+from kopt.config.sealed_folder import publish_sealed
 from kopt.config.settings import Settings
 from kopt.tools.sim import toolset
 
 LIMIT_S = 60.0
+PARTS = ("runtime.o", "include/kopt_sim/device.h.gch", "include/kopt_sim/device.h")
 
 
 def test_of_two_that_need_it_at_once_one_builds_it_and_the_other_waits(
@@ -28,7 +31,8 @@ def test_of_two_that_need_it_at_once_one_builds_it_and_the_other_waits(
         for _ in range(2):  # both are where one of them can only wait
             assert asked.acquire(timeout=LIMIT_S)
         built.append(folder)
-        folder.mkdir()
+        with staging_folder(folder) as work:
+            publish_sealed(work, folder)
 
     monkeypatch.setattr(toolset, "key_lock", lock)
     monkeypatch.setattr(toolset, "_build", build)
@@ -37,3 +41,21 @@ def test_of_two_that_need_it_at_once_one_builds_it_and_the_other_waits(
         found = {tools.folder for tools in threads.map(toolset.find_toolset, homes)}
     assert found == set(built)
     assert len(built) == 1
+
+
+def test_a_damaged_part_is_built_again_and_never_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(_gxx: Path, _sources: object, folder: Path, _settings: Settings) -> None:
+        with staging_folder(folder) as work:
+            (work / "include" / "kopt_sim").mkdir(parents=True)
+            for part in PARTS:
+                (work / part).write_text("sound")
+            publish_sealed(work, folder)
+
+    monkeypatch.setattr(toolset, "_build", build)
+    for jobs, part in enumerate(PARTS, start=1):  # no answer is remembered
+        folder = toolset.find_toolset(Settings(home=tmp_path / part, jobs=jobs)).folder
+        (folder / part).write_text("soond")
+        again = toolset.find_toolset(Settings(home=tmp_path / part, jobs=jobs + 10)).folder
+        assert (again / part).read_text() == "sound"

@@ -1,5 +1,6 @@
 """Receipts of one workload each, joined into that of their promotion."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -16,13 +17,17 @@ from support.receipts import evidence, sealed_receipts, write_winner
 NAMES = ("b8xh64", "b16xh64")
 
 
+def _sha256(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
 def receipts(at: str = "2026-01-01T00:00:00+00:00") -> tuple[Receipt, ...]:
     """Return those of two workloads, each with a cubin of its own."""
     return sealed_receipts(
         promoted_at=at,
         workloads=tuple(evidence(f"synthetic_{name}", name) for name in NAMES),
         cubins=tuple(
-            ReceiptCubin(arch="sm_90a", defines={}, workloads=(name,), sha256=name * 8)
+            ReceiptCubin(arch="sm_90a", defines={}, workloads=(name,), sha256=_sha256(name))
             for name in NAMES
         ),
     )
@@ -49,7 +54,7 @@ def test_some_receipts_of_a_promotion_do_not_have_its_digest() -> None:
     parts = sealed_receipts(
         workloads=tuple(evidence(f"synthetic_{name}", name) for name in names),
         cubins=tuple(
-            ReceiptCubin(arch="sm_90a", defines={}, workloads=(name,), sha256=name * 8)
+            ReceiptCubin(arch="sm_90a", defines={}, workloads=(name,), sha256=_sha256(name))
             for name in names
         ),
     )
